@@ -1,0 +1,118 @@
+"""What an operator is, as plain data: no torch here, so that the web tier may read it.
+
+The words follow flashinfer-bench: a Definition is the operator, a Workload one point of its
+axes with its traffic weight, a Program the end-to-end step that the operator sits in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Axes = Mapping[str, int]
+Distribution = Literal["normal", "uniform", "ones"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorSpec:
+    """One tensor of a Definition or a Program.
+
+    `shape` holds axis names or fixed lengths. `dtype` is a torch dtype's name, or "" for the
+    benchmark's own. Random contents are drawn from `distribution` times `scale`.
+    """
+
+    name: str
+    shape: tuple[str | int, ...]
+    dtype: str = ""
+    distribution: Distribution = "normal"
+    scale: float = 1.0
+
+    def sizes(self, axes: Axes) -> tuple[int, ...]:
+        """The shape at one point of the axes; KeyError names an axis that is missing."""
+        return tuple(axes[side] if isinstance(side, str) else side for side in self.shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tolerance:
+    """How far an output may be from the higher-precision reference.
+
+    An element matches when |out - ref| <= max_abs + max_rel * |ref|. At least `matched_share`
+    of the elements must match and none may be further off than `hard_cap_abs`.
+    """
+
+    max_abs: float
+    max_rel: float
+    matched_share: float
+    hard_cap_abs: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition:
+    """An operator, and the end-to-end step (Program) that it sits in.
+
+    State is allocated once, shared read-only with both sides and may be packed in `prepare`;
+    inputs are new for every call.
+    """
+
+    operator: str
+    title: str
+    summary: str
+    axes: Mapping[str, str]
+    state: tuple[TensorSpec, ...]
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    program: str
+    program_state: tuple[TensorSpec, ...]
+    program_inputs: tuple[TensorSpec, ...]
+    program_outputs: tuple[TensorSpec, ...]
+    tolerances: Mapping[str, Tolerance]
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain JSON data, as it is sealed in a benchmark document."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """One point of the axes and its share of the traffic (weights add up to 1)."""
+
+    name: str
+    axes: Mapping[str, int]
+    weight: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """How a benchmark is measured; sealed with it. Times are limits on one side."""
+
+    replicates: int
+    max_replicates: int
+    rounds: int
+    warmup_rounds: int
+    round_ms: float
+    max_calls: int
+    checked_calls: int
+    setup_limit_s: float
+    round_limit_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """A ready-made benchmark of an operator: sizes, dtype, baseline and protocol for a device."""
+
+    title: str
+    device: Literal["cpu", "cuda"]
+    hardware: str | None
+    dtype: str
+    launch: Literal["eager", "graph"]
+    baseline: str
+    candidate: str
+    target: float
+    confidence: float
+    workloads: tuple[Workload, ...]
+    protocol: Protocol
+
+
+class NotAvailable(RuntimeError):
+    """A baseline or candidate cannot run here; the text says what to install."""

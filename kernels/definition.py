@@ -6,6 +6,8 @@ axes with its traffic weight, a Program the end-to-end step that the operator si
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -19,7 +21,9 @@ class TensorSpec:
     """One tensor of a Definition or a Program.
 
     `shape` holds axis names or fixed lengths. `dtype` is a torch dtype's name, or "" for the
-    benchmark's own. Random contents are drawn from `distribution` times `scale`.
+    benchmark's own. Random contents are drawn from `distribution` times `amplitude(axes)`:
+    a weight names in `fan_in` the axes it sums over, so that activations stay near 1 at
+    every size.
     """
 
     name: str
@@ -27,10 +31,17 @@ class TensorSpec:
     dtype: str = ""
     distribution: Distribution = "normal"
     scale: float = 1.0
+    fan_in: tuple[str, ...] = ()
 
     def sizes(self, axes: Axes) -> tuple[int, ...]:
         """The shape at one point of the axes; KeyError names an axis that is missing."""
-        return tuple(axes[side] if isinstance(side, str) else side for side in self.shape)
+        return tuple(
+            axes[side] if isinstance(side, str) else side for side in self.shape
+        )
+
+    def amplitude(self, axes: Axes) -> float:
+        """What the random contents are multiplied by: scale / sqrt(product of the fan-in)."""
+        return self.scale / math.sqrt(math.prod(axes[axis] for axis in self.fan_in))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +81,17 @@ class Definition:
 
     def as_data(self) -> dict[str, Any]:
         """Plain JSON data, as it is sealed in a benchmark document."""
-        return asdict(self)
+        data: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return data
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """An off-the-shelf Solution by name: the package it comes from and what it is."""
+
+    name: str
+    package: str
+    title: str
 
 
 @dataclass(frozen=True, kw_only=True)

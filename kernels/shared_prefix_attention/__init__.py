@@ -1,0 +1,1 @@
+"""Decode attention for many sequences that share one long prompt."""

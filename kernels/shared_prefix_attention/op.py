@@ -1,0 +1,280 @@
+"""Shared-prefix decode attention as plain data: axes, tensors, tolerances, cost. No torch here."""
+
+from __future__ import annotations
+
+from kernels.definition import (
+    Axes,
+    Baseline,
+    Definition,
+    Preset,
+    Protocol,
+    TensorSpec,
+    Tolerance,
+    Workload,
+)
+
+ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
+
+# Scores have a standard deviation of KEY_SCALE times the query's own size. At 1 a softmax over
+# 32K keys is nearly flat, its output nearly zero, and an attention that is simply left out
+# would pass; at these scales about a dozen keys dominate, as in trained models, and a missing
+# part of the cache shows in the output. Own keys are fewer, so they are larger.
+PREFIX_KEY_SCALE = 2.8
+OWN_KEY_SCALE = 4.0
+
+PREFIX = ("kv_heads", "prefix_len", "head_dim")
+OWN = ("batch", "kv_heads", "own_len", "head_dim")
+TOKEN = ("batch", "kv_heads", "head_dim")
+QUERY = ("batch", "heads", "head_dim")
+
+DEFINITION = Definition(
+    operator="shared_prefix_attention",
+    title="Shared-prefix decode attention",
+    summary=(
+        "One query token for each of `batch` sequences attends to a prompt that all of them "
+        "share, to its sequence's own earlier tokens and to itself. Grouped queries: head h "
+        "reads key/value head h // (heads / kv_heads). Scores are scaled by 1/sqrt(head_dim). "
+        "The inputs may be strided along the batch."
+    ),
+    axes={
+        "layers": "layers of the step",
+        "batch": "sequences decoded together",
+        "prefix_len": "tokens of the shared prompt",
+        "own_len": "earlier tokens of each sequence's own",
+        "heads": "query heads",
+        "kv_heads": "key and value heads",
+        "qkv_heads": "heads + 2 kv_heads",
+        "head_dim": "width of a head",
+        "hidden": "width of the hidden state",
+        "ffn": "inner width of the MLP",
+    },
+    state=(
+        TensorSpec(name="prefix_k", shape=PREFIX, scale=PREFIX_KEY_SCALE),
+        TensorSpec(name="prefix_v", shape=PREFIX),
+        TensorSpec(name="own_k", shape=OWN, scale=OWN_KEY_SCALE),
+        TensorSpec(name="own_v", shape=OWN),
+    ),
+    inputs=(
+        TensorSpec(name="q", shape=QUERY),
+        TensorSpec(name="k_new", shape=TOKEN),
+        TensorSpec(name="v_new", shape=TOKEN),
+    ),
+    outputs=(TensorSpec(name="out", shape=QUERY),),
+    program="llama_decode_step",
+    program_state=(
+        TensorSpec(
+            name="norm_attention", shape=("layers", "hidden"), distribution="ones"
+        ),
+        TensorSpec(
+            name="w_qkv",
+            shape=("layers", "qkv_heads", "head_dim", "hidden"),
+            fan_in=("hidden",),
+        ),
+        TensorSpec(
+            name="w_out",
+            shape=("layers", "hidden", "heads", "head_dim"),
+            fan_in=("heads", "head_dim"),
+        ),
+        TensorSpec(name="norm_mlp", shape=("layers", "hidden"), distribution="ones"),
+        TensorSpec(
+            name="w_gate_up", shape=("layers", 2, "ffn", "hidden"), fan_in=("hidden",)
+        ),
+        TensorSpec(name="w_down", shape=("layers", "hidden", "ffn"), fan_in=("ffn",)),
+        TensorSpec(name="prefix_k", shape=("layers", *PREFIX), scale=PREFIX_KEY_SCALE),
+        TensorSpec(name="prefix_v", shape=("layers", *PREFIX)),
+        TensorSpec(name="own_k", shape=("layers", *OWN), scale=OWN_KEY_SCALE),
+        TensorSpec(name="own_v", shape=("layers", *OWN)),
+    ),
+    program_inputs=(TensorSpec(name="x", shape=("batch", "hidden")),),
+    program_outputs=(TensorSpec(name="y", shape=("batch", "hidden")),),
+    tolerances={
+        "float32": Tolerance(
+            max_abs=2e-4, max_rel=2e-4, matched_share=1.0, hard_cap_abs=2e-3
+        ),
+        "float16": Tolerance(
+            max_abs=1e-2, max_rel=1e-2, matched_share=0.999, hard_cap_abs=0.1
+        ),
+        "bfloat16": Tolerance(
+            max_abs=4e-2, max_rel=2e-2, matched_share=0.999, hard_cap_abs=0.3
+        ),
+    },
+)
+
+BASELINES = (
+    Baseline(
+        name="sdpa",
+        package="torch",
+        title="scaled_dot_product_attention over each sequence's own KV cache",
+    ),
+    Baseline(
+        name="flex_attention",
+        package="torch",
+        title="FlexAttention, compiled, over each sequence's own KV cache",
+    ),
+)
+
+
+def flops(axes: Axes) -> int:
+    """Multiply-adds of one operator call, counted as two: scores and their product with V."""
+    keys = axes["prefix_len"] + axes["own_len"] + 1
+    return 4 * axes["batch"] * axes["heads"] * axes["head_dim"] * keys
+
+
+def bytes_moved(axes: Axes, dtype: str) -> int:
+    """The least one operator call can move: the prefix once, own parts, inputs, output."""
+    prefix = 2 * axes["prefix_len"] * axes["kv_heads"]
+    own = 2 * axes["batch"] * axes["kv_heads"] * (axes["own_len"] + 1)
+    queries = 2 * axes["batch"] * axes["heads"]
+    return (prefix + own + queries) * axes["head_dim"] * ITEM_BYTES[dtype]
+
+
+def sized(
+    *,
+    layers: int,
+    batch: int,
+    prefix_len: int,
+    own_len: int,
+    heads: int,
+    kv_heads: int,
+    head_dim: int,
+    hidden: int,
+    ffn: int,
+) -> dict[str, int]:
+    """A complete set of axes; the derived one is filled in."""
+    return {
+        "layers": layers,
+        "batch": batch,
+        "prefix_len": prefix_len,
+        "own_len": own_len,
+        "heads": heads,
+        "kv_heads": kv_heads,
+        "qkv_heads": heads + 2 * kv_heads,
+        "head_dim": head_dim,
+        "hidden": hidden,
+        "ffn": ffn,
+    }
+
+
+def _small(*, layers: int, batch: int, prefix_len: int) -> dict[str, int]:
+    return sized(
+        layers=layers,
+        batch=batch,
+        prefix_len=prefix_len,
+        own_len=32,
+        heads=8,
+        kv_heads=2,
+        head_dim=64,
+        hidden=512,
+        ffn=1536,
+    )
+
+
+def _llama_8b(*, batch: int, prefix_len: int) -> dict[str, int]:
+    return sized(
+        layers=4,
+        batch=batch,
+        prefix_len=prefix_len,
+        own_len=256,
+        heads=32,
+        kv_heads=8,
+        head_dim=128,
+        hidden=4096,
+        ffn=14336,
+    )
+
+
+PRESETS = {
+    "tiny": Preset(
+        title="A step small enough for a test of the application",
+        device="cpu",
+        hardware=None,
+        dtype="float32",
+        launch="eager",
+        baseline="sdpa",
+        candidate="torch_cascade",
+        target=2.0,
+        confidence=0.95,
+        workloads=(
+            Workload(
+                name="8x1024",
+                axes=_small(layers=1, batch=8, prefix_len=1024),
+                weight=1.0,
+            ),
+        ),
+        protocol=Protocol(
+            replicates=2,
+            max_replicates=2,
+            rounds=3,
+            warmup_rounds=1,
+            round_ms=20.0,
+            max_calls=16,
+            checked_calls=2,
+            setup_limit_s=60.0,
+            round_limit_s=30.0,
+        ),
+    ),
+    "cpu": Preset(
+        title="Two layers on the processor, 16 and 8 sequences over one prompt",
+        device="cpu",
+        hardware=None,
+        dtype="float32",
+        launch="eager",
+        baseline="sdpa",
+        candidate="torch_cascade",
+        target=2.0,
+        confidence=0.95,
+        workloads=(
+            Workload(
+                name="16x8192",
+                axes=_small(layers=2, batch=16, prefix_len=8192),
+                weight=0.7,
+            ),
+            Workload(
+                name="8x8192",
+                axes=_small(layers=2, batch=8, prefix_len=8192),
+                weight=0.3,
+            ),
+        ),
+        protocol=Protocol(
+            replicates=4,
+            max_replicates=8,
+            rounds=8,
+            warmup_rounds=2,
+            round_ms=80.0,
+            max_calls=64,
+            checked_calls=2,
+            setup_limit_s=120.0,
+            round_limit_s=60.0,
+        ),
+    ),
+    "h200": Preset(
+        title="Four Llama-3-8B layers, 32 and 16 sequences over a 32K prompt",
+        device="cuda",
+        hardware="NVIDIA H200",
+        dtype="bfloat16",
+        launch="graph",
+        baseline="sdpa",
+        candidate="triton_cascade",
+        target=2.0,
+        confidence=0.95,
+        workloads=(
+            Workload(
+                name="32x32768", axes=_llama_8b(batch=32, prefix_len=32768), weight=0.7
+            ),
+            Workload(
+                name="16x32768", axes=_llama_8b(batch=16, prefix_len=32768), weight=0.3
+            ),
+        ),
+        protocol=Protocol(
+            replicates=4,
+            max_replicates=8,
+            rounds=12,
+            warmup_rounds=2,
+            round_ms=50.0,
+            max_calls=64,
+            checked_calls=2,
+            setup_limit_s=240.0,
+            round_limit_s=60.0,
+        ),
+    ),
+}

@@ -1,0 +1,128 @@
+"""Load what is measured: a baseline by name, a candidate from a file, an operator's Program.
+
+Torch is imported only when something is loaded.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from kernels import catalogue
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Prepare = Callable[["Mapping[str, Tensor]", Mapping[str, int]], Any]
+Run = Callable[[Any, "Mapping[str, Tensor]", "Mapping[str, Tensor]"], None]
+
+
+class SolutionError(RuntimeError):
+    """A file or a name is no Solution; the text says what to change."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Solution:
+    """One implementation of an operator.
+
+    `prepare(state, axes)` is called once a layer, untimed, and may lay the state out anew; it
+    must not write to it. `run(prepared, inputs, out)` is timed: it queues one call and writes
+    every element of every output.
+    """
+
+    name: str
+    prepare: Prepare
+    run: Run
+
+
+def baseline(operator: str, name: str) -> Solution:
+    """An off-the-shelf Solution. NotAvailable when its library cannot run here."""
+    known = importlib.import_module(
+        f"kernels.{catalogue.checked(operator)}.baselines"
+    ).BASELINES
+    if name not in known:
+        raise SolutionError(
+            f"{operator} has no baseline '{name}'; it has {', '.join(sorted(known))}"
+        )
+    solution: Solution = known[name]()
+    return solution
+
+
+def resolve(reference: str | Path) -> Path:
+    """The file that 'operator/name' or a path stands for. SolutionError when there is none."""
+    path = Path(reference)
+    if path.suffix == ".py":
+        if not path.is_file():
+            raise SolutionError(f"no such candidate file: {path}")
+        return path
+    operator, _, name = str(reference).partition("/")
+    if operator not in catalogue.operators():
+        raise SolutionError(
+            f"'{reference}' is neither a .py file nor operator/name; "
+            f"operators: {', '.join(catalogue.operators())}"
+        )
+    known = catalogue.candidates(operator)
+    if name not in known:
+        raise SolutionError(
+            f"{operator} has no candidate '{name}'; it has {', '.join(sorted(known))}"
+        )
+    return known[name]
+
+
+def candidate(reference: str | Path) -> Solution:
+    """A Solution from a file: a module with run(prepared, inputs, out) and prepare(state, axes).
+
+    A file without `prepare` is handed its state as it is. SolutionError when the file cannot
+    be read as Python or has no `run`; NotAvailable passes through.
+    """
+    path = resolve(reference)
+    module = _module(path)
+    run = getattr(module, "run", None)
+    if not callable(run):
+        raise SolutionError(f"{path.name} has no function run(prepared, inputs, out)")
+    prepare = getattr(module, "prepare", None) or _state_as_it_is
+    if not callable(prepare):
+        raise SolutionError(
+            f"{path.name}: prepare is no function; write prepare(state, axes)"
+        )
+    return Solution(name=path.stem, prepare=prepare, run=run)
+
+
+def program(operator: str) -> ModuleType:
+    """The module with the operator's end-to-end `Step`."""
+    return importlib.import_module(f"kernels.{catalogue.checked(operator)}.program")
+
+
+def reference(operator: str) -> ModuleType:
+    """The module with `reference` and `reference_step`, in higher precision."""
+    return importlib.import_module(f"kernels.{catalogue.checked(operator)}.reference")
+
+
+def _state_as_it_is(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> Any:
+    return state
+
+
+def _module(path: Path) -> ModuleType:
+    """Run the file as a module of its own name; a SyntaxError is told with its line."""
+    name = f"solution_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise SolutionError(f"{path} cannot be read as Python")
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses and Triton look their module up by name while it is being run.
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        del sys.modules[name]
+        raise SolutionError(f"{path.name} line {error.lineno}: {error.msg}") from error
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module

@@ -1,0 +1,170 @@
+"""Sealed benchmarks, solutions, runs and records: what was agreed and what was measured."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+
+class Benchmark(models.Model):
+    """A benchmark document, sealed: canonical JSON (RFC 8785) and its SHA-256. Never changed."""
+
+    name = models.CharField(max_length=120)
+    operator = models.CharField(max_length=80)
+    canonical = models.BinaryField()
+    digest = models.CharField(max_length=71, unique=True)
+    sealed_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-sealed_at", "-pk"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(digest__regex=r"^sha256:[0-9a-f]{64}$"),
+                name="benchmark_digest_is_sha256",
+                violation_error_message="A benchmark is sealed by a SHA-256 digest.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The sealed document as data (schema twofold.benchmark/1)."""
+        import json
+
+        return dict(json.loads(bytes(self.canonical)))
+
+
+class Solution(models.Model):
+    """One implementation of an operator, as its source text. Never changed: a fix is another."""
+
+    name = models.CharField(max_length=120)
+    operator = models.CharField(max_length=80)
+    filename = models.CharField(max_length=120)
+    source = models.TextField()
+    digest = models.CharField(max_length=71)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-created_at", "-pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["operator", "name", "digest"],
+                name="solution_is_stored_once",
+                violation_error_message="This source is stored under this name already.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Run(models.Model):
+    """One measuring of a candidate against the benchmark's baseline.
+
+    The row is the truth; a message only wakes a worker. A worker claims the row by raising
+    `attempt` and setting `leased_until`; what a past attempt still says is not believed.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued", "Queued"
+        RUNNING = "running", "Running"
+        FINISHED = "finished", "Finished"
+        FAILED = "failed", "Failed"
+
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.PROTECT, related_name="runs")
+    solution = models.ForeignKey(Solution, on_delete=models.PROTECT, related_name="runs")
+    request_key = models.UUIDField(unique=True)
+    state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
+    attempt = models.PositiveIntegerField(default=0)
+    leased_until = models.DateTimeField(null=True, blank=True)
+    worker = models.CharField(max_length=200, blank=True)
+    progress = models.JSONField(default=dict, blank=True)
+    failure_reason = models.TextField(blank=True)
+    requested_at = models.DateTimeField(default=timezone.now, editable=False)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-requested_at", "-pk"]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["state", "leased_until"],
+                name="run_to_sweep",
+                condition=Q(state__in=["queued", "running"]),
+            ),
+        ]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(state="running", leased_until__isnull=False, attempt__gte=1)
+                | (~Q(state="running") & Q(leased_until__isnull=True)),
+                name="run_has_a_lease_exactly_while_running",
+                violation_error_message="A run has a lease exactly while it is running.",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["finished", "failed"], finished_at__isnull=False)
+                | (~Q(state__in=["finished", "failed"]) & Q(finished_at__isnull=True)),
+                name="run_is_dated_when_concluded",
+                violation_error_message="A concluded run has a date, an open one has none.",
+            ),
+            models.CheckConstraint(
+                condition=(~Q(state="failed")) | ~Q(failure_reason=""),
+                name="run_fails_with_a_reason",
+                violation_error_message="A failed run says why.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"run {self.pk}"
+
+    @property
+    def is_concluded(self) -> bool:
+        return self.state in (self.State.FINISHED, self.State.FAILED)
+
+
+class Verdict(models.TextChoices):
+    MET = "met", "Met"
+    MISSED = "missed", "Missed"
+    INCONCLUSIVE = "inconclusive", "Inconclusive"
+    INVALID = "invalid", "Invalid"
+    DISQUALIFIED = "disqualified", "Disqualified"
+
+
+class Record(models.Model):
+    """Everything measured in one run, as its canonical bytes. Append-only.
+
+    The figures beside the bytes are those of the recomputation on arrival, never the
+    record's own word. `ratio`, `low` and `high` are None where nothing was measured.
+    """
+
+    run = models.OneToOneField(Run, on_delete=models.PROTECT, related_name="record")
+    attempt = models.PositiveIntegerField()
+    file = models.FileField(upload_to="records/%Y/%m/", max_length=200)
+    digest = models.CharField(max_length=71, unique=True)
+    verdict = models.CharField(max_length=12, choices=Verdict)
+    ratio = models.FloatField(null=True)
+    low = models.FloatField(null=True)
+    high = models.FloatField(null=True)
+    summary = models.JSONField()
+    device_name = models.CharField(max_length=200)
+    received_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-received_at", "-pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run", "attempt"], name="record_once_an_attempt"),
+            models.CheckConstraint(
+                condition=Q(verdict__in=["invalid", "disqualified"])
+                | Q(ratio__isnull=False, low__isnull=False, high__isnull=False),
+                name="record_verdict_rests_on_a_ratio",
+                violation_error_message="A verdict about the target rests on a measured ratio.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verdict} ({self.digest[:19]}…)"

@@ -1,0 +1,174 @@
+"""The contract: numbered versions of its terms, their acceptance, and the time-box."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from benchmarks.models import Benchmark
+from engagements.models.engagement import Engagement
+from engagements.models.people import User
+
+MIN_WEEKS, MAX_WEEKS = 3, 10
+
+
+class ContractVersion(models.Model):
+    """A numbered version of the terms, sealed as canonical JSON with its SHA-256.
+
+    Until it is sealed (offered) it is a draft and may change; afterwards a trigger refuses
+    every change but that of its state. `fee` and `audit_cost` are net amounts in `currency`;
+    `tax_rate_percent` is added to both. `target` is the end-to-end ratio over the baseline.
+    """
+
+    class State(models.TextChoices):
+        DRAFT = "draft", "Draft"
+        OFFERED = "offered", "Offered"
+        ACCEPTED = "accepted", "Accepted"
+        DECLINED = "declined", "Declined"
+        WITHDRAWN = "withdrawn", "Withdrawn"
+        SUPERSEDED = "superseded", "Superseded"
+
+    class Inconclusive(models.TextChoices):
+        """What a run means that could not show the target either way."""
+
+        MISSED = "missed", "counts as missed: the consultancy bears the doubt"
+        REPEAT = "repeat", "decides nothing: it is measured again inside the time-box"
+
+    engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="contracts")
+    number = models.PositiveSmallIntegerField()
+    state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.PROTECT, related_name="+")
+    fee = models.DecimalField(max_digits=14, decimal_places=3)
+    audit_cost = models.DecimalField(max_digits=14, decimal_places=3)
+    currency = models.CharField(max_length=3)
+    tax_rate_percent = models.DecimalField(max_digits=5, decimal_places=2, default=0)
+    weeks = models.PositiveSmallIntegerField()
+    starts_on = models.DateField()
+    target = models.DecimalField(max_digits=5, decimal_places=2, default=2)
+    inconclusive = models.CharField(max_length=8, choices=Inconclusive, default=Inconclusive.MISSED)
+    drafted_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    canonical = models.BinaryField(null=True, blank=True)
+    digest = models.CharField(max_length=71, blank=True)
+    sealed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-number"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["engagement", "number"], name="contract_number_once"),
+            models.UniqueConstraint(
+                fields=["engagement"],
+                condition=Q(state="accepted"),
+                name="contract_one_accepted_version",
+                violation_error_message="One version of a contract is in force at a time.",
+            ),
+            models.UniqueConstraint(
+                fields=["engagement"],
+                condition=Q(state__in=["draft", "offered"]),
+                name="contract_one_open_version",
+                violation_error_message="Another version is being drafted or on offer already.",
+            ),
+            models.CheckConstraint(
+                condition=Q(weeks__gte=MIN_WEEKS, weeks__lte=MAX_WEEKS),
+                name="contract_runs_3_to_10_weeks",
+                violation_error_message="A time-box is 3 to 10 weeks.",
+            ),
+            models.CheckConstraint(
+                condition=Q(fee__gt=0),
+                name="contract_fee_is_positive",
+                violation_error_message="The fee is more than nothing.",
+            ),
+            models.CheckConstraint(
+                condition=Q(audit_cost__gte=0, audit_cost__lte=F("fee")),
+                name="contract_audit_cost_is_within_the_fee",
+                violation_error_message="The audit cost is between nothing and the fee.",
+            ),
+            models.CheckConstraint(
+                condition=Q(target__gt=1),
+                name="contract_target_is_a_speedup",
+                violation_error_message="The target is more than 1x.",
+            ),
+            models.CheckConstraint(
+                condition=Q(tax_rate_percent__gte=0, tax_rate_percent__lt=100),
+                name="contract_tax_rate_is_a_share",
+                violation_error_message="The tax rate is a percentage from 0 to under 100.",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="draft", sealed_at__isnull=True, digest="", canonical=None)
+                | Q(
+                    ~Q(state="draft"),
+                    sealed_at__isnull=False,
+                    digest__regex=r"^sha256:[0-9a-f]{64}$",
+                    canonical__isnull=False,
+                ),
+                name="contract_is_sealed_once_it_leaves_the_draft",
+                violation_error_message="A contract is sealed exactly when it is offered.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.engagement.reference} contract v{self.number}"
+
+    @property
+    def is_sealed(self) -> bool:
+        return self.sealed_at is not None
+
+
+class Party(models.TextChoices):
+    CONSULTANCY = "consultancy", "The consultancy"
+    CUSTOMER = "customer", "The customer"
+
+
+class Acceptance(models.Model):
+    """One party's act of accepting exactly one digest. Append-only."""
+
+    contract_version = models.ForeignKey(
+        ContractVersion, on_delete=models.PROTECT, related_name="acceptances"
+    )
+    party = models.CharField(max_length=12, choices=Party)
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    typed_name = models.CharField(max_length=120)
+    digest = models.CharField(max_length=71)
+    address = models.GenericIPAddressField("IP address", null=True, blank=True)
+    accepted_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["accepted_at"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["contract_version", "party"],
+                name="acceptance_once_a_party",
+                violation_error_message="This party has accepted these terms already.",
+            ),
+            models.CheckConstraint(
+                condition=~Q(typed_name=""),
+                name="acceptance_has_a_typed_name",
+                violation_error_message="Whoever accepts types their name.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.party} accepted {self.digest[:19]}…"
+
+
+class TimeBox(models.Model):
+    """When the work runs: `weeks` calendar weeks from `starts_on`; `ends_on` is the last day."""
+
+    engagement = models.OneToOneField(Engagement, on_delete=models.PROTECT, related_name="time_box")
+    starts_on = models.DateField()
+    ends_on = models.DateField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(ends_on__gt=F("starts_on")),
+                name="time_box_ends_after_it_starts",
+                violation_error_message="A time-box ends after it starts.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.starts_on} to {self.ends_on}"

@@ -1,0 +1,92 @@
+"""The engagement, its life, and the runs that were asked for in it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from benchmarks.models import Run
+from engagements.models.people import Customer, User
+
+
+class Stage(models.TextChoices):
+    SCOPING = "scoping", "Scoping"
+    AUDITING = "auditing", "Auditing"
+    AUDITED = "audited", "Audited"
+    OFFERED = "offered", "Offered"
+    ACTIVE = "active", "Active"
+    MET = "met", "Target met"
+    MISSED = "missed", "Target missed"
+    CLOSED = "closed", "Closed"
+    REDIRECTED = "redirected", "Redirected"
+    DECLINED = "declined", "Declined"
+    CANCELLED = "cancelled", "Cancelled"
+
+
+class Engagement(models.Model):
+    """One piece of work for one customer. Its stage is moved by `services.lifecycle` alone."""
+
+    reference = models.SlugField(max_length=20, unique=True)
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="engagements")
+    lead = models.ForeignKey(User, on_delete=models.PROTECT, related_name="engagements_led")
+    title = models.CharField(max_length=160)
+    workload = models.TextField(help_text="The workload in the customer's words.")
+    stage = models.CharField(max_length=12, choices=Stage, default=Stage.SCOPING)
+    opened_at = models.DateTimeField(default=timezone.now, editable=False)
+    stage_since = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-opened_at", "-pk"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(stage__in=Stage.values),
+                name="engagement_stage_is_known",
+                violation_error_message="An engagement is in one of the known stages.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.reference} {self.title}"
+
+
+class EngagementRun(models.Model):
+    """A run that somebody asked for in an engagement.
+
+    An acceptance run decides the contract. `concluded_at` says when its verdict was turned
+    into what the contract makes of it, once.
+    """
+
+    class Purpose(models.TextChoices):
+        TRIAL = "trial", "Trial"
+        ACCEPTANCE = "acceptance", "Acceptance"
+
+    engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="runs")
+    run = models.OneToOneField(Run, on_delete=models.PROTECT, related_name="+")
+    contract_version = models.ForeignKey(
+        "engagements.ContractVersion", on_delete=models.PROTECT, null=True, related_name="runs"
+    )
+    purpose = models.CharField(max_length=10, choices=Purpose)
+    requested_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    concluded_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["engagement"],
+                condition=Q(purpose="acceptance", concluded_at__isnull=True),
+                name="engagement_one_open_acceptance_run",
+                violation_error_message="An acceptance run is under way already.",
+            ),
+            models.CheckConstraint(
+                condition=~Q(purpose="acceptance") | Q(contract_version__isnull=False),
+                name="engagement_acceptance_run_names_its_contract",
+                violation_error_message="An acceptance run is measured under a contract.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.purpose} {self.run}"

@@ -1,0 +1,99 @@
+"""Milestones, the parts of the fixed fee, and the payments received for them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from engagements.models.contract import ContractVersion
+from engagements.models.people import User
+
+
+class ReleaseCondition(models.TextChoices):
+    SIGNED = "signed", "Contract signed"
+    AUDIT_DELIVERED = "audit_delivered", "Audit delivered"
+    TARGET_MET = "target_met", "Target met"
+    HANDOVER = "handover", "Handover accepted"
+
+
+class Milestone(models.Model):
+    """A part of the fee (net, in the contract's currency) with its release condition.
+
+    Released means it may be billed; billed means the customer was asked for it.
+    """
+
+    class State(models.TextChoices):
+        PENDING = "pending", "Pending"
+        RELEASED = "released", "Released"
+        BILLED = "billed", "Billed"
+        VOID = "void", "Void"
+
+    contract_version = models.ForeignKey(
+        ContractVersion, on_delete=models.PROTECT, related_name="milestones"
+    )
+    position = models.PositiveSmallIntegerField()
+    title = models.CharField(max_length=120)
+    amount = models.DecimalField(max_digits=14, decimal_places=3)
+    condition = models.CharField(max_length=16, choices=ReleaseCondition)
+    state = models.CharField(max_length=8, choices=State, default=State.PENDING)
+    released_at = models.DateTimeField(null=True, blank=True)
+    billed_at = models.DateTimeField(null=True, blank=True)
+    billing_reference = models.CharField(max_length=60, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["contract_version", "position"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["contract_version", "position"], name="milestone_position_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(amount__gt=0),
+                name="milestone_amount_is_positive",
+                violation_error_message="A milestone is worth more than nothing.",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["pending", "void"], billed_at__isnull=True)
+                | Q(state="released", released_at__isnull=False, billed_at__isnull=True)
+                | (
+                    Q(state="billed", released_at__isnull=False, billed_at__isnull=False)
+                    & ~Q(billing_reference="")
+                ),
+                name="milestone_is_dated_as_far_as_it_got",
+                violation_error_message="A milestone is released before it is billed.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.title} ({self.amount} {self.contract_version.currency})"
+
+
+class Payment(models.Model):
+    """Money that arrived for a billed milestone: gross, in the contract's currency. Append-only."""
+
+    milestone = models.ForeignKey(Milestone, on_delete=models.PROTECT, related_name="payments")
+    amount = models.DecimalField(max_digits=14, decimal_places=3)
+    received_on = models.DateField()
+    reference = models.CharField(max_length=80, help_text="As on the bank statement.")
+    recorded_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    recorded_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["received_on", "pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["milestone", "reference"],
+                name="payment_is_recorded_once",
+                violation_error_message="A payment with this reference is recorded already.",
+            ),
+            models.CheckConstraint(
+                condition=Q(amount__gt=0),
+                name="payment_amount_is_positive",
+                violation_error_message="A payment is more than nothing.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.amount} on {self.received_on}"

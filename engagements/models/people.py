@@ -1,0 +1,142 @@
+"""Who uses the application: people of the house by role, people of a customer by membership."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.models import PermissionsMixin
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower
+from django.utils import timezone
+
+
+class Role(models.TextChoices):
+    """What a person of the house does. A customer's person has none."""
+
+    NONE = "", "No role"
+    CONSULTANT = "consultant", "Consultant"
+    FINANCE = "finance", "Finance"
+    ADMIN = "admin", "Admin"
+
+
+class UserManager(BaseUserManager["User"]):
+    def create_user(self, email: str, password: str | None = None, **fields: Any) -> User:
+        if not email:
+            raise ValueError("A user is known by an email address.")
+        user = self.model(email=self.normalize_email(email).lower(), **fields)
+        user.set_password(password)
+        user.save(using=self._db)
+        return user
+
+    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> User:
+        fields = {"role": Role.ADMIN, "is_staff": True, "is_superuser": True, **fields}
+        return self.create_user(email, password, **fields)
+
+
+class User(AbstractBaseUser, PermissionsMixin):
+    """A person who may sign in, known by email address."""
+
+    email = models.EmailField(unique=True)
+    name = models.CharField(max_length=120)
+    role = models.CharField(max_length=12, choices=Role, default=Role.NONE, blank=True)
+    is_active = models.BooleanField(default=True)
+    is_staff = models.BooleanField(default=False, help_text="May open the admin site.")
+    date_joined = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects: ClassVar[UserManager] = UserManager()
+
+    USERNAME_FIELD = "email"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = ["name"]
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(Lower("email"), name="user_email_ignores_case"),
+            models.CheckConstraint(
+                condition=Q(is_staff=False) | Q(role="admin"),
+                name="user_staff_are_admins",
+                violation_error_message="Only admins may open the admin site.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name or self.email
+
+    def get_full_name(self) -> str:
+        return self.name
+
+    @property
+    def is_of_the_house(self) -> bool:
+        return self.role != Role.NONE
+
+
+class Customer(models.Model):
+    """A client company. `currency` is what its engagements are priced in unless one says else."""
+
+    name = models.CharField(max_length=160, unique=True)
+    address = models.TextField()
+    country = models.CharField(max_length=2, help_text="ISO 3166-1 code, as in DE.")
+    vat_id = models.CharField("VAT id", max_length=20, blank=True)
+    currency = models.CharField(max_length=3, default="EUR")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(currency__regex=r"^[A-Z]{3}$"),
+                name="customer_currency_is_iso_4217",
+                violation_error_message="A currency is three capital letters, as in EUR.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Contact(models.Model):
+    """A person of a customer. With a user, that person may sign in."""
+
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="contacts")
+    user = models.OneToOneField(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="contact"
+    )
+    name = models.CharField(max_length=120)
+    email = models.EmailField()
+    position = models.CharField(max_length=120, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                "customer",
+                Lower("email"),
+                name="contact_once_a_customer",
+                violation_error_message="This customer has a contact with this address already.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """A contact's rights in a customer: a viewer reads, a signatory may also bind it."""
+
+    class Rights(models.TextChoices):
+        VIEWER = "viewer", "Viewer"
+        SIGNATORY = "signatory", "Signatory"
+
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="memberships")
+    rights = models.CharField(max_length=10, choices=Rights, default=Rights.VIEWER)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["customer", "user"], name="membership_once_a_customer"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} at {self.customer}: {self.rights}"

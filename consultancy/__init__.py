@@ -1,0 +1,5 @@
+"""The project: settings, addresses, the Celery application, embedded services."""
+
+from consultancy.celery import app as celery_app
+
+__all__ = ["celery_app"]

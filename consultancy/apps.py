@@ -1,0 +1,9 @@
+"""The project as an app: its commands, its static files."""
+
+from django.apps import AppConfig
+
+
+class ConsultancyConfig(AppConfig):
+    """Holds the management commands and the static files."""
+
+    name = "consultancy"

@@ -1,0 +1,42 @@
+"""The Celery application: `celery -A consultancy worker -Q gpu`."""
+
+import os
+from typing import Any
+
+from celery import Celery
+from celery.signals import setup_logging
+from kombu import Queue
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "consultancy.settings")
+
+
+class Application(Celery):
+    """Celery, with the embedded broker started when it is the one in use."""
+
+    def connection_for_write(self, *args: Any, **kwargs: Any) -> Any:
+        """A connection to publish on."""
+        self._have_embedded_broker()
+        return super().connection_for_write(*args, **kwargs)
+
+    def connection_for_read(self, *args: Any, **kwargs: Any) -> Any:
+        """A connection to consume from."""
+        self._have_embedded_broker()
+        return super().connection_for_read(*args, **kwargs)
+
+    def _have_embedded_broker(self) -> None:
+        from django.conf import settings
+
+        if self.conf.broker_url == settings.VALKEY.url:
+            settings.VALKEY.start()
+
+
+app = Application("twofold")
+app.config_from_object("django.conf:settings", namespace="CELERY")
+# gpu: one run at a time on a device. documents: PDFs, mail, sweeping.
+app.conf.task_queues = [Queue("default"), Queue("gpu"), Queue("documents")]
+app.autodiscover_tasks()
+
+
+@setup_logging.connect
+def use_django_logging(**_: Any) -> None:
+    """Leave logging to the settings; Celery would install its own otherwise."""

@@ -1,0 +1,1 @@
+"""Django's PostgreSQL back end, on the embedded server."""

@@ -1,0 +1,30 @@
+"""Connects as Django's own back end does, and starts the server when nothing answers.
+
+Here and not in the settings, so that a command that never touches the database starts
+nothing and the settings stay quick to import.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db.backends.postgresql import base
+from psycopg import Connection, OperationalError
+
+from consultancy.embedded.place import Place
+from consultancy.embedded.postgres import Postgres
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """A connection to the embedded PostgreSQL."""
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Connection[Any]:
+        """Open a connection; start the server first if it does not run."""
+        try:
+            return super().get_new_connection(conn_params)
+        except OperationalError:
+            server = Postgres(Place(Path(settings.TWOFOLD_HOME)))
+            if server.ready():
+                raise
+            server.start()
+            return super().get_new_connection(conn_params)

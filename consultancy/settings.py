@@ -1,0 +1,221 @@
+"""Every setting of the site, read from the environment.
+
+README.md explains each variable. In production (`TWOFOLD_ENV=production`) nothing has a
+default that could be unsafe: the site refuses to start and names what is missing.
+"""
+
+from pathlib import Path
+
+from celery.schedules import schedule
+from django.core.exceptions import ImproperlyConfigured
+
+from consultancy import environment
+from consultancy.embedded.place import Place
+from consultancy.embedded.postgres import Postgres
+from consultancy.embedded.valkey import Valkey
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environment.Environment()
+
+PRODUCTION = env.choice("TWOFOLD_ENV", ("development", "production")) == "production"
+TWOFOLD_HOME = env.path("TWOFOLD_HOME", BASE_DIR / ".twofold")
+PLACE = Place(TWOFOLD_HOME)
+
+DEBUG = env.flag("TWOFOLD_DEBUG", default=False)
+SECRET_KEY = env.secret_key(production=PRODUCTION, home=TWOFOLD_HOME)
+ALLOWED_HOSTS = env.hosts(production=PRODUCTION)
+CSRF_TRUSTED_ORIGINS = env.words("TWOFOLD_ORIGINS")
+if PRODUCTION and DEBUG:
+    raise ImproperlyConfigured(
+        "TWOFOLD_DEBUG is on in production: error pages would show source code and settings. "
+        "Unset TWOFOLD_DEBUG."
+    )
+
+INSTALLED_APPS = [
+    "consultancy",
+    "engagements.apps.EngagementsConfig",
+    "benchmarks.apps.BenchmarksConfig",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "django.forms",
+    "rest_framework",
+    "django_htmx",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "consultancy.security.ContentSecurityPolicyMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "consultancy.urls"
+WSGI_APPLICATION = "consultancy.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+# Form widgets and form fragments come from templates/ too.
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
+
+# The database and the broker: named servers, or embedded ones that start when needed.
+POSTGRES = Postgres(PLACE)
+VALKEY = Valkey(PLACE)
+DATABASES = {
+    "default": env.database(production=PRODUCTION)
+    or environment.database_of(POSTGRES.url(), engine="consultancy.embedded.backend")
+}
+DATABASES["default"]["CONN_MAX_AGE"] = 60 if PRODUCTION else 0
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+BROKER_IS_EMBEDDED = env.optional("BROKER_URL") is None
+CELERY_BROKER_URL = env.broker(production=PRODUCTION) or VALKEY.url
+# The row is the truth: no result back end, and a message that could not be sent is sent
+# again by a sweep. So publishing gives up at once instead of holding up a web request.
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "socket_connect_timeout": 1.0,
+    "socket_timeout": 5.0,
+    "socket_keepalive": True,
+    # A message whose worker vanished is delivered again after this long; the lease of a
+    # run ends sooner, and the sweep is what brings the run back.
+    "visibility_timeout": 3600,
+    "max_retries": 1,
+    "interval_start": 0,
+    "interval_max": 0.2,
+}
+CELERY_BROKER_CONNECTION_TIMEOUT = 2.0
+# Only a worker waits for the broker to come back.
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_SCHEDULE_FILENAME = str(TWOFOLD_HOME / "beat-schedule")
+CELERY_BEAT_SCHEDULE = {
+    "send waiting runs, take back lost leases": {
+        "task": "benchmarks.tasks.sweep",
+        "schedule": schedule(10.0),
+        "options": {"queue": "documents", "expires": 10.0},
+    },
+    "deadlines, documents and mail that wait": {
+        "task": "engagements.tasks.sweep",
+        "schedule": schedule(30.0),
+        "options": {"queue": "documents", "expires": 30.0},
+    },
+}
+
+# Files: static ones from the web process itself, records in a bucket or in a folder.
+STATIC_URL = "static/"
+STATIC_ROOT = env.path("TWOFOLD_STATIC_ROOT", TWOFOLD_HOME / "static")
+WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = not PRODUCTION
+STORAGES = {
+    "default": env.records(TWOFOLD_HOME / "records"),
+    "records": env.records(TWOFOLD_HOME / "records"),
+    "staticfiles": {
+        "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        if PRODUCTION
+        else "django.contrib.staticfiles.storage.StaticFilesStorage"
+    },
+}
+
+# People.
+AUTH_USER_MODEL = "engagements.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/"
+ACCOUNT_ADAPTER = "consultancy.accounts.AccountAdapter"
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "optional"
+ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_TOTP_ISSUER = "Twofold"
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+}
+
+globals().update(env.email(production=PRODUCTION))
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English")]
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+# Security. A browser gets scripts and styles from this site alone; `style` attributes stay
+# allowed because bars and timelines carry their lengths in them.
+CONTENT_SECURITY_POLICY = (
+    "default-src 'self'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; "
+    "img-src 'self' data:; object-src 'none'; base-uri 'self'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PRODUCTION
+SECURE_SSL_REDIRECT = PRODUCTION
+# The container's own health check speaks plain HTTP.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+SECURE_HSTS_SECONDS = 365 * 24 * 3600 if PRODUCTION else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = PRODUCTION
+if env.flag("TWOFOLD_BEHIND_PROXY", default=False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{levelname:7} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {
+        "handlers": ["stderr"],
+        "level": env.choice("TWOFOLD_LOG_LEVEL", ("INFO", "DEBUG", "WARNING", "ERROR")),
+    },
+    "loggers": {"fontTools": {"level": "WARNING"}, "weasyprint": {"level": "ERROR"}},
+}

@@ -1,0 +1,181 @@
+"""What the tests stand on: real PostgreSQL, and on request a real broker and a real worker.
+
+The database is made in the embedded server (or in the one `DATABASE_URL` names) under a
+name of its own, so several test runs can share one server. By default nothing is
+delivered: messages go to a broker in memory. A test that needs them delivered asks for
+
+- `broker_url`: a Valkey of its own for the session, with the application pointed at it;
+- `celery_worker_process`: starts real workers on the test database. Such a test must
+  commit: `@pytest.mark.django_db(transaction=True)`.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+# Before Django's settings are read: no test may wake the workers of the checkout.
+os.environ["BROKER_URL"] = "memory://"
+os.environ.pop("TWOFOLD_ENV", None)
+
+import psutil
+import pytest
+from django.conf import settings
+
+ROOT = Path(__file__).resolve().parent.parent
+DATABASE = "test_twofold"
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings() -> None:
+    """Name this process's test database after it, and drop those of runs that were killed."""
+    from consultancy.embedded.place import Place
+    from consultancy.embedded.postgres import Postgres
+
+    settings.DATABASES["default"]["TEST"]["NAME"] = f"{DATABASE}_{os.getpid()}"
+    if settings.DATABASES["default"]["ENGINE"] == "consultancy.embedded.backend":
+        server = Postgres(Place(Path(settings.TWOFOLD_HOME)))
+        server.start()
+        _drop_abandoned_databases(server.url("postgres"))
+
+
+def _drop_abandoned_databases(url: str) -> None:
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        names = connection.execute(
+            "SELECT datname FROM pg_database WHERE datname LIKE %s", [f"{DATABASE}%"]
+        ).fetchall()
+        for (name,) in names:
+            owner = re.fullmatch(rf"{DATABASE}_(\d+)", name)
+            if owner is None or not psutil.pid_exists(int(owner[1])):
+                connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+@pytest.fixture(scope="session")
+def broker_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Valkey of this session's own; the application publishes to it from now on."""
+    from consultancy import celery_app
+    from consultancy.embedded.place import Place
+    from consultancy.embedded.valkey import Valkey
+
+    server = Valkey(Place(tmp_path_factory.mktemp("broker")))
+    server.start()
+    before = celery_app.conf.broker_url
+    _point_application_at(server.url)
+    yield server.url
+    _point_application_at(before)
+    server.stop()
+
+
+def _point_application_at(url: str) -> None:
+    from consultancy import celery_app
+
+    settings.CELERY_BROKER_URL = url
+    celery_app.conf.broker_url = url
+    celery_app.conf.broker_write_url = celery_app.conf.broker_read_url = None
+    celery_app.pool.force_close_all()
+    celery_app.set_current()
+    celery_app._pool = None
+    celery_app.amqp._producer_pool = None
+
+
+@dataclass
+class Worker:
+    """A worker that a test started, and what it says."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def kill(self) -> None:
+        """End the worker and everything it started, as a crash would: with SIGKILL."""
+        family = [psutil.Process(self.process.pid)]
+        family += family[0].children(recursive=True)
+        for process in family:
+            process.send_signal(signal.SIGKILL)
+        self.process.wait(timeout=10)
+
+    def kill_alone(self) -> None:
+        """SIGKILL for the worker's own process only; what it started lives on."""
+        self.process.kill()
+        self.process.wait(timeout=10)
+
+    def stop(self) -> None:
+        """Ask the worker to finish, then insist."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+
+@pytest.fixture
+def celery_worker_process(
+    transactional_db: None, broker_url: str, tmp_path: Path
+) -> Iterator[Callable[..., Worker]]:
+    """Start real workers on the test database and this session's broker.
+
+    `celery_worker_process()` starts one for the queues gpu, documents and default, waits
+    until it is ready and returns a `Worker`; `queues=`, `pool=` ("prefork" or "solo") and
+    `environment=` (more variables) change that. Whatever still runs afterwards is stopped.
+    """
+    from django.db import connection
+
+    started: list[Worker] = []
+
+    def start(
+        *,
+        queues: str = "gpu,documents,default",
+        pool: str = "prefork",
+        environment: dict[str, str] | None = None,
+    ) -> Worker:
+        log = tmp_path / f"worker-{len(started)}.log"
+        variables = os.environ | {
+            "DATABASE_URL": database_url(connection.settings_dict),
+            "BROKER_URL": broker_url,
+            **(environment or {}),
+        }
+        command = [sys.executable, "-m", "celery", "-A", "consultancy", "worker", "-Q", queues]
+        command += ["--concurrency", "1", "--pool", pool, "--loglevel", "INFO"]
+        command += [
+            "--without-gossip",
+            "--without-mingle",
+            "-n",
+            f"test{os.getpid()}-{len(started)}@%h",
+        ]
+        with open(log, "wb") as output:
+            process = subprocess.Popen(
+                command, cwd=ROOT, env=variables, stdout=output, stderr=subprocess.STDOUT
+            )
+        worker = Worker(process=process, log=log)
+        started.append(worker)
+        _wait_until_ready(worker)
+        return worker
+
+    yield start
+    for worker in started:
+        worker.stop()
+
+
+def database_url(database: dict[str, str]) -> str:
+    """The URL of a database in Django's form."""
+    from urllib.parse import quote
+
+    user, password = quote(database["USER"], safe=""), quote(database["PASSWORD"], safe="")
+    who = f"{user}:{password}" if password else user
+    host = quote(database["HOST"], safe="")
+    return f"postgresql://{who}@{host}:{database['PORT'] or 5432}/{database['NAME']}"
+
+
+def _wait_until_ready(worker: Worker, limit_s: float = 30.0) -> None:
+    deadline = time.monotonic() + limit_s
+    while b" ready." not in worker.log.read_bytes():
+        if worker.process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"The worker did not start:\n{worker.log.read_text()}")
+        time.sleep(0.05)

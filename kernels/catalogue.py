@@ -31,9 +31,7 @@ def operators() -> list[str]:
 def checked(operator: str) -> str:
     """The operator's name, once it is known to be one. CatalogueError otherwise."""
     if operator not in operators():
-        raise CatalogueError(
-            f"no operator '{operator}'; there are {', '.join(operators())}"
-        )
+        raise CatalogueError(f"no operator '{operator}'; there are {', '.join(operators())}")
     return operator
 
 
@@ -111,9 +109,7 @@ def _op(operator: str) -> ModuleType:
 def _preset(operator: str, preset: str) -> Preset:
     known = presets(operator)
     if preset not in known:
-        raise CatalogueError(
-            f"{operator} has no preset '{preset}'; it has {', '.join(known)}"
-        )
+        raise CatalogueError(f"{operator} has no preset '{preset}'; it has {', '.join(known)}")
     return known[preset]
 
 

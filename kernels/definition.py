@@ -35,9 +35,7 @@ class TensorSpec:
 
     def sizes(self, axes: Axes) -> tuple[int, ...]:
         """The shape at one point of the axes; KeyError names an axis that is missing."""
-        return tuple(
-            axes[side] if isinstance(side, str) else side for side in self.shape
-        )
+        return tuple(axes[side] if isinstance(side, str) else side for side in self.shape)
 
     def amplitude(self, axes: Axes) -> float:
         """What the random contents are multiplied by: scale / sqrt(product of the fan-in)."""
@@ -135,5 +133,5 @@ class Preset:
     protocol: Protocol
 
 
-class NotAvailable(RuntimeError):
+class NotAvailable(RuntimeError):  # noqa: N818 - it is an answer, not a fault
     """A baseline or candidate cannot run here; the text says what to install."""

@@ -43,9 +43,7 @@ class Solution:
 
 def baseline(operator: str, name: str) -> Solution:
     """An off-the-shelf Solution. NotAvailable when its library cannot run here."""
-    known = importlib.import_module(
-        f"kernels.{catalogue.checked(operator)}.baselines"
-    ).BASELINES
+    known = importlib.import_module(f"kernels.{catalogue.checked(operator)}.baselines").BASELINES
     if name not in known:
         raise SolutionError(
             f"{operator} has no baseline '{name}'; it has {', '.join(sorted(known))}"
@@ -88,9 +86,7 @@ def candidate(reference: str | Path) -> Solution:
         raise SolutionError(f"{path.name} has no function run(prepared, inputs, out)")
     prepare = getattr(module, "prepare", None) or _state_as_it_is
     if not callable(prepare):
-        raise SolutionError(
-            f"{path.name}: prepare is no function; write prepare(state, axes)"
-        )
+        raise SolutionError(f"{path.name}: prepare is no function; write prepare(state, axes)")
     return Solution(name=path.stem, prepare=prepare, run=run)
 
 

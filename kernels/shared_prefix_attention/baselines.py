@@ -50,9 +50,7 @@ def _append(cache: _Cache, inputs: Mapping[str, Tensor]) -> Tensor:
     return q.view(batch, kv_heads, heads // kv_heads, width)
 
 
-def _run_sdpa(
-    prepared: _Cache, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]
-) -> None:
+def _run_sdpa(prepared: _Cache, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
     q = _append(prepared, inputs)
     attended = F.scaled_dot_product_attention(q, prepared.k, prepared.v)
     out["out"].view(q.shape).copy_(attended)
@@ -74,9 +72,7 @@ def flex_attention() -> Solution:
     _need_compiler()
     compiled: Callable[..., Any] = torch.compile(flex, dynamic=False)
 
-    def run(
-        prepared: _Cache, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]
-    ) -> None:
+    def run(prepared: _Cache, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
         q = _append(prepared, inputs)
         out["out"].view(q.shape).copy_(compiled(q, prepared.k, prepared.v))
 
@@ -86,12 +82,8 @@ def flex_attention() -> Solution:
 def _need_compiler() -> None:
     import shutil
 
-    if not torch.cuda.is_available() and not (
-        shutil.which("g++") or shutil.which("clang++")
-    ):
-        raise NotAvailable(
-            "FlexAttention on the processor needs a C++ compiler: install g++"
-        )
+    if not torch.cuda.is_available() and not (shutil.which("g++") or shutil.which("clang++")):
+        raise NotAvailable("FlexAttention on the processor needs a C++ compiler: install g++")
 
 
 BASELINES: dict[str, Callable[[], Solution]] = {

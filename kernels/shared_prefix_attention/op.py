@@ -62,9 +62,7 @@ DEFINITION = Definition(
     outputs=(TensorSpec(name="out", shape=QUERY),),
     program="llama_decode_step",
     program_state=(
-        TensorSpec(
-            name="norm_attention", shape=("layers", "hidden"), distribution="ones"
-        ),
+        TensorSpec(name="norm_attention", shape=("layers", "hidden"), distribution="ones"),
         TensorSpec(
             name="w_qkv",
             shape=("layers", "qkv_heads", "head_dim", "hidden"),
@@ -76,9 +74,7 @@ DEFINITION = Definition(
             fan_in=("heads", "head_dim"),
         ),
         TensorSpec(name="norm_mlp", shape=("layers", "hidden"), distribution="ones"),
-        TensorSpec(
-            name="w_gate_up", shape=("layers", 2, "ffn", "hidden"), fan_in=("hidden",)
-        ),
+        TensorSpec(name="w_gate_up", shape=("layers", 2, "ffn", "hidden"), fan_in=("hidden",)),
         TensorSpec(name="w_down", shape=("layers", "hidden", "ffn"), fan_in=("ffn",)),
         TensorSpec(name="prefix_k", shape=("layers", *PREFIX), scale=PREFIX_KEY_SCALE),
         TensorSpec(name="prefix_v", shape=("layers", *PREFIX)),
@@ -88,15 +84,9 @@ DEFINITION = Definition(
     program_inputs=(TensorSpec(name="x", shape=("batch", "hidden")),),
     program_outputs=(TensorSpec(name="y", shape=("batch", "hidden")),),
     tolerances={
-        "float32": Tolerance(
-            max_abs=2e-4, max_rel=2e-4, matched_share=1.0, hard_cap_abs=2e-3
-        ),
-        "float16": Tolerance(
-            max_abs=1e-2, max_rel=1e-2, matched_share=0.999, hard_cap_abs=0.1
-        ),
-        "bfloat16": Tolerance(
-            max_abs=4e-2, max_rel=2e-2, matched_share=0.999, hard_cap_abs=0.3
-        ),
+        "float32": Tolerance(max_abs=2e-4, max_rel=2e-4, matched_share=1.0, hard_cap_abs=2e-3),
+        "float16": Tolerance(max_abs=1e-2, max_rel=1e-2, matched_share=0.999, hard_cap_abs=0.1),
+        "bfloat16": Tolerance(max_abs=4e-2, max_rel=2e-2, matched_share=0.999, hard_cap_abs=0.3),
     },
 )
 
@@ -162,7 +152,7 @@ def _small(*, layers: int, batch: int, prefix_len: int) -> dict[str, int]:
         prefix_len=prefix_len,
         own_len=32,
         heads=8,
-        kv_heads=2,
+        kv_heads=4,
         head_dim=64,
         hidden=512,
         ffn=1536,
@@ -258,12 +248,8 @@ PRESETS = {
         target=2.0,
         confidence=0.95,
         workloads=(
-            Workload(
-                name="32x32768", axes=_llama_8b(batch=32, prefix_len=32768), weight=0.7
-            ),
-            Workload(
-                name="16x32768", axes=_llama_8b(batch=16, prefix_len=32768), weight=0.3
-            ),
+            Workload(name="32x32768", axes=_llama_8b(batch=32, prefix_len=32768), weight=0.7),
+            Workload(name="16x32768", axes=_llama_8b(batch=16, prefix_len=32768), weight=0.3),
         ),
         protocol=Protocol(
             replicates=4,

@@ -53,9 +53,7 @@ class Step:
                 norm_mlp=state["norm_mlp"][layer],
                 w_gate_up=state["w_gate_up"][layer].flatten(0, 1),
                 w_down=state["w_down"][layer],
-                prepared=solution.prepare(
-                    {name: state[name][layer] for name in CACHE}, axes
-                ),
+                prepared=solution.prepare({name: state[name][layer] for name in CACHE}, axes),
             )
             for layer in range(axes["layers"])
         ]

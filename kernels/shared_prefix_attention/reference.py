@@ -35,9 +35,7 @@ def reference(
         -1,
     )
     share = torch.softmax(scores, -1)
-    out = torch.einsum(
-        "bkgp,kpd->bkgd", share[..., :prefix_len], state["prefix_v"].to(dtype)
-    )
+    out = torch.einsum("bkgp,kpd->bkgd", share[..., :prefix_len], state["prefix_v"].to(dtype))
     out += torch.einsum("bkgo,bkod->bkgd", share[..., prefix_len:], own_v)
     return {"out": out.reshape(batch, -1, width)}
 
@@ -65,7 +63,7 @@ def _layer(x: Tensor, state: Mapping[str, Tensor], axes: Mapping[str, int]) -> T
     dtype = x.dtype
     normed = _rms_norm(x, state["norm_attention"])
     qkv = torch.einsum("bh,ndh->bnd", normed, state["w_qkv"].to(dtype))
-    q, k_new, v_new = qkv.split([heads, kv_heads, kv_heads], 1)
+    q, k_new, v_new = torch.split(qkv, [heads, kv_heads, kv_heads], 1)
     position = axes["prefix_len"] + axes["own_len"]
     token = {
         "q": _rotate(q, position),
@@ -73,11 +71,7 @@ def _layer(x: Tensor, state: Mapping[str, Tensor], axes: Mapping[str, int]) -> T
         "v_new": v_new,
     }
     attended = reference(state, token, axes, dtype)["out"]
-    x = (
-        x
-        + attended.reshape(x.shape[0], heads * width)
-        @ state["w_out"].to(dtype).flatten(1).T
-    )
+    x = x + attended.reshape(x.shape[0], heads * width) @ state["w_out"].to(dtype).flatten(1).T
     normed = _rms_norm(x, state["norm_mlp"])
     gate = normed @ state["w_gate_up"][0].to(dtype).T
     up = normed @ state["w_gate_up"][1].to(dtype).T
@@ -85,11 +79,7 @@ def _layer(x: Tensor, state: Mapping[str, Tensor], axes: Mapping[str, int]) -> T
 
 
 def _rms_norm(x: Tensor, weight: Tensor) -> Tensor:
-    return (
-        x
-        * torch.rsqrt(x.square().mean(-1, keepdim=True) + NORM_EPS)
-        * weight.to(x.dtype)
-    )
+    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + NORM_EPS) * weight.to(x.dtype)
 
 
 def _rotate(x: Tensor, position: int) -> Tensor:

@@ -27,9 +27,7 @@ def prepare(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> _Prepared:
     """Keep the prompt where it is; copy own tokens to a cache with a free slot."""
 
     def with_slot(own: Tensor) -> Tensor:
-        cache = own.new_empty(
-            own.shape[0], own.shape[1], own.shape[2] + 1, own.shape[3]
-        )
+        cache = own.new_empty(own.shape[0], own.shape[1], own.shape[2] + 1, own.shape[3])
         cache[:, :, :-1] = own
         return cache
 
@@ -41,9 +39,7 @@ def prepare(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> _Prepared:
     )
 
 
-def run(
-    prepared: _Prepared, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]
-) -> None:
+def run(prepared: _Prepared, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
     """One decode token for each sequence; writes all of out["out"] [batch, heads, head_dim]."""
     prepared.own_k[:, :, -1] = inputs["k_new"]
     prepared.own_v[:, :, -1] = inputs["v_new"]

@@ -1,0 +1,326 @@
+"""The shared prompt read once for all sequences, on a CUDA GPU: two Triton launches.
+
+`_prefix_part` gives every key/value head's queries (batch x group rows, one tile on the tensor
+cores) one chunk of the prompt; the chunks are spread over the multiprocessors as in
+flash-decoding. `_own_part` lets each sequence attend to its own tokens and merges the chunks by
+log-sum-exp. `run` allocates nothing and may be captured in a CUDA graph.
+
+Under TRITON_INTERPRET=1 it runs on the processor in fp32 and fp16 (the interpreter's bf16 dot
+is wrong).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kernels.definition import NotAvailable
+
+try:
+    import triton
+    import triton.language as tl
+except ImportError as error:
+    raise NotAvailable("triton_cascade needs Triton: pip install triton") from error
+
+LOG2_E = 1.4426950408889634
+# Rows of one tile: 64 is what one Hopper warpgroup multiplies at once; 16 is tl.dot's least.
+MOST_ROWS = 128
+LEAST_ROWS = 16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """How the work is cut up. `programs` is how many prefix programs to aim for."""
+
+    block_n: int
+    programs: int
+    warps: int
+    stages: int
+    own_block_n: int
+    own_warps: int
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    prefix_k: Tensor  # [kv_heads, prefix_len, head_dim]
+    prefix_v: Tensor
+    own_k: Tensor  # [batch, kv_heads, own_len + 1, head_dim]; the last slot is the new token's
+    own_v: Tensor
+    part: Tensor  # [splits, kv_heads, rows, head_dim] in fp32
+    lse: Tensor  # [splits, kv_heads, rows] in fp32, base 2
+    chunk: int
+    block_m: int
+    config: Config
+
+
+@triton.jit
+def _prefix_part(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    part_ptr,
+    lse_ptr,
+    stride_qb,
+    rows,
+    prefix_len,
+    chunk,
+    scale,
+    GROUP: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    WHOLE: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    split = tl.program_id(0)
+    head = tl.program_id(1)
+    row = tl.program_id(2) * BLOCK_M + tl.arange(0, BLOCK_M)
+    col = tl.arange(0, BLOCK_D)
+    key = tl.arange(0, BLOCK_N)
+    live = (row[:, None] < rows) & (col[None, :] < HEAD_DIM)
+
+    q_at = (row // GROUP) * stride_qb + (head * GROUP + row % GROUP) * HEAD_DIM
+    q = tl.load(q_ptr + q_at[:, None] + col[None, :], mask=live, other=0.0)
+
+    begin = split * chunk
+    end = tl.minimum(begin + chunk, prefix_len)
+    base = head.to(tl.int64) * prefix_len * HEAD_DIM
+    k_at = k_ptr + base + col[:, None]
+    v_at = v_ptr + base + col[None, :]
+
+    top = tl.full([BLOCK_M], float("-inf"), tl.float32)
+    total = tl.zeros([BLOCK_M], tl.float32)
+    acc = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
+    for start in range(begin, end, BLOCK_N):
+        n = start + key
+        # WHOLE: chunks are whole blocks and head_dim fills BLOCK_D, so nothing needs a mask.
+        if WHOLE:
+            k = tl.load(k_at + n[None, :] * HEAD_DIM)
+        else:
+            k = tl.load(
+                k_at + n[None, :] * HEAD_DIM,
+                mask=(n[None, :] < end) & (col[:, None] < HEAD_DIM),
+                other=0.0,
+            )
+        score = tl.dot(q, k, input_precision=PRECISION) * scale
+        if not WHOLE:
+            score = tl.where(n[None, :] < end, score, float("-inf"))
+        new_top = tl.maximum(top, tl.max(score, 1))
+        fade = tl.exp2(top - new_top)
+        share = tl.exp2(score - new_top[:, None])
+        total = total * fade + tl.sum(share, 1)
+        acc = acc * fade[:, None]
+        if WHOLE:
+            v = tl.load(v_at + n[:, None] * HEAD_DIM)
+        else:
+            v = tl.load(
+                v_at + n[:, None] * HEAD_DIM,
+                mask=(n[:, None] < end) & (col[None, :] < HEAD_DIM),
+                other=0.0,
+            )
+        acc = tl.dot(share.to(v.dtype), v, acc, input_precision=PRECISION)
+        top = new_top
+
+    out_row = (split * tl.num_programs(1) + head) * rows + row
+    tl.store(part_ptr + out_row[:, None] * HEAD_DIM + col[None, :], acc / total[:, None], mask=live)
+    tl.store(lse_ptr + out_row, top + tl.log2(total), mask=row < rows)
+
+
+@triton.jit
+def _own_part(
+    q_ptr,
+    k_new_ptr,
+    v_new_ptr,
+    k_ptr,
+    v_ptr,
+    part_ptr,
+    lse_ptr,
+    out_ptr,
+    stride_qb,
+    stride_kb,
+    stride_vb,
+    stride_ob,
+    rows,
+    own_len,
+    scale,
+    GROUP: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    BLOCK_G: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    SPLITS: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    head = tl.program_id(0)
+    kv_heads = tl.num_programs(0)
+    seq = tl.program_id(1).to(tl.int64)
+    member = tl.arange(0, BLOCK_G)
+    col = tl.arange(0, BLOCK_D)
+    key = tl.arange(0, BLOCK_N)
+    wide = col < HEAD_DIM
+    live = (member[:, None] < GROUP) & wide[None, :]
+
+    q_at = (head * GROUP + member) * HEAD_DIM
+    q = tl.load(q_ptr + seq * stride_qb + q_at[:, None] + col[None, :], mask=live, other=0.0)
+
+    # The new token opens the softmax, and goes to the cache's last slot for the next step.
+    base = (seq * kv_heads + head) * (own_len + 1) * HEAD_DIM
+    k_new = tl.load(k_new_ptr + seq * stride_kb + head * HEAD_DIM + col, mask=wide, other=0.0)
+    v_new = tl.load(v_new_ptr + seq * stride_vb + head * HEAD_DIM + col, mask=wide, other=0.0)
+    tl.store(k_ptr + base + own_len * HEAD_DIM + col, k_new, mask=wide)
+    tl.store(v_ptr + base + own_len * HEAD_DIM + col, v_new, mask=wide)
+    top = tl.sum(q.to(tl.float32) * k_new.to(tl.float32)[None, :], 1) * scale
+    total = tl.full([BLOCK_G], 1.0, tl.float32)
+    acc = tl.zeros([BLOCK_G, BLOCK_D], tl.float32) + v_new.to(tl.float32)[None, :]
+
+    for start in range(0, own_len, BLOCK_N):
+        n = start + key
+        held = n < own_len
+        k = tl.load(
+            k_ptr + base + n[None, :] * HEAD_DIM + col[:, None],
+            mask=held[None, :] & wide[:, None],
+            other=0.0,
+        )
+        v = tl.load(
+            v_ptr + base + n[:, None] * HEAD_DIM + col[None, :],
+            mask=held[:, None] & wide[None, :],
+            other=0.0,
+        )
+        score = tl.dot(q, k, input_precision=PRECISION) * scale
+        score = tl.where(held[None, :], score, float("-inf"))
+        new_top = tl.maximum(top, tl.max(score, 1))
+        fade = tl.exp2(top - new_top)
+        share = tl.exp2(score - new_top[:, None])
+        total = total * fade + tl.sum(share, 1)
+        acc = tl.dot(share.to(v.dtype), v, acc * fade[:, None], input_precision=PRECISION)
+        top = new_top
+
+    row = seq * GROUP + member
+    for split in tl.static_range(SPLITS):
+        at = (split * kv_heads + head) * rows + row
+        lse = tl.load(lse_ptr + at, mask=member < GROUP, other=float("-inf"))
+        part = tl.load(part_ptr + at[:, None] * HEAD_DIM + col[None, :], mask=live, other=0.0)
+        new_top = tl.maximum(top, lse)
+        fade = tl.exp2(top - new_top)
+        share = tl.exp2(lse - new_top)
+        total = total * fade + share
+        acc = acc * fade[:, None] + part * share[:, None]
+        top = new_top
+
+    out = acc / total[:, None]
+    out_at = out_ptr + seq * stride_ob + q_at[:, None] + col[None, :]
+    tl.store(out_at, out.to(out_ptr.dtype.element_ty), mask=live)
+
+
+def default_config(axes: Mapping[str, int], item_bytes: int) -> Config:
+    """What measured best on an H200 in bf16; fp32 takes blocks that fit its shared memory."""
+    config = Config(block_n=64, programs=128, warps=8, stages=3, own_block_n=64, own_warps=4)
+    return config if item_bytes == 2 else replace(config, block_n=32, stages=2, own_block_n=32)
+
+
+def prepare(
+    state: Mapping[str, Tensor], axes: Mapping[str, int], config: Config | None = None
+) -> _Prepared:
+    """Keep the prompt where it is, copy own tokens to a cache with a free slot, lay out scratch.
+
+    NotAvailable without a CUDA GPU, unless Triton's interpreter is on.
+    """
+    prefix_k = state["prefix_k"]
+    if prefix_k.device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
+        raise NotAvailable("triton_cascade needs a CUDA GPU; on the processor use torch_cascade")
+    chosen = config or default_config(axes, prefix_k.element_size())
+    kv_heads, prefix_len, width = prefix_k.shape
+    rows = axes["batch"] * axes["heads"] // kv_heads
+    block_m = min(MOST_ROWS, max(LEAST_ROWS, triton.next_power_of_2(rows)))
+    chunk = _chunk(prefix_len, kv_heads * triton.cdiv(rows, block_m), chosen)
+    splits = triton.cdiv(prefix_len, chunk)
+    scratch = {"dtype": torch.float32, "device": prefix_k.device}
+    return _Prepared(
+        prefix_k=prefix_k.contiguous(),
+        prefix_v=state["prefix_v"].contiguous(),
+        own_k=_with_slot(state["own_k"]),
+        own_v=_with_slot(state["own_v"]),
+        part=torch.empty(splits, kv_heads, rows, width, **scratch),
+        lse=torch.empty(splits, kv_heads, rows, **scratch),
+        chunk=chunk,
+        block_m=block_m,
+        config=chosen,
+    )
+
+
+def run(prepared: _Prepared, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
+    """One decode token for each sequence; writes all of out["out"] [batch, heads, head_dim]."""
+    q, k_new, v_new, result = inputs["q"], inputs["k_new"], inputs["v_new"], out["out"]
+    batch, heads, width = q.shape
+    splits, kv_heads, rows, _ = prepared.part.shape
+    prefix_len, own_len = prepared.prefix_k.shape[1], prepared.own_k.shape[2] - 1
+    config, group = prepared.config, heads // kv_heads
+    block_d = max(16, triton.next_power_of_2(width))
+    scale = width**-0.5 * LOG2_E
+    shared: dict[str, Any] = {
+        "GROUP": group,
+        "HEAD_DIM": width,
+        "BLOCK_D": block_d,
+        # TF32 would lose what fp32 promises; for 16-bit operands the setting has no effect.
+        "PRECISION": "ieee",
+    }
+    _prefix_part[(splits, kv_heads, triton.cdiv(rows, prepared.block_m))](
+        q,
+        prepared.prefix_k,
+        prepared.prefix_v,
+        prepared.part,
+        prepared.lse,
+        q.stride(0),
+        rows,
+        prefix_len,
+        prepared.chunk,
+        scale,
+        BLOCK_M=prepared.block_m,
+        BLOCK_N=config.block_n,
+        WHOLE=block_d == width and prefix_len % config.block_n == 0,
+        num_warps=config.warps,
+        num_stages=config.stages,
+        **shared,
+    )
+    _own_part[(kv_heads, batch)](
+        q,
+        k_new,
+        v_new,
+        prepared.own_k,
+        prepared.own_v,
+        prepared.part,
+        prepared.lse,
+        result,
+        q.stride(0),
+        k_new.stride(0),
+        v_new.stride(0),
+        result.stride(0),
+        rows,
+        own_len,
+        scale,
+        BLOCK_G=max(LEAST_ROWS, triton.next_power_of_2(group)),
+        BLOCK_N=config.own_block_n,
+        SPLITS=splits,
+        num_warps=config.own_warps,
+        **shared,
+    )
+
+
+def _chunk(prefix_len: int, tiles: int, config: Config) -> int:
+    """Keys one prefix program reads: whole blocks, so that about `programs` programs share it."""
+    blocks = triton.cdiv(prefix_len, config.block_n)
+    splits = max(1, min(blocks, config.programs // tiles))
+    return triton.cdiv(blocks, splits) * config.block_n
+
+
+def _with_slot(own: Tensor) -> Tensor:
+    batch, kv_heads, own_len, width = own.shape
+    cache = own.new_empty(batch, kv_heads, own_len + 1, width)
+    cache[:, :, :-1] = own
+    return cache

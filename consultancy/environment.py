@@ -165,6 +165,22 @@ class Environment:
             },
         }
 
+    def consultancy(self, *, production: bool) -> dict[str, str]:
+        """The consultancy's own name and address. In production each contract carries them."""
+        why = "Contracts, invoices and documents are made out in this name."
+        if production:
+            self.required("TWOFOLD_HOUSE_NAME", why=why)
+            self.required("TWOFOLD_HOUSE_ADDRESS", why=why)
+        return {
+            "name": self.optional("TWOFOLD_HOUSE_NAME") or "Demo Kernel Consultancy",
+            "address": (
+                self.optional("TWOFOLD_HOUSE_ADDRESS") or "Beispielweg 1\\n10115 Berlin"
+            ).replace("\\n", "\n"),
+            "country": self.optional("TWOFOLD_HOUSE_COUNTRY") or "DE",
+            "vat_id": self.optional("TWOFOLD_HOUSE_VAT_ID") or "",
+            "email": self.optional("TWOFOLD_HOUSE_EMAIL") or "",
+        }
+
     def email(self, *, production: bool) -> dict[str, Any]:
         """Django's mail settings; without a server, mail is printed on the terminal."""
         sender = self.optional("TWOFOLD_FROM_EMAIL") or "Twofold <twofold@localhost>"

@@ -59,6 +59,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "engagements.origin.OriginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -183,6 +184,12 @@ REST_FRAMEWORK = {
 }
 
 globals().update(env.email(production=PRODUCTION))
+
+# Who the consultancy is, as it stands on contracts and documents.
+CONSULTANCY = env.consultancy(production=PRODUCTION)
+
+# On while the demonstration runs: pages say on what hardware it was measured.
+TWOFOLD_DEMO = env.flag("TWOFOLD_DEMO", default=False)
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]

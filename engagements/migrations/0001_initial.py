@@ -1133,7 +1133,8 @@ class Migration(migrations.Migration):
             model_name="milestone",
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    models.Q(("billed_at__isnull", True), ("state__in", ["pending", "void"])),
+                    models.Q(("billed_at__isnull", True), ("state", "pending")),
+                    models.Q(("state", "void")),
                     models.Q(
                         ("billed_at__isnull", True),
                         ("released_at__isnull", False),

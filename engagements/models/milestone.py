@@ -55,7 +55,8 @@ class Milestone(models.Model):
                 violation_error_message="A milestone is worth more than nothing.",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=["pending", "void"], billed_at__isnull=True)
+                condition=Q(state="pending", billed_at__isnull=True)
+                | Q(state="void")
                 | Q(state="released", released_at__isnull=False, billed_at__isnull=True)
                 | (
                     Q(state="billed", released_at__isnull=False, billed_at__isnull=False)

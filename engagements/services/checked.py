@@ -1,0 +1,46 @@
+"""Rows that are checked against their model's own constraints before they are saved."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.db import models
+
+from engagements import money
+from engagements.errors import Refused
+
+
+def save(row: models.Model) -> None:
+    """Save `row`; what its fields or constraints do not allow is Refused, in their words."""
+    try:
+        row.full_clean()
+    except ValidationError as error:
+        raise Refused(_sentence(row, error)) from error
+    row.save()
+
+
+def _sentence(row: models.Model, error: ValidationError) -> str:
+    sentences = []
+    for name, messages in error.message_dict.items():
+        label = "" if name == NON_FIELD_ERRORS else f"{row._meta.get_field(name).verbose_name}: "
+        sentences += [(label[:1].upper() + label[1:] + message) for message in messages]
+    return " ".join(sentences)
+
+
+def amount(value: Decimal, currency: str, *, noun: str) -> Decimal:
+    """`value` as an exact amount of `currency`. Refused when it would have to be rounded."""
+    try:
+        if not money.is_exact(value, currency):
+            raise Refused(f"{noun}: {value} is not an exact amount of {currency}.")
+    except money.UnknownCurrency as error:
+        raise Refused(str(error)) from error
+    return money.quantize(value, currency)
+
+
+def text(value: str, *, noun: str) -> str:
+    """`value` trimmed. Refused when nothing is left of it."""
+    trimmed = value.strip()
+    if not trimmed:
+        raise Refused(f"{noun} is missing.")
+    return trimmed

@@ -1134,7 +1134,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(
                     models.Q(("billed_at__isnull", True), ("state", "pending")),
-                    models.Q(("state", "void")),
+                    ("state", "void"),
                     models.Q(
                         ("billed_at__isnull", True),
                         ("released_at__isnull", False),

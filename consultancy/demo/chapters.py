@@ -1,0 +1,135 @@
+"""What the two demonstration engagements are about: scope, findings by hand, price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from consultancy.demo.cast import LONGPROMPT, SLIDEWELL, Client
+from engagements.models import Check, ReleaseCondition
+
+PASS, FAIL, UNKNOWN = "pass", "fail", "unknown"
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One engagement as it is told: amounts are net, in the customer's currency."""
+
+    client: Client
+    title: str
+    workload: str
+    operator: str
+    fee: Decimal
+    audit_cost: Decimal
+    tax_rate_percent: Decimal
+    weeks: int
+    findings: dict[Check, tuple[str, str, str]]
+    milestones: tuple[tuple[str, Decimal, ReleaseCondition], ...]
+
+
+SHARED_PREFIX = Chapter(
+    client=LONGPROMPT,
+    title="Decode attention over one shared system prompt",
+    workload=(
+        "A support assistant: every request carries the same long system prompt and a short "
+        "question of its own. Decoding reads the prompt's keys and values once a sequence."
+    ),
+    operator="shared_prefix_attention",
+    fee=Decimal("48000"),
+    audit_cost=Decimal("6500"),
+    tax_rate_percent=Decimal("19"),
+    weeks=6,
+    findings={
+        Check.HOT: (
+            PASS,
+            "85 %",
+            "Attention takes most of a decode step, idle time counted; the profile is of one step "
+            "of a Llama-shaped decoder over a 32K prompt.",
+        ),
+        Check.OFF_THE_SHELF: (
+            PASS,
+            "No kernel in the serving stack reads the shared prompt once for all sequences",
+            "Paged attention shares the memory of the prompt but still reads it once a sequence.",
+        ),
+        Check.STABLE: (
+            PASS,
+            "96 % of traffic",
+            "One prompt length and two batch sizes make up the traffic.",
+        ),
+        Check.SURVIVES: (
+            PASS,
+            "18 months",
+            "The next model keeps grouped-query attention with the same head size.",
+        ),
+        Check.MAINTAIN: (
+            UNKNOWN,
+            "",
+            "The customer is still deciding who will own the kernel after the handover.",
+        ),
+        Check.WORTH: (
+            PASS,
+            "2.8x",
+            "The bytes of the prompt are read once instead of once a sequence.",
+        ),
+    },
+    milestones=(
+        ("Contract signed", Decimal("14400"), ReleaseCondition.SIGNED),
+        ("Audit delivered", Decimal("6500"), ReleaseCondition.AUDIT_DELIVERED),
+        ("Target met on the agreed benchmark", Decimal("19100"), ReleaseCondition.TARGET_MET),
+        ("Handover accepted", Decimal("8000"), ReleaseCondition.HANDOVER),
+    ),
+)
+
+WINDOWED_SKIP = Chapter(
+    client=SLIDEWELL,
+    title="Sliding-window attention with skips for long documents",
+    workload=(
+        "A long-document reader whose attention looks at a window of recent tokens and at every "
+        "so-manieth token before it. The variant is part of the model and is not negotiable."
+    ),
+    operator="windowed_skip_attention",
+    fee=Decimal("36000"),
+    audit_cost=Decimal("5200"),
+    tax_rate_percent=Decimal("0"),
+    weeks=6,
+    findings={
+        Check.HOT: (
+            PASS,
+            "24 %",
+            "Attention is a quarter of the wall-clock time of a layer in the customer's profile.",
+        ),
+        Check.OFF_THE_SHELF: (
+            PASS,
+            "No library has this mask as a kernel of its own",
+            "A general masked attention computes it, with the work of the masked blocks beside.",
+        ),
+        Check.STABLE: (
+            PASS,
+            "100 % of traffic",
+            "Documents are cut to one length before they reach the model.",
+        ),
+        Check.SURVIVES: (
+            PASS,
+            "12 months",
+            "No change of model is planned within a year.",
+        ),
+        Check.MAINTAIN: (
+            FAIL,
+            "0 engineers",
+            "Nobody at the customer has written a kernel; there are no hours for it.",
+        ),
+        Check.WORTH: (
+            UNKNOWN,
+            "",
+            "Nobody has measured it yet; the contract's benchmark will.",
+        ),
+    },
+    milestones=(
+        ("Contract signed", Decimal("10800"), ReleaseCondition.SIGNED),
+        ("Audit delivered", Decimal("5200"), ReleaseCondition.AUDIT_DELIVERED),
+        ("Target met on the agreed benchmark", Decimal("14000"), ReleaseCondition.TARGET_MET),
+        ("Handover accepted", Decimal("6000"), ReleaseCondition.HANDOVER),
+    ),
+)
+
+CHAPTERS = (SHARED_PREFIX, WINDOWED_SKIP)

@@ -1,0 +1,55 @@
+"""Runs and records for administrators to look at; services are what changes them."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+
+from benchmarks.models import Benchmark, Record, Run, Solution
+
+
+class LookOnly(admin.ModelAdmin[Any]):
+    """No adding, changing or deleting."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Rows come from services."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """What was sealed or measured stays as it is."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """What was sealed or measured stays."""
+        return False
+
+
+@admin.register(Benchmark)
+class BenchmarkAdmin(LookOnly):
+    """Sealed benchmarks."""
+
+    list_display = ("name", "operator", "digest", "sealed_at")
+    exclude = ("canonical",)
+
+
+@admin.register(Solution)
+class SolutionAdmin(LookOnly):
+    """Solutions."""
+
+    list_display = ("name", "operator", "filename", "digest", "created_at")
+
+
+@admin.register(Run)
+class RunAdmin(LookOnly):
+    """Runs."""
+
+    list_display = ("pk", "benchmark", "solution", "state", "attempt", "worker", "requested_at")
+    list_filter = ("state",)
+
+
+@admin.register(Record)
+class RecordAdmin(LookOnly):
+    """Records."""
+
+    list_display = ("run", "attempt", "verdict", "ratio", "low", "high", "device_name")
+    list_filter = ("verdict",)

@@ -1,0 +1,93 @@
+"""What the harness says while it measures, read with suspicion and made fit for the page."""
+
+import json
+import math
+from typing import Any
+
+from benchmarks.text import readable
+
+LONGEST_HISTORY = 200
+LONGEST_MESSAGE = 300
+PHASES = {
+    "started": "starting",
+    "replicate": "setup",
+    "round": "measuring",
+    "finished": "checking",
+    "failed": "failed",
+}
+COUNTS = ("replicate", "replicates", "round", "rounds")
+FIGURES = ("ratio", "low", "high")
+LARGEST_COUNT = 1_000_000
+
+
+class Progress:
+    """How far a run is. Lines that are no event are counted and change nothing."""
+
+    def __init__(self) -> None:
+        self.rubbish = 0
+        self.failure = ""
+        self._data: dict[str, Any] = {"phase": "starting", "message": ""}
+        self._data |= dict.fromkeys((*COUNTS, *FIGURES))
+        self._history: list[dict[str, float | None]] = []
+        self._workload = ""
+
+    def read(self, line: bytes, *, at_s: float) -> bool:
+        """Take in one line, `at_s` seconds after the start; whether it was an event."""
+        event = _event(line)
+        if event is None:
+            self.rubbish += 1
+            return False
+        self._data["phase"] = PHASES[event["event"]]
+        for name in COUNTS:
+            self._data[name] = _count(event.get(name), self._data[name])
+        for name in FIGURES:
+            self._data[name] = _figure(event.get(name), self._data[name])
+        message = event.get("message")
+        workload = event.get("workload")
+        self._data["message"] = _text(message) or _text(workload)
+        if event["event"] == "failed":
+            self.failure = _text(message, longest=2000)
+        self._remember(event, at_s)
+        return True
+
+    def as_data(self) -> dict[str, Any]:
+        """The value of `Run.progress`."""
+        return {**self._data, "history": list(self._history)}
+
+    def _remember(self, event: dict[str, Any], at_s: float) -> None:
+        if _figure(event.get("ratio"), None) is None:
+            return
+        point = {name: self._data[name] for name in FIGURES}
+        self._history.append({"at_s": round(at_s, 2), **point})
+        if len(self._history) > LONGEST_HISTORY:
+            # Every other point, the newest kept: the curve keeps its shape and its end.
+            self._history = self._history[-1::-2][::-1]
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    try:
+        event = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    known = isinstance(event, dict) and isinstance(event.get("event"), str)
+    return event if known and event["event"] in PHASES else None
+
+
+def _count(value: object, before: int | None) -> int | None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 <= value <= LARGEST_COUNT else before
+
+
+def _figure(value: object, before: float | None) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return before
+    # JSON has no Infinity and no NaN, and neither has the database.
+    try:
+        number = float(value)
+    except OverflowError:
+        return before
+    return number if math.isfinite(number) else before
+
+
+def _text(value: object, *, longest: int = LONGEST_MESSAGE) -> str:
+    return readable(value, longest=longest) if isinstance(value, str) else ""

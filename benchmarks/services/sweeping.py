@@ -1,0 +1,79 @@
+"""What beat does for runs: no state that is not final is left unvisited."""
+
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import DatabaseError, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from benchmarks.limits import limits
+from benchmarks.models import Run
+from benchmarks.services import messages, runs
+
+logger = logging.getLogger(__name__)
+RESENT_AT_ONCE = 500
+
+
+@dataclass
+class Swept:
+    """How many runs a sweep sent, took back from a lost worker, and gave up."""
+
+    sent: int = 0
+    taken_back: int = 0
+    failed: int = 0
+
+
+def sweep() -> Swept:
+    """Take back lost runs and send what waits. Any number at once, as often as one likes."""
+    swept = Swept()
+    lost = Run.objects.filter(state=Run.State.RUNNING, leased_until__lt=Now())
+    for run_id in list(lost.order_by("pk").values_list("pk", flat=True)):
+        try:
+            _take_back(run_id, swept)
+        except DatabaseError:
+            # One row that cannot be changed must not keep the others waiting.
+            logger.exception("run %s could not be taken back", run_id)
+    _send_waiting(swept)
+    return swept
+
+
+def _take_back(run_id: int, swept: Swept) -> None:
+    with transaction.atomic():
+        run = (
+            Run.objects.select_for_update(skip_locked=True)
+            .filter(pk=run_id, state=Run.State.RUNNING, leased_until__lt=Now())
+            .first()
+        )
+        if run is None:
+            return
+        logger.warning("run %s: worker %s was lost in attempt %s", run_id, run.worker, run.attempt)
+        if run.attempt >= limits().attempts:
+            swept.failed += runs.fail(run_id=run_id, attempt=run.attempt, reason=_lost(run))
+            return
+        run.state = Run.State.QUEUED
+        run.leased_until = run.sent_at = None
+        run.save(update_fields=["state", "leased_until", "sent_at"])
+        swept.taken_back += 1
+
+
+def _send_waiting(swept: Swept) -> None:
+    old = Now() - timedelta(seconds=limits().resend_after_s)
+    waiting = Run.objects.filter(
+        Q(sent_at__isnull=True) | Q(sent_at__lt=old), state=Run.State.QUEUED
+    )
+    rows = waiting.order_by("requested_at", "pk").values_list("pk", "sent_at")
+    for run_id, sent_at in list(rows[:RESENT_AT_ONCE]):
+        if not messages.send(run_id=run_id, last_sent_at=sent_at):
+            # The broker is away: the rest would only wait for it one by one.
+            return
+        swept.sent += 1
+
+
+def _lost(run: Run) -> str:
+    return (
+        f"The worker was lost {run.attempt} times while it measured this run, the last time on "
+        f"{run.worker or 'an unknown machine'}. Look at that machine's log and memory, then "
+        "request the run again."
+    )

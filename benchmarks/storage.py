@@ -1,0 +1,57 @@
+"""Where the bytes of records are kept: under their own digest, in the storage "records"."""
+
+import contextlib
+import os
+
+from django.core.files.base import ContentFile
+from django.core.files.storage import Storage, storages
+
+from benchmarks.errors import RecordUnreadable
+from benchmarks.models import Record
+
+
+def store(*, digest: str, content: bytes) -> str:
+    """Keep a record's canonical bytes; the name to find them by.
+
+    Kept again, the same bytes are the same file. A file that never gets its row, because the
+    worker died in between, is harmless: the next attempt's record has a name of its own.
+    """
+    place = _place()
+    hexadecimal = digest.removeprefix("sha256:")
+    name = f"records/{hexadecimal[:2]}/{hexadecimal}.json"
+    if place.exists(name) and _read(place, name) == content:
+        return name
+    # A half-written file of a killed worker keeps its name; this one gets another.
+    stored_as = place.save(name, ContentFile(content))
+    _make_durable(place, stored_as)
+    return stored_as
+
+
+def load(record: Record) -> bytes:
+    """The bytes of a stored record, unchecked. RecordUnreadable when they are gone."""
+    name = record.file.name or ""
+    try:
+        return _read(_place(), name)
+    except OSError as error:
+        raise RecordUnreadable(f"The record {name} cannot be read from storage.") from error
+
+
+def _place() -> Storage:
+    return storages["records"]
+
+
+def _read(place: Storage, name: str) -> bytes:
+    with place.open(name, "rb") as opened:
+        return bytes(opened.read())
+
+
+def _make_durable(place: Storage, name: str) -> None:
+    # The row is flushed to disk at commit, so what it names must be there before.
+    with contextlib.suppress(NotImplementedError):
+        path = place.path(name)
+        for part, flags in ((path, os.O_RDONLY), (os.path.dirname(path), os.O_DIRECTORY)):
+            handle = os.open(part, flags)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)

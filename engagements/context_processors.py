@@ -1,0 +1,65 @@
+"""What every page shows: where one can go, and the banner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from django.urls import reverse
+
+from benchmarks.models import Record
+from engagements.models import Role, User
+
+
+@dataclass(frozen=True)
+class Item:
+    """One entry of the navigation. `current` is an aria-current value."""
+
+    label: str
+    url: str
+    current: str
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the page shown is this entry's own or one below it."""
+        return bool(self.current)
+
+
+def site(request: HttpRequest) -> dict[str, Any]:
+    """`navigation` for this person's role, and `banner` (text or None)."""
+    user = getattr(request, "user", None)
+    return {
+        "navigation": [_item(request, *entry) for entry in _entries(user)],
+        "banner": banner(),
+    }
+
+
+def _entries(user: object) -> list[tuple[str, str]]:
+    if not isinstance(user, User):
+        return []
+    board, finance = ("Board", "board"), ("Finance", "finance")
+    by_role: dict[str, list[tuple[str, str]]] = {
+        Role.CONSULTANT: [board],
+        Role.FINANCE: [finance],
+        Role.ADMIN: [board, finance],
+    }
+    return by_role.get(user.role, [("Engagements", "portal")])
+
+
+def _item(request: HttpRequest, label: str, name: str) -> Item:
+    url = reverse(name)
+    current = ""
+    if request.path.startswith(url):
+        current = "page" if request.path == url else "true"
+    return Item(label=label, url=url, current=current)
+
+
+def banner() -> str | None:
+    """In a demonstration: what everything shown was measured on."""
+    if not getattr(settings, "TWOFOLD_DEMO", False):
+        return None
+    device = Record.objects.values_list("device_name", flat=True).first()
+    measured = f"measured on {device}" if device else "nothing measured yet"
+    return f"Demonstration, {measured}. A contract names its own hardware."

@@ -1,0 +1,117 @@
+"""How figures, moments and states are written on every page."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+
+from django import template
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from engagements.money import format_money
+
+register = template.Library()
+
+NOT_MEASURED = "–"  # noqa: RUF001 - an en dash stands for a figure that there is not
+
+TONES = {
+    "good": {"met", "finished", "accepted", "released", "paid", "pass", "custom", "closed"},
+    "bad": {"missed", "failed", "fail", "declined", "decline"},
+    "doubt": {"inconclusive", "redirect", "redirected", "unknown", "proposed"},
+    "foul": {"disqualified", "invalid"},
+    "live": {"running", "active", "auditing", "offered", "approved", "paying", "billed"},
+}
+TONE_OF = {value: tone for tone, values in TONES.items() for value in values}
+
+
+def tone_of(value: str) -> str:
+    """The tone of a state, verdict or outcome: good, bad, doubt, foul, live or plain."""
+    return TONE_OF.get(value, "plain")
+
+
+@register.inclusion_tag("fragments/_badge.html")
+def badge(value: str, label: str) -> dict[str, str]:
+    """A state as a badge: its stored value decides the tone, its label is shown."""
+    return {"tone": tone_of(value), "label": label}
+
+
+@register.filter
+def tone(value: str) -> str:
+    """The tone of a state, for a class name."""
+    return tone_of(value)
+
+
+@register.filter
+def money(amount: Decimal | None, currency: str) -> str:
+    """An amount in its currency's own form; a dash where there is none."""
+    return NOT_MEASURED if amount is None else format_money(amount, currency)
+
+
+@register.filter
+def ratio(value: float | Decimal | None) -> str:
+    """A speedup with two decimals and its sign, as 2.41×; a dash where nothing was measured."""
+    return NOT_MEASURED if value is None else f"{float(value):.2f}×"  # noqa: RUF001 - the sign
+
+
+@register.filter
+def microseconds(value: float | None) -> str:
+    """A time per call in the unit that keeps it readable; a dash where not measured."""
+    if value is None:
+        return NOT_MEASURED
+    if value >= 1_000_000:
+        return f"{value / 1_000_000:.2f} s"
+    return f"{value / 1000:.2f} ms" if value >= 1000 else f"{value:.1f} µs"
+
+
+@register.filter
+def seconds(value: float | None) -> str:
+    """A duration in seconds, or minutes and seconds."""
+    if value is None:
+        return NOT_MEASURED
+    whole = round(value)
+    return f"{value:.1f} s" if value < 60 else f"{whole // 60} min {whole % 60} s"
+
+
+@register.filter
+def share(value: float | None) -> str:
+    """A share of 1 as a percentage without needless decimals."""
+    return NOT_MEASURED if value is None else f"{value * 100:.4g}%"
+
+
+@register.filter
+def kibibytes(value: int | None) -> str:
+    """A size in KiB, MiB or GiB."""
+    if value is None:
+        return NOT_MEASURED
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20)):
+        if value >= size:
+            return f"{value / size:.1f} {unit}"
+    return f"{value / 1024:.1f} KiB"
+
+
+@register.filter
+def short_digest(value: str) -> str:
+    """The head and tail of a digest, enough to compare by eye."""
+    _, _, hexadecimal = value.rpartition(":")
+    return f"{hexadecimal[:10]}…{hexadecimal[-6:]}" if len(hexadecimal) > 20 else value
+
+
+@register.simple_tag
+def moment(value: datetime | None) -> SafeString | str:
+    """A point in time, machine-readable beside the words."""
+    if value is None:
+        return NOT_MEASURED
+    local = timezone.localtime(value)
+    words = f"{local.day} {local:%b %Y, %H:%M}"
+    return format_html('<time datetime="{}" title="{}">{}</time>', value.isoformat(), words, words)
+
+
+@register.simple_tag
+def day(value: date | None) -> SafeString | str:
+    """A calendar day, machine-readable beside the words."""
+    if value is None:
+        return NOT_MEASURED
+    words = f"{value.day} {value:%b %Y}"
+    return format_html('<time datetime="{}">{}</time>', value.isoformat(), words)

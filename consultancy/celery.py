@@ -1,11 +1,14 @@
-"""The Celery application: `celery -A consultancy worker -Q gpu`."""
+"""The Celery application: `celery -A consultancy worker -Q gpu`.
+
+Three queues, each made on first use: gpu (one run at a time on a device), documents (PDFs,
+mail, sweeping) and default.
+"""
 
 import os
 from typing import Any
 
 from celery import Celery
 from celery.signals import setup_logging
-from kombu import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "consultancy.settings")
 
@@ -32,8 +35,6 @@ class Application(Celery):
 
 app = Application("twofold")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-# gpu: one run at a time on a device. documents: PDFs, mail, sweeping.
-app.conf.task_queues = [Queue("default"), Queue("gpu"), Queue("documents")]
 app.autodiscover_tasks()
 
 

@@ -74,13 +74,15 @@ class Place:
             )
 
     @contextlib.contextmanager
-    def lock(self, service: str) -> Iterator[None]:
+    def lock(self, service: str, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
         """Hold a service's lock: one process at a time starts or stops it.
+
+        Raises EmbeddedError when another process holds it for longer than `wait_s`.
 
         The kernel drops the lock with its holder, so a killed run leaves none behind.
         """
         self.home.mkdir(parents=True, exist_ok=True)
-        deadline = time.monotonic() + LOCK_WAIT_S
+        deadline = time.monotonic() + wait_s
         with open(self.home / f"{service}.lock", "a") as held:
             while True:
                 try:
@@ -89,8 +91,8 @@ class Place:
                 except BlockingIOError:
                     if time.monotonic() > deadline:
                         raise EmbeddedError(
-                            f"Another process has been starting {service} for "
-                            f"{LOCK_WAIT_S:.0f} s ({held.name} is locked)."
+                            f"Another process of this checkout is busy with '{service}' "
+                            f"({held.name} is locked)."
                         ) from None
                     time.sleep(0.05)
             yield

@@ -78,6 +78,12 @@ class Valkey:
             self.socket.unlink(missing_ok=True)
         return stopped
 
+    def stop_if_unused(self) -> bool:
+        """Stop the server unless some process is still connected to it."""
+        with redis.Redis(unix_socket_path=str(self.socket), socket_timeout=2) as client:
+            others = len(client.client_list()) - 1
+        return others == 0 and self.stop()
+
     def processes(self) -> list[psutil.Process]:
         """Every live Valkey that works in this checkout's folder."""
         found = []

@@ -1,0 +1,1 @@
+"""Causal sliding-window attention with every stride-th earlier key beside the window."""

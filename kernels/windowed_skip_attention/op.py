@@ -1,0 +1,260 @@
+"""Windowed attention with skip keys as plain data: axes, tensors, tolerances, cost. No torch."""
+
+from __future__ import annotations
+
+from kernels.definition import (
+    Axes,
+    Baseline,
+    Definition,
+    Preset,
+    Protocol,
+    TensorSpec,
+    Tolerance,
+    Workload,
+)
+
+ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
+
+# Queries and keys each this much larger than 1: a softmax over a flat window is close to zero
+# everywhere, and an attention that leaves the skip keys out would pass.
+QKV_SCALE = 1.4
+
+QUERY = ("batch", "seq_len", "heads", "head_dim")
+KEY = ("batch", "seq_len", "kv_heads", "head_dim")
+
+DEFINITION = Definition(
+    operator="windowed_skip_attention",
+    title="Windowed attention with skip keys",
+    summary=(
+        "Causal self-attention of a long document. Query i attends to key j <= i when "
+        "i - j < window, or when j is a multiple of stride. Grouped queries: head h reads "
+        "key/value head h // (heads / kv_heads). Scores are scaled by 1/sqrt(head_dim). The "
+        "inputs may be strided along all but the last axis."
+    ),
+    axes={
+        "layers": "layers of the step",
+        "batch": "documents",
+        "seq_len": "tokens of a document",
+        "window": "newest keys a query attends to, itself included",
+        "stride": "every stride-th earlier key is attended to as well",
+        "heads": "query heads",
+        "kv_heads": "key and value heads",
+        "qkv_heads": "heads + 2 kv_heads",
+        "head_dim": "width of a head",
+        "hidden": "width of the hidden state",
+        "ffn": "inner width of the MLP",
+    },
+    state=(),
+    inputs=(
+        TensorSpec(name="q", shape=QUERY, scale=QKV_SCALE),
+        TensorSpec(name="k", shape=KEY, scale=QKV_SCALE),
+        TensorSpec(name="v", shape=KEY),
+    ),
+    outputs=(TensorSpec(name="out", shape=QUERY),),
+    program="long_document_layers",
+    program_state=(
+        TensorSpec(name="norm_attention", shape=("layers", "hidden"), distribution="ones"),
+        TensorSpec(
+            name="w_qkv",
+            shape=("layers", "qkv_heads", "head_dim", "hidden"),
+            scale=QKV_SCALE,
+            fan_in=("hidden",),
+        ),
+        TensorSpec(
+            name="w_out",
+            shape=("layers", "hidden", "heads", "head_dim"),
+            fan_in=("heads", "head_dim"),
+        ),
+        TensorSpec(name="norm_mlp", shape=("layers", "hidden"), distribution="ones"),
+        TensorSpec(name="w_gate_up", shape=("layers", 2, "ffn", "hidden"), fan_in=("hidden",)),
+        TensorSpec(name="w_down", shape=("layers", "hidden", "ffn"), fan_in=("ffn",)),
+    ),
+    program_inputs=(TensorSpec(name="x", shape=("batch", "seq_len", "hidden")),),
+    program_outputs=(TensorSpec(name="y", shape=("batch", "seq_len", "hidden")),),
+    tolerances={
+        "float32": Tolerance(max_abs=2e-4, max_rel=2e-4, matched_share=1.0, hard_cap_abs=2e-3),
+        "float16": Tolerance(max_abs=1e-2, max_rel=1e-2, matched_share=0.999, hard_cap_abs=0.1),
+        "bfloat16": Tolerance(max_abs=5e-2, max_rel=2e-2, matched_share=0.999, hard_cap_abs=0.5),
+    },
+)
+
+BASELINES = (
+    Baseline(
+        name="sdpa",
+        package="torch",
+        title="scaled_dot_product_attention with the pattern as one boolean mask",
+    ),
+    Baseline(
+        name="sdpa_banded",
+        package="torch",
+        title="scaled_dot_product_attention a block of queries at a time, over window and skip keys",
+    ),
+    Baseline(
+        name="flex_attention",
+        package="torch",
+        title="FlexAttention, compiled, with the pattern as block mask",
+    ),
+    Baseline(
+        name="flex_attention_gathered",
+        package="torch",
+        title="FlexAttention, compiled, block mask over the skip keys gathered before the others",
+    ),
+)
+
+
+def pairs(axes: Axes) -> int:
+    """Query-key pairs of one document and head."""
+    window, stride, length = axes["window"], axes["stride"], axes["seq_len"]
+    near = sum(min(query + 1, window) for query in range(length))
+    # Query i sees skip keys 0, stride, ... <= i - window.
+    far = sum((query - window) // stride + 1 for query in range(window, length))
+    return near + far
+
+
+def flops(axes: Axes) -> int:
+    """Multiply-adds of one operator call, counted as two: scores and their product with V."""
+    return 4 * axes["batch"] * axes["heads"] * axes["head_dim"] * pairs(axes)
+
+
+def bytes_moved(axes: Axes, dtype: str) -> int:
+    """The least one operator call can move: q, k, v and the output once."""
+    heads = 2 * axes["heads"] + 2 * axes["kv_heads"]
+    return axes["batch"] * axes["seq_len"] * heads * axes["head_dim"] * ITEM_BYTES[dtype]
+
+
+def sized(
+    *,
+    layers: int,
+    batch: int,
+    seq_len: int,
+    window: int,
+    stride: int,
+    heads: int,
+    kv_heads: int,
+    head_dim: int,
+    hidden: int,
+    ffn: int,
+) -> dict[str, int]:
+    """A complete set of axes; the derived one is filled in."""
+    return {
+        "layers": layers,
+        "batch": batch,
+        "seq_len": seq_len,
+        "window": window,
+        "stride": stride,
+        "heads": heads,
+        "kv_heads": kv_heads,
+        "qkv_heads": heads + 2 * kv_heads,
+        "head_dim": head_dim,
+        "hidden": hidden,
+        "ffn": ffn,
+    }
+
+
+def _small(*, seq_len: int) -> dict[str, int]:
+    return sized(
+        layers=1,
+        batch=1,
+        seq_len=seq_len,
+        window=256,
+        stride=32,
+        heads=4,
+        kv_heads=2,
+        head_dim=64,
+        hidden=256,
+        ffn=768,
+    )
+
+
+def _llama_8b(*, seq_len: int) -> dict[str, int]:
+    return sized(
+        layers=1,
+        batch=1,
+        seq_len=seq_len,
+        window=2048,
+        stride=64,
+        heads=32,
+        kv_heads=8,
+        head_dim=128,
+        hidden=4096,
+        ffn=14336,
+    )
+
+
+PRESETS = {
+    "tiny": Preset(
+        title="A layer small enough for a test of the application",
+        device="cpu",
+        hardware=None,
+        dtype="float32",
+        launch="eager",
+        baseline="sdpa_banded",
+        candidate="torch_blocked",
+        target=2.0,
+        confidence=0.95,
+        workloads=(Workload(name="512", axes=_small(seq_len=512), weight=1.0),),
+        protocol=Protocol(
+            replicates=2,
+            max_replicates=2,
+            rounds=3,
+            warmup_rounds=1,
+            round_ms=20.0,
+            max_calls=16,
+            checked_calls=2,
+            setup_limit_s=60.0,
+            round_limit_s=30.0,
+        ),
+    ),
+    "cpu": Preset(
+        title="One layer on the processor over documents of 2048 and 1024 tokens",
+        device="cpu",
+        hardware=None,
+        dtype="float32",
+        launch="eager",
+        baseline="sdpa_banded",
+        candidate="torch_blocked",
+        target=2.0,
+        confidence=0.95,
+        workloads=(
+            Workload(name="2048", axes=_small(seq_len=2048), weight=0.7),
+            Workload(name="1024", axes=_small(seq_len=1024), weight=0.3),
+        ),
+        protocol=Protocol(
+            replicates=4,
+            max_replicates=8,
+            rounds=6,
+            warmup_rounds=1,
+            round_ms=100.0,
+            max_calls=16,
+            checked_calls=1,
+            setup_limit_s=120.0,
+            round_limit_s=60.0,
+        ),
+    ),
+    "h200": Preset(
+        title="A Llama-3-8B layer over documents of 16K and 8K tokens",
+        device="cuda",
+        hardware="NVIDIA H200",
+        dtype="bfloat16",
+        launch="graph",
+        baseline="flex_attention_gathered",
+        candidate="triton_windowed",
+        target=2.0,
+        confidence=0.95,
+        workloads=(
+            Workload(name="16384", axes=_llama_8b(seq_len=16384), weight=0.7),
+            Workload(name="8192", axes=_llama_8b(seq_len=8192), weight=0.3),
+        ),
+        protocol=Protocol(
+            replicates=4,
+            max_replicates=8,
+            rounds=10,
+            warmup_rounds=2,
+            round_ms=50.0,
+            max_calls=16,
+            checked_calls=1,
+            setup_limit_s=240.0,
+            round_limit_s=60.0,
+        ),
+    ),
+}

@@ -13,7 +13,7 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 SECRET_LENGTH = 50
-MAKE_A_SECRET = 'python -c "import secrets; print(secrets.token_urlsafe(50))"'
+HOW_TO_MAKE_ONE = 'python -c "import secrets; print(secrets.token_urlsafe(50))"'
 # What a hurried operator types, and what frameworks print in their examples.
 GIVEAWAYS = ("changeme", "change-me", "secret", "password", "default", "django-insecure", "example")
 
@@ -90,7 +90,7 @@ class Environment:
 
     def secret_key(self, *, production: bool, home: Path) -> str:
         """The key that signs sessions: given in production, else made once for this checkout."""
-        make_one = f"Make one with: {MAKE_A_SECRET}"
+        make_one = f"Make one with: {HOW_TO_MAKE_ONE}"
         if not production:
             return self.optional("TWOFOLD_SECRET_KEY") or _own_secret(home / "secret")
         key = self.required(

@@ -6,6 +6,7 @@ default that could be unsafe: the site refuses to start and names what is missin
 
 from pathlib import Path
 
+import django_stubs_ext
 from celery.schedules import schedule
 from django.core.exceptions import ImproperlyConfigured
 
@@ -13,6 +14,9 @@ from consultancy import environment
 from consultancy.embedded.place import Place
 from consultancy.embedded.postgres import Postgres
 from consultancy.embedded.valkey import Valkey
+
+# `ModelAdmin[Run]` and `QuerySet[Run]` say more than they do bare; this lets Python read them.
+django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environment.Environment()

@@ -1,0 +1,68 @@
+"""Pictures of what was measured, as SVG, for the pages and for the documents alike.
+
+Pure functions: a record (or a run's progress) in, an SVG string out. `theme` is
+
+- "page": colours are the page's own custom properties, so that one inline SVG follows the
+  light and the dark theme,
+- "light", "dark", "print": fixed colours, for an <img>.
+
+Every SVG carries role, <title> and <desc>; `describe` holds the same words for an alt
+attribute. matplotlib is imported on the first picture and never by importing this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engagements.charts import describe
+from engagements.charts.palette import Theme
+
+__all__ = [
+    "describe",
+    "estimate_history",
+    "ratio_distribution",
+    "ratio_interval",
+    "roofline",
+    "workload_bars",
+]
+
+Data = Mapping[str, Any]
+
+
+def ratio_interval(record: Data, *, theme: Theme = "page") -> str:
+    """The end-to-end ratio and each workload's, with intervals, against the target line.
+
+    "" where no ratio was measured.
+    """
+    from engagements.charts import interval
+
+    return interval.draw(record, theme)
+
+
+def ratio_distribution(record: Data, *, theme: Theme = "page") -> str:
+    """Every round's ratio, a row a replicate, a panel a workload. "" where there are none."""
+    from engagements.charts import distribution
+
+    return distribution.draw(record, theme)
+
+
+def workload_bars(record: Data, *, theme: Theme = "page") -> str:
+    """Time of one end-to-end call, baseline and candidate, by workload. "" without times."""
+    from engagements.charts import workloads
+
+    return workloads.draw(record, theme)
+
+
+def roofline(record: Data, *, theme: Theme = "page") -> str:
+    """The operator alone on the roofline plane. "" where the operator was not measured."""
+    from engagements.charts import roofs
+
+    return roofs.draw(record, theme)
+
+
+def estimate_history(progress: Data, *, target: float | None = None, theme: Theme = "page") -> str:
+    """How the estimate and its interval closed in while a run went on. "" before the first."""
+    from engagements.charts import history
+
+    return history.draw(progress, target, theme)

@@ -1,0 +1,44 @@
+"""The colours of the pictures: the same tokens as in static/css/tokens.css, per theme."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+Theme = Literal["page", "light", "dark", "print"]
+
+LIGHT: Final[dict[str, str]] = {
+    "candidate": "#0b5c6b",
+    "baseline": "#8a939d",
+    "target": "#a32a1f",
+    "band": "#cfe4e8",
+    "grid": "#e4e7ea",
+    "axis": "#5d6671",
+    "ink": "#14181d",
+    "series-2": "#8a5a00",
+    "series-3": "#6a4c93",
+    "series-4": "#2b5797",
+}
+DARK: Final[dict[str, str]] = {
+    "candidate": "#6cc4d3",
+    "baseline": "#7b8590",
+    "target": "#f19488",
+    "band": "#1d434c",
+    "grid": "#262c33",
+    "axis": "#98a2ad",
+    "ink": "#eceff2",
+    "series-2": "#e5b75e",
+    "series-3": "#b79be0",
+    "series-4": "#93b8ee",
+}
+
+
+def colours(theme: Theme) -> dict[str, str]:
+    """Token name to #rrggbb. A page is drawn in light colours, then given its variables."""
+    return DARK if theme == "dark" else LIGHT
+
+
+def as_variables(svg: str) -> str:
+    """`svg`, drawn in the light colours, with each replaced by its custom property."""
+    for token, colour in LIGHT.items():
+        svg = svg.replace(colour, f"var(--chart-{token})")
+    return svg

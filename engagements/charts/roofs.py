@@ -1,0 +1,149 @@
+"""The operator alone on the roofline plane: arithmetic per byte against arithmetic per second."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+from engagements.charts import canvas, describe
+from engagements.charts.palette import Theme
+
+TITLE = "The operator on the roofline"
+_SERIES = ("candidate", "series-2", "series-3", "series-4")
+
+
+class Roof(NamedTuple):
+    """A device's published limits, dense: memory in GB/s, arithmetic in GFLOP/s by dtype."""
+
+    gb_per_s: float
+    gflop_per_s: Mapping[str, float]
+
+
+# NVIDIA's data sheets (H200 SXM, H100 SXM5), without sparsity. Not measured by us: drawn
+# and named as what the maker publishes.
+DATA_SHEETS: Final[Mapping[str, Roof]] = {
+    "NVIDIA H200": Roof(4800, {"bfloat16": 989_000, "float16": 989_000, "float32": 67_000}),
+    "NVIDIA H100 80GB HBM3": Roof(
+        3350, {"bfloat16": 989_000, "float16": 989_000, "float32": 67_000}
+    ),
+}
+
+
+def published_roof(record: Mapping[str, Any]) -> tuple[float, float] | None:
+    """(GB/s, GFLOP/s) that the maker publishes for the device and dtype; None if unknown."""
+    roof = DATA_SHEETS.get(record["environment"]["device"]["name"])
+    if roof is None:
+        return None
+    peak = roof.gflop_per_s.get(record["benchmark"]["dtype"])
+    return None if peak is None else (roof.gb_per_s, peak)
+
+
+def draw(record: Mapping[str, Any], theme: Theme) -> str:
+    """A point a side and workload; the roof where the maker publishes one."""
+    points = describe.operator_points(record)
+    if not points:
+        return ""
+    with canvas.sheet(
+        theme=theme, title=TITLE, description=describe.roofline(record), height_in=2.7
+    ) as drawn:
+        axes = drawn.axes[0]
+        roof = published_roof(record)
+        _frame(axes, points, roof)
+        if roof is not None:
+            _roof(axes, points, roof, drawn.ink)
+        _points(axes, points, drawn.ink)
+    return drawn.svg
+
+
+def _frame(
+    axes: Axes, points: Sequence[Mapping[str, Any]], roof: tuple[float, float] | None
+) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    intensities = [point["intensity"] for point in points]
+    speeds = [point["gflop_per_s"] for point in points]
+    ceiling = max(speeds) * 2
+    if roof is not None:
+        ceiling = max(ceiling, min(roof[1], roof[0] * max(intensities) * 4) * 1.6)
+    axes.set_xlim(min(intensities) / 4, max(intensities) * 4)
+    axes.set_ylim(min(speeds) / 2.5, ceiling)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _rate(value)))
+    axes.set_xlabel("FLOP per byte that the operator must move")
+    axes.set_ylabel("FLOP per second")
+    axes.grid(which="major")
+
+
+def _rate(gflop_per_s: float) -> str:
+    if gflop_per_s >= 1000:
+        return f"{gflop_per_s / 1000:g} TFLOP/s"
+    return f"{gflop_per_s:g} GFLOP/s"
+
+
+def _roof(
+    axes: Axes,
+    points: Sequence[Mapping[str, Any]],
+    roof: tuple[float, float],
+    ink: Mapping[str, str],
+) -> None:
+    gb_per_s, gflop_per_s = roof
+    low = min(point["intensity"] for point in points) / 4
+    high = max(point["intensity"] for point in points) * 4
+    ridge = gflop_per_s / gb_per_s
+    corners = [low, *([ridge] if low < ridge < high else []), high]
+    heights = [min(gflop_per_s, gb_per_s * each) for each in corners]
+    label = f"maker's data sheet, {gb_per_s / 1000:g} TB/s"
+    axes.plot(corners, heights, color=ink["axis"], linewidth=1.2, label=label)
+
+
+def _points(axes: Axes, points: Sequence[Mapping[str, Any]], ink: Mapping[str, str]) -> None:
+    names = list(dict.fromkeys(point["name"] for point in points))
+    for index, name in enumerate(names):
+        colour = ink[_SERIES[index % len(_SERIES)]]
+        mine = [point for point in points if point["name"] == name]
+        axes.plot(
+            [point["intensity"] for point in mine],
+            [point["gflop_per_s"] for point in mine],
+            color=colour,
+            linewidth=0.8,
+        )
+        for point in mine:
+            axes.plot(
+                point["intensity"],
+                point["gflop_per_s"],
+                marker="D" if point["side"] == "candidate" else "o",
+                markersize=6.5,
+                color=colour,
+                fillstyle="full" if point["side"] == "candidate" else "none",
+            )
+    _legend(axes, names, ink)
+
+
+def _legend(axes: Axes, names: Sequence[str], ink: Mapping[str, str]) -> None:
+    plain = {"linestyle": "none", "markersize": 6, "color": ink["axis"]}
+    handles = [
+        Line2D([], [], marker="o", fillstyle="none", **plain),
+        Line2D([], [], marker="D", **plain),
+        *(
+            Line2D([], [], color=ink[_SERIES[index % len(_SERIES)]], linewidth=2)
+            for index in range(len(names))
+        ),
+    ]
+    roofs = [line for line in axes.lines if str(line.get_label()).startswith("maker")]
+    axes.figure.legend(  # type: ignore[union-attr]  # a drawn axes has a figure
+        [*handles, *roofs],
+        ["baseline", "candidate", *names, *(str(line.get_label()) for line in roofs)],
+        loc="outside upper left",
+        ncols=4,
+        borderpad=0,
+        borderaxespad=0,
+        handlelength=1.4,
+        columnspacing=1.4,
+    )

@@ -1,0 +1,46 @@
+"""The candidate: its file, its name, and the source that is measured and recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.harness.canonical import digest_of_bytes
+from benchmarks.harness.documents import BenchmarkError
+from kernels import solutions
+from kernels.solutions import SolutionError
+
+_MAX_SOURCE_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One candidate's source, read once: what runs is what the record holds."""
+
+    name: str
+    source: str
+
+    @property
+    def source_digest(self) -> str:
+        """`sha256:…` of the source."""
+        return digest_of_bytes(self.source.encode())
+
+
+def read(argument: str) -> Candidate:
+    """A path to a .py file, or `operator/name` of the catalogue; BenchmarkError otherwise."""
+    path, name = _located(argument)
+    content = path.read_bytes()
+    if len(content) > _MAX_SOURCE_BYTES:
+        raise BenchmarkError(f"candidate {name} is larger than {_MAX_SOURCE_BYTES:,} bytes")
+    try:
+        return Candidate(name=name, source=content.decode())
+    except UnicodeDecodeError as error:
+        raise BenchmarkError(f"candidate {name} is not UTF-8 text: {error}") from error
+
+
+def _located(argument: str) -> tuple[Path, str]:
+    try:
+        path = solutions.resolve(argument)
+    except SolutionError as error:
+        raise BenchmarkError(str(error)) from error
+    return path, path.stem if argument.endswith(".py") else argument

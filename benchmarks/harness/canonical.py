@@ -1,0 +1,26 @@
+"""Canonical JSON (RFC 8785) and its SHA-256: what is sealed, compared and signed."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import rfc8785
+
+
+def canonical(value: Any) -> bytes:
+    """The one byte string that stands for `value`; ValueError for NaN, Inf or foreign types."""
+    try:
+        return rfc8785.dumps(value)
+    except rfc8785.CanonicalizationError as error:
+        raise ValueError(f"not canonical JSON: {error}") from error
+
+
+def digest(value: Any) -> str:
+    """`sha256:<hex>` of the canonical JSON of `value`."""
+    return digest_of_bytes(canonical(value))
+
+
+def digest_of_bytes(content: bytes) -> str:
+    """`sha256:<hex>` of raw bytes, such as a source file."""
+    return "sha256:" + hashlib.sha256(content).hexdigest()

@@ -1,0 +1,126 @@
+"""The pipe between the referee and a side: length-prefixed JSON over a Unix socket.
+
+A socket rather than a pipe, because shared memory travels over it as file descriptors.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import time
+from collections.abc import Sequence
+from typing import Any
+
+MAX_MESSAGE_BYTES = 1 << 20
+_LENGTH = struct.Struct("!I")
+_MAX_DESCRIPTORS = 8
+
+
+class ChannelClosed(ConnectionError):
+    """The other end is gone."""
+
+
+class ChannelTimeout(TimeoutError):
+    """No whole message came within the limit."""
+
+
+class ChannelRubbish(ValueError):
+    """Something came that is no message."""
+
+
+def encode(message: dict[str, Any]) -> bytes:
+    """A message as it travels: four bytes of length, then JSON."""
+    body = json.dumps(message, separators=(",", ":")).encode()
+    return _LENGTH.pack(len(body)) + body
+
+
+class Channel:
+    """One end of the pipe. Not thread-safe: one message at a time."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+
+    @classmethod
+    def pair(cls) -> tuple[Channel, socket.socket]:
+        """A connected channel and the raw socket to hand to the side."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        return cls(ours), theirs
+
+    def close(self) -> None:
+        """Close this end; the other end then reads ChannelClosed."""
+        self._socket.close()
+
+    def send(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
+        """Send a message, with open file descriptors beside it."""
+        self.send_encoded(encode(message), descriptors)
+
+    def send_encoded(self, content: bytes, descriptors: Sequence[int] = ()) -> None:
+        """Send a message encoded beforehand, so that the clock does not pay for JSON."""
+        # A send is small and its reader waits for it: a blocking one cannot hang for long
+        # unless the other end is stuck, which the timeout of the next receive reports.
+        self._socket.settimeout(10)
+        try:
+            sent = 0
+            if descriptors:
+                sent = socket.send_fds(self._socket, [content], list(descriptors))
+            self._socket.sendall(content[sent:])
+        except TimeoutError as error:
+            raise ChannelTimeout("the other end does not read") from error
+        except OSError as error:
+            raise ChannelClosed("the other end is gone") from error
+
+    def receive(self, limit_s: float | None = None) -> dict[str, Any]:
+        """The next message; file descriptors sent along are closed unread."""
+        message, descriptors = self.receive_with_descriptors(limit_s)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return message
+
+    def receive_with_descriptors(
+        self, limit_s: float | None = None
+    ) -> tuple[dict[str, Any], list[int]]:
+        """The next message and the file descriptors that came with it.
+
+        Raises ChannelTimeout after `limit_s` seconds, ChannelClosed at the end of the stream,
+        ChannelRubbish for a length over the limit or a body that is no JSON object.
+        """
+        deadline = None if limit_s is None else time.monotonic() + limit_s
+        descriptors: list[int] = []
+        head = self._exactly(_LENGTH.size, deadline, descriptors)
+        (length,) = _LENGTH.unpack(head)
+        if length > MAX_MESSAGE_BYTES:
+            raise ChannelRubbish(f"bytes that are no message: {head!r}…")
+        body = self._exactly(length, deadline, descriptors)
+        try:
+            message = json.loads(body)
+        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+            raise ChannelRubbish(f"bytes that are no JSON: {body[:60]!r}") from error
+        if not isinstance(message, dict) or not isinstance(message.get("type"), str):
+            raise ChannelRubbish(f"JSON that is no message: {body[:60]!r}")
+        return message, descriptors
+
+    def _exactly(self, size: int, deadline: float | None, descriptors: list[int]) -> bytes:
+        parts: list[bytes] = []
+        missing = size
+        while missing:
+            if deadline is None:
+                self._socket.settimeout(None)
+            else:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise ChannelTimeout("no answer in time")
+                self._socket.settimeout(left)
+            try:
+                part, received, _, _ = socket.recv_fds(self._socket, missing, _MAX_DESCRIPTORS)
+            except TimeoutError as error:
+                raise ChannelTimeout("no answer in time") from error
+            except OSError as error:
+                raise ChannelClosed("the other end is gone") from error
+            descriptors.extend(received)
+            if not part:
+                raise ChannelClosed("the other end is gone")
+            parts.append(part)
+            missing -= len(part)
+        return b"".join(parts)

@@ -1,0 +1,93 @@
+"""What the referee writes into arenas: fresh random contents, and poison.
+
+Seeds come from the operating system at every use, never from the benchmark: nobody can know
+or repeat what a round will hold.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+import torch
+
+from benchmarks.harness.layouts import INTEGER_BY_WIDTH, Layout, Region
+
+# Bits of a quiet NaN, and the payload bits below them that are free to hold a secret.
+_NAN_BITS = {
+    torch.float64: (0x7FF8_0000_0000_0000, 51),
+    torch.float32: (0x7FC0_0000, 22),
+    torch.float16: (0x7E00, 9),
+    torch.bfloat16: (0x7FC0, 6),
+}
+
+
+def generator(device: torch.device) -> torch.Generator:
+    """A generator seeded from the operating system's entropy."""
+    made = torch.Generator(device=device)
+    made.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
+    return made
+
+
+def refill(memory: torch.Tensor, layout: Layout, source: torch.Generator) -> None:
+    """Fresh contents for every tensor of every call, by each spec's distribution and amplitude."""
+    for region in layout.regions:
+        flat = layout.flat(memory, region)
+        if not region.torch_dtype.is_floating_point:
+            _refill_integers(flat, region, source)
+        elif region.torch_dtype in _NAN_BITS:
+            _draw(flat, region, source)
+        else:
+            wide = torch.empty(flat.shape, dtype=torch.float32, device=flat.device)
+            _draw(wide, region, source)
+            flat.copy_(wide)
+
+
+def _draw(flat: torch.Tensor, region: Region, source: torch.Generator) -> None:
+    if region.distribution == "normal":
+        flat.normal_(0.0, region.amplitude, generator=source)
+    elif region.distribution == "uniform":
+        flat.uniform_(0.0, region.amplitude, generator=source)
+    else:
+        flat.fill_(region.amplitude)
+
+
+def _refill_integers(flat: torch.Tensor, region: Region, source: torch.Generator) -> None:
+    """Integers: uniform in [0, amplitude), or `amplitude` itself for 'ones'."""
+    if region.distribution == "ones":
+        flat.fill_(int(region.amplitude))
+    elif region.torch_dtype == torch.bool:
+        flat.random_(0, 2, generator=source)
+    else:
+        flat.random_(0, max(1, int(region.amplitude)), generator=source)
+
+
+def poison(memory: torch.Tensor, layout: Layout) -> dict[str, int]:
+    """Fill an output arena with bits that no honest result has; returns them by tensor name.
+
+    A float gets a NaN with a random payload, an integer a random canary: its full check is
+    what tells, since a canary may be an honest value.
+    """
+    canaries = {}
+    for region in layout.regions:
+        canaries[region.name] = _canary(region.torch_dtype)
+        layout.slots(memory, region).fill_(canaries[region.name])
+    return canaries
+
+
+def _canary(dtype: torch.dtype) -> int:
+    if dtype in _NAN_BITS:
+        bits, payload = _NAN_BITS[dtype]
+        return bits | (1 + secrets.randbelow((1 << payload) - 1))
+    if dtype.is_floating_point:
+        # Eight-bit floats: all ones below the sign is their NaN or their largest value.
+        return 0x7F
+    if dtype == torch.bool:
+        return secrets.randbelow(2)
+    limits = torch.iinfo(INTEGER_BY_WIDTH[dtype.itemsize])
+    return secrets.randbelow(limits.max) + 1
+
+
+def poison_shows(region: Region) -> bool:
+    """Whether poison left in an output proves that it was never written."""
+    return region.torch_dtype in _NAN_BITS

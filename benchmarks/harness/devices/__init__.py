@@ -1,0 +1,1 @@
+"""Device back ends of the referee; `arenas.device` chooses one."""

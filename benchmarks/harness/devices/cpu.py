@@ -1,0 +1,108 @@
+"""CPU back end: anonymous files (memfd) mapped by both processes, passed as descriptors."""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import warnings
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from benchmarks.harness.arenas import Handle
+
+# Not in fcntl before Python 3.13; values from linux/fcntl.h.
+_F_ADD_SEALS = 1033
+_F_SEAL_SHRINK = 0x2
+_F_SEAL_GROW = 0x4
+_F_SEAL_FUTURE_WRITE = 0x10
+
+
+class CpuArena:
+    """A memfd and this process's mapping of it."""
+
+    def __init__(self, descriptor: int, nbytes: int, *, writable: bool) -> None:
+        self._descriptor = descriptor
+        self._nbytes = nbytes
+        protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
+        self._mapping = mmap.mmap(descriptor, nbytes, prot=protection, flags=mmap.MAP_SHARED)
+        with warnings.catch_warnings():
+            # torch warns that the buffer is not writable: that is its purpose.
+            warnings.simplefilter("ignore", UserWarning)
+            self.memory = torch.frombuffer(self._mapping, dtype=torch.uint8)
+        self._read_only = not writable
+
+    def seal(self) -> None:
+        """From now on nobody can open this memory for writing, resize it, or mprotect it."""
+        seals = _F_SEAL_SHRINK | _F_SEAL_GROW | _F_SEAL_FUTURE_WRITE
+        fcntl.fcntl(self._descriptor, _F_ADD_SEALS, seals)
+        self._read_only = True
+
+    def handle(self) -> tuple[Handle, list[int]]:
+        """See Arena."""
+        handle = {"nbytes": self._nbytes, "writable": not self._read_only}
+        return handle, [self._descriptor]
+
+    def close(self) -> None:
+        """See Arena. The mapping itself goes when the last tensor on it does."""
+        self.memory = torch.empty(0, dtype=torch.uint8)
+        os.close(self._descriptor)
+
+
+class CpuDevice:
+    """The processors of this machine."""
+
+    kind: Literal["cpu", "cuda"] = "cpu"
+    torch_device = torch.device("cpu")
+    # Both sides share the cores: an idle one that computes would slow the other.
+    freezes_idle_side = True
+    read_only_state = True
+
+    def name(self) -> str:
+        """The processor's model name."""
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+        return os.uname().machine
+
+    def memory_bytes(self) -> int:
+        """Physical memory."""
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+    def free_bytes(self) -> int:
+        """Memory available without swapping."""
+        return _field_kb(Path("/proc/meminfo"), "MemAvailable") * 1024
+
+    def cache_bytes(self) -> int | None:
+        """Not asked for: what the C library says of caches is wrong on many virtual machines."""
+        return None
+
+    def allocate(self, nbytes: int, *, read_only: bool) -> CpuArena:
+        """See Device."""
+        descriptor = os.memfd_create("arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(descriptor, max(nbytes, 1))
+        arena = CpuArena(descriptor, max(nbytes, 1), writable=True)
+        if read_only:
+            arena.seal()
+        return arena
+
+    def open(self, handle: Handle, descriptors: list[int]) -> CpuArena:
+        """See Device."""
+        (descriptor,) = descriptors
+        return CpuArena(descriptor, handle["nbytes"], writable=handle["writable"])
+
+    def side_memory_bytes(self, pid: int) -> int | None:
+        """Anonymous memory resident in the process, so without the shared arenas."""
+        return _field_kb(Path(f"/proc/{pid}/status"), "RssAnon") * 1024
+
+    def synchronize(self) -> None:
+        """Nothing runs behind a CPU call."""
+
+
+def _field_kb(path: Path, field: str) -> int:
+    for line in path.read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1])
+    raise RuntimeError(f"{path} has no {field}")

@@ -1,0 +1,147 @@
+"""The benchmark document (`twofold.benchmark/1`): its schema, and what a schema cannot say."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from benchmarks.harness import schemas
+from benchmarks.harness.canonical import canonical
+
+SCHEMA_NAME = "twofold.benchmark/1"
+MAX_BYTES = 1_000_000
+
+_TENSOR = schemas.exactly(
+    name=schemas.TEXT,
+    shape=schemas.listed({"anyOf": [schemas.TEXT, schemas.POSITIVE_COUNT]}),
+    dtype={"type": "string"},
+    distribution={"enum": ["normal", "uniform", "ones"]},
+    scale=schemas.NUMBER,
+    fan_in=schemas.listed(schemas.TEXT),
+)
+_TOLERANCE = schemas.exactly(
+    max_abs=schemas.NOT_NEGATIVE,
+    max_rel=schemas.NOT_NEGATIVE,
+    matched_share=schemas.SHARE,
+    hard_cap_abs=schemas.NOT_NEGATIVE,
+)
+_DEFINITION = schemas.exactly(
+    operator=schemas.TEXT,
+    title=schemas.TEXT,
+    summary=schemas.TEXT,
+    axes=schemas.by_name({"type": "string"}),
+    state=schemas.listed(_TENSOR),
+    inputs=schemas.listed(_TENSOR),
+    outputs=schemas.listed(_TENSOR),
+    program=schemas.TEXT,
+    program_state=schemas.listed(_TENSOR),
+    program_inputs=schemas.listed(_TENSOR, at_least=1),
+    program_outputs=schemas.listed(_TENSOR, at_least=1),
+    tolerances=schemas.by_name(_TOLERANCE),
+)
+_PROTOCOL = schemas.exactly(
+    replicates=schemas.POSITIVE_COUNT,
+    max_replicates=schemas.POSITIVE_COUNT,
+    rounds=schemas.POSITIVE_COUNT,
+    warmup_rounds=schemas.COUNT,
+    round_ms=schemas.POSITIVE,
+    max_calls=schemas.POSITIVE_COUNT,
+    checked_calls=schemas.POSITIVE_COUNT,
+    setup_limit_s=schemas.POSITIVE,
+    round_limit_s=schemas.POSITIVE,
+)
+_WORKLOAD = schemas.exactly(
+    name=schemas.TEXT,
+    axes=schemas.by_name(schemas.POSITIVE_COUNT),
+    weight={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+)
+SCHEMA = schemas.exactly(
+    schema={"const": SCHEMA_NAME},
+    name=schemas.TEXT,
+    operator={"type": "string", "pattern": "^[a-z][a-z0-9_]*$"},
+    dtype=schemas.TEXT,
+    definition=_DEFINITION,
+    program=schemas.exactly(name=schemas.TEXT, launch={"enum": ["eager", "graph"]}),
+    sources=schemas.by_name(schemas.DIGEST),
+    workloads=schemas.listed(_WORKLOAD, at_least=1),
+    tolerance=_TOLERANCE,
+    baseline=schemas.exactly(
+        name=schemas.TEXT, package={"type": "string"}, title={"type": "string"}
+    ),
+    hardware=schemas.exactly(device=schemas.DEVICE, name=schemas.nullable(schemas.TEXT)),
+    target=schemas.POSITIVE,
+    confidence={"type": "number", "exclusiveMinimum": 0.5, "exclusiveMaximum": 1},
+    protocol=_PROTOCOL,
+)
+
+
+class BenchmarkError(ValueError):
+    """A benchmark document (or what it asks for) cannot be used; the text says what and where."""
+
+
+def load(content: bytes) -> dict[str, Any]:
+    """Parse and check a benchmark document; BenchmarkError says in one line what is wrong."""
+    if len(content) > MAX_BYTES:
+        raise BenchmarkError(f"the benchmark is larger than {MAX_BYTES:,} bytes")
+    try:
+        document = json.loads(content)
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise BenchmarkError(f"the benchmark is not JSON: {error}") from error
+    check(document)
+    assert isinstance(document, dict)
+    return document
+
+
+def check(document: Any) -> None:
+    """Raise BenchmarkError, naming the field, unless `document` is a usable benchmark."""
+    broken = schemas.complaint(document, SCHEMA)
+    if broken:
+        raise BenchmarkError(f"benchmark {broken}")
+    try:
+        canonical(document)
+    except ValueError as error:
+        raise BenchmarkError(f"benchmark: {error}") from error
+    _check_workloads(document)
+    _check_axes(document)
+    _check_agreement(document)
+
+
+def _check_workloads(document: dict[str, Any]) -> None:
+    names = [workload["name"] for workload in document["workloads"]]
+    if len(set(names)) != len(names):
+        raise BenchmarkError(f"benchmark $.workloads: names repeat: {', '.join(names)}")
+    total = math.fsum(workload["weight"] for workload in document["workloads"])
+    if abs(total - 1) > 1e-9:
+        raise BenchmarkError(f"benchmark $.workloads: weights add up to {total:g}, not to 1")
+
+
+def _check_axes(document: dict[str, Any]) -> None:
+    definition = document["definition"]
+    needed: set[str] = set()
+    for part in ("program_state", "program_inputs", "program_outputs"):
+        names = [spec["name"] for spec in definition[part]]
+        if len(set(names)) != len(names):
+            raise BenchmarkError(f"benchmark $.definition.{part}: a tensor's name repeats")
+        for spec in definition[part]:
+            needed |= {side for side in spec["shape"] if isinstance(side, str)}
+            needed |= set(spec["fan_in"])
+    for index, workload in enumerate(document["workloads"]):
+        missing = sorted(needed - set(workload["axes"]))
+        if missing:
+            raise BenchmarkError(
+                f"benchmark $.workloads[{index}].axes: {', '.join(missing)} not given"
+            )
+
+
+def _check_agreement(document: dict[str, Any]) -> None:
+    protocol = document["protocol"]
+    if protocol["max_replicates"] < protocol["replicates"]:
+        raise BenchmarkError("benchmark $.protocol.max_replicates is below replicates")
+    if document["definition"]["operator"] != document["operator"]:
+        raise BenchmarkError("benchmark $.definition.operator is another operator")
+    if document["program"]["launch"] == "graph" and document["hardware"]["device"] != "cuda":
+        raise BenchmarkError("benchmark $.program.launch: a CUDA graph needs device cuda")
+    sealed = document["definition"]["tolerances"].get(document["dtype"])
+    if sealed is not None and canonical(sealed) != canonical(document["tolerance"]):
+        raise BenchmarkError("benchmark $.tolerance differs from the Definition's for this dtype")

@@ -1,0 +1,75 @@
+"""Where a run was measured: device, versions, every installed package, what isolated the sides."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.harness import isolation
+from benchmarks.harness.arenas import Device
+from benchmarks.harness.devices.cpu import CpuDevice
+
+
+def cores() -> int:
+    """Processor cores that this process may use: both sides get as many threads."""
+    return len(os.sched_getaffinity(0))
+
+
+def capture(device: Device) -> dict[str, Any]:
+    """The record's `environment`."""
+    packages = _packages()
+    return {
+        "device": {
+            "kind": device.kind,
+            "name": device.name(),
+            "memory_bytes": device.memory_bytes(),
+        },
+        "python": platform.python_version(),
+        "platform": f"{sys.platform} {platform.machine()} {platform.release()}",
+        "cpu": CpuDevice().name(),
+        "cores": cores(),
+        "torch": str(torch.__version__),
+        "triton": packages.get("triton"),
+        "cuda": torch.version.cuda if device.kind == "cuda" else None,
+        "driver": _driver() if device.kind == "cuda" else None,
+        "packages": packages,
+        "isolation": isolation.in_force(device),
+    }
+
+
+def _packages() -> dict[str, str]:
+    found = {
+        distribution.metadata["Name"].lower(): distribution.version
+        for distribution in importlib.metadata.distributions()
+        if distribution.metadata["Name"]
+    }
+    return dict(sorted(found.items()))
+
+
+def _driver() -> str | None:
+    """The NVIDIA driver's version, as the kernel module tells it; None where it does not."""
+    path = Path("/proc/driver/nvidia/version")
+    if not path.is_file():
+        return _driver_by_nvml()
+    words = path.read_text().split()
+    return next((word for word in words if word.count(".") >= 1 and word[0].isdigit()), None)
+
+
+def _driver_by_nvml() -> str | None:
+    try:
+        import pynvml
+    except ModuleNotFoundError:
+        return None
+    try:
+        pynvml.nvmlInit()
+        version = pynvml.nvmlSystemGetDriverVersion()
+        pynvml.nvmlShutdown()
+    except pynvml.NVMLError:
+        return None
+    return version.decode() if isinstance(version, bytes) else str(version)

@@ -1,0 +1,38 @@
+"""How a measurement ends early: a side that cannot be measured, or one that was caught."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Role = Literal["baseline", "candidate"]
+
+
+class SideFailed(RuntimeError):
+    """A side raised, hung, died or broke the channel; no record follows.
+
+    The text is one line that a person can act on: who, when, what, and its last words.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """Something that a side was caught at; `replicate` counts from 0."""
+
+    kind: Literal["probe", "output", "state", "input", "overflow"]
+    side: Role
+    replicate: int
+    workload: str
+    message: str
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain JSON data, as the record keeps it."""
+        return asdict(self)
+
+
+class Caught(Exception):
+    """A side was caught; the measurement stops and the record says so."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding

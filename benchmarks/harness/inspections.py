@@ -1,0 +1,141 @@
+"""Everything that is checked after the clock of a round has stopped."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn
+
+import torch
+
+from benchmarks.harness.comparisons import compare
+from benchmarks.harness.contents import poison_shows
+from benchmarks.harness.failures import Caught, Finding, Role
+from benchmarks.harness.layouts import Layout
+from benchmarks.harness.probes import Probe
+from benchmarks.harness.settings import Setting
+from benchmarks.harness.states import SharedState
+from benchmarks.harness.tallies import Tally
+
+_RANDOM = random.SystemRandom()
+Kind = Literal["probe", "output", "state", "input", "overflow"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspection:
+    """The checks of one side's round; the first that fails raises Caught."""
+
+    setting: Setting
+    role: Role
+    replicate: int
+    workload: dict[str, Any]
+    state: SharedState
+    tally: Tally
+
+    def inspect(
+        self,
+        *,
+        inputs: tuple[Layout, torch.Tensor, torch.Tensor],
+        outputs: tuple[Layout, torch.Tensor],
+        canaries: dict[str, int],
+        probe: Probe,
+        round_s: float,
+    ) -> None:
+        """Check a round; `inputs` is (layout, what the side had, the referee's own copy)."""
+        self._check_probe(outputs[0], canaries, probe)
+        self._check_written(*outputs, canaries)
+        layout, shared, private = inputs
+        if not torch.equal(shared.view(torch.int64), private.view(torch.int64)):
+            self._caught("input", "wrote to its inputs")
+        self._check_outputs(layout, private, outputs, round_s)
+        if self.state.checked_every_round:
+            self.check_state()
+        self.tally.calls_probed += layout.calls
+
+    def check_state(self) -> None:
+        """Raise Caught when state no longer holds what the referee wrote."""
+        if not self.state.intact():
+            self._caught("state", "wrote to the state that both sides share")
+
+    def _caught(self, kind: Kind, what: str) -> NoReturn:
+        raise Caught(
+            Finding(
+                kind=kind,
+                side=self.role,
+                replicate=self.replicate,
+                workload=self.workload["name"],
+                message=f"the {self.role} {what}",
+            )
+        )
+
+    def _check_probe(self, layout: Layout, canaries: dict[str, int], probe: Probe) -> None:
+        seen = probe.values()
+        probe.read()
+        settled = probe.values()
+        for region in layout.regions:
+            at_the_clock = seen[region.name]
+            if poison_shows(region):
+                missing = (at_the_clock == canaries[region.name]).any(dim=1)
+                if bool(missing.any()):
+                    self._caught(
+                        "probe",
+                        f"answered without {region.name}: in {int(missing.sum())} of "
+                        f"{layout.calls} calls a secret position was still unwritten when "
+                        "the clock stopped",
+                    )
+            late = (at_the_clock != settled[region.name]).any(dim=1)
+            if bool(late.any()):
+                self._caught(
+                    "probe",
+                    f"answered early: in {int(late.sum())} of {layout.calls} calls "
+                    f"{region.name} still changed after the clock had stopped",
+                )
+
+    def _check_written(
+        self, layout: Layout, memory: torch.Tensor, canaries: dict[str, int]
+    ) -> None:
+        """Every element was written, and nothing beside the tensors was."""
+        for region in layout.regions:
+            slots = layout.slots(memory, region)
+            beside = slots[:, region.elements :]
+            if bool((beside != canaries[region.name]).any()):
+                self._caught("overflow", f"wrote past the end of {region.name}")
+            if poison_shows(region):
+                left = slots[:, : region.elements] == canaries[region.name]
+                if bool(left.any()):
+                    self._caught(
+                        "output", f"left {int(left.sum())} elements of {region.name} unwritten"
+                    )
+
+    def _check_outputs(
+        self,
+        input_layout: Layout,
+        private: torch.Tensor,
+        outputs: tuple[Layout, torch.Tensor],
+        round_s: float,
+    ) -> None:
+        """Full checks against the reference: a few random calls, then all while it is cheap."""
+        calls = list(range(input_layout.calls))
+        _RANDOM.shuffle(calls)
+        at_least = self.setting.protocol["checked_calls"]
+        started = time.perf_counter()
+        for done, call in enumerate(calls):
+            if done >= at_least and time.perf_counter() - started > round_s:
+                break
+            self._check_call(input_layout.tensors(private, call), outputs, call)
+            self.tally.calls_checked += 1
+
+    def _check_call(
+        self, inputs: dict[str, torch.Tensor], outputs: tuple[Layout, torch.Tensor], call: int
+    ) -> None:
+        expected = self.setting.reference_step(
+            state=self.state.tensors, inputs=inputs, axes=self.workload["axes"]
+        )
+        layout, memory = outputs
+        for name, output in layout.tensors(memory, call).items():
+            tolerance = self.setting.document["tolerance"]
+            comparison = compare(name, output, expected[name], tolerance)
+            self.tally.add(comparison)
+            if comparison.complaint:
+                self._caught("output", f"gave a wrong result: {comparison.complaint}")

@@ -1,0 +1,171 @@
+"""One side in one workload: its memory, its rounds, and the checks of what it left there."""
+
+from __future__ import annotations
+
+import gc
+import secrets
+import time
+from typing import Any
+
+import torch
+
+from benchmarks.harness import contents
+from benchmarks.harness.arenas import Arena
+from benchmarks.harness.channel import encode
+from benchmarks.harness.inspections import Inspection
+from benchmarks.harness.layouts import Layout
+from benchmarks.harness.probes import Probe
+from benchmarks.harness.processes import SideProcess
+from benchmarks.harness.settings import Setting
+from benchmarks.harness.states import SharedState
+from benchmarks.harness.tallies import Tally
+
+
+class Lane:
+    """A side's calls in one workload. Close it to give the memory back."""
+
+    def __init__(
+        self,
+        *,
+        setting: Setting,
+        side: SideProcess,
+        replicate: int,
+        workload: dict[str, Any],
+        state: SharedState,
+    ) -> None:
+        self.side = side
+        self.setup_s = 0.0
+        self.setup_memory_bytes: int | None = None
+        self.tally = Tally()
+        self._setting = setting
+        self._replicate = replicate
+        self._workload = workload
+        self._state = state
+        self._arenas: list[Arena] = []
+        self._inspection = Inspection(
+            setting=setting,
+            role=side.role,
+            replicate=replicate,
+            workload=workload,
+            state=state,
+            tally=self.tally,
+        )
+
+    def setup(self) -> None:
+        """Have the side build its step on the state: untimed, limited, measured."""
+        message, descriptors = self._state.as_message()
+        device = self._setting.device
+        own_before = device.side_memory_bytes(self.side.pid)
+        free_before = device.free_bytes()
+        started = time.perf_counter()
+        self.side.ask(
+            {"type": "setup", "axes": self._workload["axes"], **message},
+            descriptors=descriptors,
+            expect="ready",
+            limit_s=self._setting.protocol["setup_limit_s"],
+            doing=self._doing("setup"),
+        )
+        self.setup_s = time.perf_counter() - started
+        own_after = device.side_memory_bytes(self.side.pid)
+        if own_before is None or own_after is None:
+            self.setup_memory_bytes = max(0, free_before - device.free_bytes())
+        else:
+            self.setup_memory_bytes = max(0, own_after - own_before)
+
+    def _doing(self, what: str) -> str:
+        return f"in {what} of workload {self._workload['name']!r}"
+
+    def call_bytes(self) -> int:
+        """Memory of one call's inputs and outputs, guards included."""
+        return sum(self._plan(part, 1).nbytes for part in ("inputs", "outputs"))
+
+    def _plan(self, part: str, calls: int) -> Layout:
+        specs = self._setting.definition[f"program_{part}"]
+        return Layout.plan(specs, self._workload["axes"], self._setting.document["dtype"], calls)
+
+    def bind(self, calls: int) -> None:
+        """Give the side inputs and outputs for `calls` calls, in place of the ones before."""
+        self._free()
+        device = self._setting.device
+        message: dict[str, Any] = {"type": "bind"}
+        descriptors: list[int] = []
+        self._inputs, self._outputs = self._plan("inputs", calls), self._plan("outputs", calls)
+        for part, layout in (("inputs", self._inputs), ("outputs", self._outputs)):
+            arena = device.allocate(layout.nbytes, read_only=False)
+            self._arenas.append(arena)
+            handle, opened = arena.handle()
+            descriptors.extend(opened)
+            message[part] = {"layout": layout.as_data(), "arena": handle}
+        contents.refill(self._arenas[0].memory, self._inputs, self._setting.source)
+        self._private_inputs = torch.empty_like(self._arenas[0].memory)
+        self._probe = Probe(self._outputs, self._arenas[1].memory)
+        device.synchronize()
+        self.side.ask(
+            message,
+            descriptors=descriptors,
+            expect="bound",
+            limit_s=self._setting.protocol["setup_limit_s"],
+            doing=self._doing("setup"),
+        )
+
+    def empty_round_us(self) -> float:
+        """Clock a round of no calls, the gather of the probe included."""
+        return self._clocked(0)
+
+    def round_us(self) -> float:
+        """One round: fresh inputs, poison, the clock, every check. Raises Caught.
+
+        Returns the whole round's time, the fixed cost of a round still in it.
+        """
+        inputs, outputs = (arena.memory for arena in self._arenas)
+        contents.refill(inputs, self._inputs, self._setting.source)
+        self._private_inputs.copy_(inputs)
+        canaries = contents.poison(outputs, self._outputs)
+        elapsed_us = self._clocked(self._outputs.calls)
+        self._inspection.inspect(
+            inputs=(self._inputs, inputs, self._private_inputs),
+            outputs=(self._outputs, outputs),
+            canaries=canaries,
+            probe=self._probe,
+            round_s=elapsed_us / 1e6,
+        )
+        return elapsed_us
+
+    def check_state(self) -> None:
+        """Raise Caught when the shared state has changed."""
+        self._inspection.check_state()
+
+    def _clocked(self, calls: int) -> float:
+        token = secrets.token_hex(8)
+        order = encode({"type": "go", "calls": calls, "token": token})
+        limit_s = self._setting.protocol["round_limit_s"]
+        doing = self._doing("a round")
+        self._probe.draw(self._setting.source)
+        self._setting.device.synchronize()
+        gc.disable()
+        try:
+            with self.side.turn():
+                started = time.perf_counter_ns()
+                self.side.go(order, token=token, limit_s=limit_s, doing=doing)
+                # Inside the clock: work that the answer did not wait for gains nothing, or
+                # is read here as poison.
+                self._probe.read()
+                elapsed_ns = time.perf_counter_ns() - started
+        finally:
+            gc.enable()
+        return elapsed_ns / 1e3
+
+    def _free(self) -> None:
+        for arena in self._arenas:
+            arena.close()
+        self._arenas.clear()
+
+    def close(self) -> None:
+        """Have the side forget the workload, then free its memory here."""
+        self.side.ask(
+            {"type": "release"},
+            expect="released",
+            limit_s=self._setting.protocol["setup_limit_s"],
+            doing=self._doing("the end"),
+        )
+        self._free()

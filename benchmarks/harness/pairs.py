@@ -1,0 +1,171 @@
+"""One workload in one replicate: both sides set up, warmed up, sized, and run in pairs."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.harness.failures import Role
+from benchmarks.harness.lanes import Lane
+from benchmarks.harness.processes import SideProcess
+from benchmarks.harness.settings import Setting
+from benchmarks.harness.states import SharedState
+
+_RANDOM = random.SystemRandom()
+_EMPTY_ROUNDS = 9
+_LARGEST_STEP = 16
+_CACHES_TO_OUTGROW = 4
+_SHARE_OF_FREE_MEMORY = 0.25
+# Aimed a little above the sealed round length, so that one more sizing step is rarely needed.
+_MARGIN = 1.1
+
+OnRound = Callable[[int, float, float], None]
+
+
+@dataclass
+class Setup:
+    """What a side's untimed setup cost in one replicate, over its workloads."""
+
+    elapsed_s: float = 0.0
+    memory_bytes: int | None = None
+
+    def add(self, lane: Lane) -> None:
+        """Times add up; of memory the largest counts, since workloads follow each other."""
+        self.elapsed_s += lane.setup_s
+        if lane.setup_memory_bytes is not None:
+            self.memory_bytes = max(self.memory_bytes or 0, lane.setup_memory_bytes)
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain JSON data, as the record keeps it."""
+        return {"elapsed_s": self.elapsed_s, "memory_bytes": self.memory_bytes}
+
+
+def measure(
+    *,
+    setting: Setting,
+    sides: dict[Role, SideProcess],
+    setups: dict[Role, Setup],
+    replicate: int,
+    workload: dict[str, Any],
+    calls: int | None,
+    on_round: OnRound,
+) -> dict[str, Any]:
+    """Measure one workload; `calls` None sizes the rounds. Returns the record's entry.
+
+    Raises SideFailed when a side cannot be measured, Caught when one was caught.
+    """
+    with SharedState(setting, workload["axes"]) as state:
+        lanes = {
+            role: Lane(
+                setting=setting, side=side, replicate=replicate, workload=workload, state=state
+            )
+            for role, side in sides.items()
+        }
+        for role in _RANDOM.sample(sorted(lanes), len(lanes)):
+            lanes[role].setup()
+            setups[role].add(lanes[role])
+            lanes[role].bind(1)
+            lanes[role].round_us()
+        pair = _Pair(setting, lanes, state)
+        if calls is None:
+            calls = pair.sized_calls()
+        pair.bind(calls)
+        entry = pair.rounds(calls, on_round)
+        pair.final_checks()
+        for lane in lanes.values():
+            lane.close()
+    return {"name": workload["name"], **entry}
+
+
+class _Pair:
+    def __init__(self, setting: Setting, lanes: dict[Role, Lane], state: SharedState) -> None:
+        self._setting = setting
+        self._lanes = lanes
+        self._state = state
+
+    def bind(self, calls: int) -> None:
+        for lane in self._lanes.values():
+            lane.bind(calls)
+
+    def _overhead_us(self) -> float:
+        """What an empty round costs: the lower of the sides' medians, taken off both.
+
+        The lower, because a candidate could answer empty rounds slowly to have more taken off.
+        """
+        medians = [
+            statistics.median(lane.empty_round_us() for _ in range(_EMPTY_ROUNDS))
+            for lane in self._lanes.values()
+        ]
+        return min(medians)
+
+    def sized_calls(self) -> int:
+        """The calls that make the faster side's round last as long as the protocol asks."""
+        protocol = self._setting.protocol
+        most = min(protocol["max_calls"], self._calls_that_fit())
+        calls = min(most, self._calls_that_outgrow_the_cache())
+        while True:
+            self.bind(calls)
+            for lane in self._lanes.values():
+                lane.round_us()
+            overhead_us = self._overhead_us()
+            fastest_us = min(lane.round_us() for lane in self._lanes.values())
+            round_us = max(1.0, fastest_us - overhead_us)
+            if calls >= most or round_us >= 1e3 * protocol["round_ms"]:
+                return calls
+            wanted = math.ceil(_MARGIN * calls * 1e3 * protocol["round_ms"] / round_us)
+            calls = min(most, calls * _LARGEST_STEP, max(calls + 1, wanted))
+
+    def _call_bytes(self) -> int:
+        return next(iter(self._lanes.values())).call_bytes()
+
+    def _calls_that_fit(self) -> int:
+        # Both sides' arenas and the referee's own copies.
+        room = self._setting.device.free_bytes() * _SHARE_OF_FREE_MEMORY
+        return max(1, int(room / (3 * self._call_bytes())))
+
+    def _calls_that_outgrow_the_cache(self) -> int:
+        cache = self._setting.device.cache_bytes()
+        if cache is None:
+            return 1
+        missing = _CACHES_TO_OUTGROW * cache - self._state.layout.nbytes
+        return max(1, math.ceil(missing / self._call_bytes()))
+
+    def rounds(self, calls: int, on_round: OnRound) -> dict[str, Any]:
+        """Warm up, take the overhead, run the pairs in random order."""
+        protocol = self._setting.protocol
+        for _ in range(protocol["warmup_rounds"]):
+            for lane in self._lanes.values():
+                lane.round_us()
+        overhead_us = self._overhead_us()
+        rounds = []
+        for index in range(protocol["rounds"]):
+            order = _RANDOM.sample(sorted(self._lanes), len(self._lanes))
+            per_call = {
+                role: (self._lanes[role].round_us() - overhead_us) / calls for role in order
+            }
+            rounds.append(
+                {
+                    "first": order[0],
+                    "baseline_us": per_call["baseline"],
+                    "candidate_us": per_call["candidate"],
+                }
+            )
+            on_round(index, per_call["baseline"], per_call["candidate"])
+        return {
+            "calls": calls,
+            "overhead_us": overhead_us,
+            "working_set_bytes": self._state.layout.nbytes + calls * self._call_bytes(),
+            "rounds": rounds,
+            "checks": self._lanes["candidate"].tally.as_data(),
+        }
+
+    def final_checks(self) -> None:
+        """State once more: a writer that no round's check saw is the candidate.
+
+        The baseline is the catalogue's own code; the candidate is the stranger here.
+        """
+        self._lanes["candidate"].check_state()

@@ -1,0 +1,73 @@
+"""The probe: a few hundred secret positions of every output, read inside the clock.
+
+One gather on the referee's own context, so that it does not wait for anything that a side
+left running: what was not finished when the side answered is read as poison.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from benchmarks.harness.layouts import Layout, Region
+
+POSITIONS_PER_OUTPUT = 256
+
+
+@dataclass
+class _Target:
+    region: Region
+    bits: torch.Tensor
+    index: torch.Tensor
+    gathered: torch.Tensor
+    host: torch.Tensor
+
+
+class Probe:
+    """Secret positions in one side's output arena."""
+
+    def __init__(self, layout: Layout, memory: torch.Tensor) -> None:
+        self._calls = layout.calls
+        self._targets = [self._target(layout, memory, region) for region in layout.regions]
+
+    def _target(self, layout: Layout, memory: torch.Tensor, region: Region) -> _Target:
+        bits = layout.slots(memory, region).view(-1)
+        count = layout.calls * min(POSITIONS_PER_OUTPUT, region.elements)
+        on_gpu = memory.is_cuda
+        return _Target(
+            region=region,
+            bits=bits,
+            index=torch.empty(count, dtype=torch.int64, device=memory.device),
+            gathered=torch.empty(count, dtype=bits.dtype, device=memory.device),
+            host=torch.empty(count, dtype=bits.dtype, pin_memory=on_gpu),
+        )
+
+    def draw(self, source: torch.Generator) -> None:
+        """New secret positions, for every output of every call."""
+        for target in self._targets:
+            per_call = len(target.index) // self._calls
+            inside = torch.randint(
+                target.region.elements,
+                (self._calls, per_call),
+                generator=source,
+                device=target.index.device,
+            )
+            starts = torch.arange(self._calls, device=target.index.device)
+            inside += (starts * target.region.stride_elements)[:, None]
+            target.index.copy_(inside.view(-1))
+
+    def read(self) -> None:
+        """Gather every position and wait until the values are in the referee's own memory."""
+        for target in self._targets:
+            torch.index_select(target.bits, 0, target.index, out=target.gathered)
+            target.host.copy_(target.gathered, non_blocking=True)
+        if self._targets and self._targets[0].gathered.is_cuda:
+            torch.cuda.synchronize()
+
+    def values(self) -> dict[str, torch.Tensor]:
+        """What the last `read` saw, on the CPU, as bits: [calls, positions] by tensor name."""
+        return {
+            target.region.name: target.host.view(self._calls, -1).clone()
+            for target in self._targets
+        }

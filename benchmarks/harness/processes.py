@@ -1,0 +1,187 @@
+"""A side's process, seen from the referee: start, ask, stop while idle, end, and last words."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import isolation
+from benchmarks.harness.channel import (
+    Channel,
+    ChannelClosed,
+    ChannelRubbish,
+    ChannelTimeout,
+    encode,
+)
+from benchmarks.harness.failures import Role, SideFailed
+
+_TAIL_BYTES = 4000
+_TAIL_LINES = 3
+_STARTUP_LIMIT_S = 120.0
+
+
+class SideProcess:
+    """One process of one side. Use as a context: it is gone afterwards, whatever happens."""
+
+    def __init__(
+        self,
+        *,
+        role: Role,
+        replicate: int,
+        scratch: Path,
+        cache: Path,
+        threads: int,
+        stops_when_idle: bool,
+    ) -> None:
+        self.role = role
+        self.where = f"replicate {replicate + 1}"
+        self._stops_when_idle = stops_when_idle
+        scratch.mkdir()
+        self._log = (scratch.parent / f"{scratch.name}.log").open("w+b")
+        self._channel, theirs = Channel.pair()
+        with theirs:
+            self._process = subprocess.Popen(
+                # -P: the scratch folder, which a side can write, is no place to import from.
+                [sys.executable, "-P", "-X", "faulthandler", "-m", "benchmarks.harness.side"]
+                + ["--channel", str(theirs.fileno())],
+                cwd=scratch,
+                env=isolation.side_environment(scratch=scratch, cache=cache, threads=threads),
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=subprocess.STDOUT,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    def __enter__(self) -> SideProcess:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+        self._channel.close()
+        self._log.close()
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[None]:
+        """Let the side run; outside its turn it is stopped where the device allows that."""
+        if self._stops_when_idle:
+            self._signal(signal.SIGCONT)
+        try:
+            yield
+        finally:
+            if self._stops_when_idle:
+                self._signal(signal.SIGSTOP)
+
+    def start(self, message: dict[str, Any]) -> None:
+        """Send the side what it is; `started` ends the wait for it."""
+        self._tell(encode({"type": "start", "role": self.role, **message}), (), "starting")
+
+    def started(self) -> None:
+        """Wait until the side has imported everything, its Solution included."""
+        self.answer("started", limit_s=_STARTUP_LIMIT_S, doing="starting")
+        if self._stops_when_idle:
+            self._signal(signal.SIGSTOP)
+
+    def ask(
+        self,
+        message: dict[str, Any],
+        *,
+        expect: str,
+        limit_s: float,
+        doing: str,
+        descriptors: Sequence[int] = (),
+    ) -> dict[str, Any]:
+        """Send a message in the side's turn and return its answer; SideFailed otherwise."""
+        with self.turn():
+            self._tell(encode(message), descriptors, doing)
+            return self.answer(expect, limit_s=limit_s, doing=doing)
+
+    def go(self, order: bytes, *, token: str, limit_s: float, doing: str) -> None:
+        """One timed exchange: an encoded order out, its token back. Nothing else, for the clock."""
+        self._tell(order, (), doing)
+        reply = self.answer("done", limit_s=limit_s, doing=doing)
+        if reply.get("token") != token:
+            raise self.failed("answered a round with another round's token", doing)
+
+    def _tell(self, content: bytes, descriptors: Sequence[int], doing: str) -> None:
+        try:
+            self._channel.send_encoded(content, descriptors)
+        except ChannelTimeout as error:
+            raise self.failed("stopped reading its channel", doing) from error
+        except ChannelClosed as error:
+            raise self._gone(doing) from error
+
+    def answer(self, expect: str, *, limit_s: float, doing: str) -> dict[str, Any]:
+        """The side's next message, which must be of type `expect`; SideFailed otherwise."""
+        try:
+            reply = self._channel.receive(limit_s)
+        except ChannelTimeout as error:
+            text = f"did not answer within {limit_s:g} s and was stopped"
+            raise self.failed(text, doing) from error
+        except ChannelRubbish as error:
+            text = f"wrote rubbish down the channel ({error})"
+            raise self.failed(text, doing) from error
+        except ChannelClosed as error:
+            raise self._gone(doing) from error
+        if reply["type"] == "failed":
+            where = f" ({reply['where']})" if reply.get("where") else ""
+            raise self.failed(f"raised {str(reply.get('error'))[:500]}{where}", doing, tail=False)
+        if reply["type"] != expect:
+            text = f"wrote rubbish down the channel (a {reply['type'][:40]!r} out of turn)"
+            raise self.failed(text, doing)
+        return reply
+
+    def _gone(self, doing: str) -> SideFailed:
+        """What became of a side that hung up: read from its exit status."""
+        try:
+            code = self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return self.failed("closed its channel and went on running", doing)
+        if code == 0:
+            return self.failed("exited with status 0 and no result", doing)
+        if code == -signal.SIGKILL:
+            return self.failed("was killed by SIGKILL, most likely for lack of memory", doing)
+        if code == -signal.SIGSEGV:
+            text = "died of SIGSEGV: a wild pointer, or a write to state, which is read-only"
+            return self.failed(text, doing)
+        if code < 0:
+            return self.failed(f"died of {signal.Signals(-code).name}", doing)
+        return self.failed(f"exited with status {code}", doing)
+
+    def failed(self, reason: str, doing: str, *, tail: bool = True) -> SideFailed:
+        """The one line that a person reads: who, what, when, and the side's last lines."""
+        text = f"the {self.role} {reason}, while {doing} ({self.where})"
+        last = self._last_lines() if tail else ""
+        return SideFailed(f"{text}; its last lines: {last}" if last else text)
+
+    def _last_lines(self) -> str:
+        size = self._log.seek(0, os.SEEK_END)
+        self._log.seek(max(0, size - _TAIL_BYTES))
+        text = self._log.read().decode(errors="replace")
+        lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+        return " / ".join(line[:200] for line in _telling(lines))
+
+
+def _telling(lines: list[str]) -> list[str]:
+    """The lines worth showing: a crash's own frames come first in faulthandler's dump."""
+    for index, line in enumerate(lines):
+        if line.startswith("Fatal Python error"):
+            frames = [frame for frame in lines[index:] if frame.startswith("File")]
+            return [line, *frames[:_TAIL_LINES]]
+    return lines[-_TAIL_LINES:]

@@ -1,0 +1,198 @@
+"""The record (`twofold.record/1`): read, sealed by digest, and held against itself. No torch."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarks.harness import documents, schemas, verdicts
+from benchmarks.harness.canonical import canonical, digest, digest_of_bytes
+
+SCHEMA_NAME = "twofold.record/1"
+MAX_BYTES = 8_000_000
+# Sums of doubles may differ in their last bits between processors; a verdict may not.
+_RELATIVE_TOLERANCE = 1e-9
+
+_ERROR = schemas.nullable(schemas.NOT_NEGATIVE)
+_CHECKS = schemas.exactly(
+    calls_checked=schemas.COUNT,
+    calls_probed=schemas.COUNT,
+    max_abs_error=_ERROR,
+    max_rel_error=_ERROR,
+    matched_share=schemas.nullable(schemas.SHARE),
+)
+_ROUND = schemas.exactly(
+    first=schemas.SIDE, baseline_us=schemas.NUMBER, candidate_us=schemas.NUMBER
+)
+_WORKLOAD = schemas.exactly(
+    name=schemas.TEXT,
+    calls=schemas.POSITIVE_COUNT,
+    overhead_us=schemas.NOT_NEGATIVE,
+    working_set_bytes=schemas.COUNT,
+    rounds=schemas.listed(_ROUND, at_least=1),
+    checks=_CHECKS,
+)
+_SETUP = schemas.exactly(
+    elapsed_s=schemas.NOT_NEGATIVE, memory_bytes=schemas.nullable(schemas.COUNT)
+)
+_REPLICATE = schemas.exactly(
+    order=schemas.listed(schemas.SIDE, at_least=2),
+    setup=schemas.exactly(baseline=_SETUP, candidate=_SETUP),
+    workloads=schemas.listed(_WORKLOAD, at_least=1),
+)
+_FINDING = schemas.exactly(
+    kind={"enum": ["probe", "output", "state", "input", "overflow"]},
+    side=schemas.SIDE,
+    replicate=schemas.COUNT,
+    workload=schemas.TEXT,
+    message=schemas.TEXT,
+)
+_OPTIONAL_NUMBER = schemas.nullable(schemas.NUMBER)
+_SUMMARY = schemas.exactly(
+    verdict={"enum": ["met", "missed", "inconclusive", "invalid", "disqualified"]},
+    reasons=schemas.listed(schemas.TEXT, at_least=1),
+    ratio=_OPTIONAL_NUMBER,
+    low=_OPTIONAL_NUMBER,
+    high=_OPTIONAL_NUMBER,
+    target=schemas.POSITIVE,
+    confidence=schemas.SHARE,
+    workloads=schemas.listed(
+        schemas.exactly(
+            name=schemas.TEXT,
+            weight=schemas.POSITIVE,
+            baseline_us=_OPTIONAL_NUMBER,
+            candidate_us=_OPTIONAL_NUMBER,
+            ratio=_OPTIONAL_NUMBER,
+            low=_OPTIONAL_NUMBER,
+            high=_OPTIONAL_NUMBER,
+        )
+    ),
+    replicates=schemas.COUNT,
+    rounds=schemas.COUNT,
+    calls_checked=schemas.COUNT,
+    detection=schemas.TEXT,
+)
+_VERSION = schemas.nullable(schemas.TEXT)
+_ENVIRONMENT = schemas.exactly(
+    device=schemas.exactly(
+        kind=schemas.DEVICE, name=schemas.TEXT, memory_bytes=schemas.POSITIVE_COUNT
+    ),
+    python=schemas.TEXT,
+    platform=schemas.TEXT,
+    cpu=schemas.TEXT,
+    cores=schemas.POSITIVE_COUNT,
+    torch=schemas.TEXT,
+    triton=_VERSION,
+    cuda=_VERSION,
+    driver=_VERSION,
+    packages=schemas.by_name({"type": "string"}),
+    isolation=schemas.by_name({"type": "boolean"}),
+)
+_OPERATOR = schemas.exactly(
+    workloads=schemas.listed(
+        schemas.exactly(
+            name=schemas.TEXT,
+            baseline_us=schemas.POSITIVE,
+            candidate_us=schemas.POSITIVE,
+            ratio=schemas.POSITIVE,
+            flops=schemas.nullable(schemas.NOT_NEGATIVE),
+            bytes=schemas.nullable(schemas.NOT_NEGATIVE),
+        )
+    )
+)
+SCHEMA = schemas.exactly(
+    schema={"const": SCHEMA_NAME},
+    benchmark={"type": "object"},
+    benchmark_digest=schemas.DIGEST,
+    candidate=schemas.exactly(
+        name=schemas.TEXT, source_digest=schemas.DIGEST, source={"type": "string"}
+    ),
+    environment=_ENVIRONMENT,
+    command=schemas.TEXT,
+    started_at=schemas.TEXT,
+    finished_at=schemas.TEXT,
+    elapsed_s=schemas.NOT_NEGATIVE,
+    replicates=schemas.listed(_REPLICATE),
+    operator=schemas.nullable(_OPERATOR),
+    findings=schemas.listed(_FINDING),
+    summary=_SUMMARY,
+    digest=schemas.DIGEST,
+)
+
+
+class RecordError(ValueError):
+    """A record cannot be read; the text says why in one line."""
+
+
+def load(content: bytes) -> dict[str, Any]:
+    """Parse a record and check its form; RecordError for anything else.
+
+    Its contents are not believed yet: `problems` holds them against each other.
+    """
+    if len(content) > MAX_BYTES:
+        raise RecordError(f"the record is larger than {MAX_BYTES:,} bytes")
+    try:
+        record = json.loads(content, parse_constant=_refuse, object_pairs_hook=_unique)
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise RecordError(f"the record is not JSON, or was cut off: {error}") from error
+    broken = schemas.complaint(record, SCHEMA)
+    if broken:
+        raise RecordError(f"record {broken}")
+    try:
+        documents.check(record["benchmark"])
+        canonical(record)
+    except ValueError as error:
+        raise RecordError(f"record: {error}") from error
+    assert isinstance(record, dict)
+    return record
+
+
+def _refuse(constant: str) -> None:
+    raise RecordError(f"the record holds {constant}, which is no JSON number")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise RecordError("the record holds a field twice")
+    return made
+
+
+def digest_of(record: Mapping[str, Any]) -> str:
+    """`sha256:…` of the canonical JSON of everything but the record's own digest."""
+    return digest({key: value for key, value in record.items() if key != "digest"})
+
+
+def sealed(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The record with its summary recomputed and its digest set."""
+    with_summary = {**record, "summary": verdicts.recompute(record).as_data()}
+    return {**with_summary, "digest": digest_of(with_summary)}
+
+
+def problems(record: Mapping[str, Any]) -> list[str]:
+    """What in a record does not follow from the rest of it; empty when all does."""
+    found = []
+    if digest_of(record) != record["digest"]:
+        found.append("digest: the record was changed after it was sealed")
+    if digest(record["benchmark"]) != record["benchmark_digest"]:
+        found.append("benchmark_digest: not the digest of the benchmark inside")
+    source = record["candidate"]["source"].encode()
+    if digest_of_bytes(source) != record["candidate"]["source_digest"]:
+        found.append("candidate.source_digest: not the digest of the source inside")
+    recomputed = verdicts.recompute(record).as_data()
+    return found + _differences("summary", record["summary"], recomputed)
+
+
+def _differences(path: str, said: Any, is_: Any) -> list[str]:
+    if isinstance(said, dict) and isinstance(is_, dict) and said.keys() == is_.keys():
+        return [d for key in said for d in _differences(f"{path}.{key}", said[key], is_[key])]
+    if isinstance(said, list) and isinstance(is_, list) and len(said) == len(is_):
+        pairs = enumerate(zip(said, is_, strict=True))
+        return [d for i, (a, b) in pairs for d in _differences(f"{path}[{i}]", a, b)]
+    if isinstance(said, int | float) and isinstance(is_, int | float):
+        same = math.isclose(said, is_, rel_tol=_RELATIVE_TOLERANCE)
+    else:
+        same = said == is_
+    return [] if same else [f"{path}: says {said!r}, the samples give {is_!r}"]

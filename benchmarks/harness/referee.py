@@ -1,0 +1,114 @@
+"""The referee: replicate after replicate until the verdict stands, then the record."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.harness import arenas, environment, isolation, operators, records, replicates
+from benchmarks.harness.candidates import Candidate
+from benchmarks.harness.canonical import digest
+from benchmarks.harness.checksums import Checksum
+from benchmarks.harness.contents import generator
+from benchmarks.harness.documents import BenchmarkError
+from benchmarks.harness.failures import Caught
+from benchmarks.harness.progress import Progress
+from benchmarks.harness.settings import Setting
+from benchmarks.harness.verdicts import recompute
+
+
+def run(
+    document: dict[str, Any],
+    candidate: Candidate,
+    *,
+    device_kind: str,
+    command: str,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Measure `candidate` by a checked benchmark document; returns the sealed record.
+
+    Raises BenchmarkError when the benchmark cannot be measured here, SideFailed when a side
+    raised, hung, died or broke its channel. A side that was caught is a record like any other.
+    """
+    operators.check_sealed(document)
+    isolation.hide_referee()
+    torch.set_grad_enabled(False)
+    started_at, started = datetime.now(UTC), time.monotonic()
+    progress.started()
+    with tempfile.TemporaryDirectory(prefix="twofold-") as folder:
+        setting = _setting(document, candidate, device_kind, Path(folder))
+        draft: dict[str, Any] = {
+            "schema": records.SCHEMA_NAME,
+            "benchmark": document,
+            "benchmark_digest": digest(document),
+            "candidate": {
+                "name": candidate.name,
+                "source_digest": candidate.source_digest,
+                "source": candidate.source,
+            },
+            "environment": environment.capture(setting.device),
+            "command": command,
+            "started_at": started_at.isoformat(timespec="seconds"),
+            "replicates": [],
+            "operator": None,
+            "findings": [],
+        }
+        _measure(setting, draft, progress)
+    draft["finished_at"] = datetime.now(UTC).isoformat(timespec="seconds")
+    draft["elapsed_s"] = round(time.monotonic() - started, 3)
+    record = records.sealed(draft)
+    progress.finished(record["summary"])
+    return record
+
+
+def _setting(
+    document: dict[str, Any], candidate: Candidate, device_kind: str, folder: Path
+) -> Setting:
+    try:
+        device = arenas.device(device_kind)
+    except (RuntimeError, ImportError) as error:
+        raise BenchmarkError(f"this machine cannot measure on {device_kind}: {error}") from error
+    threads = environment.cores()
+    torch.set_num_threads(threads)
+    # Only what the referee read is run, whatever becomes of the original file meanwhile.
+    copy = folder / "candidate.py"
+    copy.write_text(candidate.source)
+    return Setting(
+        document=document,
+        device=device,
+        reference_step=operators.part(document["operator"], "reference").reference_step,
+        source=generator(device.torch_device),
+        checksum=Checksum(device.torch_device),
+        candidate=copy,
+        scratch=folder,
+        threads=threads,
+    )
+
+
+def _measure(setting: Setting, draft: dict[str, Any], progress: Progress) -> None:
+    """Fill the draft's replicates and findings; more replicates while inconclusive."""
+    protocol = setting.protocol
+    calls: dict[str, int] = {}
+    for index in range(protocol["max_replicates"]):
+        try:
+            measured = replicates.measure(
+                setting=setting, index=index, calls=calls, progress=progress
+            )
+        except Caught as caught:
+            draft["findings"].append(caught.finding.as_data())
+            return
+        draft["replicates"].append(measured)
+        if index + 1 < protocol["replicates"]:
+            progress.replicate(index, low=None, high=None, message="")
+            continue
+        so_far = recompute(draft)
+        progress.replicate(
+            index, low=so_far.low, high=so_far.high, message="; ".join(so_far.reasons)
+        )
+        if so_far.verdict != "inconclusive":
+            return

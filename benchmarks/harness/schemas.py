@@ -1,0 +1,55 @@
+"""JSON Schemas of the two documents, and one readable sentence for whatever breaks them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
+
+Schema = dict[str, Any]
+
+TEXT: Schema = {"type": "string", "minLength": 1}
+DIGEST: Schema = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+POSITIVE_COUNT: Schema = {"type": "integer", "minimum": 1}
+NUMBER: Schema = {"type": "number"}
+POSITIVE: Schema = {"type": "number", "exclusiveMinimum": 0}
+NOT_NEGATIVE: Schema = {"type": "number", "minimum": 0}
+SHARE: Schema = {"type": "number", "minimum": 0, "maximum": 1}
+DEVICE: Schema = {"enum": ["cpu", "cuda"]}
+SIDE: Schema = {"enum": ["baseline", "candidate"]}
+
+
+def nullable(schema: Schema) -> Schema:
+    """`schema`, or null for 'not measured'."""
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def exactly(**fields: Schema) -> Schema:
+    """An object with all of these fields and no other."""
+    return {
+        "type": "object",
+        "properties": fields,
+        "required": list(fields),
+        "additionalProperties": False,
+    }
+
+
+def listed(schema: Schema, *, at_least: int = 0) -> Schema:
+    """A list of `schema`."""
+    return {"type": "array", "items": schema, "minItems": at_least}
+
+
+def by_name(schema: Schema) -> Schema:
+    """An object whose values are all `schema`."""
+    return {"type": "object", "additionalProperties": schema}
+
+
+def complaint(document: Any, schema: Schema) -> str | None:
+    """Where and why `document` breaks `schema`, in one line; None when it does not."""
+    error = best_match(Draft202012Validator(schema).iter_errors(document))
+    if error is None:
+        return None
+    text = error.message.replace("\n", " ")
+    return f"{error.json_path}: {text[:300]}"

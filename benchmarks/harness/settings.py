@@ -1,0 +1,45 @@
+"""What stays the same throughout one run of the referee."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.harness.arenas import Device
+from benchmarks.harness.checksums import Checksum
+
+ReferenceStep = Callable[..., dict[str, torch.Tensor]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """The benchmark, where it is measured, and what outputs are held against.
+
+    `source` draws fresh contents on the device; `candidate` is the private copy of the
+    candidate's file; `scratch` holds every side's folder and goes with the run.
+    """
+
+    document: dict[str, Any]
+    device: Device
+    reference_step: ReferenceStep
+    source: torch.Generator
+    checksum: Checksum
+    candidate: Path
+    scratch: Path
+    threads: int
+
+    @property
+    def protocol(self) -> dict[str, Any]:
+        """The sealed protocol."""
+        protocol: dict[str, Any] = self.document["protocol"]
+        return protocol
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The sealed Definition, as plain data."""
+        definition: dict[str, Any] = self.document["definition"]
+        return definition

@@ -1,0 +1,182 @@
+"""What runs in the baseline's or candidate's process: `python -m benchmarks.harness.side`.
+
+It knows memory handles and a pipe. The candidate's code shares this process and may change
+anything in it, so nothing here is believed: the clock, the reference and every check are the
+referee's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.channel import Channel, ChannelClosed
+
+_PR_SET_PDEATHSIG = 1
+_MAX_FILE_BYTES = 1 << 30
+
+
+def limit_process(address_space_bytes: int | None) -> None:
+    """Die with the referee, leave no core file, and stay inside the limits."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() == 1:
+        raise SystemExit("the referee is gone")
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_MAX_FILE_BYTES, _MAX_FILE_BYTES))
+    if address_space_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (address_space_bytes, address_space_bytes))
+
+
+class Side:
+    """One Solution inside the Program, measured workload after workload."""
+
+    def __init__(self, channel: Channel, start: dict[str, Any]) -> None:
+        import torch
+
+        from benchmarks.harness import arenas, operators
+        from kernels import solutions
+
+        torch.set_num_threads(start["threads"])
+        torch.set_grad_enabled(False)
+        self._channel = channel
+        self._start = start
+        self._device = arenas.device(start["device"])
+        operator = start["operator"]
+        self._solution = (
+            solutions.candidate(Path(start["candidate"]))
+            if start["role"] == "candidate"
+            else operators.baseline(operator, start["baseline"])
+        )
+        self._program = operators.part(operator, "program")
+        self._arenas: list[Any] = []
+        self._launch: Callable[..., None] | None = None
+        self._calls: list[tuple[dict[str, Any], dict[str, Any]]] = []
+
+    def setup(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Open the state and build the Program's step on it; untimed, but measured."""
+        from benchmarks.harness.layouts import Layout
+
+        started = time.perf_counter()
+        layout = Layout.from_data(message["layout"])
+        arena = self._device.open(message["state"], descriptors)
+        self._arenas.append(arena)
+        self._step = self._program.Step(
+            solution=self._solution,
+            state=layout.tensors(arena.memory, 0),
+            axes=message["axes"],
+        )
+        self._launch = None
+        self._device.synchronize()
+        return {"type": "ready", "elapsed_s": time.perf_counter() - started}
+
+    def bind(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Open the inputs and outputs of N calls in place of the ones before."""
+        from benchmarks.harness import launches
+        from benchmarks.harness.layouts import Layout
+
+        self._drop_calls()
+        views = []
+        # On CUDA no descriptor comes along, and each arena takes none.
+        share = len(descriptors) // 2
+        for index, part in enumerate(("inputs", "outputs")):
+            layout = Layout.from_data(message[part]["layout"])
+            mine = descriptors[index * share : (index + 1) * share]
+            arena = self._device.open(message[part]["arena"], mine)
+            self._arenas.append(arena)
+            views.append([layout.tensors(arena.memory, call) for call in range(layout.calls)])
+        self._calls = list(zip(*views, strict=True))
+        if self._launch is None:
+            first = self._calls[0][0]
+            graphed = self._start["launch"] == "graph"
+            self._launch = launches.graph(self._step, first) if graphed else self._step
+        return {"type": "bound"}
+
+    def go(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Run the first `calls` calls, wait for them, answer with the round's token."""
+        launch = self._launch
+        assert launch is not None
+        for inputs, outputs in self._calls[: message["calls"]]:
+            launch(inputs, outputs)
+        self._device.synchronize()
+        return {"type": "done", "token": message["token"]}
+
+    def release(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Forget the workload: step, state and all."""
+        self._drop_calls()
+        self._launch = None
+        self._step = None
+        gc.collect()
+        for arena in self._arenas:
+            arena.close()
+        self._arenas.clear()
+        if self._device.kind == "cuda":
+            import torch
+
+            torch.cuda.empty_cache()
+        return {"type": "released"}
+
+    def _drop_calls(self) -> None:
+        self._calls = []
+        # The state's arena, opened first, stays until release.
+        for arena in self._arenas[1:]:
+            arena.close()
+        del self._arenas[1:]
+
+    def serve(self) -> None:
+        """Answer the referee until it says goodbye."""
+        answers = {
+            "setup": self.setup,
+            "bind": self.bind,
+            "go": self.go,
+            "release": self.release,
+        }
+        self._channel.send({"type": "started"})
+        while True:
+            message, descriptors = self._channel.receive_with_descriptors()
+            if message["type"] == "bye":
+                return
+            self._channel.send(answers[message["type"]](message, descriptors))
+
+
+def _described(error: BaseException) -> dict[str, str]:
+    """The error in one line, and where: the candidate's own last frame where it has one."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).name == "candidate.py"]
+    last = (own or frames)[-1] if frames else None
+    text = " ".join(str(error).split())[:500]
+    where = "" if last is None else f"{Path(last.filename).name} line {last.lineno} in {last.name}"
+    return {"type": "failed", "error": f"{type(error).__name__}: {text}", "where": where}
+
+
+def main() -> int:
+    """Serve one referee; the exit code is 1 after an error that was reported to it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--channel", type=int, required=True)
+    channel = Channel(socket.socket(fileno=parser.parse_args().channel))
+    try:
+        start = channel.receive()
+        limit_process(start["address_space_bytes"])
+        Side(channel, start).serve()
+    except ChannelClosed:
+        return 0
+    except Exception as error:
+        # Every error of the candidate ends here: the referee tells it on in one line.
+        traceback.print_exc()
+        channel.send(_described(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

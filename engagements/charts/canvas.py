@@ -65,7 +65,7 @@ def sheet(
         drawn.svg = _finish(figure, theme, title, description)
 
 
-def _style(ink: dict[str, str]) -> dict[str, Any]:
+def _style(ink: dict[str, str]) -> Any:
     return {
         "svg.fonttype": "path",
         "svg.hashsalt": "twofold",

@@ -7,8 +7,8 @@ from statistics import median
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from engagements.charts import canvas, describe
@@ -92,9 +92,8 @@ def _frame(
 def _legend(figure: Figure, target: float, ink: Mapping[str, str]) -> None:
     point = Line2D([], [], linestyle="none", marker="o", markersize=3.5, markeredgewidth=0)
     point.set_color(ink["candidate"])
-    upright = {"linestyle": "none", "marker": "|", "markersize": 8, "markeredgewidth": 1.2}
-    middle = Line2D([], [], color=ink["ink"], **upright)
-    aim = Line2D([], [], color=ink["target"], **upright)
+    middle = _upright(ink["ink"])
+    aim = _upright(ink["target"])
     figure.legend(
         [point, middle, aim],
         ["one round", "median of the replicate", f"target {target:g}×"],
@@ -104,4 +103,10 @@ def _legend(figure: Figure, target: float, ink: Mapping[str, str]) -> None:
         borderaxespad=0,
         handletextpad=0.1,
         columnspacing=1.4,
+    )
+
+
+def _upright(colour: str) -> Line2D:
+    return Line2D(
+        [], [], color=colour, linestyle="none", marker="|", markersize=8, markeredgewidth=1.2
     )

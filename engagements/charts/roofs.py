@@ -127,17 +127,16 @@ def _points(axes: Axes, points: Sequence[Mapping[str, Any]], ink: Mapping[str, s
 
 
 def _legend(axes: Axes, names: Sequence[str], ink: Mapping[str, str]) -> None:
-    plain = {"linestyle": "none", "markersize": 6, "color": ink["axis"]}
     handles = [
-        Line2D([], [], marker="o", fillstyle="none", **plain),
-        Line2D([], [], marker="D", **plain),
+        _mark("o", ink["axis"], filled=False),
+        _mark("D", ink["axis"], filled=True),
         *(
             Line2D([], [], color=ink[_SERIES[index % len(_SERIES)]], linewidth=2)
             for index in range(len(names))
         ),
     ]
     roofs = [line for line in axes.lines if str(line.get_label()).startswith("maker")]
-    axes.figure.legend(  # type: ignore[union-attr]  # a drawn axes has a figure
+    axes.figure.legend(
         [*handles, *roofs],
         ["baseline", "candidate", *names, *(str(line.get_label()) for line in roofs)],
         loc="outside upper left",
@@ -146,4 +145,16 @@ def _legend(axes: Axes, names: Sequence[str], ink: Mapping[str, str]) -> None:
         borderaxespad=0,
         handlelength=1.4,
         columnspacing=1.4,
+    )
+
+
+def _mark(marker: str, colour: str, *, filled: bool) -> Line2D:
+    return Line2D(
+        [],
+        [],
+        linestyle="none",
+        marker=marker,
+        markersize=6,
+        color=colour,
+        fillstyle="full" if filled else "none",
     )

@@ -200,9 +200,7 @@ def portal_page(view: View) -> View:
     return _page(view, reads=reads, acts=acts)
 
 
-def _page(
-    view: View, *, reads: Callable[[Person], None], acts: Callable[[Person], None]
-) -> View:
+def _page(view: View, *, reads: Callable[[Person], None], acts: Callable[[Person], None]) -> View:
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_authenticated:

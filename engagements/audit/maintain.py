@@ -29,6 +29,8 @@ CHECK = Description(
         failed="Nobody on your team could look after the kernel once we leave.",
         unknown="It is not settled yet who would look after the kernel.",
     ),
-    quantity=Quantity("engineers", r"(?:\w+ )?(?:engineers?|people|persons?|FTEs?)", low=Decimal(0)),
+    quantity=Quantity(
+        "engineers", r"(?:\w+ )?(?:engineers?|people|persons?|FTEs?)", low=Decimal(0)
+    ),
     expects=_expects,
 )

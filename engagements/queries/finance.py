@@ -1,0 +1,270 @@
+"""What finance looks at: what is billed, open, at risk, and waiting to go back."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db.models import DecimalField, Exists, OuterRef, Q, QuerySet, Sum, Value
+from django.db.models.functions import Coalesce
+
+from benchmarks.models import Record
+from engagements.models import (
+    ContractVersion,
+    Engagement,
+    EngagementRun,
+    Milestone,
+    Payment,
+    Settlement,
+    Stage,
+)
+from engagements.money import gross_of, tax_on
+
+AMOUNT = DecimalField(max_digits=14, decimal_places=3)
+OPEN_SETTLEMENTS = (
+    Settlement.State.PROPOSED,
+    Settlement.State.APPROVED,
+    Settlement.State.PAYING,
+    Settlement.State.FAILED,
+)
+
+
+@dataclass(frozen=True)
+class MilestoneLine:
+    """A milestone in money: all amounts in `currency`, `open_amount` is gross less `paid`."""
+
+    milestone: Milestone
+    currency: str
+    net: Decimal
+    tax: Decimal
+    gross: Decimal
+    paid: Decimal
+    is_settled: bool
+
+    @property
+    def open_amount(self) -> Decimal:
+        """What a bill of this milestone still waits for.
+
+        Nothing before it is billed, and nothing once its contract is being settled.
+        """
+        if self.milestone.state != Milestone.State.BILLED or self.is_settled:
+            return Decimal(0)
+        return max(self.gross - self.paid, Decimal(0))
+
+    @property
+    def is_paid(self) -> bool:
+        """Billed, and everything arrived."""
+        return self.milestone.state == Milestone.State.BILLED and self.paid >= self.gross
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The newest measured ratio of an engagement, with its interval and where it comes from."""
+
+    run: EngagementRun
+    ratio: float
+    low: float
+    high: float
+    target: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class AtRisk:
+    """Payments received under a contract whose verdict is open, in `currency`, gross."""
+
+    engagement: Engagement
+    contract: ContractVersion
+    currency: str
+    received: Decimal
+    could_go_back: Decimal
+    estimate: Estimate | None
+
+
+def with_paid(milestones: QuerySet[Milestone]) -> QuerySet[Milestone]:
+    """Milestones with what was paid for each as `paid`, and whether their contract `is_settled`."""
+    live = Settlement.objects.exclude(state=Settlement.State.VOIDED)
+    return milestones.annotate(
+        paid=Coalesce(Sum("payments__amount"), Value(0), output_field=AMOUNT),
+        is_settled=Exists(live.filter(contract_version=OuterRef("contract_version"))),
+    )
+
+
+def milestone_line(milestone: Milestone) -> MilestoneLine:
+    """One milestone (from `with_paid`) in money."""
+    contract = milestone.contract_version
+    rate, currency = contract.tax_rate_percent, contract.currency
+    return MilestoneLine(
+        milestone=milestone,
+        currency=currency,
+        net=milestone.amount,
+        tax=tax_on(milestone.amount, rate, currency),
+        gross=gross_of(milestone.amount, rate, currency),
+        paid=milestone.paid,
+        is_settled=milestone.is_settled,
+    )
+
+
+def milestone_lines(contract: ContractVersion) -> list[MilestoneLine]:
+    """The milestones of a contract in money, in their order."""
+    milestones = with_paid(contract.milestones.select_related("contract_version"))
+    return [milestone_line(milestone) for milestone in milestones.order_by("position")]
+
+
+def _with_people(milestones: QuerySet[Milestone]) -> QuerySet[Milestone]:
+    return with_paid(milestones).select_related("contract_version__engagement__customer")
+
+
+def milestones_to_bill() -> list[MilestoneLine]:
+    """Released milestones, the longest released first."""
+    released = Milestone.objects.filter(state=Milestone.State.RELEASED)
+    return [milestone_line(m) for m in _with_people(released).order_by("released_at", "pk")]
+
+
+def open_bills() -> list[MilestoneLine]:
+    """Billed milestones that are not paid in full, the oldest bill first."""
+    billed = Milestone.objects.filter(state=Milestone.State.BILLED)
+    lines = [milestone_line(m) for m in _with_people(billed).order_by("billed_at", "pk")]
+    return [line for line in lines if line.open_amount > 0]
+
+
+def recent_payments(limit: int = 10) -> list[Payment]:
+    """The payments recorded last, newest first."""
+    return list(
+        Payment.objects.select_related(
+            "recorded_by", "milestone__contract_version__engagement__customer"
+        ).order_by("-recorded_at", "-pk")[:limit]
+    )
+
+
+def settlements_waiting() -> list[Settlement]:
+    """Settlements that are neither paid nor voided, the longest waiting first."""
+    return list(
+        Settlement.objects.filter(state__in=OPEN_SETTLEMENTS)
+        .select_related("contract_version__engagement__customer", "proposed_by", "approved_by")
+        .order_by("proposed_at", "pk")
+    )
+
+
+def settlements_done(limit: int = 10) -> list[Settlement]:
+    """Settlements that are paid or voided, the newest first."""
+    return list(
+        Settlement.objects.exclude(state__in=OPEN_SETTLEMENTS)
+        .select_related("contract_version__engagement__customer")
+        .order_by("-proposed_at", "-pk")[:limit]
+    )
+
+
+def money_at_risk() -> list[AtRisk]:
+    """Contracts in force whose verdict is open and on which money was received."""
+    contracts = (
+        ContractVersion.objects.filter(
+            state=ContractVersion.State.ACCEPTED, engagement__stage=Stage.ACTIVE
+        )
+        .select_related("engagement__customer", "engagement__lead")
+        .order_by("engagement__reference")
+    )
+    received = dict(
+        Payment.objects.filter(milestone__contract_version__in=contracts)
+        .order_by()
+        .values_list("milestone__contract_version")
+        .annotate(total=Sum("amount"))
+    )
+    estimates = latest_estimates([contract.engagement_id for contract in contracts])
+    return [
+        _at_risk(contract, received[contract.pk], estimates)
+        for contract in contracts
+        if contract.pk in received
+    ]
+
+
+def _at_risk(
+    contract: ContractVersion, received: Decimal, estimates: dict[int, Estimate]
+) -> AtRisk:
+    kept = gross_of(contract.audit_cost, contract.tax_rate_percent, contract.currency)
+    return AtRisk(
+        engagement=contract.engagement,
+        contract=contract,
+        currency=contract.currency,
+        received=received,
+        could_go_back=max(received - kept, Decimal(0)),
+        estimate=estimates.get(contract.engagement_id),
+    )
+
+
+def latest_estimates(engagement_ids: Iterable[int]) -> dict[int, Estimate]:
+    """The newest record with a ratio of each engagement, by the engagement's id."""
+    runs = (
+        EngagementRun.objects.filter(
+            engagement_id__in=list(engagement_ids), run__record__ratio__isnull=False
+        )
+        .select_related("run__record")
+        .order_by("engagement_id", "-run__record__received_at")
+        .distinct("engagement_id")
+    )
+    found = {run.engagement_id: estimate_of(run) for run in runs}
+    return {key: estimate for key, estimate in found.items() if estimate is not None}
+
+
+def estimate_of(run: EngagementRun) -> Estimate | None:
+    """What a run measured, or None where it has no ratio."""
+    record: Record = run.run.record
+    if record.ratio is None or record.low is None or record.high is None:
+        return None
+    return Estimate(
+        run=run,
+        ratio=record.ratio,
+        low=record.low,
+        high=record.high,
+        target=float(record.summary["target"]),
+        verdict=record.verdict,
+    )
+
+
+def totals_by_currency(lines: Iterable[tuple[str, Decimal]]) -> list[tuple[str, Decimal]]:
+    """Sums of (currency, amount) pairs, one a currency, by code. Currencies are never added up."""
+    totals: dict[str, Decimal] = {}
+    for currency, amount in lines:
+        totals[currency] = totals.get(currency, Decimal(0)) + amount
+    return sorted(totals.items())
+
+
+def payments_of(contract: ContractVersion) -> list[Payment]:
+    """Every payment received under a contract, in the order of the days they arrived on."""
+    return list(
+        Payment.objects.filter(milestone__contract_version=contract)
+        .select_related("milestone", "recorded_by")
+        .order_by("received_on", "pk")
+    )
+
+
+def latest_acceptance(engagement: Engagement) -> Estimate | None:
+    """What the newest measured acceptance run of an engagement showed."""
+    run = (
+        engagement.runs.filter(
+            purpose=EngagementRun.Purpose.ACCEPTANCE, run__record__ratio__isnull=False
+        )
+        .select_related("run__record", "engagement")
+        .order_by("-run__record__received_at")
+        .first()
+    )
+    return estimate_of(run) if run else None
+
+
+def contracts_to_settle(*, today: datetime.date) -> list[ContractVersion]:
+    """Contracts in force that want a settlement and have no live one.
+
+    The target was missed, or the time-box ran out before `today` without a verdict.
+    """
+    live = Settlement.objects.exclude(state=Settlement.State.VOIDED)
+    wants = Q(engagement__stage=Stage.MISSED) | Q(
+        engagement__stage=Stage.ACTIVE, engagement__time_box__ends_on__lt=today
+    )
+    return list(
+        ContractVersion.objects.filter(wants, state=ContractVersion.State.ACCEPTED)
+        .exclude(pk__in=live.values("contract_version"))
+        .select_related("engagement__customer")
+        .order_by("engagement__reference")
+    )

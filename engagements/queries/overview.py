@@ -1,0 +1,166 @@
+"""Where engagements stand: everything that a board or an engagement's page reads of them.
+
+`with_standing` fetches a list of engagements with all that `Standing` looks at, in a constant
+number of queries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.db.models import Prefetch, QuerySet
+
+from benchmarks.models import Record
+from engagements import audit as checks
+from engagements.models import (
+    Acceptance,
+    Audit,
+    ContractVersion,
+    Document,
+    Engagement,
+    EngagementRun,
+    Event,
+    Finding,
+    Milestone,
+    Party,
+    Settlement,
+    TimeBox,
+)
+
+State = ContractVersion.State
+EVENTS_SHOWN = 25
+
+
+def with_standing(engagements: QuerySet[Engagement]) -> QuerySet[Engagement]:
+    """The same engagements with what `Standing` reads, however many there are."""
+    contracts = (
+        ContractVersion.objects.defer("canonical")
+        .select_related("benchmark")
+        .defer("benchmark__canonical")
+        .prefetch_related(
+            Prefetch("acceptances", queryset=Acceptance.objects.select_related("user")),
+            Prefetch("milestones", queryset=Milestone.objects.prefetch_related("payments")),
+            "settlements",
+        )
+    )
+    runs = EngagementRun.objects.select_related(
+        "run__record", "run__solution", "requested_by"
+    ).defer("run__solution__source")
+    return engagements.select_related("customer", "lead", "audit", "time_box").prefetch_related(
+        "audit__findings",
+        Prefetch("contracts", queryset=contracts),
+        Prefetch("runs", queryset=runs),
+    )
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One engagement, from `with_standing`, with the questions that pages ask of it."""
+
+    engagement: Engagement
+
+    @property
+    def audit(self) -> Audit | None:
+        """The audit, once it is started."""
+        return getattr(self.engagement, "audit", None)
+
+    @property
+    def time_box(self) -> TimeBox | None:
+        """The time-box, once the contract is in force."""
+        return getattr(self.engagement, "time_box", None)
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        """The six findings in the order in which the checks are asked."""
+        if self.audit is None:
+            return []
+        order = {check.name: position for position, check in enumerate(checks.CHECKS)}
+        return sorted(self.audit.findings.all(), key=lambda found: order[found.check_name])
+
+    @property
+    def tally(self) -> checks.Tally:
+        """The findings counted."""
+        return checks.tally(self.findings)
+
+    @property
+    def unanswered(self) -> int:
+        """How many checks nobody has answered yet; answering `unknown` counts as answered."""
+        return sum(finding.found_at is None for finding in self.findings)
+
+    @property
+    def versions(self) -> list[ContractVersion]:
+        """Every version of the contract, newest first."""
+        return list(self.engagement.contracts.all())
+
+    @cached_property
+    def in_force(self) -> ContractVersion | None:
+        """The version that both parties accepted."""
+        return next((row for row in self.versions if row.state == State.ACCEPTED), None)
+
+    @cached_property
+    def open_version(self) -> ContractVersion | None:
+        """The version that is being drafted or on offer."""
+        opened = (State.DRAFT, State.OFFERED)
+        return next((row for row in self.versions if row.state in opened), None)
+
+    @property
+    def contract(self) -> ContractVersion | None:
+        """The version that matters now: in force, else open, else the newest."""
+        return self.in_force or self.open_version or next(iter(self.versions), None)
+
+    def has_accepted(self, party: Party) -> bool:
+        """Whether `party` has accepted the version that matters now."""
+        contract = self.contract
+        return contract is not None and any(
+            acceptance.party == party for acceptance in contract.acceptances.all()
+        )
+
+    @property
+    def milestones(self) -> list[Milestone]:
+        """The parts of the fee under the version that matters now."""
+        return list(self.contract.milestones.all()) if self.contract else []
+
+    @property
+    def settlement(self) -> Settlement | None:
+        """The live settlement: one a contract."""
+        settlements = [row for version in self.versions for row in version.settlements.all()]
+        return next((row for row in settlements if row.state != Settlement.State.VOIDED), None)
+
+    @property
+    def runs(self) -> list[EngagementRun]:
+        """Every run that was asked for, newest first."""
+        return list(self.engagement.runs.all())
+
+    @property
+    def open_acceptance(self) -> EngagementRun | None:
+        """The acceptance run whose verdict is still to come."""
+        wanted = EngagementRun.Purpose.ACCEPTANCE
+        return next(
+            (run for run in self.runs if run.purpose == wanted and run.concluded_at is None), None
+        )
+
+    @property
+    def latest_record(self) -> Record | None:
+        """What was measured last, with a ratio or without."""
+        return next((record for run in self.runs if (record := record_of(run))), None)
+
+
+def record_of(run: EngagementRun) -> Record | None:
+    """The record of a run (fetched with it), once it has one."""
+    return getattr(run.run, "record", None)
+
+
+def standing_of(engagement: Engagement) -> Standing:
+    """One engagement's standing, freshly read."""
+    return Standing(with_standing(Engagement.objects.filter(pk=engagement.pk)).get())
+
+
+def documents_of(engagement: Engagement) -> list[Document]:
+    """The documents issued, newest first, without their bytes."""
+    return list(engagement.documents.defer("content"))
+
+
+def events_of(engagement: Engagement, *, limit: int | None = EVENTS_SHOWN) -> list[Event]:
+    """What happened, newest first; everything when `limit` is None."""
+    return list(engagement.events.all()[:limit])

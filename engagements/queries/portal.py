@@ -1,0 +1,215 @@
+"""One engagement as the customer's people see it: what is delivered, sealed or measured."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from django.db.models import Prefetch, QuerySet
+
+from benchmarks.models import Record
+from engagements.models import (
+    Acceptance,
+    Audit,
+    Check,
+    ContractVersion,
+    Customer,
+    Document,
+    Engagement,
+    EngagementRun,
+    Event,
+    Finding,
+    FindingOutcome,
+    Membership,
+    Milestone,
+    Party,
+    Payment,
+    ReleaseCondition,
+    Settlement,
+    TimeBox,
+)
+from engagements.queries.finance import Estimate, MilestoneLine, estimate_of, milestone_lines
+
+
+class CheckLine(NamedTuple):
+    """One of the six checks: the outcome that counts, and why."""
+
+    check: Check
+    outcome: str
+    value: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class TimeBoxProgress:
+    """How far a time-box has run; `percent` is 0 to 100, `days_left` counts the last day."""
+
+    box: TimeBox
+    week: int
+    weeks: int
+    percent: int
+    days_left: int
+    has_started: bool
+    is_over: bool
+
+
+@dataclass(frozen=True)
+class PortalEngagement:
+    """What a customer's person may see of one engagement."""
+
+    engagement: Engagement
+    audit: Audit | None
+    checks: list[CheckLine]
+    contract: ContractVersion | None
+    offered: ContractVersion | None
+    time_box: TimeBoxProgress | None
+    runs: list[EngagementRun]
+    milestones: list[MilestoneLine]
+    payments: list[Payment]
+    settlement: Settlement | None
+    documents: list[Document]
+    events: list[Event]
+    signatories: list[str]
+
+    @property
+    def passed(self) -> int:
+        """How many of the six checks speak for custom work."""
+        return sum(line.outcome == FindingOutcome.PASS for line in self.checks)
+
+    @property
+    def open_run(self) -> EngagementRun | None:
+        """The run that is waiting or being measured now."""
+        return next((run for run in self.runs if not run.run.is_concluded), None)
+
+    @property
+    def measured(self) -> Estimate | None:
+        """The newest measured ratio."""
+        runs = (run for run in self.runs if record_or_none(run) is not None)
+        estimates = (estimate_of(run) for run in runs)
+        return next((estimate for estimate in estimates if estimate is not None), None)
+
+    @property
+    def handover_is_open(self) -> bool:
+        """Whether the contract in force still waits for the customer to accept the handover."""
+        return any(
+            line.milestone.condition == ReleaseCondition.HANDOVER
+            and line.milestone.state == Milestone.State.PENDING
+            for line in self.milestones
+        )
+
+
+def portal_engagement(engagement: Engagement, *, today: datetime.date) -> PortalEngagement:
+    """Read everything that the portal shows of `engagement`, in a constant number of queries."""
+    contracts = list(sealed_contracts(engagement))
+    contract = contract_in_force(contracts)
+    audit = Audit.objects.filter(engagement=engagement, delivered_at__isnull=False).first()
+    box = TimeBox.objects.filter(engagement=engagement).first()
+    return PortalEngagement(
+        engagement=engagement,
+        audit=audit,
+        checks=check_lines(audit) if audit else [],
+        contract=contract,
+        offered=next((c for c in contracts if c.state == ContractVersion.State.OFFERED), None),
+        time_box=time_box_progress(box, today=today) if box else None,
+        runs=list(runs_of(engagement)),
+        milestones=milestone_lines(contract) if contract else [],
+        payments=list(_payments(engagement)),
+        settlement=_settlement(engagement),
+        documents=list(documents_of(engagement)),
+        events=list(engagement.events.filter(for_customer=True)[:30]),
+        signatories=signatories(engagement.customer),
+    )
+
+
+def sealed_contracts(engagement: Engagement) -> QuerySet[ContractVersion]:
+    """The versions that were ever put before the customer, newest first. Drafts are not."""
+    acceptances = Acceptance.objects.select_related("user")
+    return (
+        engagement.contracts.filter(sealed_at__isnull=False)
+        .select_related("benchmark", "engagement__customer")
+        .prefetch_related(Prefetch("acceptances", queryset=acceptances))
+    )
+
+
+def contract_in_force(contracts: list[ContractVersion]) -> ContractVersion | None:
+    """The accepted version of these (newest first), or None."""
+    return next((c for c in contracts if c.state == ContractVersion.State.ACCEPTED), None)
+
+
+def acceptance_of(contract: ContractVersion, party: Party) -> Acceptance | None:
+    """What one party has accepted of this version."""
+    return next((a for a in contract.acceptances.all() if a.party == party), None)
+
+
+def check_lines(audit: Audit) -> list[CheckLine]:
+    """The six checks in their order, each with the outcome that counts and the reason for it."""
+    findings: dict[str, Finding] = {f.check_name: f for f in audit.findings.all()}
+    lines = []
+    for check in Check:
+        finding = findings.get(check)
+        if finding is None:
+            lines.append(CheckLine(check, FindingOutcome.UNKNOWN, "", ""))
+            continue
+        reason = finding.override_reason or finding.rationale
+        lines.append(CheckLine(check, finding.effective_outcome, finding.value, reason))
+    return lines
+
+
+def time_box_progress(box: TimeBox, *, today: datetime.date) -> TimeBoxProgress:
+    """How far `box` has run on the day `today`. The last day belongs to it."""
+    days = (box.ends_on - box.starts_on).days + 1
+    gone = min(max((today - box.starts_on).days + 1, 0), days)
+    return TimeBoxProgress(
+        box=box,
+        week=max((gone + 6) // 7, 1),
+        weeks=(days + 6) // 7,
+        percent=round(100 * gone / days),
+        days_left=max((box.ends_on - max(today, box.starts_on)).days + 1, 0),
+        has_started=today >= box.starts_on,
+        is_over=today > box.ends_on,
+    )
+
+
+def runs_of(engagement: Engagement) -> QuerySet[EngagementRun]:
+    """The acceptance runs of an engagement, newest first; trials are work in progress."""
+    return (
+        engagement.runs.filter(purpose=EngagementRun.Purpose.ACCEPTANCE)
+        .select_related("run__record", "run__benchmark", "contract_version", "engagement")
+        .order_by("-pk")
+    )
+
+
+def record_or_none(run: EngagementRun) -> Record | None:
+    """What a run measured, None as long as there is no record."""
+    try:
+        return run.run.record
+    except Record.DoesNotExist:
+        return None
+
+
+def documents_of(engagement: Engagement) -> QuerySet[Document]:
+    """Documents that were issued for the customer, newest first, without their bytes."""
+    return engagement.documents.filter(for_customer=True).defer("content")
+
+
+def signatories(customer: Customer) -> list[str]:
+    """The names of who may sign for `customer`."""
+    members = Membership.objects.filter(
+        customer=customer, rights=Membership.Rights.SIGNATORY, user__is_active=True
+    ).select_related("user")
+    return sorted(str(member.user) for member in members)
+
+
+def _payments(engagement: Engagement) -> QuerySet[Payment]:
+    return Payment.objects.filter(milestone__contract_version__engagement=engagement)
+
+
+def _settlement(engagement: Engagement) -> Settlement | None:
+    """The settlement that counts: a voided one was never anything to the customer."""
+    return (
+        Settlement.objects.filter(contract_version__engagement=engagement)
+        .exclude(state=Settlement.State.VOIDED)
+        .order_by("-proposed_at")
+        .first()
+    )

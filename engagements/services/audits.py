@@ -1,0 +1,182 @@
+"""The audit: six findings, their overrides, and the outcome that they amount to."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.db import transaction
+from django.utils import timezone
+
+from engagements import audit as checks
+from engagements.errors import Refused
+from engagements.models import Audit, Engagement, Finding, FindingOutcome, Stage, User
+from engagements.services import checked, dispatch, events, lifecycle
+
+STAGE_AFTER = {
+    Audit.Outcome.CUSTOM: Stage.AUDITED,
+    Audit.Outcome.REDIRECT: Stage.REDIRECTED,
+    Audit.Outcome.DECLINE: Stage.DECLINED,
+}
+TOLD_AS = {
+    Audit.Outcome.CUSTOM: "custom kernel work may be right",
+    Audit.Outcome.REDIRECT: "cheaper interventions promise more than a custom kernel",
+    Audit.Outcome.DECLINE: "custom kernel work is not worth it here",
+}
+
+
+@transaction.atomic
+def start(*, engagement: Engagement, cost: Decimal, currency: str, by: User) -> Audit:
+    """Start the audit: its six findings are there from now on, all of them unknown.
+
+    `cost` is net, in `currency`. Started twice with the same cost, nothing changes.
+    """
+    row = lifecycle.locked(engagement.pk)
+    lifecycle.require_consultant(by)
+    cost = checked.amount(cost, currency, noun="The audit's cost")
+    started = Audit.objects.filter(engagement=row).first()
+    if (
+        started
+        and row.stage == Stage.AUDITING
+        and (started.cost, started.currency)
+        == (
+            cost,
+            currency,
+        )
+    ):
+        return started
+    lifecycle.require_stage(row, Stage.SCOPING, to="to be audited")
+    audit = Audit(engagement=row, cost=cost, currency=currency)
+    checked.save(audit)
+    Finding.objects.bulk_create(
+        Finding(audit=audit, check_name=check.name) for check in checks.CHECKS
+    )
+    events.record(
+        engagement=row,
+        verb="audit.started",
+        summary="The audit was started: six checks before anything is promised.",
+        actor=by,
+        changes=lifecycle.move(row, Stage.AUDITING),
+        for_customer=True,
+    )
+    return audit
+
+
+@transaction.atomic
+def record_finding(
+    *, audit: Audit, check: str, outcome: str, value: str, rationale: str, by: User
+) -> Finding:
+    """Answer one check by hand. `unknown` may stand without a value, but is said so.
+
+    An override was about the finding before, so it goes when the finding itself changes.
+    """
+    row = _open_audit(audit, by)
+    description = _check(check)
+    if outcome not in FindingOutcome.values:
+        raise Refused(f"{outcome!r} is no outcome of a check.")
+    value = description.validate(value, outcome)
+    rationale = rationale.strip()
+    if outcome != FindingOutcome.UNKNOWN and not rationale:
+        raise Refused(f"“{description.question}” wants a rationale beside its value.")
+    finding = row.findings.get(check_name=description.name)
+    before = (finding.outcome, finding.value, finding.rationale)
+    if finding.found_at and before == (outcome, value, rationale):
+        return finding
+    changes = {"outcome": [finding.outcome, outcome], "value": [finding.value, value]}
+    if finding.override_outcome:
+        changes["override_outcome"] = [finding.override_outcome, ""]
+    finding.outcome, finding.value, finding.rationale = outcome, value, rationale
+    finding.override_outcome, finding.override_reason = "", ""
+    finding.overridden_by = None
+    finding.found_by, finding.found_at = by, timezone.now()
+    checked.save(finding)
+    events.record(
+        engagement=row.engagement,
+        verb="audit.finding_recorded",
+        summary=f"{description.question} {FindingOutcome(outcome).label}.",
+        actor=by,
+        changes={"check": description.name.value} | changes,
+    )
+    return finding
+
+
+@transaction.atomic
+def override_finding(*, finding: Finding, outcome: str, reason: str, by: User) -> Finding:
+    """Let another outcome count than the one found, with the reason. Both are shown."""
+    row = _open_audit(finding.audit, by)
+    finding = row.findings.get(pk=finding.pk)
+    description = _check(finding.check_name)
+    if outcome not in FindingOutcome.values:
+        raise Refused(f"{outcome!r} is no outcome of a check.")
+    reason = checked.text(reason, noun="The reason for the override")
+    if finding.found_at is None:
+        raise Refused(f"“{description.question}” has no finding yet that could be overridden.")
+    if outcome == finding.outcome:
+        raise Refused(f"“{description.question}” was found to be {outcome} already.")
+    if (finding.override_outcome, finding.override_reason) == (outcome, reason):
+        return finding
+    before = finding.effective_outcome
+    finding.override_outcome, finding.override_reason = outcome, reason
+    finding.overridden_by = by
+    checked.save(finding)
+    label = FindingOutcome(outcome).label.lower()
+    events.record(
+        engagement=row.engagement,
+        verb="audit.finding_overridden",
+        summary=f"{description.question} Counted as {label}: {reason}",
+        actor=by,
+        changes={
+            "check": description.name.value,
+            "effective_outcome": [before, outcome],
+            "reason": reason,
+        },
+    )
+    return finding
+
+
+@transaction.atomic
+def deliver(*, audit: Audit, by: User) -> Audit:
+    """Compute the outcome, fix it, and move the engagement where it says."""
+    engagement = lifecycle.locked(audit.engagement_id)
+    lifecycle.require_consultant(by)
+    row = Audit.objects.get(pk=audit.pk)
+    if row.delivered_at:
+        return row
+    lifecycle.require_stage(engagement, Stage.AUDITING, to="for its audit to be delivered")
+    findings = list(row.findings.all())
+    missing = [
+        checks.check(finding.check_name).question for finding in findings if not finding.found_at
+    ]
+    if missing:
+        raise Refused(f"Not answered yet, not even with unknown: {' '.join(missing)}")
+    tally = checks.tally(findings)
+    row.outcome, row.delivered_at = tally.outcome, timezone.now()
+    checked.save(row)
+    changes = lifecycle.move(engagement, STAGE_AFTER[tally.outcome])
+    events.record(
+        engagement=engagement,
+        verb="audit.delivered",
+        summary=f"The audit was delivered: {tally.passes} of {len(findings)} checks pass, "
+        f"{TOLD_AS[tally.outcome]}.",
+        actor=by,
+        changes={**changes, "outcome": tally.outcome.value, "passes": tally.passes},
+        for_customer=True,
+    )
+    dispatch.issue_document("audit_report", f"audit:{row.pk}")
+    return row
+
+
+def _open_audit(audit: Audit, by: User) -> Audit:
+    """The audit under the engagement's lock, refused once it is delivered."""
+    engagement = lifecycle.locked(audit.engagement_id)
+    lifecycle.require_consultant(by)
+    lifecycle.require_stage(engagement, Stage.AUDITING, to="for its findings to change")
+    row = Audit.objects.get(pk=audit.pk)
+    row.engagement = engagement
+    return row
+
+
+def _check(name: str) -> checks.Description:
+    try:
+        return checks.check(name)
+    except ValueError as error:
+        raise Refused(f"{name!r} is none of the six checks.") from error

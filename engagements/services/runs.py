@@ -1,0 +1,180 @@
+"""Runs asked for in an engagement, and what the contract makes of their verdicts."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from benchmarks.errors import Refused as BenchmarksRefused
+from benchmarks.models import Benchmark, Record, Run, Solution, Verdict
+from benchmarks.services import runs as measuring
+from engagements.errors import Refused
+from engagements.models import (
+    ContractVersion,
+    Engagement,
+    EngagementRun,
+    ReleaseCondition,
+    Settlement,
+    Stage,
+    TimeBox,
+    User,
+)
+from engagements.services import checked, dispatch, events, lifecycle, settlements
+from engagements.services.releases import release
+
+Purpose = EngagementRun.Purpose
+TRIAL_STAGES = (Stage.AUDITING, Stage.AUDITED, Stage.OFFERED, Stage.ACTIVE)
+
+
+@transaction.atomic
+def request(
+    *,
+    engagement: Engagement,
+    solution: Solution,
+    purpose: str,
+    request_key: UUID,
+    by: User,
+    benchmark: Benchmark | None = None,
+) -> EngagementRun:
+    """Ask for a run. The same `request_key` is the same run.
+
+    A trial decides nothing and may be asked for from the audit on; it is measured on
+    `benchmark`, or on the newest contract's. An acceptance run decides the contract: it is
+    measured on the contract's benchmark, inside the time-box, one at a time.
+    """
+    row = lifecycle.locked(engagement.pk)
+    lifecycle.require_consultant(by)
+    known = EngagementRun.objects.filter(run__request_key=request_key).first()
+    if known:
+        if known.engagement_id != row.pk or known.purpose != purpose:
+            raise Refused("This request was made before, for something else.")
+        return known
+    if purpose == Purpose.ACCEPTANCE:
+        contract = _contract_to_decide(row)
+        chosen = contract.benchmark
+    elif purpose == Purpose.TRIAL:
+        lifecycle.require_stage(row, *TRIAL_STAGES, to="for a trial run")
+        newest = row.contracts.select_related("benchmark").order_by("-number").first()
+        chosen = benchmark or (newest.benchmark if newest else None)
+        if chosen is None:
+            raise Refused("There is no benchmark yet: seal one first.")
+        contract = newest if newest and newest.benchmark_id == chosen.pk else None
+    else:
+        raise Refused(f"{purpose!r} is no purpose of a run.")
+    try:
+        run = measuring.request(benchmark=chosen, solution=solution, request_key=request_key)
+    except BenchmarksRefused as error:
+        raise Refused(str(error)) from error
+    asked = EngagementRun(
+        engagement=row, run=run, contract_version=contract, purpose=purpose, requested_by=by
+    )
+    checked.save(asked)
+    is_acceptance = purpose == Purpose.ACCEPTANCE
+    events.record(
+        engagement=row,
+        verb="run.requested",
+        summary=f"{'An acceptance run' if is_acceptance else 'A trial run'} of {solution.name} "
+        f"on {chosen.name} was requested.",
+        actor=by,
+        changes={"run": asked.pk, "solution": solution.digest, "benchmark": chosen.digest},
+        for_customer=is_acceptance,
+    )
+    return asked
+
+
+def _contract_to_decide(engagement: Engagement) -> ContractVersion:
+    lifecycle.require_stage(engagement, Stage.ACTIVE, to="for an acceptance run")
+    box = TimeBox.objects.get(engagement=engagement)
+    today = timezone.localdate()
+    if today < box.starts_on:
+        raise Refused(f"The time-box starts on {box.starts_on}; until then there are trial runs.")
+    if today > box.ends_on:
+        raise Refused(f"The time-box ended on {box.ends_on}.")
+    if lifecycle.open_acceptance_run(engagement):
+        raise Refused("An acceptance run is under way already.")
+    contract = lifecycle.contract_in_force(engagement)
+    assert contract is not None  # an active engagement has one
+    return contract
+
+
+@transaction.atomic
+def conclude(*, run: EngagementRun) -> EngagementRun:
+    """Turn the verdict of a concluded run into what the contract makes of it, once.
+
+    Met: the milestones that wait for it are released. Missed, or inconclusive where the terms
+    say that it counts as missed: the settlement is proposed. Anything else decides nothing and
+    the engagement stays active.
+    """
+    engagement = lifecycle.locked(run.engagement_id)
+    row = EngagementRun.objects.select_related("run__solution", "contract_version__engagement").get(
+        pk=run.pk
+    )
+    if row.concluded_at:
+        return row
+    if not row.run.is_concluded:
+        raise Refused("This run is still going on.")
+    row.concluded_at = timezone.now()
+    row.save(update_fields=["concluded_at"])
+    record = Record.objects.filter(run=row.run).first()
+    _tell(engagement, row, record)
+    if row.purpose != Purpose.ACCEPTANCE or record is None:
+        return row
+    dispatch.issue_document("benchmark_report", f"run:{row.pk}")
+    contract = row.contract_version
+    assert contract is not None  # an acceptance run names its contract
+    contract.engagement = engagement
+    if engagement.stage != Stage.ACTIVE or contract.state != ContractVersion.State.ACCEPTED:
+        return row
+    if record.verdict == Verdict.MET:
+        _meet(engagement, contract, row)
+    elif _counts_as_missed(contract, record):
+        settlements.settle(
+            engagement=engagement, contract=contract, reason=Settlement.Reason.MISSED
+        )
+    return row
+
+
+def _counts_as_missed(contract: ContractVersion, record: Record) -> bool:
+    if record.verdict == Verdict.INCONCLUSIVE:
+        return contract.inconclusive == ContractVersion.Inconclusive.MISSED
+    return record.verdict == Verdict.MISSED
+
+
+def _meet(engagement: Engagement, contract: ContractVersion, run: EngagementRun) -> None:
+    events.record(
+        engagement=engagement,
+        verb="engagement.met",
+        summary=f"The target of {contract.target.normalize():f}x was met.",
+        actor=None,
+        changes={**lifecycle.move(engagement, Stage.MET), "run": run.pk},
+        for_customer=True,
+    )
+    release(contract=contract, condition=ReleaseCondition.TARGET_MET)
+
+
+def _tell(engagement: Engagement, run: EngagementRun, record: Record | None) -> None:
+    kind = "acceptance run" if run.purpose == Purpose.ACCEPTANCE else "trial run"
+    changes: dict[str, object] = {"run": run.pk}
+    if record is None:
+        summary = f"The {kind} of {run.run.solution.name} failed: {run.run.failure_reason}"
+        changes["failure_reason"] = run.run.failure_reason
+    else:
+        summary = f"The {kind} of {run.run.solution.name} ended: {_figures(record)}."
+        changes |= {"verdict": record.verdict, "record": record.digest}
+    events.record(
+        engagement=engagement,
+        verb="run.failed" if run.run.state == Run.State.FAILED else "run.concluded",
+        summary=summary,
+        actor=None,
+        changes=changes,
+        for_customer=run.purpose == Purpose.ACCEPTANCE,
+    )
+
+
+def _figures(record: Record) -> str:
+    verdict = Verdict(record.verdict).label.lower()
+    if record.ratio is None or record.low is None or record.high is None:
+        return verdict
+    return f"{verdict}, {record.ratio:.2f}x ({record.low:.2f} to {record.high:.2f})"

@@ -1,0 +1,77 @@
+"""What the workers do for engagements: conclude runs, issue documents, and sweep.
+
+A task takes an id and calls a service, which looks again under a lock; delivered twice, it
+changes nothing the second time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from celery import shared_task
+from django.utils import timezone
+
+from benchmarks.models import Run
+from engagements.errors import Refused
+from engagements.models import EngagementRun, Stage, TimeBox
+from engagements.services import runs, settlements
+
+log = logging.getLogger(__name__)
+
+
+@shared_task(queue="documents")
+def conclude_run(run_id: int) -> None:
+    """Turn the verdict of the run `run_id` (of benchmarks) into what its contract makes of it."""
+    asked = EngagementRun.objects.filter(run_id=run_id).first()
+    if asked:
+        runs.conclude(run=asked)
+
+
+@shared_task(queue="documents")
+def issue_document(kind: str, subject: str) -> None:
+    """Issue a document unless it has been issued."""
+    from engagements import documents
+
+    documents.issue(kind=kind, subject=subject)
+
+
+@shared_task(queue="documents")
+def sweep() -> None:
+    """Do what is due and was not done: a lost message, a deadline, a missing document.
+
+    One that fails is logged and does not hold up the others.
+    """
+    for asked in EngagementRun.objects.filter(
+        concluded_at__isnull=True, run__state__in=[Run.State.FINISHED, Run.State.FAILED]
+    ):
+        _try("conclude run", asked.pk, lambda asked=asked: runs.conclude(run=asked))
+    for box in TimeBox.objects.filter(
+        ends_on__lt=timezone.localdate(), engagement__stage=Stage.ACTIVE
+    ).select_related("engagement"):
+        _try(
+            "end time-box",
+            box.pk,
+            lambda box=box: settlements.settle_when_time_box_is_over(engagement=box.engagement),
+        )
+    _issue_missing_documents()
+
+
+def _issue_missing_documents() -> None:
+    from engagements import documents
+
+    for kind, subject in documents.missing():
+        _try(
+            f"issue {kind}",
+            subject,
+            lambda kind=kind, subject=subject: documents.issue(kind=kind, subject=subject),
+        )
+
+
+def _try(what: str, subject: object, act: Callable[[], object]) -> None:
+    try:
+        act()
+    except Refused as refusal:
+        log.info("%s %s: %s", what, subject, refusal)
+    except Exception:
+        log.exception("%s %s failed; the next sweep tries again", what, subject)

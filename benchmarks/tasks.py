@@ -20,7 +20,7 @@ from benchmarks.services import runs, sweeping
 logger = logging.getLogger(__name__)
 
 
-@shared_task(name="benchmarks.tasks.measure", queue="gpu", ignore_result=True)
+@shared_task(name="benchmarks.tasks.measure", ignore_result=True)
 def measure(run_id: int) -> str:
     """Measure a run if it is still to be measured; what came of it, in a word."""
     run = Run.objects.select_related("benchmark").filter(pk=run_id).first()
@@ -41,7 +41,7 @@ def measure(run_id: int) -> str:
     return outcome
 
 
-@shared_task(name="benchmarks.tasks.sweep", queue="documents", ignore_result=True)
+@shared_task(name="benchmarks.tasks.sweep", ignore_result=True)
 def sweep() -> dict[str, Any]:
     """Send what waits and take back what was lost; called by beat."""
     swept = sweeping.sweep()

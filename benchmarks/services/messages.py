@@ -27,7 +27,7 @@ def send(*, run_id: int, last_sent_at: datetime | None = None) -> bool:
     if not queued.filter(sent_at=last_sent_at).update(sent_at=Now()):
         return True
     try:
-        measure.apply_async((run_id,), retry=False)
+        measure.apply_async((run_id,), queue="gpu", retry=False)
     except (OperationalError, OSError) as error:
         queued.update(sent_at=None)
         logger.warning("run %s stays queued, the broker does not answer: %s", run_id, error)

@@ -1,0 +1,103 @@
+"""Benchmarks, solutions, runs and one true record for the tests of runs."""
+
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from benchmarks.harness.canonical import canonical
+from benchmarks.models import Benchmark, Run, Solution
+from benchmarks.services import benchmarks, runs, solutions
+from kernels import catalogue
+
+OPERATOR = "shared_prefix_attention"
+PRETENDER = Path(__file__).with_name("pretender.py")
+ROOT = PRETENDER.parent.parent.parent
+
+
+@pytest.fixture(autouse=True)
+def records_folder(settings: Any, tmp_path: Path) -> Path:
+    """Records of a test lie in a folder of its own, and so do its device locks."""
+    folder = tmp_path / "records"
+    storages = {**settings.STORAGES}
+    storages["records"] = {**storages["records"], "OPTIONS": {"location": folder, "base_url": None}}
+    settings.STORAGES = storages
+    return folder
+
+
+@pytest.fixture
+def benchmark_row(db: None) -> Benchmark:
+    """The tiny benchmark of the catalogue, sealed."""
+    return benchmarks.seal(document=catalogue.benchmark_document(OPERATOR, "tiny"))
+
+
+@pytest.fixture
+def solution(db: None) -> Solution:
+    """The catalogue's own torch candidate."""
+    return solutions.from_catalogue(operator=OPERATOR, name="torch_cascade")
+
+
+@pytest.fixture
+def run(benchmark_row: Benchmark, solution: Solution) -> Run:
+    """A queued run, as a request leaves it before its message went out."""
+    return Run.objects.create(
+        benchmark=benchmark_row, solution=solution, request_key=uuid.uuid4()
+    )
+
+
+@pytest.fixture
+def claimed(run: Run) -> Run:
+    """A run in its first attempt."""
+    taken = runs.claim(run_id=run.pk, worker="tester:1")
+    assert taken is not None
+    return taken
+
+
+@pytest.fixture
+def pretend(settings: Any) -> Callable[..., None]:
+    """Have a program that misbehaves in the harness's place; more arguments are limits."""
+
+    def instead(behaviour: str, **limits: float) -> None:
+        settings.TWOFOLD_HARNESS_COMMAND = pretended(behaviour)
+        settings.TWOFOLD_RUN_LIMITS = limits
+
+    return instead
+
+
+def pretended(behaviour: str) -> list[str]:
+    """The command line of a harness that behaves like that."""
+    return [sys.executable, str(PRETENDER), behaviour]
+
+
+def lose_the_worker(run: Run) -> None:
+    """Let the lease run out, as it does when nobody is heard of."""
+    Run.objects.filter(pk=run.pk).update(leased_until=timezone.now() - timedelta(seconds=1))
+
+
+@pytest.fixture(scope="session")
+def record_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A record that the real harness measured on this machine just now."""
+    folder = tmp_path_factory.mktemp("measured")
+    (folder / "benchmark.json").write_bytes(
+        canonical(catalogue.benchmark_document(OPERATOR, "tiny"))
+    )
+    candidate = catalogue.candidates(OPERATOR)["torch_cascade"]
+    command = [sys.executable, "-m", "benchmarks.harness", "run", str(folder / "benchmark.json")]
+    finished = subprocess.run(
+        [*command, str(candidate), "--out", str(folder / "record.json")],
+        cwd=ROOT,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    return (folder / "record.json").read_bytes()

@@ -1,0 +1,94 @@
+"""Benchmarks and solutions are stored once and never changed."""
+
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from benchmarks.errors import Refused
+from benchmarks.models import Benchmark, Solution
+from benchmarks.services import benchmarks, solutions
+from kernels import catalogue
+
+OPERATOR = "shared_prefix_attention"
+pytestmark = pytest.mark.django_db
+
+
+def document() -> dict[str, Any]:
+    return catalogue.benchmark_document(OPERATOR, "tiny")
+
+
+def test_the_same_document_is_the_same_benchmark() -> None:
+    shuffled = dict(reversed(document().items()))
+
+    assert benchmarks.seal(document=document()) == benchmarks.seal(document=shuffled)
+    assert Benchmark.objects.get().document == document()
+
+
+def test_one_changed_number_is_another_benchmark() -> None:
+    changed = document() | {"target": 1.9}
+
+    assert benchmarks.seal(document=document()) != benchmarks.seal(document=changed)
+
+
+def test_a_document_that_cannot_be_measured_is_refused_with_the_field() -> None:
+    broken = document() | {"target": "much"}
+
+    with pytest.raises(Refused, match="target"):
+        benchmarks.seal(document=broken)
+
+
+def test_a_number_that_is_none_is_refused() -> None:
+    with pytest.raises(Refused):
+        benchmarks.seal(document=document() | {"target": float("nan")})
+
+
+def test_a_sealed_benchmark_cannot_be_changed_in_the_database() -> None:
+    benchmark = benchmarks.seal(document=document())
+
+    with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+        Benchmark.objects.filter(pk=benchmark.pk).update(name="another")
+
+
+def test_the_same_source_is_stored_once() -> None:
+    first = solutions.from_catalogue(operator=OPERATOR, name="torch_cascade")
+    again = solutions.submit(
+        name=first.name, operator=OPERATOR, filename="other.py", source=first.source
+    )
+
+    assert again == first
+    assert Solution.objects.count() == 1
+
+
+def test_a_fixed_source_is_another_solution() -> None:
+    first = solutions.submit(name="mine", operator=OPERATOR, filename="a.py", source="x = 1\n")
+    fixed = solutions.submit(name="mine", operator=OPERATOR, filename="a.py", source="x = 2\n")
+
+    assert first != fixed
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"source": "def run(:\n"}, "line 1"),
+        ({"source": " \n"}, "empty"),
+        ({"source": "x = '\0'"}, "NUL"),
+        ({"source": "x = '\ud800'"}, "UTF-8"),
+        ({"source": "(" * 5000 + ")" * 5000}, "Python|nested"),
+        ({"source": "#" * 600_000}, "larger"),
+        ({"filename": "../../etc/passwd.py"}, "plain name"),
+        ({"filename": "kernel.so"}, "plain name"),
+        ({"operator": "softmax"}, "no operator called softmax"),
+        ({"name": " "}, "name"),
+    ],
+)
+def test_what_cannot_be_a_solution_is_refused(changes: dict[str, str], reason: str) -> None:
+    offered = {"name": "n", "operator": OPERATOR, "filename": "n.py", "source": "x = 1\n"}
+
+    with pytest.raises(Refused, match=reason):
+        solutions.submit(**(offered | changes))
+
+
+def test_an_unknown_kernel_is_refused_with_those_that_exist() -> None:
+    with pytest.raises(Refused, match="torch_cascade"):
+        solutions.from_catalogue(operator=OPERATOR, name="triton_dream")

@@ -1,0 +1,243 @@
+"""Whatever the measuring process does, the run gets a reason and the worker lives."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from benchmarks import tasks
+from benchmarks.measuring import device, stopping, supervisor
+from benchmarks.models import Run
+from benchmarks.services import runs
+from tests.benchmarks.conftest import lose_the_worker
+
+Pretend = Callable[..., None]
+
+
+@pytest.fixture(autouse=True)
+def own_devices(settings: Any, tmp_path: Path) -> None:
+    """Tests do not wait for runs of this checkout."""
+    settings.TWOFOLD_HOME = tmp_path
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Iterator[int]:
+    """A device that is held."""
+    with device.held("test") as held:
+        yield held
+
+
+def measured(run: Run, lock: int) -> Run:
+    supervisor.measure(run, device_lock=lock)
+    run.refresh_from_db()
+    return run
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        ("killed", "memory"),
+        ("crash", "RuntimeError: no such device"),
+        ("unusable", "names repeat"),
+        ("not measurable", "The candidate raised ValueError: 7 heads"),
+        ("silent success", "without writing a record"),
+        ("rubbish", "no record"),
+    ],
+)
+def test_a_bad_end_is_a_failed_run_with_a_reason(
+    claimed: Run, lock: int, pretend: Pretend, behaviour: str, reason: str
+) -> None:
+    pretend(behaviour)
+
+    run = measured(claimed, lock)
+
+    assert run.state == Run.State.FAILED
+    assert reason in run.failure_reason
+    assert not hasattr(run, "record")
+
+
+def test_rubbish_between_events_does_not_hide_the_events(
+    claimed: Run, lock: int, pretend: Pretend
+) -> None:
+    pretend("rubbish")
+
+    run = measured(claimed, lock)
+
+    assert [point["ratio"] for point in run.progress["history"]] == [2.5]
+    assert run.progress["round"] == 3
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "limits", "reason"),
+    [
+        ("hang", {"silence_s": 0.5}, "nothing was heard"),
+        ("hang", {"run_s": 0.5}, "without a result"),
+        ("flood", {"output_bytes": 1_000_000}, "printed more than"),
+    ],
+)
+def test_a_process_that_will_not_end_is_ended(
+    claimed: Run,
+    lock: int,
+    pretend: Pretend,
+    behaviour: str,
+    limits: dict[str, float],
+    reason: str,
+) -> None:
+    pretend(behaviour, **limits)
+
+    run = measured(claimed, lock)
+
+    assert run.state == Run.State.FAILED
+    assert reason in run.failure_reason
+
+
+def test_a_process_in_another_session_does_not_outlive_the_run(
+    claimed: Run, lock: int, pretend: Pretend, tmp_path: Path
+) -> None:
+    pids = tmp_path / "pids"
+    pretend(f"family={pids}", run_s=1.0)
+
+    measured(claimed, lock)
+
+    assert not any(psutil.pid_exists(int(pid)) for pid in pids.read_text().split())
+
+
+def test_an_attempt_that_lost_its_lease_stops_and_says_nothing(
+    claimed: Run, lock: int, pretend: Pretend
+) -> None:
+    pretend("hang", beat_s=0.1)
+    lose_the_worker(claimed)
+    runs.claim(run_id=claimed.pk, worker="there:2")
+
+    assert supervisor.measure(claimed, device_lock=lock) == "lost"
+    claimed.refresh_from_db()
+    assert (claimed.state, claimed.attempt, claimed.worker) == ("running", 2, "there:2")
+
+
+def test_a_worker_told_to_stop_gives_the_run_back(
+    claimed: Run, lock: int, pretend: Pretend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pretend("hang")
+    monkeypatch.setattr(stopping, "told_to_stop", lambda: True)
+
+    assert supervisor.measure(claimed, device_lock=lock) == "given back"
+    claimed.refresh_from_db()
+    assert (claimed.state, claimed.attempt) == ("queued", 1)
+
+
+def test_the_measuring_process_is_told_no_secret(
+    claimed: Run,
+    lock: int,
+    pretend: Pretend,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://u:p@h/d")
+    monkeypatch.setenv("TWOFOLD_SECRET_KEY", "s")
+    pretend(f"environment={tmp_path / 'seen'}")
+
+    measured(claimed, lock)
+
+    seen = json.loads((tmp_path / "seen").read_text())
+    assert "PATH" in seen
+    assert not {name for name in seen if "URL" in name or "SECRET" in name or "BROKER" in name}
+
+
+def test_a_device_takes_one_run_at_a_time_and_waiting_costs_no_attempt(
+    run: Run, pretend: Pretend
+) -> None:
+    pretend("crash", device_wait_s=0.2)
+    Run.objects.filter(pk=run.pk).update(sent_at=run.requested_at)
+    with device.held("cpu"):
+        assert tasks.measure(run.pk) == "device busy"
+    run.refresh_from_db()
+    assert (run.state, run.attempt, run.sent_at) == ("queued", 0, None)
+
+    assert tasks.measure(run.pk) == "failed"
+
+
+def test_another_device_is_free(tmp_path: Path) -> None:
+    with device.held("cuda-0"), device.held("cuda-1"):
+        pass
+
+
+def test_the_device_stays_taken_while_a_killed_worker_leaves_anything_behind(
+    tmp_path: Path, settings: Any
+) -> None:
+    settings.TWOFOLD_RUN_LIMITS = {"device_wait_s": 0.0}
+    with device.held("cpu") as lock:
+        leftover = subprocess.Popen(["sleep", "60"], pass_fds=(lock,))
+    try:
+        with pytest.raises(device.DeviceBusy), device.held("cpu"):
+            pass
+    finally:
+        leftover.kill()
+        leftover.wait()
+    with device.held("cpu"):
+        pass
+
+
+def test_a_worker_killed_with_nine_takes_everything_with_it(tmp_path: Path) -> None:
+    """The leash hears of its parent's death from the kernel and ends what is below it."""
+    pids, scratch = tmp_path / "pids", tmp_path / "scratch"
+    scratch.mkdir()
+    from benchmarks.measuring import leash
+    from tests.benchmarks.conftest import pretended
+
+    command = [*pretended(f"family={pids}"), "run", "--out", "x"]
+    parent = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import os, subprocess, sys; subprocess.Popen([sys.executable, '-I', sys.argv[1],"
+            " str(os.getpid()), *sys.argv[2:]]).wait()",
+            leash.__file__,
+            str(scratch),
+            *command,
+        ]
+    )
+    wait_until(pids.exists)
+    wait_until(lambda: len(pids.read_text().split()) == 2)
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+
+    family = [int(pid) for pid in pids.read_text().split()]
+    wait_until(lambda: not any(psutil.pid_exists(pid) for pid in family))
+    wait_until(lambda: not scratch.exists())
+
+
+def test_a_database_that_restarts_does_not_end_the_run(
+    claimed: Run, lock: int, pretend: Pretend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from django.db import OperationalError
+
+    answers: list[Any] = [OperationalError("the server closed the connection"), True]
+    calls: list[float] = []
+
+    def beat(**_: Any) -> bool:
+        calls.append(time.monotonic())
+        answer = answers.pop(0) if answers else False
+        if isinstance(answer, Exception):
+            raise answer
+        return bool(answer)
+
+    monkeypatch.setattr(runs, "heartbeat", beat)
+    monkeypatch.setattr(supervisor, "close_old_connections", lambda: None)
+    pretend("hang", beat_s=0.1)
+
+    assert supervisor.measure(claimed, device_lock=lock) == "lost"
+    assert len(calls) == 3
+
+
+def wait_until(true: Callable[[], bool], limit_s: float = 10.0) -> None:
+    deadline = time.monotonic() + limit_s
+    while not true():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.02)

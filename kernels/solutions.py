@@ -80,7 +80,7 @@ def candidate(reference: str | Path) -> Solution:
     be read as Python or has no `run`; NotAvailable passes through.
     """
     path = resolve(reference)
-    module = _module(path)
+    module = module_of(path)
     run = getattr(module, "run", None)
     if not callable(run):
         raise SolutionError(f"{path.name} has no function run(prepared, inputs, out)")
@@ -104,7 +104,7 @@ def _state_as_it_is(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> Any
     return state
 
 
-def _module(path: Path) -> ModuleType:
+def module_of(path: Path) -> ModuleType:
     """Run the file as a module of its own name; a SyntaxError is told with its line."""
     name = f"solution_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)

@@ -28,15 +28,18 @@ except ImportError as error:
     raise NotAvailable("triton_cascade needs Triton: pip install triton") from error
 
 LOG2_E = 1.4426950408889634
-# Rows of one tile: 64 is what one Hopper warpgroup multiplies at once; 16 is tl.dot's least.
-MOST_ROWS = 128
+# What tl.dot takes at least.
 LEAST_ROWS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """How the work is cut up. `programs` is how many prefix programs to aim for."""
+    """How the work is cut up.
 
+    `block_m` is the most query rows of a tile, `programs` how many prefix programs to aim for.
+    """
+
+    block_m: int
     block_n: int
     programs: int
     warps: int
@@ -218,10 +221,34 @@ def _own_part(
     tl.store(out_at, out.to(out_ptr.dtype.element_ty), mask=live)
 
 
-def default_config(axes: Mapping[str, int], item_bytes: int) -> Config:
+def default_config(item_bytes: int) -> Config:
     """What measured best on an H200 in bf16; fp32 takes blocks that fit its shared memory."""
-    config = Config(block_n=64, programs=128, warps=8, stages=3, own_block_n=64, own_warps=4)
+    config = Config(
+        block_m=128, block_n=64, programs=128, warps=8, stages=3, own_block_n=64, own_warps=4
+    )
     return config if item_bytes == 2 else replace(config, block_n=32, stages=2, own_block_n=32)
+
+
+def variants(item_bytes: int) -> dict[str, Config]:
+    """Cuts worth trying on a new GPU, by a short name."""
+    base = default_config(item_bytes)
+    tried = {}
+    cuts = [(128, 64, w, st) for w in (4, 8) for st in (2, 3, 4)]
+    cuts += [(128, 128, 8, 2), (128, 128, 8, 3), (128, 128, 4, 2), (128, 32, 8, 4)]
+    cuts += [(64, 64, 4, 2), (64, 64, 4, 3), (64, 128, 4, 2), (64, 128, 4, 3)]
+    for block_m, block_n, warps, stages in cuts:
+        for programs in (128, 264):
+            tried[f"m{block_m} n{block_n} p{programs} w{warps} s{stages}"] = replace(
+                base,
+                block_m=block_m,
+                block_n=block_n,
+                programs=programs,
+                warps=warps,
+                stages=stages,
+            )
+    for block_n, warps in ((32, 2), (32, 4), (64, 8), (128, 4), (128, 8)):
+        tried[f"own n{block_n} w{warps}"] = replace(base, own_block_n=block_n, own_warps=warps)
+    return tried
 
 
 def prepare(
@@ -234,10 +261,10 @@ def prepare(
     prefix_k = state["prefix_k"]
     if prefix_k.device.type != "cuda" and os.environ.get("TRITON_INTERPRET") != "1":
         raise NotAvailable("triton_cascade needs a CUDA GPU; on the processor use torch_cascade")
-    chosen = config or default_config(axes, prefix_k.element_size())
+    chosen = config or default_config(prefix_k.element_size())
     kv_heads, prefix_len, width = prefix_k.shape
     rows = axes["batch"] * axes["heads"] // kv_heads
-    block_m = min(MOST_ROWS, max(LEAST_ROWS, triton.next_power_of_2(rows)))
+    block_m = min(chosen.block_m, max(LEAST_ROWS, triton.next_power_of_2(rows)))
     chunk = _chunk(prefix_len, kv_heads * triton.cdiv(rows, block_m), chosen)
     splits = triton.cdiv(prefix_len, chunk)
     scratch = {"dtype": torch.float32, "device": prefix_k.device}
@@ -256,20 +283,22 @@ def prepare(
 
 def run(prepared: _Prepared, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
     """One decode token for each sequence; writes all of out["out"] [batch, heads, head_dim]."""
-    q, k_new, v_new, result = inputs["q"], inputs["k_new"], inputs["v_new"], out["out"]
-    batch, heads, width = q.shape
-    splits, kv_heads, rows, _ = prepared.part.shape
-    prefix_len, own_len = prepared.prefix_k.shape[1], prepared.own_k.shape[2] - 1
-    config, group = prepared.config, heads // kv_heads
-    block_d = max(16, triton.next_power_of_2(width))
-    scale = width**-0.5 * LOG2_E
-    shared: dict[str, Any] = {
-        "GROUP": group,
+    width = inputs["q"].shape[2]
+    shape: dict[str, Any] = {
+        "GROUP": inputs["q"].shape[1] // prepared.prefix_k.shape[0],
         "HEAD_DIM": width,
-        "BLOCK_D": block_d,
+        "BLOCK_D": max(16, triton.next_power_of_2(width)),
         # TF32 would lose what fp32 promises; for 16-bit operands the setting has no effect.
         "PRECISION": "ieee",
     }
+    scale = width**-0.5 * LOG2_E
+    _attend_prefix(prepared, inputs["q"], scale, shape)
+    _attend_own(prepared, inputs, out["out"], scale, shape)
+
+
+def _attend_prefix(prepared: _Prepared, q: Tensor, scale: float, shape: dict[str, Any]) -> None:
+    splits, kv_heads, rows, width = prepared.part.shape
+    prefix_len, config = prepared.prefix_k.shape[1], prepared.config
     _prefix_part[(splits, kv_heads, triton.cdiv(rows, prepared.block_m))](
         q,
         prepared.prefix_k,
@@ -283,12 +312,23 @@ def run(prepared: _Prepared, inputs: Mapping[str, Tensor], out: Mapping[str, Ten
         scale,
         BLOCK_M=prepared.block_m,
         BLOCK_N=config.block_n,
-        WHOLE=block_d == width and prefix_len % config.block_n == 0,
+        WHOLE=shape["BLOCK_D"] == width and prefix_len % config.block_n == 0,
         num_warps=config.warps,
         num_stages=config.stages,
-        **shared,
+        **shape,
     )
-    _own_part[(kv_heads, batch)](
+
+
+def _attend_own(
+    prepared: _Prepared,
+    inputs: Mapping[str, Tensor],
+    result: Tensor,
+    scale: float,
+    shape: dict[str, Any],
+) -> None:
+    q, k_new, v_new = inputs["q"], inputs["k_new"], inputs["v_new"]
+    splits, kv_heads, rows, _ = prepared.part.shape
+    _own_part[(kv_heads, q.shape[0])](
         q,
         k_new,
         v_new,
@@ -302,13 +342,13 @@ def run(prepared: _Prepared, inputs: Mapping[str, Tensor], out: Mapping[str, Ten
         v_new.stride(0),
         result.stride(0),
         rows,
-        own_len,
+        prepared.own_k.shape[2] - 1,
         scale,
-        BLOCK_G=max(LEAST_ROWS, triton.next_power_of_2(group)),
-        BLOCK_N=config.own_block_n,
+        BLOCK_G=max(LEAST_ROWS, triton.next_power_of_2(shape["GROUP"])),
+        BLOCK_N=prepared.config.own_block_n,
         SPLITS=splits,
-        num_warps=config.own_warps,
-        **shared,
+        num_warps=prepared.config.own_warps,
+        **shape,
     )
 
 

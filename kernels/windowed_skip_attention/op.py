@@ -87,7 +87,7 @@ BASELINES = (
     Baseline(
         name="sdpa_banded",
         package="torch",
-        title="scaled_dot_product_attention a block of queries at a time, over window and skip keys",
+        title="scaled_dot_product_attention by blocks of queries, over window and skip keys",
     ),
     Baseline(
         name="flex_attention",

@@ -68,7 +68,7 @@ def _attend(
     MASKED: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    """Take keys begin * STEP, ... below `end` * STEP into the softmax; all of them unless MASKED."""
+    """Take every STEP-th key of [begin * STEP, end * STEP) into the softmax; by rule if MASKED."""
     col = tl.arange(0, BLOCK_D)
     for start in range(begin, end, BLOCK_N):
         n = start + tl.arange(0, BLOCK_N)
@@ -179,6 +179,19 @@ def default_config(item_bytes: int) -> Config:
     """What measured best on an H200 in bf16; fp32 takes blocks that fit its shared memory."""
     config = Config(block_m=128, block_n=64, warps=8, stages=3)
     return config if item_bytes == 2 else replace(config, block_m=64, block_n=32, stages=2)
+
+
+def variants(item_bytes: int) -> dict[str, Config]:
+    """Cuts worth trying on a new GPU, by a short name."""
+    cuts = [(128, 64, w, st) for w in (4, 8) for st in (2, 3, 4)]
+    cuts += [(128, 128, 8, 2), (128, 128, 8, 3), (128, 32, 4, 3), (128, 32, 8, 4)]
+    cuts += [(64, 64, 4, 2), (64, 64, 4, 3), (64, 32, 4, 3), (64, 32, 4, 4)]
+    return {
+        f"m{block_m} n{block_n} w{warps} s{stages}": Config(
+            block_m=block_m, block_n=block_n, warps=warps, stages=stages
+        )
+        for block_m, block_n, warps, stages in cuts
+    }
 
 
 def prepare(

@@ -86,7 +86,5 @@ def format_money(amount: Decimal, currency: str) -> str:
     """`amount` for people, as in "EUR 48,000.00" (with a space that does not break)."""
     code_first = "¤¤\u00a0#,##0.00;-¤¤\u00a0#,##0.00"
     return str(
-        format_currency(
-            quantize(amount, currency), currency, format=code_first, locale="en_US"
-        )
+        format_currency(quantize(amount, currency), currency, format=code_first, locale="en_US")
     )

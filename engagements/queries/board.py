@@ -1,16 +1,17 @@
-"""The board: every engagement by stage."""
+"""The board: engagements by stage, those in progress or those that ended."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engagements import access
-from engagements.models import Engagement, Stage
-from engagements.queries.standing import NextStep, next_step, with_standing
-from engagements.queries.timeboxes import Progress, time_box_progress
+from django.db.models import Q
 
-# These columns are always there; the others only when something is in them.
-OPEN_STAGES = (
+from engagements import access
+from engagements.models import Stage, User
+from engagements.queries.overview import Standing, with_standing
+
+IN_PROGRESS = (
     Stage.SCOPING,
     Stage.AUDITING,
     Stage.AUDITED,
@@ -19,42 +20,44 @@ OPEN_STAGES = (
     Stage.MET,
     Stage.MISSED,
 )
+ENDED = (Stage.CLOSED, Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED)
 
 
 @dataclass(frozen=True)
-class Card:
-    """One engagement on the board. `time_box` is None until a contract is in force."""
-
-    engagement: Engagement
-    time_box: Progress | None
-    next: NextStep
-
-
-@dataclass(frozen=True)
-class Column:
-    """One stage of the board with its cards, the longest waiting first."""
+class Group:
+    """The engagements in one stage, those that have been in it longest first."""
 
     stage: Stage
-    label: str
-    cards: list[Card]
+    standings: list[Standing]
 
 
-def board(user: access.Person) -> list[Column]:
-    """The engagements that `user` may see, by stage, in a fixed number of queries."""
-    cards: dict[str, list[Card]] = {stage: [] for stage in Stage}
-    for engagement in with_standing(access.engagements_for(user)).order_by("stage_since", "pk"):
-        cards[engagement.stage].append(_card(engagement))
-    return [
-        Column(stage=stage, label=str(stage.label), cards=cards[stage])
-        for stage in Stage
-        if stage in OPEN_STAGES or cards[stage]
-    ]
+def board(user: access.Person, *, text: str = "", lead: User | None = None) -> list[Group]:
+    """The engagements in progress that `user` may see, by stage.
+
+    `text` finds in reference, title and customer's name; `lead` keeps those led by one person.
+    A fixed number of queries, however many engagements there are.
+    """
+    return _groups(user, IN_PROGRESS, text, lead)
 
 
-def _card(engagement: Engagement) -> Card:
-    box = getattr(engagement, "time_box", None)
-    return Card(
-        engagement=engagement,
-        time_box=time_box_progress(box) if box else None,
-        next=next_step(engagement),
-    )
+def done(user: access.Person, *, text: str = "", lead: User | None = None) -> list[Group]:
+    """The engagements that ended, as `board` has those in progress."""
+    return _groups(user, ENDED, text, lead)
+
+
+def _groups(
+    user: access.Person, stages: Iterable[Stage], text: str, lead: User | None
+) -> list[Group]:
+    engagements = access.engagements_for(user).filter(stage__in=list(stages))
+    if lead is not None:
+        engagements = engagements.filter(lead=lead)
+    if text:
+        engagements = engagements.filter(
+            Q(reference__icontains=text)
+            | Q(title__icontains=text)
+            | Q(customer__name__icontains=text)
+        )
+    found: dict[str, list[Standing]] = {stage: [] for stage in stages}
+    for engagement in with_standing(engagements).order_by("stage_since", "pk"):
+        found[engagement.stage].append(Standing(engagement))
+    return [Group(Stage(stage), standings) for stage, standings in found.items() if standings]

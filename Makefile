@@ -1,0 +1,41 @@
+# The commands of this project. `make` alone lists them.
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint install up lock clean
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+# `make test ARGS="-k settlement"`, `make up ARGS="--port 8080"`
+ARGS ?=
+
+help: ## This list
+	@echo "Twofold. make what?"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+demo: install ## Everything once, measured on this machine, then the site at localhost
+	@$(BIN)/python manage.py demo $(ARGS)
+
+test: install ## The whole test suite
+	@$(BIN)/pytest $(ARGS)
+
+lint: install ## Style, types, import rules, templates, migrations, deployment checks
+	@.ci/lint
+
+install: $(STAMP) ## The environment alone: .venv with everything pinned
+
+up: install ## Serve what is there: web, workers and beat in this terminal
+	@$(BIN)/python manage.py up $(ARGS)
+
+lock: ## Pin the newest versions that fit pyproject.toml
+	@.ci/lock
+
+clean: ## Remove the environment and the embedded services' data
+	@if [ -x $(BIN)/python ]; then $(BIN)/python manage.py services stop || true; fi
+	@rm -rf $(VENV) .twofold
+
+# An interrupted installation leaves no stamp, so the next call goes on with it.
+$(STAMP): pyproject.toml .ci/constraints.txt .ci/install
+	@.ci/install $(VENV)
+	@touch $@

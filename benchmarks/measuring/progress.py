@@ -55,9 +55,10 @@ class Progress:
         return {**self._data, "history": list(self._history)}
 
     def _remember(self, event: dict[str, Any], at_s: float) -> None:
-        if _figure(event.get("ratio"), None) is None:
+        # The event's own figures: a ratio beside the interval of an earlier one misleads.
+        point = {name: _figure(event.get(name), None) for name in FIGURES}
+        if point["ratio"] is None:
             return
-        point = {name: self._data[name] for name in FIGURES}
         self._history.append({"at_s": round(at_s, 2), **point})
         if len(self._history) > LONGEST_HISTORY:
             # Every other point, the newest kept: the curve keeps its shape and its end.

@@ -104,8 +104,10 @@ def finish(*, run_id: int, attempt: int, record_bytes: bytes) -> Record:
     except RecordRefused as refusal:
         fail(run_id=run_id, attempt=attempt, reason=str(refusal))
         raise
-    if known := Record.objects.filter(run=run, attempt=attempt, digest=believed.digest).first():
-        return known
+    if known := Record.objects.filter(digest=believed.digest).first():
+        if known.run_id == run_id:
+            return known
+        raise _replayed(run_id, attempt, known)
     if (run.state, run.attempt) != (Run.State.RUNNING, attempt):
         raise AttemptOver(f"Attempt {attempt} no longer has run {run_id}.")
     # The file comes first: a file without a row is harmless, a row without a file is not.
@@ -137,6 +139,12 @@ def fail(*, run_id: int, attempt: int, reason: str) -> bool:
         run.failure_reason = readable(reason) or "The run failed without a reason."
         _conclude(run, state=Run.State.FAILED)
     return True
+
+
+def _replayed(run_id: int, attempt: int, known: Record) -> RecordRefused:
+    refusal = RecordRefused(f"This record was handed in before, for another run ({known.run_id}).")
+    fail(run_id=run_id, attempt=attempt, reason=str(refusal))
+    return refusal
 
 
 def _conclude(run: Run, *, state: Run.State) -> None:

@@ -1,0 +1,39 @@
+"""The start page of finance: what waits, what is at risk, what to bill, what came in."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from engagements import access
+from engagements.queries import finance
+from engagements.views.finance.words import waiting_for
+
+
+@access.finance_page
+@require_safe
+def overview(request: HttpRequest) -> HttpResponse:
+    """Everything that finance has to do or to know today."""
+    waiting = finance.settlements_waiting()
+    at_risk = finance.money_at_risk()
+    to_bill = finance.milestones_to_bill()
+    bills = finance.open_bills()
+    context = {
+        "waiting": [(settlement, waiting_for(settlement)) for settlement in waiting],
+        "to_settle": finance.contracts_to_settle(today=timezone.localdate()),
+        "done": finance.settlements_done(),
+        "at_risk": at_risk,
+        "to_bill": to_bill,
+        "bills": bills,
+        "payments": finance.recent_payments(),
+        "acts": access.is_finance(request.user),
+        "totals": {
+            "at_risk": finance.totals_by_currency((r.currency, r.received) for r in at_risk),
+            "going_back": finance.totals_by_currency((s.currency, s.refund) for s in waiting),
+            "to_bill": finance.totals_by_currency((m.currency, m.gross) for m in to_bill),
+            "open": finance.totals_by_currency((b.currency, b.open_amount) for b in bills),
+        },
+    }
+    return render(request, "finance/overview.html", context)

@@ -1,0 +1,150 @@
+"""The contract: read it as it was sealed, accept or decline exactly that."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from engagements import access
+from engagements.errors import Refused
+from engagements.forms.portal import AcceptContractForm, DeclineContractForm
+from engagements.models import ContractVersion, Document, Party
+from engagements.money import gross_of
+from engagements.queries.portal import acceptance_of, documents_of, sealed_contracts, signatories
+from engagements.services import contracts
+from engagements.services.terms import terms_of
+from engagements.views.signed_in import signed_in
+
+
+@access.portal_page
+@require_safe
+def contract_page(request: HttpRequest, reference: str, number: int | None = None) -> HttpResponse:
+    """A sealed version of the contract; without a number the one that counts now."""
+    contract = _contract(request, reference, number)
+    return _render(request, contract)
+
+
+@access.portal_page
+@require_POST
+def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
+    """Accept the terms whose digest was on the screen."""
+    contract = _contract(request, reference, number)
+    form = AcceptContractForm(request.POST, contract=contract)
+    if not access.may_sign(request.user, contract.engagement.customer):
+        return _render(request, contract, status=403)
+    if form.is_valid():
+        try:
+            contracts.accept(
+                contract=contract,
+                party=Party.CUSTOMER,
+                typed_name=form.cleaned_data["typed_name"],
+                digest=form.cleaned_data["digest"],
+                by=signed_in(request),
+            )
+        except Refused as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            messages.success(request, "You have accepted the contract.")
+            return redirect("portal-engagement", reference=reference)
+    return _render(request, contract, accept_form=form, status=422)
+
+
+@access.portal_page
+@require_POST
+def decline(request: HttpRequest, reference: str, number: int) -> HttpResponse:
+    """Decline the offered terms with a reason."""
+    contract = _contract(request, reference, number)
+    form = DeclineContractForm(request.POST)
+    if not access.may_sign(request.user, contract.engagement.customer):
+        return _render(request, contract, status=403)
+    if form.is_valid():
+        try:
+            contracts.decline(
+                contract=contract, reason=form.cleaned_data["reason"], by=signed_in(request)
+            )
+        except Refused as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            messages.success(request, "You have declined the contract. We have been told why.")
+            return redirect("portal-engagement", reference=reference)
+    return _render(request, contract, decline_form=form, status=422)
+
+
+def _contract(request: HttpRequest, reference: str, number: int | None) -> ContractVersion:
+    """The numbered version, or the one that counts: on offer, else in force, else the newest."""
+    if number is None:
+        engagement = access.engagement_for(request.user, reference)
+        states = (ContractVersion.State.OFFERED, ContractVersion.State.ACCEPTED)
+        versions = {version.state: version for version in reversed(sealed_contracts(engagement))}
+        counting = next((versions[state] for state in states if state in versions), None)
+        number = counting.number if counting else None
+    contract = access.contract_for(request.user, reference, number)
+    if contract.is_sealed:
+        return contract
+    # People of the house see drafts elsewhere; the portal shows what a customer can see.
+    newest = sealed_contracts(contract.engagement).first()
+    if newest is None or number is not None:
+        raise Http404("No such contract.")
+    return newest
+
+
+def _render(
+    request: HttpRequest,
+    contract: ContractVersion,
+    *,
+    accept_form: AcceptContractForm | None = None,
+    decline_form: DeclineContractForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    engagement = contract.engagement
+    ours, theirs = (acceptance_of(contract, party) for party in (Party.CONSULTANCY, Party.CUSTOMER))
+    is_open = contract.state == ContractVersion.State.OFFERED and theirs is None
+    context = {
+        "engagement": engagement,
+        "contract": contract,
+        "terms": readable_terms(contract),
+        "versions": list(sealed_contracts(engagement)),
+        "accepted_by_us": ours,
+        "accepted_by_you": theirs,
+        "is_open": is_open,
+        "can_sign": access.may_sign(request.user, engagement.customer),
+        "signatories": signatories(engagement.customer),
+        "accept_form": accept_form or AcceptContractForm(contract=contract),
+        "decline_form": decline_form or DeclineContractForm(),
+        "document": _document(contract),
+    }
+    return render(request, "portal/contract.html", context, status=status)
+
+
+def _document(contract: ContractVersion) -> Document | None:
+    subjects = (f"contract:{contract.pk}:accepted", f"contract:{contract.pk}")
+    found = {d.subject: d for d in documents_of(contract.engagement).filter(subject__in=subjects)}
+    return next((found[subject] for subject in subjects if subject in found), None)
+
+
+def readable_terms(contract: ContractVersion) -> dict[str, Any]:
+    """The sealed terms with amounts, rates and days as values that can be formatted."""
+    terms = terms_of(contract)
+    rate, currency = Decimal(terms["tax_rate_percent"]), terms["currency"]
+    fee, audit = Decimal(terms["fee"]), Decimal(terms["audit_cost"])
+    parts = [
+        {**part, "net": (net := Decimal(part["amount"])), "gross": gross_of(net, rate, currency)}
+        for part in terms["milestones"]
+    ]
+    return {
+        **terms,
+        "fee": fee,
+        "fee_gross": sum((part["gross"] for part in parts), Decimal(0)),
+        "audit_cost": audit,
+        "audit_gross": gross_of(audit, rate, currency),
+        "tax_rate": f"{rate.normalize():f}",
+        "target": Decimal(terms["target"]),
+        "starts_on": datetime.date.fromisoformat(terms["starts_on"]),
+        "milestones": parts,
+    }

@@ -1,0 +1,111 @@
+"""The customer's engagements: the list, one engagement, and accepting the handover."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from engagements import access
+from engagements.errors import Refused
+from engagements.forms.portal import AcceptHandoverForm
+from engagements.models import Engagement
+from engagements.queries.portal import PortalEngagement, portal_engagement
+from engagements.services import milestones
+from engagements.views.portal.measured import measured_words
+from engagements.views.portal.money import milestone_row, settlement_words
+from engagements.views.portal.standing import headline, next_step, steps
+from engagements.views.portal.words import (
+    CHECK_MEANING,
+    FINDING_WORD,
+    OUTCOME_SENTENCE,
+    STAGE_WORD,
+)
+from engagements.views.signed_in import signed_in
+
+
+def _page(engagement: Engagement) -> PortalEngagement:
+    return portal_engagement(engagement, today=timezone.localdate())
+
+
+@access.portal_page
+@require_safe
+def engagement_list(request: HttpRequest) -> HttpResponse:
+    """The engagements of the person's own company, each with its next step."""
+    rows = []
+    for engagement in access.engagements_for(request.user):
+        page = _page(engagement)
+        can_sign = access.may_sign(request.user, engagement.customer)
+        rows.append(
+            {
+                "engagement": engagement,
+                "page": page,
+                "stage": STAGE_WORD[engagement.stage],
+                "headline": headline(page),
+                "next": next_step(page, can_sign=can_sign),
+            }
+        )
+    return render(request, "portal/engagement_list.html", {"rows": rows})
+
+
+@access.portal_page
+@require_safe
+def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
+    """One engagement: where it stands, what is next, and everything delivered so far."""
+    engagement = access.engagement_for(request.user, reference)
+    page = _page(engagement)
+    can_sign = access.may_sign(request.user, engagement.customer)
+    context = {
+        "page": page,
+        "engagement": engagement,
+        "stage": STAGE_WORD[engagement.stage],
+        "headline": headline(page),
+        "next": next_step(page, can_sign=can_sign),
+        "steps": steps(page),
+        "can_sign": can_sign,
+        "checks": [
+            (line, CHECK_MEANING[line.check], FINDING_WORD[line.outcome]) for line in page.checks
+        ],
+        "outcome": OUTCOME_SENTENCE[page.audit.outcome] if page.audit else "",
+        "milestones": [milestone_row(line) for line in page.milestones],
+        "settlement_words": settlement_words(page.settlement) if page.settlement else None,
+        "measured": measured_words(page.measured) if page.measured else None,
+    }
+    return render(request, "portal/engagement.html", context)
+
+
+@access.portal_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def handover(request: HttpRequest, reference: str) -> HttpResponse:
+    """Accept what was handed over; a viewer is told who can."""
+    engagement = access.engagement_for(request.user, reference)
+    form = AcceptHandoverForm(request.POST or None)
+    if request.method == "POST":
+        if not access.may_sign(request.user, engagement.customer):
+            return _handover_page(request, engagement, form, status=403)
+        if form.is_valid():
+            try:
+                milestones.accept_handover(engagement=engagement, by=signed_in(request))
+            except Refused as refusal:
+                form.add_error(None, str(refusal))
+            else:
+                messages.success(request, "Thank you. The handover is accepted.")
+                return redirect("portal-engagement", reference=reference)
+        return _handover_page(request, engagement, form, status=422)
+    return _handover_page(request, engagement, form)
+
+
+def _handover_page(
+    request: HttpRequest, engagement: Engagement, form: AcceptHandoverForm, *, status: int = 200
+) -> HttpResponse:
+    page = _page(engagement)
+    context = {
+        "page": page,
+        "engagement": engagement,
+        "form": form,
+        "can_sign": access.may_sign(request.user, engagement.customer),
+        "measured": measured_words(page.measured) if page.measured else None,
+    }
+    return render(request, "portal/handover.html", context, status=status)

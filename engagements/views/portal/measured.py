@@ -1,0 +1,105 @@
+"""A measured ratio in words for somebody who has never read a benchmark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.models import Run, Verdict
+from engagements.models import ContractVersion
+from engagements.queries.finance import Estimate
+from engagements.templatetags.show import ratio
+
+VERDICT_WORD: dict[str, str] = {
+    Verdict.MET: "Target met",
+    Verdict.MISSED: "Target missed",
+    Verdict.INCONCLUSIVE: "Not decided",
+    Verdict.INVALID: "Does not count",
+    Verdict.DISQUALIFIED: "Disqualified",
+}
+
+RUN_WORD: dict[str, str] = {
+    Run.State.QUEUED: "Waiting its turn",
+    Run.State.RUNNING: "Being measured",
+    Run.State.FINISHED: "Measured",
+    Run.State.FAILED: "Could not be measured",
+}
+
+PHASE_WORD: dict[str, str] = {
+    "starting": "Starting the measuring machine",
+    "setup": "Getting both sides ready",
+    "measuring": "Timing both sides in turns",
+    "checking": "Checking every result against the reference",
+    "finishing": "Working out the result",
+}
+
+
+@dataclass(frozen=True)
+class MeasuredWords:
+    """What was measured, what that means, how sure it is, and what follows from it."""
+
+    estimate: Estimate
+    label: str
+    meaning: str
+    certainty: str
+    consequence: str
+
+
+def measured_words(estimate: Estimate) -> MeasuredWords:
+    """An estimate in plain words."""
+    confidence = estimate.run.run.record.summary.get("confidence")
+    sure = f"With {confidence * 100:g}% confidence the" if confidence else "The"
+    return MeasuredWords(
+        estimate=estimate,
+        label=VERDICT_WORD[estimate.verdict],
+        meaning=meaning(estimate.ratio),
+        certainty=(
+            f"{sure} true figure lies between {ratio(estimate.low)} and {ratio(estimate.high)}; "
+            f"the contract asks for {ratio(estimate.target)}."
+        ),
+        consequence=consequence(estimate),
+    )
+
+
+def meaning(value: float) -> str:
+    """What a ratio does to an hour of work."""
+    minutes = 60 / value
+    if minutes < 10:
+        shown = f"{minutes:.1f} minutes"
+    else:
+        shown = "1 minute" if round(minutes) == 1 else f"{minutes:.0f} minutes"
+    if 0.995 <= value < 1.005:
+        return "Work that takes an hour with what one gets off the shelf takes an hour with ours."
+    return f"Work that takes an hour with what one gets off the shelf takes {shown} with ours."
+
+
+def consequence(estimate: Estimate) -> str:
+    """What the verdict means under the contract of its run."""
+    contract = estimate.run.contract_version
+    if estimate.verdict == Verdict.MET:
+        return "Even the low end reaches the target, so the target is met."
+    if estimate.verdict == Verdict.MISSED:
+        return "Even the high end stays below the target, so the target is missed."
+    if estimate.verdict == Verdict.INCONCLUSIVE:
+        if contract and contract.inconclusive == ContractVersion.Inconclusive.REPEAT:
+            return (
+                "The target lies inside that range, so this run decides nothing. "
+                "It is measured again inside the time-box."
+            )
+        return (
+            "The target lies inside that range: it was not shown. Under your contract that "
+            "counts as missed, the doubt is ours to bear."
+        )
+    if estimate.verdict == Verdict.DISQUALIFIED:
+        return "The measurement caught the kernel breaking the rules. This run does not count."
+    return "Something about this run was not as agreed, so it does not count."
+
+
+def progress_percent(progress: dict[str, Any]) -> int:
+    """How far a run is, 0 to 100, from the replicates and rounds that are done."""
+    replicates, rounds = progress.get("replicates"), progress.get("rounds")
+    if not replicates or not rounds:
+        return 0
+    replicate = max((progress.get("replicate") or 1) - 1, 0)
+    done = replicate * rounds + min(progress.get("round") or 0, rounds)
+    return min(max(round(100 * done / (replicates * rounds)), 0), 100)

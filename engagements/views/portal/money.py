@@ -1,0 +1,114 @@
+"""Money as the customer reads it: what is due, what is paid, what goes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engagements.models import Milestone, Settlement
+from engagements.money import format_money
+from engagements.queries.finance import MilestoneLine
+from engagements.views.portal.words import RELEASE_WORD
+
+
+@dataclass(frozen=True)
+class MilestoneRow:
+    """A milestone with its state in words; `badge` is a state that the badge knows."""
+
+    line: MilestoneLine
+    badge: str
+    label: str
+    note: str
+
+
+def milestone_row(line: MilestoneLine) -> MilestoneRow:
+    """One milestone in the customer's words."""
+    milestone = line.milestone
+    due = f"Due {RELEASE_WORD[milestone.condition]}."
+    if milestone.state == Milestone.State.VOID:
+        return MilestoneRow(line, "void", "Not owed", "Fell away: nothing is to be paid.")
+    if milestone.state == Milestone.State.PENDING:
+        return MilestoneRow(line, "pending", "Not due yet", due)
+    if milestone.state == Milestone.State.RELEASED:
+        return MilestoneRow(line, "pending", "Bill follows", "Earned. We send the bill next.")
+    bill = f"Bill {milestone.billing_reference}"
+    if line.is_paid:
+        return MilestoneRow(line, "paid", "Paid", f"{bill}, paid in full. Thank you.")
+    still = format_money(line.open_amount, line.currency)
+    part = f" {format_money(line.paid, line.currency)} arrived." if line.paid > 0 else ""
+    return MilestoneRow(line, "unknown", "Open", f"{bill}: {still} to pay.{part}")
+
+
+@dataclass(frozen=True)
+class SettlementWords:
+    """A settlement in plain words: why, how much, when."""
+
+    why: str
+    what: str
+    when: str
+    badge: str
+    label: str
+
+
+def settlement_words(settlement: Settlement) -> SettlementWords:
+    """What goes back to the customer, and where that stands."""
+    why = {
+        Settlement.Reason.MISSED: "The measured speed did not reach the target.",
+        Settlement.Reason.TIME_BOX: "The time-box ended before the target was shown.",
+    }[Settlement.Reason(settlement.reason)]
+    badge, label, when = _where_it_stands(settlement)
+    return SettlementWords(
+        why=why, what=_what_goes_back(settlement), when=when, badge=badge, label=label
+    )
+
+
+def _what_goes_back(settlement: Settlement) -> str:
+    currency = settlement.currency
+    paid = format_money(settlement.payments_received, currency)
+    audit = format_money(settlement.audit_cost + settlement.audit_tax, currency)
+    if settlement.refund > 0:
+        refund = format_money(settlement.refund, currency)
+        return (
+            f"You paid {paid}. The audit was done and delivered, so its {audit} (with tax) stays "
+            f"with us. The rest, {refund}, goes back to you."
+        )
+    if settlement.balance_due > 0:
+        due = format_money(settlement.balance_due, currency)
+        return (
+            f"You paid {paid}. The audit was done and delivered and costs {audit} with tax, so "
+            f"{due} of it is still open. Nothing else is owed."
+        )
+    return f"You paid {paid}, which is what the audit costs with tax. We are even."
+
+
+def _where_it_stands(settlement: Settlement) -> tuple[str, str, str]:
+    state = Settlement.State(settlement.state)
+    if state == Settlement.State.PAID and settlement.paid_at is not None:
+        when = f"{settlement.paid_at.day} {settlement.paid_at:%B %Y}"
+        verb = "Paid to you" if settlement.refund > 0 else "Settled"
+        return (
+            "paid",
+            verb,
+            f"{verb} on {when}, reference {settlement.payment_reference}.",
+        )
+    return {
+        Settlement.State.PROPOSED: (
+            "proposed",
+            "Being checked",
+            "The amount is being checked by a second person. The transfer follows.",
+        ),
+        Settlement.State.APPROVED: (
+            "approved",
+            "Approved",
+            "The amount is approved. We make the transfer next.",
+        ),
+        Settlement.State.PAYING: (
+            "paying",
+            "On its way",
+            "The transfer is with the bank. It shows here when it is made.",
+        ),
+        Settlement.State.FAILED: (
+            "failed",
+            "Transfer did not go through",
+            "The bank could not make the transfer. We are on it and try again.",
+        ),
+    }.get(state, ("void", settlement.get_state_display(), ""))

@@ -1,0 +1,162 @@
+"""The benchmark as the customer watches it: live while it runs, then what it showed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from benchmarks import queries as benchmark_queries
+from benchmarks import storage
+from benchmarks.models import Run
+from engagements import access, charts
+from engagements.charts import describe
+from engagements.models import EngagementRun
+from engagements.queries.finance import estimate_of
+from engagements.queries.portal import record_or_none
+from engagements.views.portal.measured import (
+    PHASE_WORD,
+    RUN_WORD,
+    VERDICT_WORD,
+    measured_words,
+    progress_percent,
+)
+
+# name: (the picture, the same in words, its caption)
+CHARTS = {
+    "workloads": (
+        charts.workload_bars,
+        describe.workload_bars,
+        "Time of one step by workload: shorter is faster.",
+    ),
+    "distribution": (
+        charts.ratio_distribution,
+        describe.ratio_distribution,
+        "Every single comparison that went into the figure, run by run.",
+    ),
+}
+THEMES = ("light", "dark")
+FILES = ("record.json", "benchmark.json", "candidate.py")
+
+
+@access.portal_page
+@require_safe
+def run_page(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """One acceptance run, live or measured, and how to repeat it."""
+    run = _run(request, reference, pk)
+    return render(request, "portal/run.html", {**_live(run), **_measured(run)})
+
+
+@access.portal_page
+@require_safe
+def run_live(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """The moving part of the page. Once the run is over, the whole page is asked for again."""
+    run = _run(request, reference, pk)
+    response = render(request, "portal/_run_live.html", _live(run))
+    if run.run.is_concluded:
+        response["HX-Refresh"] = "true"
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@access.portal_page
+@require_safe
+def run_chart(
+    request: HttpRequest, reference: str, pk: int, chart: str, theme: str
+) -> HttpResponse:
+    """A picture of what was measured, as SVG."""
+    run = _run(request, reference, pk)
+    if chart not in CHARTS or theme not in THEMES or record_or_none(run) is None:
+        raise Http404("No such picture.")
+    draw, *_ = CHARTS[chart]
+    svg = draw(benchmark_queries.record_of(run.run), theme=theme)
+    response = HttpResponse(svg, content_type="image/svg+xml; charset=utf-8")
+    # A record never changes, so neither does its picture.
+    response["Cache-Control"] = "private, max-age=3600"
+    return response
+
+
+@access.portal_page
+@require_safe
+def run_file(request: HttpRequest, reference: str, pk: int, name: str) -> HttpResponse:
+    """What it takes to repeat the run: the record, the benchmark, the candidate."""
+    run = _run(request, reference, pk)
+    record = record_or_none(run)
+    if name not in FILES or record is None:
+        raise Http404("No such file.")
+    kind = "application/json"
+    if name == "record.json":
+        content = storage.load(record)
+    elif name == "benchmark.json":
+        content = bytes(run.run.benchmark.canonical)
+    else:
+        content, kind = run.run.solution.source.encode(), "text/x-python; charset=utf-8"
+    response = HttpResponse(content, content_type=kind)
+    filename = f"{run.engagement.reference}-run-{run.pk}-{name}"
+    response["Content-Disposition"] = f'attachment; filename="{filename}"'
+    return response
+
+
+def _run(request: HttpRequest, reference: str, pk: int) -> EngagementRun:
+    """An acceptance run that this person may see. Trials are never shown in the portal."""
+    run = access.run_for(request.user, reference, pk)
+    if run.purpose != EngagementRun.Purpose.ACCEPTANCE:
+        raise Http404("No such run.")
+    return run
+
+
+def _live(run: EngagementRun) -> dict[str, Any]:
+    progress = run.run.progress if run.run.state == Run.State.RUNNING else {}
+    contract = run.contract_version
+    position = None
+    if run.run.state == Run.State.QUEUED:
+        position = benchmark_queries.queue_position(run.run)
+    return {
+        "engagement": run.engagement,
+        "engagement_run": run,
+        "run": run.run,
+        "state": RUN_WORD[run.run.state],
+        "progress": progress,
+        "phase": PHASE_WORD.get(str(progress.get("phase")), "Being measured"),
+        "percent": progress_percent(progress),
+        "queue_position": position,
+        "target": contract.target if contract else None,
+        "live_url": reverse("portal-run-live", args=[run.engagement.reference, run.pk]),
+    }
+
+
+def _measured(run: EngagementRun) -> dict[str, Any]:
+    record = record_or_none(run)
+    if record is None:
+        return {"record": None}
+    estimate = estimate_of(run)
+    base = f"{run.engagement.reference}-run-{run.pk}"
+    return {
+        "record": record,
+        "verdict_label": VERDICT_WORD[record.verdict],
+        "measured": measured_words(estimate) if estimate else None,
+        "summary": record.summary,
+        "document": run.run.benchmark.document,
+        "pictures": _pictures(run) if estimate else [],
+        "file_base": base,
+    }
+
+
+def _pictures(run: EngagementRun) -> list[dict[str, str]]:
+    data = benchmark_queries.record_of(run.run)
+    return [
+        {
+            "alt": words(data),
+            "caption": caption,
+            **{
+                theme: reverse(
+                    "portal-run-chart", args=[run.engagement.reference, run.pk, name, theme]
+                )
+                for theme in THEMES
+            },
+        }
+        for name, (_, words, caption) in CHARTS.items()
+    ]

@@ -1,0 +1,185 @@
+"""Where an engagement stands and what is next, said to the customer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.urls import reverse
+
+from engagements.models import Audit, Party, Settlement, Stage
+from engagements.queries.portal import PortalEngagement, acceptance_of
+from engagements.templatetags.show import ratio
+from engagements.views.portal.words import OUTCOME_SENTENCE, joined
+
+US = "us"
+NOBODY = "nothing"
+YOU = "you"
+
+
+@dataclass(frozen=True)
+class Next:
+    """What is next and who must do it; `tone` and the link are for the fragment."""
+
+    who_label: str
+    text: str
+    tone: str = "live"
+    url: str = ""
+    action: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the engagement's life: done, now or ahead."""
+
+    label: str
+    state: str
+    tone: str = "live"
+
+
+def next_step(page: PortalEngagement, *, can_sign: bool) -> Next:
+    """What is next in this engagement, and whose turn it is."""
+    if page.offered is not None:
+        return _contract_next(page, can_sign=can_sign)
+    lead = page.engagement.lead
+    by_us = f"us ({lead})"
+    stage = page.engagement.stage
+    if stage == Stage.ACTIVE:
+        return _active_next(page, by_us)
+    if stage == Stage.MET:
+        return _met_next(page, can_sign=can_sign)
+    if stage == Stage.MISSED:
+        return _missed_next(page)
+    texts = {
+        Stage.SCOPING: "We note what your workload does and start the audit.",
+        Stage.AUDITING: "We answer six checks on your workload and report what we find.",
+        Stage.AUDITED: "We write the contract: fee, time-box, target and benchmark.",
+    }
+    if stage in texts:
+        return Next(by_us, texts[Stage(stage)])
+    ends = {
+        Stage.CLOSED: "Everything is done and paid. Your documents stay here.",
+        Stage.REDIRECTED: "The audit report says which cheaper ways we recommend.",
+        Stage.DECLINED: "The audit report says why custom work would not pay here.",
+        Stage.CANCELLED: "This engagement was cancelled. Nothing more is owed.",
+    }
+    return Next(NOBODY, ends[Stage(stage)], tone="plain")
+
+
+def _contract_next(page: PortalEngagement, *, can_sign: bool) -> Next:
+    assert page.offered is not None
+    url = reverse("portal-contract", args=[page.engagement.reference])
+    if acceptance_of(page.offered, Party.CUSTOMER):
+        return Next(US, "You have accepted the contract. We sign it next.", url=url, action="Open")
+    amended = "A changed contract" if page.contract else "The contract"
+    if can_sign:
+        text = f"{amended} is ready: read it, then accept or decline."
+        return Next(YOU, text, tone="doubt", url=url, action="Read the contract")
+    who = joined(page.signatories) or "a signatory of your company"
+    text = f"{amended} is ready to be read. Signing it takes {who}."
+    return Next(who, text, tone="doubt", url=url, action="Read the contract")
+
+
+def _active_next(page: PortalEngagement, by_us: str) -> Next:
+    if page.open_run is not None:
+        url = reverse("portal-run", args=[page.engagement.reference, page.open_run.pk])
+        return Next(
+            US, "The kernel is being measured now. You can watch.", url=url, action="Watch it"
+        )
+    if page.time_box is None or page.time_box.is_over:
+        return Next(by_us, "The time-box has ended. We settle what goes back to you.", tone="doubt")
+    ends = page.time_box.box.ends_on
+    start = "" if page.time_box.has_started else "Work starts as agreed. "
+    return Next(
+        by_us,
+        f"{start}We build the kernel and measure it by {ends.day} {ends:%B %Y}. "
+        "Nothing is needed from you.",
+    )
+
+
+def _met_next(page: PortalEngagement, *, can_sign: bool) -> Next:
+    if page.handover_is_open:
+        url = reverse("portal-handover", args=[page.engagement.reference])
+        text = "Check that you have everything that was agreed, then accept the handover."
+        if can_sign:
+            return Next(YOU, text, tone="doubt", url=url, action="Accept the handover")
+        who = joined(page.signatories) or "a signatory of your company"
+        return Next(who, f"{text} That takes {who}.", tone="doubt", url=url, action="See it")
+    if any(line.open_amount > 0 for line in page.milestones):
+        return Next(YOU, "A bill is open: see the milestones below.", tone="doubt")
+    return Next(US, "We bill what is left and close the engagement.")
+
+
+def _missed_next(page: PortalEngagement) -> Next:
+    settlement = page.settlement
+    if settlement is None:
+        return Next(US, "We work out what goes back to you and propose it for approval.")
+    if settlement.state == Settlement.State.PAID:
+        return Next(US, "The settlement is paid. We close the engagement.")
+    if settlement.refund > 0:
+        return Next(US, "We return what you paid less the audit: see below where that stands.")
+    return Next(US, "We check the settlement: see below what it comes to.")
+
+
+def headline(page: PortalEngagement) -> str:
+    """Where the engagement stands, in one sentence."""
+    stage, measured = page.engagement.stage, page.measured
+    if stage == Stage.ACTIVE and page.time_box is not None:
+        box = page.time_box
+        if box.is_over:
+            return "The time-box has ended and the target was not shown."
+        if not box.has_started:
+            return f"The contract is signed. Work starts on {box.box.starts_on:%-d %B %Y}."
+        return f"Work is under way: week {box.week} of {box.weeks}."
+    if stage == Stage.MET:
+        speed = f" It runs at {ratio(measured.ratio)} the baseline's speed." if measured else ""
+        return f"The target is met.{speed}"
+    if stage == Stage.MISSED:
+        return "The target was missed. What you paid goes back, less the audit."
+    if stage == Stage.CLOSED:
+        return _closed(page)
+    if page.audit is not None and stage in (Stage.AUDITED, Stage.REDIRECTED, Stage.DECLINED):
+        verdict = OUTCOME_SENTENCE[Audit.Outcome(page.audit.outcome)]
+        return f"The audit is done, {page.passed} of 6 checks speak for custom work. {verdict}"
+    return {
+        Stage.SCOPING: "We are getting to know your workload.",
+        Stage.AUDITING: "The audit is under way. No contract yet, and no obligation.",
+        Stage.AUDITED: "The audit is done.",
+        Stage.OFFERED: "The contract is on your table.",
+        Stage.CANCELLED: "The engagement was cancelled.",
+    }.get(Stage(stage), "Work is under way.")
+
+
+def _closed(page: PortalEngagement) -> str:
+    if page.settlement is not None:
+        return "Finished. The target was missed, and the settlement is paid."
+    return "Finished. The target was met and everything is handed over and paid."
+
+
+POSITION = {
+    Stage.SCOPING: 0,
+    Stage.AUDITING: 1,
+    Stage.AUDITED: 2,
+    Stage.OFFERED: 2,
+    Stage.ACTIVE: 3,
+    Stage.MET: 4,
+    Stage.MISSED: 4,
+    Stage.CLOSED: 6,
+    Stage.REDIRECTED: 2,
+    Stage.DECLINED: 2,
+}
+
+
+def steps(page: PortalEngagement) -> list[Step]:
+    """The engagement's life in six steps; empty where it was cancelled."""
+    stage = Stage(page.engagement.stage)
+    if stage == Stage.CANCELLED:
+        return []
+    if stage in (Stage.REDIRECTED, Stage.DECLINED):
+        labels = ["Scope", "Audit", "Another way" if stage == Stage.REDIRECTED else "No contract"]
+    else:
+        met = {Stage.MET: "Target met", Stage.MISSED: "Target missed"}
+        labels = ["Scope", "Audit", "Contract", "Work", met.get(stage, "Verdict"), "Finished"]
+    tone = {Stage.MET: "good", Stage.MISSED: "bad"}.get(stage, "live")
+    now = POSITION[stage]
+    state = ["done" if i < now else "now" if i == now else "ahead" for i in range(len(labels))]
+    return [Step(label, state[i], tone) for i, label in enumerate(labels)]

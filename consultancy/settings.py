@@ -108,7 +108,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 1.0,
-    "socket_timeout": 5.0,
+    "socket_timeout": 3.0,
     "socket_keepalive": True,
     # A message whose worker vanished is delivered again after this long; the lease of a
     # run ends sooner, and the sweep is what brings the run back.
@@ -127,18 +127,23 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_ROUTES = {
+    "benchmarks.tasks.measure": {"queue": "gpu"},
+    "benchmarks.tasks.*": {"queue": "documents"},
+    "engagements.tasks.*": {"queue": "documents"},
+}
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE_FILENAME = str(TWOFOLD_HOME / "beat-schedule")
 CELERY_BEAT_SCHEDULE = {
     "send waiting runs, take back lost leases": {
         "task": "benchmarks.tasks.sweep",
         "schedule": schedule(10.0),
-        "options": {"queue": "documents", "expires": 10.0},
+        "options": {"expires": 10.0},
     },
     "deadlines, documents and mail that wait": {
         "task": "engagements.tasks.sweep",
         "schedule": schedule(30.0),
-        "options": {"queue": "documents", "expires": 30.0},
+        "options": {"expires": 30.0},
     },
 }
 

@@ -27,6 +27,8 @@ import psutil
 import pytest
 from django.conf import settings
 
+pytest_plugins = ["tests.browsing"]
+
 ROOT = Path(__file__).resolve().parent.parent
 DATABASE = "test_twofold"
 

@@ -1,0 +1,113 @@
+"""Each check reads the value that was typed, and holds it against its own rule."""
+
+import pytest
+
+from engagements import audit
+from engagements.errors import Refused
+from engagements.models import Audit, Check, Finding
+
+
+def test_the_six_checks_come_in_the_order_in_which_they_are_asked() -> None:
+    assert [check.name for check in audit.CHECKS] == list(Check)
+
+
+@pytest.mark.parametrize("check", audit.CHECKS, ids=lambda check: check.name)
+def test_every_check_says_what_its_outcomes_mean_to_both_sides(check: audit.Description) -> None:
+    for meanings in (check.consultant, check.customer):
+        words = [meanings.of(outcome) for outcome in ("pass", "fail", "unknown")]
+        assert len(set(words)) == 3
+        assert all(word.endswith(".") for word in words)
+
+
+@pytest.mark.parametrize(
+    ("check", "typed", "stored"),
+    [
+        ("hot", " 38 ", "38 %"),
+        ("hot", "38%", "38%"),
+        ("hot", "5", "5 %"),
+        ("hot", "38.5 percent of GPU time", "38.5 percent of GPU time"),
+        ("off_the_shelf", "FlashAttention  3", "FlashAttention 3"),
+        ("stable", "three shapes carry 97 %", "three shapes carry 97 %"),
+        ("survives", "18", "18 months"),
+        ("survives", "2 years", "2 years"),
+        ("maintain", "2", "2 engineers"),
+        ("maintain", "2 kernel engineers", "2 kernel engineers"),
+        ("worth", "2", "2 x"),
+        ("worth", "2.8x end to end", "2.8x end to end"),
+    ],
+)
+def test_a_value_is_read_as_people_write_it(check: str, typed: str, stored: str) -> None:
+    assert audit.check(check).validate(typed, "pass") == stored
+
+
+@pytest.mark.parametrize(
+    ("check", "typed"),
+    [
+        ("hot", "a lot"),
+        ("hot", "380 %"),
+        ("hot", "38 ms"),
+        ("stable", "101"),
+        ("survives", "a while"),
+        ("maintain", "some"),
+        ("worth", "0"),
+        ("worth", "fast"),
+        ("off_the_shelf", "x" * 201),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused(check: str, typed: str) -> None:
+    with pytest.raises(Refused):
+        audit.check(check).validate(typed, "pass")
+
+
+@pytest.mark.parametrize("check", audit.CHECKS, ids=lambda check: check.name)
+def test_only_unknown_stands_without_a_value(check: audit.Description) -> None:
+    assert check.validate("  ", "unknown") == ""
+    with pytest.raises(Refused, match=check.question[:10]):
+        check.validate("  ", "pass")
+
+
+@pytest.mark.parametrize(
+    ("check", "value", "wrong", "right"),
+    [
+        ("hot", "4.9 %", "pass", "fail"),
+        ("hot", "5 %", "fail", "pass"),
+        ("worth", "1.99x", "pass", "fail"),
+        ("worth", "2x", "fail", "pass"),
+        ("maintain", "0", "pass", "fail"),
+    ],
+)
+def test_an_outcome_cannot_say_the_opposite_of_its_number(
+    check: str, value: str, wrong: str, right: str
+) -> None:
+    assert audit.check(check).validate(value, right)
+    assert audit.check(check).validate(value, "unknown")
+    with pytest.raises(Refused, match="override"):
+        audit.check(check).validate(value, wrong)
+
+
+def test_there_is_no_seventh_check() -> None:
+    with pytest.raises(ValueError, match="vibes"):
+        audit.check("vibes")
+
+
+@pytest.mark.parametrize(
+    ("passes", "outcome"),
+    [(6, "custom"), (4, "custom"), (3, "redirect"), (2, "redirect"), (1, "decline"), (0, "decline")],
+)
+def test_four_passes_are_custom_two_redirect_fewer_decline(passes: int, outcome: str) -> None:
+    assert audit.outcome_of(passes) == outcome
+
+
+def test_an_override_counts_and_the_finding_beside_it_is_still_known() -> None:
+    findings = [Finding(outcome="pass")] * 3
+    findings += [Finding(outcome="fail", override_outcome="pass"), Finding(), Finding()]
+    tally = audit.tally(findings)
+    assert (tally.passes_found, tally.passes, tally.unknowns) == (3, 4, 2)
+    assert tally.outcome_found == Audit.Outcome.REDIRECT
+    assert tally.outcome == Audit.Outcome.CUSTOM
+
+
+def test_unknown_is_no_pass() -> None:
+    tally = audit.tally([Finding(outcome="unknown")] * 6)
+    assert tally.passes == 0
+    assert tally.outcome == Audit.Outcome.DECLINE

@@ -1,0 +1,39 @@
+"""What tests of engagements stand on."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+
+import pytest
+from django.utils import timezone
+
+from engagements import tasks
+from tests.engagements.world import World
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    """The consultancy, its customer and a stranger."""
+    return World()
+
+
+@pytest.fixture
+def on_day(monkeypatch: pytest.MonkeyPatch) -> Callable[[dt.date], None]:
+    """Let the application believe that it is noon (UTC) of another day."""
+
+    def travel(day: dt.date) -> None:
+        noon = dt.datetime.combine(day, dt.time(12), tzinfo=dt.UTC)
+        monkeypatch.setattr(timezone, "now", lambda: noon)
+
+    return travel
+
+
+@pytest.fixture
+def documents_wanted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """The documents that services ask for, as (kind, subject), instead of having them issued."""
+    wanted: list[tuple[str, str]] = []
+    monkeypatch.setattr(
+        tasks.issue_document, "delay", lambda kind, subject: wanted.append((kind, subject))
+    )
+    return wanted

@@ -1,0 +1,255 @@
+"""A consultancy with its people, one customer and one stranger, and engagements in any stage.
+
+Everything is made through the services, so whatever a test starts from could have happened.
+Runs are concluded by a stored record, without measuring.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import date, timedelta
+from decimal import Decimal
+from itertools import count
+from typing import Any
+from uuid import uuid4
+
+from django.utils import timezone
+
+from benchmarks.models import Benchmark, Record, Run, Solution
+from benchmarks.services import benchmarks
+from engagements.models import (
+    Audit,
+    ContractVersion,
+    Customer,
+    Engagement,
+    EngagementRun,
+    Membership,
+    Milestone,
+    Party,
+    Role,
+    Settlement,
+    User,
+)
+from engagements.queries.amounts import gross
+from engagements.services import audits, contracts, milestones, runs
+from engagements.services import engagements as opening
+from engagements.services.contracts import MilestoneDraft
+from kernels import catalogue
+
+VALUES = {
+    "hot": "38 %",
+    "off_the_shelf": "FlashAttention 2.8: no sharing of a prefix",
+    "stable": "97 % of traffic",
+    "survives": "18 months",
+    "maintain": "2 engineers",
+    "worth": "2.6x",
+}
+MILESTONES = (
+    ("Signature", Decimal("12000"), "signed"),
+    ("Audit", Decimal("6000"), "audit_delivered"),
+    ("Target", Decimal("22000"), "target_met"),
+    ("Handover", Decimal("8000"), "handover"),
+)
+_numbers = count(1)
+
+
+def person(name: str, role: Role = Role.NONE, **fields: Any) -> User:
+    """A user who cannot sign in: no test here hashes a password."""
+    email = f"{name.lower()}{next(_numbers)}@example.com"
+    return User.objects.create(email=email, name=name, role=role, password="!", **fields)
+
+
+class World:
+    """The people, and one method for each stage that an engagement can be brought to."""
+
+    def __init__(self) -> None:
+        self.consultant = person("Connie", Role.CONSULTANT)
+        self.finance = person("Finn", Role.FINANCE)
+        self.controller = person("Fiona", Role.FINANCE)
+        self.admin = person("Ada", Role.ADMIN, is_staff=True, is_superuser=True)
+        self.customer, self.signatory = self.company("Longprompt AG", "Sigrid")
+        self.viewer = person("Vic")
+        Membership.objects.create(customer=self.customer, user=self.viewer)
+        self.other_customer, self.stranger = self.company("Elsewhere Ltd", "Stan")
+        self.nobody = person("Norma")
+        self.benchmark: Benchmark = benchmarks.seal(
+            document=catalogue.benchmark_document("shared_prefix_attention", "cpu")
+        )
+        self.solution = Solution.objects.create(
+            name="torch_cascade",
+            operator=self.benchmark.operator,
+            filename="torch_cascade.py",
+            source="def run(): ...",
+            digest="sha256:" + "0" * 64,
+        )
+
+    def company(self, name: str, signatory: str) -> tuple[Customer, User]:
+        """A customer with one signatory."""
+        customer = Customer.objects.create(name=name, address="Weg 1\n10115 Berlin", country="DE")
+        user = person(signatory)
+        rights = Membership.Rights.SIGNATORY
+        Membership.objects.create(customer=customer, user=user, rights=rights)
+        return customer, user
+
+    def scoping(self, *, customer: Customer | None = None) -> Engagement:
+        return opening.open_engagement(
+            customer=customer or self.customer,
+            title="Shared prompt",
+            workload="A long shared prompt, short questions.",
+            lead=self.consultant,
+            by=self.consultant,
+        )
+
+    def auditing(self, **fields: Any) -> Audit:
+        return audits.start(
+            engagement=fields.pop("engagement", None) or self.scoping(),
+            cost=Decimal("6000"),
+            currency=fields.pop("currency", "EUR"),
+            by=self.consultant,
+        )
+
+    def answer(self, audit: Audit, *outcomes: str) -> Audit:
+        """Record six findings, in the order of the checks."""
+        for (check, value), outcome in zip(VALUES.items(), outcomes, strict=True):
+            if outcome == "fail":
+                value = {"hot": "3 %", "worth": "1.2x"}.get(check, value)
+            audits.record_finding(
+                audit=audit,
+                check=check,
+                outcome=outcome,
+                value="" if outcome == "unknown" else value,
+                rationale="As measured." if outcome != "unknown" else "",
+                by=self.consultant,
+            )
+        return audit
+
+    def audited(self, **fields: Any) -> Engagement:
+        audit = self.answer(self.auditing(**fields), *["pass"] * 6)
+        audits.deliver(audit=audit, by=self.consultant)
+        return fresh(audit.engagement)
+
+    def terms(self, **changes: Any) -> dict[str, Any]:
+        """What a contract is drafted with."""
+        return {
+            "benchmark": self.benchmark,
+            "fee": Decimal("48000"),
+            "audit_cost": Decimal("6000"),
+            "currency": "EUR",
+            "tax_rate_percent": Decimal("19"),
+            "weeks": 6,
+            "starts_on": timezone.localdate(),
+            "target": Decimal("2.0"),
+            "inconclusive": "missed",
+            "milestones": [MilestoneDraft(*milestone) for milestone in MILESTONES],
+            "by": self.consultant,
+        } | changes
+
+    def drafted(self, engagement: Engagement | None = None, **changes: Any) -> ContractVersion:
+        currency = changes.get("currency", "EUR")
+        engagement = engagement or self.audited(currency=currency)
+        return contracts.draft(engagement=engagement, **self.terms(**changes))
+
+    def offered(self, engagement: Engagement | None = None, **changes: Any) -> ContractVersion:
+        return contracts.offer(contract=self.drafted(engagement, **changes), by=self.consultant)
+
+    def accept(self, contract: ContractVersion, party: Party, **changes: Any) -> ContractVersion:
+        by = self.signatory if party == Party.CUSTOMER else self.consultant
+        return contracts.accept(
+            **{
+                "contract": contract,
+                "party": party,
+                "typed_name": by.name,
+                "digest": contract.digest,
+                "by": by,
+                "address": "192.0.2.7",
+            }
+            | changes
+        )
+
+    def active(self, engagement: Engagement | None = None, **changes: Any) -> ContractVersion:
+        contract = self.offered(engagement, **changes)
+        self.accept(contract, Party.CUSTOMER)
+        return self.accept(contract, Party.CONSULTANCY)
+
+    def request(self, contract: ContractVersion, purpose: str = "acceptance") -> EngagementRun:
+        return runs.request(
+            engagement=contract.engagement,
+            solution=self.solution,
+            purpose=purpose,
+            request_key=uuid4(),
+            by=self.consultant,
+        )
+
+    def conclude(self, asked: EngagementRun, verdict: str) -> EngagementRun:
+        return runs.conclude(run=measured(asked, verdict))
+
+    def met(self, **changes: Any) -> ContractVersion:
+        return self.decided("met", **changes)
+
+    def missed(self, **changes: Any) -> ContractVersion:
+        return self.decided("missed", **changes)
+
+    def decided(self, verdict: str, *, paid: int = 2, **changes: Any) -> ContractVersion:
+        """A contract whose first `paid` milestones were paid before the verdict."""
+        contract = self.active(**changes)
+        for milestone in list(contract.milestones.order_by("position"))[:paid]:
+            self.pay(milestone)
+        self.conclude(self.request(contract), verdict)
+        return ContractVersion.objects.get(pk=contract.pk)
+
+    def bill(self, milestone: Milestone) -> Milestone:
+        return milestones.bill(milestone=milestone, reference=f"R-{milestone.pk}", by=self.finance)
+
+    def pay(self, milestone: Milestone, amount: Decimal | None = None) -> None:
+        """Bill a milestone and have it paid in full, unless `amount` says otherwise."""
+        billed = self.bill(milestone)
+        milestones.record_payment(
+            milestone=billed,
+            amount=gross(billed) if amount is None else amount,
+            received_on=timezone.localdate(),
+            reference=f"P-{milestone.pk}",
+            by=self.finance,
+        )
+
+    def settlement(self, **changes: Any) -> Settlement:
+        """What a missed target led to: proposed by the application."""
+        return Settlement.objects.get(contract_version=self.missed(**changes))
+
+
+def measured(asked: EngagementRun, verdict: str) -> EngagementRun:
+    """Conclude the run itself, with a stored record of this verdict ("failed": without one)."""
+    failed = verdict == "failed"
+    Run.objects.filter(pk=asked.run_id).update(
+        state=Run.State.FAILED if failed else Run.State.FINISHED,
+        failure_reason="The candidate raised: out of memory." if failed else "",
+        attempt=1,
+        finished_at=timezone.now(),
+    )
+    if not failed:
+        ratio = {"met": 2.4, "missed": 1.1, "inconclusive": 2.0}.get(verdict)
+        Record.objects.create(
+            run_id=asked.run_id,
+            attempt=1,
+            file=f"records/{asked.pk}.json",
+            digest="sha256:" + hashlib.sha256(f"{asked.pk}".encode()).hexdigest(),
+            verdict=verdict,
+            ratio=ratio,
+            low=ratio and ratio - 0.1,
+            high=ratio and ratio + 0.1,
+            summary={"verdict": verdict, "target": 2.0},
+            device_name="CPU",
+        )
+    return EngagementRun.objects.get(pk=asked.pk)
+
+
+def fresh(engagement: Engagement) -> Engagement:
+    """The engagement as the database has it now."""
+    return Engagement.objects.get(pk=engagement.pk)
+
+
+def days(number: int) -> timedelta:
+    return timedelta(days=number)
+
+
+def today() -> date:
+    return timezone.localdate()

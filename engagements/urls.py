@@ -1,5 +1,40 @@
-"""Addresses of the engagements."""
+"""Addresses of the engagements: the consultants' own here, portal and finance in their folders."""
 
-from django.urls import URLPattern, URLResolver
+from django.conf import settings
+from django.urls import URLPattern, URLResolver, include, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from engagements.views import audit, board, contract, documents, engagement, home, runs
+
+on_one_engagement: list[URLPattern | URLResolver] = [
+    path("", engagement.show, name="engagement"),
+    path("close/", engagement.close, name="engagement-close"),
+    path("cancel/", engagement.cancel, name="engagement-cancel"),
+    path("audit/", audit.show, name="engagement-audit"),
+    path("audit/start/", audit.start, name="audit-start"),
+    path("audit/findings/<slug:check>/", audit.record, name="audit-finding"),
+    path("audit/findings/<slug:check>/override/", audit.override, name="audit-override"),
+    path("audit/deliver/", audit.deliver, name="audit-deliver"),
+    path("contract/", contract.show, name="engagement-contract"),
+    path("contract/terms/", contract.terms, name="contract-terms"),
+    path("contract/benchmark/", contract.seal_benchmark, name="contract-benchmark"),
+    path("contract/offer/", contract.offer, name="contract-offer"),
+    path("contract/accept/", contract.accept, name="contract-accept"),
+    path("contract/withdraw/", contract.withdraw, name="contract-withdraw"),
+    path("runs/new/", runs.request, name="run-request"),
+    path("runs/<int:pk>/", runs.show, name="run"),
+    path("runs/<int:pk>/live/", runs.live, name="run-live"),
+    path("runs/<int:pk>/record.json", runs.record, name="run-record"),
+    path("runs/<int:pk>/pictures/<slug:name>-<slug:theme>.svg", runs.picture, name="run-picture"),
+]
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", home.home, name="home"),
+    path("engagements/", board.board, name="board"),
+    path("engagements/new/", board.open_new, name="engagement-new"),
+    path("engagements/<slug:reference>/", include(on_one_engagement)),
+    path("documents/<int:pk>/", documents.show, name="document"),
+    path("portal/", include("engagements.views.portal.urls")),
+    path("finance/", include("engagements.views.finance.urls")),
+]
+if settings.DEBUG:
+    urlpatterns.append(path("styleguide/", home.styleguide, name="styleguide"))

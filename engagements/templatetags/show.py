@@ -14,7 +14,7 @@ from engagements.money import format_money
 
 register = template.Library()
 
-NOT_MEASURED = "–"  # noqa: RUF001 - an en dash stands for a figure that there is not
+NOT_MEASURED = "–"
 
 TONES = {
     "good": {"met", "finished", "accepted", "released", "paid", "pass", "custom", "closed"},
@@ -52,7 +52,7 @@ def money(amount: Decimal | None, currency: str) -> str:
 @register.filter
 def ratio(value: float | Decimal | None) -> str:
     """A speedup with two decimals and its sign, as 2.41×; a dash where nothing was measured."""
-    return NOT_MEASURED if value is None else f"{float(value):.2f}×"  # noqa: RUF001 - the sign
+    return NOT_MEASURED if value is None else f"{float(value):.2f}×"
 
 
 @register.filter

@@ -1,0 +1,163 @@
+"""The contract: its terms with milestones, the benchmark it seals, and the house's acceptance."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.forms import BaseFormSet, formset_factory
+
+from benchmarks.models import Benchmark
+from engagements.forms.amounts import AmountField
+from engagements.models import Acceptance, ContractVersion, Milestone, ReleaseCondition
+from engagements.models.contract import MAX_WEEKS, MIN_WEEKS
+from engagements.services.contracts import MilestoneDraft
+from kernels import catalogue
+
+MOST_MILESTONES = 12
+
+
+class TermsForm(forms.Form):
+    """The terms but for the milestones. Amounts are net, in the audit's currency."""
+
+    benchmark = forms.ModelChoiceField(
+        queryset=Benchmark.objects.none(),
+        empty_label="Choose a sealed benchmark",
+        help_text="Its target is the contract's target.",
+    )
+    tax_rate_percent = forms.DecimalField(
+        label="Tax rate, percent",
+        min_value=Decimal(0),
+        max_value=Decimal("99.99"),
+        max_digits=5,
+        decimal_places=2,
+        help_text="Added to the fee and to the audit cost.",
+    )
+    weeks = forms.IntegerField(
+        min_value=MIN_WEEKS,
+        max_value=MAX_WEEKS,
+        help_text=f"The time-box: {MIN_WEEKS} to {MAX_WEEKS} weeks.",
+    )
+    starts_on = forms.DateField(
+        label="Starts on",
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        error_messages={"invalid": "Enter a day as in 2026-03-31."},
+    )
+    inconclusive = forms.ChoiceField(
+        label="An inconclusive run",
+        choices=ContractVersion.Inconclusive,
+        widget=forms.RadioSelect,
+    )
+    field_order = ("benchmark", "fee", "audit_cost")
+
+    def __init__(self, *args: Any, currency: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["fee"] = AmountField(
+            currency=currency,
+            label=f"Fee in {currency}, net",
+            help_text="The whole fixed fee, the audit in it.",
+        )
+        self.fields["audit_cost"] = AmountField(
+            currency=currency,
+            label=f"Audit cost in {currency}, net",
+            help_text="Kept if the target is missed.",
+        )
+        self.fields["benchmark"].queryset = Benchmark.objects.defer("canonical")  # type: ignore[attr-defined]
+        self.fields["benchmark"].label_from_instance = benchmark_label  # type: ignore[attr-defined]
+        self.order_fields(self.field_order)
+
+
+def benchmark_label(benchmark: Benchmark) -> str:
+    """A benchmark as a choice: its name and the head of its digest."""
+    return f"{benchmark.name}, {benchmark.digest[:19]}…"
+
+
+class MilestoneForm(forms.Form):
+    """A part of the fee."""
+
+    title = forms.CharField(
+        max_length=Milestone._meta.get_field("title").max_length,
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    condition = forms.ChoiceField(label="Released when", choices=ReleaseCondition)
+
+    def __init__(self, *args: Any, currency: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["amount"] = AmountField(currency=currency, label=f"Amount in {currency}, net")
+        self.order_fields(("title", "amount", "condition"))
+
+    @property
+    def draft(self) -> MilestoneDraft:
+        """The milestone as the service takes it."""
+        return MilestoneDraft(**self.cleaned_data)
+
+
+MilestoneFormSet: type[BaseFormSet[MilestoneForm]] = formset_factory(
+    MilestoneForm,
+    extra=0,
+    min_num=1,
+    validate_min=True,
+    max_num=MOST_MILESTONES,
+    validate_max=True,
+)
+
+
+class SealBenchmarkForm(forms.Form):
+    """A benchmark of the catalogue, to be sealed with the target that was agreed."""
+
+    preset = forms.ChoiceField(label="From the catalogue")
+    target = forms.DecimalField(
+        min_value=Decimal("1.01"),
+        max_value=Decimal(100),
+        max_digits=5,
+        decimal_places=2,
+        initial=Decimal(2),
+        help_text="End-to-end speed over the baseline: 2 unless agreed otherwise.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["preset"].choices = preset_choices()  # type: ignore[attr-defined]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The benchmark document that these choices make."""
+        operator, _, preset = self.cleaned_data["preset"].partition("/")
+        document = catalogue.benchmark_document(operator, preset)
+        return {**document, "target": float(self.cleaned_data["target"])}
+
+
+def preset_choices() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Every preset of the catalogue, by operator."""
+    return [
+        (
+            catalogue.definition(operator).title,
+            [
+                (f"{operator}/{name}", preset.title)
+                for name, preset in catalogue.presets(operator).items()
+            ],
+        )
+        for operator in catalogue.operators()
+    ]
+
+
+class AcceptForm(forms.Form):
+    """The consultancy's acceptance of exactly the terms whose digest was on the screen."""
+
+    typed_name = forms.CharField(
+        label="Your full name",
+        max_length=Acceptance._meta.get_field("typed_name").max_length,
+        help_text="Typing your name is the consultancy's signature.",
+        error_messages={"required": "Type your full name: it is the signature."},
+        widget=forms.TextInput(attrs={"autocomplete": "name"}),
+    )
+    digest = forms.CharField(widget=forms.HiddenInput, max_length=71)
+
+    def clean_typed_name(self) -> str:
+        """A name has letters in it."""
+        name = str(self.cleaned_data["typed_name"])
+        if not any(character.isalpha() for character in name):
+            raise ValidationError("Type your full name: it is the signature.", code="name")
+        return name

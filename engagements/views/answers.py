@@ -1,0 +1,34 @@
+"""What the consultants' views share: who asks, and what a service that refuses is answered with."""
+
+from __future__ import annotations
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest
+
+from benchmarks.errors import Refused as BenchmarkRefused
+from engagements import access
+from engagements.errors import Refused
+from engagements.models import User
+
+REFUSALS = (Refused, BenchmarkRefused)
+UNPROCESSABLE = 422
+
+
+def actor(request: HttpRequest) -> User:
+    """Whoever is signed in; `access` let nobody else come this far."""
+    assert isinstance(request.user, User)
+    return request.user
+
+
+def may_act(request: HttpRequest) -> bool:
+    """Whether this person does a consultant's work, so that pages offer them the buttons."""
+    return access.is_consultant(request.user)
+
+
+def refuse(request: HttpRequest, refused: Exception, form: forms.Form | None = None) -> None:
+    """Show a refusal in the form that asked, or above the page where there is none."""
+    if form is not None:
+        form.add_error(None, str(refused))
+    else:
+        messages.error(request, str(refused))

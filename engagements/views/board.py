@@ -1,0 +1,74 @@
+"""The board of engagements, and opening a new one."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from engagements.access import consultant_page
+from engagements.forms.engagement import EngagementForm
+from engagements.models import Stage
+from engagements.queries import board as boards
+from engagements.queries.board import Group
+from engagements.services import engagements
+from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, may_act, refuse
+from engagements.views.next_step import next_step
+
+DECIDED = (Stage.MET, Stage.MISSED, Stage.CLOSED, Stage.CANCELLED)
+
+
+@consultant_page
+@require_safe
+def board(request: HttpRequest) -> HttpResponse:
+    """Engagements by stage: `q` finds, `lead=me` narrows, `done=yes` shows those that ended."""
+    user, text = actor(request), request.GET.get("q", "").strip()
+    lead = user if request.GET.get("lead") == "me" else None
+    shows_done = request.GET.get("done") == "yes"
+    read = boards.done if shows_done else boards.board
+    groups = read(user, text=text, lead=lead)
+    context = {
+        "groups": [_with_next(group) for group in groups],
+        "text": text,
+        "is_mine": lead is not None,
+        "shows_done": shows_done,
+        "is_narrowed": bool(text or lead or shows_done),
+        "may_act": may_act(request),
+    }
+    template = "engagements/_board.html" if request.headers.get("HX-Request") else None
+    return render(request, template or "engagements/board.html", context)
+
+
+def _with_next(group: Group) -> dict[str, object]:
+    is_decided = group.stage in DECIDED
+    rows = [
+        {"standing": row, "next": next_step(row), "is_decided": is_decided}
+        for row in group.standings
+    ]
+    return {"stage": group.stage, "rows": rows}
+
+
+@consultant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def open_new(request: HttpRequest) -> HttpResponse:
+    """Open an engagement in scoping."""
+    user = actor(request)
+    form = EngagementForm(request.POST or None, initial={"lead": user.pk})
+    status = 200
+    if request.method == "POST":
+        status = UNPROCESSABLE
+        if form.is_valid():
+            try:
+                opened = engagements.open_engagement(**form.cleaned_data, by=user)
+            except REFUSALS as refused:
+                refuse(request, refused, form)
+            else:
+                messages.success(request, f"{opened.reference} is open.")
+                return redirect("engagement", opened.reference)
+    return render(
+        request,
+        "engagements/new.html",
+        {"form": form, "may_act": may_act(request)},
+        status=status,
+    )

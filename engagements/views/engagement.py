@@ -1,0 +1,91 @@
+"""One engagement: where it stands, what is next, and how it ends."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from engagements import access
+from engagements.access import consultant_page
+from engagements.forms.engagement import ReasonForm
+from engagements.models import Engagement, Stage
+from engagements.queries.overview import documents_of, events_of, standing_of
+from engagements.services import lifecycle
+from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, may_act, refuse
+from engagements.views.next_step import next_step, steps
+
+DECIDED = (Stage.MET, Stage.MISSED)
+ENDED = (Stage.CLOSED, Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED)
+WHY_CANCELLED = "Why it is cancelled"
+
+
+@consultant_page
+@require_safe
+def show(request: HttpRequest, reference: str) -> HttpResponse:
+    """The engagement's page; `?log=all` shows the whole event log."""
+    engagement = access.engagement_for(request.user, reference)
+    return _page(request, engagement)
+
+
+@consultant_page
+@require_POST
+def close(request: HttpRequest, reference: str) -> HttpResponse:
+    """Close an engagement in which nothing is left to do or to pay."""
+    engagement = access.engagement_for(request.user, reference)
+    try:
+        lifecycle.close(engagement=engagement, by=actor(request))
+    except REFUSALS as refused:
+        refuse(request, refused)
+        return _page(request, engagement, status=UNPROCESSABLE)
+    messages.success(request, f"{engagement.reference} is closed.")
+    return redirect("engagement", reference)
+
+
+@consultant_page
+@require_POST
+def cancel(request: HttpRequest, reference: str) -> HttpResponse:
+    """End an engagement before its verdict, with the reason."""
+    engagement = access.engagement_for(request.user, reference)
+    form = ReasonForm(request.POST, label=WHY_CANCELLED)
+    if form.is_valid():
+        try:
+            lifecycle.cancel(
+                engagement=engagement, reason=form.cleaned_data["reason"], by=actor(request)
+            )
+        except REFUSALS as refused:
+            refuse(request, refused, form)
+        else:
+            messages.success(request, f"{engagement.reference} is cancelled.")
+            return redirect("engagement", reference)
+    return _page(request, engagement, cancelling=form, status=UNPROCESSABLE)
+
+
+def _page(
+    request: HttpRequest,
+    engagement: Engagement,
+    *,
+    cancelling: ReasonForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    standing = standing_of(engagement)
+    stage = standing.engagement.stage
+    shows_all = request.GET.get("log") == "all"
+    events = events_of(engagement, limit=None) if shows_all else events_of(engagement)
+    context = {
+        "engagement": standing.engagement,
+        "standing": standing,
+        "next": next_step(standing),
+        "steps": steps(standing),
+        "documents": documents_of(engagement),
+        "events": events,
+        "has_more_events": not shows_all and engagement.events.count() > len(events),
+        "may_act": may_act(request),
+        "may_close": stage in DECIDED,
+        "may_cancel": stage not in (*DECIDED, *ENDED),
+        "is_decided": stage in (*DECIDED, *ENDED),
+        "may_request_run": stage == Stage.ACTIVE,
+        "cancelling": cancelling or ReasonForm(label=WHY_CANCELLED),
+    }
+    return render(request, "engagements/engagement.html", context, status=status)

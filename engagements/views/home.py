@@ -1,0 +1,42 @@
+"""The way in: everybody to the pages of their own role."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+
+from engagements import access
+from engagements.models import Role, Stage, TimeBox
+
+
+@login_required
+def home(request: HttpRequest) -> HttpResponse:
+    """Consultants and admins to the board, finance to the money, customers to the portal."""
+    if not access.is_of_the_house(request.user):
+        return redirect("portal")
+    assert request.user.is_authenticated
+    return redirect("finance" if request.user.role == Role.FINANCE else "board")
+
+
+def styleguide(request: HttpRequest) -> HttpResponse:
+    """Every fragment in every state, for whoever works on the look. Only with DEBUG on."""
+    today = date.today()
+    boxes = [
+        TimeBox(starts_on=today - timedelta(days=gone), ends_on=today + timedelta(days=left))
+        for gone, left in ((-5, 40), (12, 29), (38, 3), (50, -8))
+    ]
+    verdicts = [
+        ("met", "Met", 2.61, 2.52, 2.70),
+        ("missed", "Missed", 1.08, 1.06, 1.10),
+        ("inconclusive", "Inconclusive", 2.02, 1.94, 2.11),
+        ("running", "Running", 2.31, 1.72, 2.95),
+        ("disqualified", "Disqualified", None, None, None),
+    ]
+    return render(
+        request,
+        "styleguide.html",
+        {"boxes": boxes, "verdicts": verdicts, "stages": Stage.choices},
+    )

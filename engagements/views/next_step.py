@@ -1,0 +1,250 @@
+"""What is next in an engagement and who must do it, as the consultancy sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+
+from django.urls import reverse
+from django.utils import timezone
+
+from engagements.models import ContractVersion, Milestone, Party, Settlement, Stage
+from engagements.queries.amounts import outstanding
+from engagements.queries.overview import Standing
+
+US, FINANCE, NOBODY = "the consultancy", "finance", "nobody"
+
+
+@dataclass(frozen=True)
+class Next:
+    """One sentence for the person who must act. `url` leads to it, `action` names it."""
+
+    who_label: str
+    text: str
+    tone: str = "live"
+    url: str | None = None
+    action: str = ""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One stage in the life of an engagement: done, now or ahead."""
+
+    label: str
+    state: str
+    tone: str = "live"
+
+
+def next_step(standing: Standing) -> Next:
+    """The step that moves this engagement on."""
+    return _BY_STAGE[Stage(standing.engagement.stage)](standing)
+
+
+def _page(name: str, standing: Standing) -> str:
+    return reverse(name, args=[standing.engagement.reference])
+
+
+def _scoping(standing: Standing) -> Next:
+    url = _page("engagement-audit", standing)
+    return Next(
+        US,
+        "Start the audit: six checks say whether custom work is right.",
+        url=url,
+        action="Start the audit",
+    )
+
+
+def _auditing(standing: Standing) -> Next:
+    url, open_checks = _page("engagement-audit", standing), standing.unanswered
+    if open_checks:
+        noun = "check" if open_checks == 1 else "checks"
+        return Next(
+            US,
+            f"Answer {open_checks} more {noun}, then deliver the audit.",
+            url=url,
+            action="Go on with the audit",
+        )
+    return Next(
+        US,
+        f"All six checks are answered: {standing.tally.outcome.label.lower()}. Deliver the audit.",
+        url=url,
+        action="Deliver the audit",
+    )
+
+
+def _audited(standing: Standing) -> Next:
+    url, version = _page("engagement-contract", standing), standing.open_version
+    if version is None:
+        return Next(
+            US,
+            "The audit speaks for custom work. Draft the contract.",
+            url=url,
+            action="Draft the contract",
+        )
+    return Next(
+        US,
+        f"Version {version.number} is a draft. Check it, then seal and offer it.",
+        url=url,
+        action="Open the draft",
+    )
+
+
+def _offered(standing: Standing) -> Next:
+    url, customer = _page("engagement-contract", standing), str(standing.engagement.customer)
+    if not standing.has_accepted(Party.CONSULTANCY):
+        waits = "" if standing.has_accepted(Party.CUSTOMER) else f" {customer} has to, too."
+        return Next(
+            US,
+            f"Accept the contract for the consultancy.{waits}",
+            url=url,
+            action="Accept the contract",
+        )
+    return Next(
+        customer,
+        "A signatory has to accept the contract in the portal.",
+        tone="doubt",
+        url=url,
+        action="Open the contract",
+    )
+
+
+def _active(standing: Standing) -> Next:
+    running = standing.open_acceptance
+    if running is not None:
+        url = reverse("run", args=[standing.engagement.reference, running.pk])
+        if running.run.state == "queued":
+            return Next("the referee", "The acceptance run is queued.", url=url, action="Watch it")
+        return Next(
+            "the referee", "The acceptance run is being measured.", url=url, action="Watch it"
+        )
+    if standing.time_box and standing.time_box.ends_on < timezone.now().date():
+        return Next(
+            US,
+            "The time-box ran out without a met target: the settlement is proposed "
+            "by itself within a minute.",
+            tone="bad",
+        )
+    return Next(US, _work(standing), url=_page("run-request", standing), action="Request a run")
+
+
+def _work(standing: Standing) -> str:
+    box, today = standing.time_box, timezone.now().date()
+    if box is None:
+        return "Submit a kernel and have it measured."
+    if box.starts_on > today:
+        return f"The time-box starts on {_day(box.starts_on)}."
+    return f"Submit a kernel and ask for the acceptance run by {_day(box.ends_on)}."
+
+
+def _met(standing: Standing) -> Next:
+    customer = str(standing.engagement.customer)
+    states = {milestone.state for milestone in standing.milestones}
+    if Milestone.State.RELEASED in states:
+        return Next(FINANCE, "Bill the milestones that the verdict released.", tone="good")
+    if Milestone.State.PENDING in states:
+        return Next(customer, "A signatory has to accept the handover in the portal.", tone="doubt")
+    if any(outstanding(milestone) > 0 for milestone in standing.milestones):
+        return Next(customer, "Pay what is billed.", tone="doubt")
+    return _to_close(standing)
+
+
+def _missed(standing: Standing) -> Next:
+    settlement = standing.settlement
+    if settlement is None:
+        return Next(
+            FINANCE,
+            "Propose the settlement.",
+            tone="bad",
+            url=reverse("finance"),
+            action="To finance",
+        )
+    if settlement.state == Settlement.State.PAID:
+        return _to_close(standing)
+    words = {
+        Settlement.State.PROPOSED: "Approve the settlement: a second person has to.",
+        Settlement.State.APPROVED: "Start the payment of the settlement.",
+        Settlement.State.PAYING: "Confirm the payment with its reference.",
+        Settlement.State.FAILED: "The payment failed: start it again.",
+    }[Settlement.State(settlement.state)]
+    return Next(
+        FINANCE,
+        words,
+        tone="bad",
+        url=reverse("settlement", args=[settlement.pk]),
+        action="Open the settlement",
+    )
+
+
+def _to_close(standing: Standing) -> Next:
+    return Next(
+        US,
+        "Nothing is left to do or to pay. Close the engagement.",
+        tone="good",
+        url="#end",
+        action="Close it",
+    )
+
+
+def _ended(standing: Standing) -> Next:
+    words = {
+        Stage.CLOSED: "This engagement is closed.",
+        Stage.REDIRECTED: "The audit pointed to cheaper interventions. Nothing follows here.",
+        Stage.DECLINED: "The audit said no. Nothing follows here.",
+        Stage.CANCELLED: "This engagement was cancelled.",
+    }[Stage(standing.engagement.stage)]
+    return Next(NOBODY, words, tone="plain")
+
+
+_BY_STAGE: dict[Stage, Callable[[Standing], Next]] = {
+    Stage.SCOPING: _scoping,
+    Stage.AUDITING: _auditing,
+    Stage.AUDITED: _audited,
+    Stage.OFFERED: _offered,
+    Stage.ACTIVE: _active,
+    Stage.MET: _met,
+    Stage.MISSED: _missed,
+    Stage.CLOSED: _ended,
+    Stage.REDIRECTED: _ended,
+    Stage.DECLINED: _ended,
+    Stage.CANCELLED: _ended,
+}
+
+
+def steps(standing: Standing) -> list[Step]:
+    """The life of the engagement as far as it is known: which stages are behind it and ahead."""
+    stage = Stage(standing.engagement.stage)
+    path = [Stage.SCOPING, Stage.AUDITING, Stage.AUDITED, Stage.OFFERED, Stage.ACTIVE]
+    if stage in (Stage.REDIRECTED, Stage.DECLINED):
+        return _marked([*path[:2], stage], stage, "doubt")
+    if stage == Stage.CANCELLED:
+        return _marked([*path[: _reached(standing)], stage], stage, "plain")
+    if stage == Stage.MISSED or standing.settlement is not None:
+        return _marked([*path, Stage.MISSED, Stage.CLOSED], stage, "bad")
+    return _marked([*path, Stage.MET, Stage.CLOSED], stage, "good")
+
+
+def _reached(standing: Standing) -> int:
+    """How many stages a cancelled engagement went through, read from what it left behind."""
+    if any(version.state != ContractVersion.State.DRAFT for version in standing.versions):
+        return 4
+    if standing.audit is None:
+        return 1
+    return 3 if standing.audit.delivered_at else 2
+
+
+def _marked(path: list[Stage], now: Stage, tone: str) -> list[Step]:
+    position = path.index(now)
+    ended = (Stage.MET, Stage.MISSED, Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED)
+    return [
+        Step(
+            label=str(stage.label),
+            state="done" if index < position else "now" if index == position else "ahead",
+            tone=tone if stage in ended else "live",
+        )
+        for index, stage in enumerate(path)
+    ]
+
+
+def _day(value: date) -> str:
+    return f"{value.day} {value:%B %Y}"

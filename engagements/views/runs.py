@@ -1,0 +1,185 @@
+"""Runs: asked for, watched live, read afterwards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
+from django.views.decorators.http import require_http_methods, require_safe
+
+from benchmarks import queries as measured
+from benchmarks import storage
+from benchmarks.errors import RecordUnreadable
+from engagements import access
+from engagements.access import consultant_page
+from engagements.forms.runs import RunForm
+from engagements.models import EngagementRun, Stage
+from engagements.queries.overview import Standing, record_of, standing_of
+from engagements.services import runs
+from engagements.views import pictures
+from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, may_act, refuse
+from engagements.views.live import live_of
+from kernels import catalogue
+
+STOP_POLLING = 286
+
+
+@consultant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def request(request: HttpRequest, reference: str) -> HttpResponse:
+    """Ask for a run of a candidate from the catalogue or from a file."""
+    standing = standing_of(access.engagement_for(request.user, reference))
+    form = _form(request, standing)
+    status = 200
+    if request.method == "POST":
+        status = UNPROCESSABLE
+        if form.is_valid():
+            try:
+                asked = _ask(standing, form, request)
+            except REFUSALS as refused:
+                refuse(request, refused, form)
+            else:
+                messages.success(request, "The run is queued.")
+                return redirect("run", reference, asked.pk)
+    context = {
+        "engagement": standing.engagement,
+        "standing": standing,
+        "form": form,
+        "may_act": may_act(request),
+        "has_open_acceptance": standing.open_acceptance is not None,
+    }
+    return render(request, "engagements/run_request.html", context, status=status)
+
+
+def _form(request: HttpRequest, standing: Standing) -> RunForm:
+    contract = standing.contract
+    wanted = contract.benchmark.operator if contract else None
+    may_accept = standing.engagement.stage == Stage.ACTIVE and standing.open_acceptance is None
+    is_post = request.method == "POST"
+    return RunForm(
+        request.POST if is_post else None,
+        request.FILES if is_post else None,
+        operators=[wanted] if wanted else catalogue.operators(),
+        # The service says no itself, with the reason; a sent form keeps what was chosen.
+        may_accept=may_accept or is_post,
+        initial={"purpose": EngagementRun.Purpose.TRIAL},
+    )
+
+
+def _ask(standing: Standing, form: RunForm, request: HttpRequest) -> EngagementRun:
+    contract, chosen = standing.contract, form.cleaned_data["benchmark"]
+    benchmark = chosen or (contract.benchmark if contract else None)
+    if benchmark is None:
+        raise REFUSALS[0]("There is no contract yet: choose the benchmark to measure on.")
+    return runs.request(
+        engagement=standing.engagement,
+        solution=form.solution(benchmark.operator),
+        purpose=form.cleaned_data["purpose"],
+        request_key=form.cleaned_data["request_key"],
+        by=actor(request),
+        benchmark=chosen,
+    )
+
+
+@consultant_page
+@require_safe
+def show(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """A run: live while it goes on, everything measured afterwards."""
+    run = access.run_for(request.user, reference, pk)
+    return render(request, "engagements/run.html", _context(request, run))
+
+
+@consultant_page
+@require_safe
+def live(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """The moving part of the page; once the run is over, all of it, and the polling stops."""
+    run = access.run_for(request.user, reference, pk)
+    if not run.run.is_concluded:
+        return _fresh(render(request, "engagements/_run_live.html", _context(request, run)))
+    response = render(request, "engagements/_run.html", _context(request, run))
+    response.status_code = STOP_POLLING
+    response["HX-Retarget"], response["HX-Reswap"] = "#run", "outerHTML"
+    return _fresh(response)
+
+
+def _fresh(response: HttpResponse) -> HttpResponse:
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
+    record = record_of(run)
+    context: dict[str, Any] = {
+        "engagement": run.engagement,
+        "asked": run,
+        "run": run.run,
+        "record": record,
+        "document": run.run.benchmark.document,
+        "may_act": may_act(request),
+        "live": None if run.run.is_concluded else live_of(run.run),
+        "damage": "",
+    }
+    if record is None:
+        return context
+    try:
+        data = measured.record_of(run.run)
+    except RecordUnreadable as error:
+        return {**context, "damage": str(error)}
+    return {**context, "data": data, "pictures": pictures.of(run, data)}
+
+
+@login_required
+@require_safe
+def picture(
+    request: HttpRequest, reference: str, pk: int, name: str, theme: str
+) -> HttpResponseBase:
+    """A picture of a record as SVG. Its ETag is the record's digest: neither ever changes."""
+    run = _measured_run(request, reference, pk)
+    if name not in pictures.PICTURES or theme not in pictures.THEMES:
+        raise Http404("No such picture.")
+    etag = quote_etag(f"{record_digest(run)}/{name}/{theme}")
+    known = get_conditional_response(request, etag=etag)
+    if known is not None:
+        return known
+    svg = pictures.PICTURES[name].draw(measured.record_of(run.run), theme=theme)
+    if not svg:
+        raise Http404("Nothing of the kind was measured.")
+    response = HttpResponse(svg, content_type="image/svg+xml; charset=utf-8")
+    response["ETag"], response["Cache-Control"] = etag, "private, max-age=3600"
+    # Opened by itself an SVG could run scripts; this one has none and may have none.
+    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
+    return response
+
+
+@login_required
+@require_safe
+def record(request: HttpRequest, reference: str, pk: int) -> HttpResponseBase:
+    """The record's bytes as they are stored."""
+    run = _measured_run(request, reference, pk)
+    found = record_of(run)
+    assert found is not None
+    response = HttpResponse(storage.load(found), content_type="application/json")
+    name = f"{reference}-run-{run.pk}-record.json"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    response["ETag"] = quote_etag(found.digest)
+    return response
+
+
+def _measured_run(request: HttpRequest, reference: str, pk: int) -> EngagementRun:
+    """A run with a record that this person may see: theirs by access, 404 else."""
+    run = access.run_for(request.user, reference, pk)
+    if record_of(run) is None:
+        raise Http404("This run has no record.")
+    return run
+
+
+def record_digest(run: EngagementRun) -> str:
+    """The digest of a measured run's record."""
+    found = record_of(run)
+    return found.digest if found is not None else ""

@@ -28,8 +28,11 @@ def send(*, run_id: int, last_sent_at: datetime | None = None) -> bool:
         return True
     try:
         measure.apply_async((run_id,), queue="gpu", retry=False)
-    except (OperationalError, OSError) as error:
+    except Exception as error:
+        # Whatever it was, the row must not say that a message is under way.
         queued.update(sent_at=None)
+        if not isinstance(error, OperationalError | OSError):
+            raise
         logger.warning("run %s stays queued, the broker does not answer: %s", run_id, error)
         return False
     return True

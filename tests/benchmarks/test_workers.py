@@ -1,0 +1,191 @@
+"""Real workers on a real broker: killed, stopped, or without a broker, no run is lost or doubled."""
+
+import json
+import signal
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from django.db import transaction
+from kombu import pools
+
+from benchmarks import tasks
+from benchmarks.models import Benchmark, Record, Run, Solution
+from benchmarks.services import runs
+from benchmarks.services.sweeping import sweep
+from consultancy import celery_app
+from consultancy.embedded.place import Place
+from consultancy.embedded.valkey import Valkey
+from tests.benchmarks.conftest import PRETENDER, pretended
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LIMITS = {"lease_s": 2.0, "beat_s": 0.3, "progress_every_s": 0.1}
+Start = Callable[..., Any]
+
+
+@pytest.fixture
+def start(
+    celery_worker_process: Start, records_folder: Path, tmp_path: Path, settings: Any
+) -> Start:
+    """Start a worker with short leases and a harness that waits for `tmp_path / "record"`."""
+    settings.TWOFOLD_RUN_LIMITS = LIMITS
+
+    def begin(**environment: str) -> Any:
+        return celery_worker_process(
+            queues="gpu",
+            environment={
+                "DJANGO_SETTINGS_MODULE": "tests.benchmarks.worker_settings",
+                "TEST_RUN_LIMITS": json.dumps(LIMITS),
+                "TEST_HARNESS_COMMAND": json.dumps(pretended(f"measure={tmp_path / 'record'}")),
+                "TEST_RECORDS": str(records_folder),
+                "TWOFOLD_HOME": str(tmp_path),
+                **environment,
+            },
+        )
+
+    return begin
+
+
+@pytest.fixture
+def requested(
+    broker_url: str, benchmark_row: Benchmark, solution: Solution
+) -> Callable[[], Run]:
+    """Ask for a run as a page does."""
+    publish_to(broker_url)
+
+    def ask() -> Run:
+        with transaction.atomic():
+            return runs.request(
+                benchmark=benchmark_row, solution=solution, request_key=uuid.uuid4()
+            )
+
+    return ask
+
+
+def until(run: Run, true: Callable[[Run], bool], *, sweeping: bool = False) -> Run:
+    """Look at the run until it is so, as a page would; `sweeping` as beat would."""
+    deadline = time.monotonic() + 20
+    while True:
+        if sweeping:
+            sweep()
+        run.refresh_from_db()
+        if true(run):
+            return run
+        assert time.monotonic() < deadline, f"{run.state} {run.attempt} {run.failure_reason}"
+        time.sleep(0.1)
+
+
+def being_measured(run: Run) -> bool:
+    return run.state == "running" and bool(run.progress.get("history"))
+
+
+def measuring_processes() -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if str(PRETENDER) in process.cmdline():
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def test_a_worker_killed_in_the_middle_loses_no_run_and_doubles_none(
+    start: Start, requested: Callable[[], Run], tmp_path: Path, record_bytes: bytes
+) -> None:
+    first = start()
+    run = until(requested(), being_measured)
+    first.kill_alone()
+    wait_until(lambda: not measuring_processes())
+    killed_at = run.attempt
+
+    start()
+    tasks.measure.apply_async((run.pk,), queue="gpu")
+    (tmp_path / "record").write_bytes(record_bytes)
+    until(run, lambda run: run.is_concluded, sweeping=True)
+
+    assert (run.state, run.attempt) == ("finished", killed_at + 1)
+    assert Record.objects.get().attempt == run.attempt
+
+
+def test_a_message_that_comes_twice_changes_nothing(
+    start: Start, requested: Callable[[], Run], tmp_path: Path, record_bytes: bytes
+) -> None:
+    start()
+    (tmp_path / "record").write_bytes(record_bytes)
+    run = until(requested(), lambda run: run.is_concluded)
+    concluded = Run.objects.values().get(pk=run.pk)
+    later = requested()
+    Run.objects.filter(pk=later.pk).update(sent_at=later.requested_at)
+    tasks.measure.apply_async((run.pk,), queue="gpu")
+    # The queue is in order: once this one is through, the redelivered message is too.
+    until(requested(), lambda run: run.is_concluded)
+
+    assert Run.objects.values().get(pk=run.pk) == concluded
+    assert Record.objects.filter(run=run).count() == 1
+    assert tasks.measure(run.pk) == "nothing to do"
+
+
+def test_a_worker_told_to_stop_gives_its_run_back_at_once(
+    start: Start, requested: Callable[[], Run]
+) -> None:
+    worker = start()
+    run = until(requested(), being_measured)
+    worker.process.send_signal(signal.SIGTERM)
+
+    assert worker.process.wait(timeout=15) == 0
+    run.refresh_from_db()
+    assert (run.state, run.attempt, run.leased_until) == ("queued", 1, None)
+    assert not measuring_processes()
+
+
+@pytest.fixture
+def other_broker(tmp_path: Path, broker_url: str) -> Iterator[Valkey]:
+    """A broker that the test starts when it likes; the application publishes to it."""
+    server = Valkey(Place(tmp_path / "other"))
+    publish_to(server.url)
+    yield server
+    publish_to(broker_url)
+    server.stop()
+
+
+def publish_to(url: str) -> None:
+    """Have the application forget its connections and make new ones to `url`."""
+    celery_app.conf.broker_url = url
+    celery_app.conf.broker_write_url = celery_app.conf.broker_read_url = None
+    pools.reset()
+    celery_app._pool = None
+    celery_app.amqp._producer_pool = None
+
+
+def test_a_run_requested_while_the_broker_is_down_starts_when_it_is_back(
+    start: Start,
+    requested: Callable[[], Run],
+    other_broker: Valkey,
+    tmp_path: Path,
+    record_bytes: bytes,
+) -> None:
+    (tmp_path / "record").write_bytes(record_bytes)
+    began = time.monotonic()
+    run = requested()
+    took_s = time.monotonic() - began
+    run.refresh_from_db()
+    assert (run.state, run.sent_at) == ("queued", None)
+    assert took_s < 2
+
+    other_broker.start()
+    start(BROKER_URL=other_broker.url)
+    until(run, lambda run: run.is_concluded, sweeping=True)
+
+    assert (run.state, run.attempt) == ("finished", 1)
+
+
+def wait_until(true: Callable[[], bool], limit_s: float = 10.0) -> None:
+    deadline = time.monotonic() + limit_s
+    while not true():
+        assert time.monotonic() < deadline, "it never came"
+        time.sleep(0.05)

@@ -54,6 +54,12 @@ class MilestoneLine:
         return max(self.gross - self.paid, Decimal(0))
 
     @property
+    def takes_payment(self) -> bool:
+        """Whether money for it may still be recorded: also late, when it is void already."""
+        is_late = self.milestone.state == Milestone.State.VOID and self.milestone.billed_at
+        return self.open_amount > 0 or bool(is_late and not self.is_settled)
+
+    @property
     def is_paid(self) -> bool:
         """Billed, and everything arrived."""
         return self.milestone.state == Milestone.State.BILLED and self.paid >= self.gross
@@ -73,7 +79,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class AtRisk:
-    """Payments received under a contract whose verdict is open, in `currency`, gross."""
+    """Payments received that might go back (or will, once missed), in `currency`, gross."""
 
     engagement: Engagement
     contract: ContractVersion
@@ -158,12 +164,19 @@ def settlements_done(limit: int = 10) -> list[Settlement]:
 
 
 def money_at_risk() -> list[AtRisk]:
-    """Contracts in force whose verdict is open and on which money was received."""
+    """Contracts in force on which money was received that might go back, or will.
+
+    The verdict is open, or the target was missed and the refund is not on its way: money in
+    flight counts as gone.
+    """
+    gone = Settlement.objects.filter(state__in=(Settlement.State.PAYING, Settlement.State.PAID))
     contracts = (
         ContractVersion.objects.filter(
-            state=ContractVersion.State.ACCEPTED, engagement__stage=Stage.ACTIVE
+            state=ContractVersion.State.ACCEPTED,
+            engagement__stage__in=(Stage.ACTIVE, Stage.MISSED),
         )
-        .select_related("engagement__customer", "engagement__lead")
+        .exclude(pk__in=gone.values("contract_version"))
+        .select_related("engagement__customer")
         .order_by("engagement__reference")
     )
     received = dict(

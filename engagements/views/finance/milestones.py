@@ -17,7 +17,7 @@ from engagements.models import Milestone
 from engagements.money import format_money
 from engagements.queries.finance import MilestoneLine, milestone_line, with_paid
 from engagements.services import milestones
-from engagements.views.signed_in import signed_in
+from engagements.views.answers import actor
 
 
 @access.finance_page
@@ -31,7 +31,7 @@ def bill(request: HttpRequest, pk: int) -> HttpResponse:
             milestones.bill(
                 milestone=line.milestone,
                 reference=form.cleaned_data["reference"],
-                by=signed_in(request),
+                by=actor(request),
             )
         except Refused as refusal:
             form.add_error(None, str(refusal))
@@ -52,7 +52,7 @@ def record_payment(request: HttpRequest, pk: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             payment = milestones.record_payment(
-                milestone=line.milestone, by=signed_in(request), **form.cleaned_data
+                milestone=line.milestone, by=actor(request), **form.cleaned_data
             )
         except Refused as refusal:
             form.add_error(None, str(refusal))

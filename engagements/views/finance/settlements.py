@@ -18,8 +18,8 @@ from engagements.forms.finance import ProposeSettlementForm
 from engagements.models import ContractVersion, Engagement, Settlement, Stage, User
 from engagements.queries import finance
 from engagements.services import settlements
+from engagements.views.answers import actor
 from engagements.views.finance.words import FORMS, actions, waiting_for
-from engagements.views.signed_in import signed_in
 
 Taken = Callable[[Settlement, User, dict[str, str]], Any]
 
@@ -67,7 +67,7 @@ def act(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     if form.is_valid():
         take, done = STEPS[step]
         try:
-            take(settlement, signed_in(request), form.cleaned_data)
+            take(settlement, actor(request), form.cleaned_data)
         except Refused as refusal:
             form.add_error(None, str(refusal))
         else:
@@ -90,7 +90,7 @@ def propose(request: HttpRequest, reference: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             proposed = settlements.propose(
-                contract=contract, reason=form.cleaned_data["reason"], by=signed_in(request)
+                contract=contract, reason=form.cleaned_data["reason"], by=actor(request)
             )
         except Refused as refusal:
             form.add_error(None, str(refusal))

@@ -19,7 +19,7 @@ from engagements.money import gross_of
 from engagements.queries.portal import acceptance_of, documents_of, sealed_contracts, signatories
 from engagements.services import contracts
 from engagements.services.terms import terms_of
-from engagements.views.signed_in import signed_in
+from engagements.views.answers import actor
 
 
 @access.portal_page
@@ -45,7 +45,7 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
                 party=Party.CUSTOMER,
                 typed_name=form.cleaned_data["typed_name"],
                 digest=form.cleaned_data["digest"],
-                by=signed_in(request),
+                by=actor(request),
             )
         except Refused as refusal:
             form.add_error(None, str(refusal))
@@ -66,7 +66,7 @@ def decline(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     if form.is_valid():
         try:
             contracts.decline(
-                contract=contract, reason=form.cleaned_data["reason"], by=signed_in(request)
+                contract=contract, reason=form.cleaned_data["reason"], by=actor(request)
             )
         except Refused as refusal:
             form.add_error(None, str(refusal))

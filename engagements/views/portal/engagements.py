@@ -14,6 +14,7 @@ from engagements.forms.portal import AcceptHandoverForm
 from engagements.models import Engagement
 from engagements.queries.portal import PortalEngagement, portal_engagement
 from engagements.services import milestones
+from engagements.views.answers import actor
 from engagements.views.portal.measured import measured_words
 from engagements.views.portal.money import milestone_row, settlement_words
 from engagements.views.portal.standing import headline, next_step, steps
@@ -23,7 +24,6 @@ from engagements.views.portal.words import (
     OUTCOME_SENTENCE,
     STAGE_WORD,
 )
-from engagements.views.signed_in import signed_in
 
 
 def _page(engagement: Engagement) -> PortalEngagement:
@@ -87,7 +87,7 @@ def handover(request: HttpRequest, reference: str) -> HttpResponse:
             return _handover_page(request, engagement, form, status=403)
         if form.is_valid():
             try:
-                milestones.accept_handover(engagement=engagement, by=signed_in(request))
+                milestones.accept_handover(engagement=engagement, by=actor(request))
             except Refused as refusal:
                 form.add_error(None, str(refusal))
             else:

@@ -1,0 +1,258 @@
+"""One engagement told up to a point, through the real services: what the pages are tested on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from uuid import uuid4
+
+from django.utils import timezone
+
+from benchmarks.harness.canonical import canonical
+from benchmarks.models import Run
+from benchmarks.services import benchmarks, solutions
+from benchmarks.services import runs as measuring
+from consultancy.demo.chapters import SHARED_PREFIX, Chapter
+from engagements.models import (
+    Check,
+    ContractVersion,
+    Customer,
+    Engagement,
+    EngagementRun,
+    Membership,
+    Milestone,
+    Party,
+    Role,
+    Settlement,
+    User,
+)
+from engagements.queries.amounts import gross
+from engagements.services import audits, contracts, engagements, milestones, runs, settlements
+from tests.engagements.charts.measured import SOURCE, benchmark, record
+
+
+@dataclass
+class Story:
+    """The people and how far they got. `stranger` belongs to another customer."""
+
+    consultant: User
+    finance: User
+    second: User
+    admin: User
+    customer: Customer
+    signatory: User
+    viewer: User
+    stranger: User
+    engagement: Engagement
+    chapter: Chapter = SHARED_PREFIX
+
+    @property
+    def reference(self) -> str:
+        return self.engagement.reference
+
+    @property
+    def contract(self) -> ContractVersion:
+        """The newest version."""
+        return self.engagement.contracts.order_by("-number")[0]
+
+    def milestone(self, position: int) -> Milestone:
+        return self.contract.milestones.get(position=position)
+
+    @property
+    def settlement(self) -> Settlement:
+        return Settlement.objects.get(contract_version__engagement=self.engagement)
+
+
+def user(name: str, role: str = Role.NONE) -> User:
+    """Somebody with an address made of their name; nobody needs a password here."""
+    found = User.objects.filter(name=name).first()
+    address = f"{name.lower().replace(' ', '.')}@people.example"
+    return found or User.objects.create(email=address, name=name, role=role, password="!")
+
+
+def company(name: str, *, currency: str = "EUR") -> Customer:
+    return Customer.objects.create(
+        name=name, address="1 Example Street\nExampletown", country="DE", currency=currency
+    )
+
+
+def member(customer: Customer, name: str, rights: str) -> User:
+    person = user(name)
+    Membership.objects.create(customer=customer, user=person, rights=rights)
+    return person
+
+
+def opened(*, currency: str = "EUR") -> Story:
+    """An engagement in scoping, and everybody around it."""
+    consultant = user("Carla Consultant", Role.CONSULTANT)
+    customer, other = company("Longprompt GmbH", currency=currency), company("Elsewhere Ltd")
+    stranger = member(other, "Stella Stranger", Membership.Rights.SIGNATORY)
+    story = Story(
+        consultant=consultant,
+        finance=user("Fritz Finance", Role.FINANCE),
+        second=user("Selma Second", Role.FINANCE),
+        admin=user("Ada Admin", Role.ADMIN),
+        customer=customer,
+        signatory=member(customer, "Petra Signatory", Membership.Rights.SIGNATORY),
+        viewer=member(customer, "Nils Viewer", Membership.Rights.VIEWER),
+        stranger=stranger,
+        engagement=_engagement(customer, consultant),
+    )
+    _engagement(other, consultant, title="Somebody else's secret work")
+    return story
+
+
+def _engagement(customer: Customer, lead: User, title: str = SHARED_PREFIX.title) -> Engagement:
+    return engagements.open_engagement(
+        customer=customer, title=title, workload=SHARED_PREFIX.workload, lead=lead, by=lead
+    )
+
+
+def audited(story: Story) -> Story:
+    """The audit is delivered: five checks pass, one is unknown."""
+    audit = audits.start(
+        engagement=story.engagement,
+        cost=story.chapter.audit_cost,
+        currency=story.customer.currency,
+        by=story.consultant,
+    )
+    for check, (outcome, value, rationale) in story.chapter.findings.items():
+        audits.record_finding(
+            audit=audit,
+            check=Check(check),
+            outcome=outcome,
+            value=value,
+            rationale=rationale,
+            by=story.consultant,
+        )
+    audits.deliver(audit=audit, by=story.consultant)
+    story.engagement.refresh_from_db()
+    return story
+
+
+def offered(story: Story) -> Story:
+    """A contract is sealed and on the customer's table."""
+    chapter = story.chapter
+    contract = contracts.draft(
+        engagement=story.engagement,
+        benchmark=benchmarks.seal(document=benchmark()),
+        fee=chapter.fee,
+        audit_cost=chapter.audit_cost,
+        currency=story.customer.currency,
+        tax_rate_percent=chapter.tax_rate_percent,
+        weeks=chapter.weeks,
+        starts_on=timezone.localdate(),
+        target=Decimal(2),
+        inconclusive="missed",
+        milestones=[contracts.MilestoneDraft(*part) for part in chapter.milestones],
+        by=story.consultant,
+    )
+    contracts.offer(contract=contract, by=story.consultant)
+    story.engagement.refresh_from_db()
+    return story
+
+
+def accept(story: Story, party: Party) -> None:
+    by = story.signatory if party == Party.CUSTOMER else story.consultant
+    contract = story.contract
+    contracts.accept(
+        contract=contract, party=party, typed_name=by.name, digest=contract.digest, by=by
+    )
+    story.engagement.refresh_from_db()
+
+
+def active(story: Story) -> Story:
+    """Both have signed; the signature's and the audit's milestones are released."""
+    accept(story, Party.CUSTOMER)
+    accept(story, Party.CONSULTANCY)
+    return story
+
+
+def billed(story: Story, position: int = 1) -> Milestone:
+    return milestones.bill(
+        milestone=story.milestone(position), reference=f"INV-{position}", by=story.finance
+    )
+
+
+def paid(story: Story, position: int = 1) -> Milestone:
+    """A milestone billed and paid in full."""
+    milestone = billed(story, position)
+    milestones.record_payment(
+        milestone=milestone,
+        amount=gross(milestone),
+        received_on=timezone.localdate() - timedelta(days=1),
+        reference=f"BANK-{position}",
+        by=story.finance,
+    )
+    return milestone
+
+
+def requested(story: Story, purpose: str = EngagementRun.Purpose.ACCEPTANCE) -> EngagementRun:
+    """A run in the queue."""
+    operator = story.contract.benchmark.operator
+    solution = solutions.submit(
+        name="cascade", operator=operator, filename="cascade.py", source=SOURCE
+    )
+    return runs.request(
+        engagement=story.engagement,
+        solution=solution,
+        purpose=purpose,
+        request_key=uuid4(),
+        by=story.consultant,
+    )
+
+
+def running(asked: EngagementRun) -> Run:
+    """The run taken by a worker whose name no customer may read."""
+    run = measuring.claim(run_id=asked.run_id, worker="gpu-rack-7-secret")
+    assert run is not None
+    return run
+
+
+def measured(
+    story: Story, speedup: float, *, purpose: str = EngagementRun.Purpose.ACCEPTANCE
+) -> EngagementRun:
+    """A run measured at about `speedup`, and what the contract makes of it."""
+    asked = requested(story, purpose)
+    run = running(asked)
+    handed_in = record(speedup=speedup, document=story.contract.benchmark.document)
+    measuring.finish(run_id=run.pk, attempt=run.attempt, record_bytes=canonical(handed_in))
+    asked = runs.conclude(run=EngagementRun.objects.get(pk=asked.pk))
+    story.engagement.refresh_from_db()
+    return asked
+
+
+def failed(story: Story) -> EngagementRun:
+    """An acceptance run that could not be measured."""
+    asked = requested(story)
+    run = running(asked)
+    measuring.fail(
+        run_id=run.pk, attempt=run.attempt, reason="worker gpu-rack-7-secret lost its device"
+    )
+    return runs.conclude(run=EngagementRun.objects.get(pk=asked.pk))
+
+
+def underway(*, currency: str = "EUR") -> Story:
+    """Signed, and the first milestone paid."""
+    story = active(offered(audited(opened(currency=currency))))
+    paid(story)
+    return story
+
+
+def missed() -> Story:
+    """Measured at 1.1 times: the settlement is proposed."""
+    story = underway()
+    measured(story, 1.1)
+    return story
+
+
+def met() -> Story:
+    """Measured at 2.6 times."""
+    story = underway()
+    measured(story, 2.6)
+    return story
+
+
+def approved(story: Story) -> Settlement:
+    return settlements.approve(settlement=story.settlement, by=story.second)

@@ -101,7 +101,7 @@ def round_ratios(record: Data) -> dict[str, list[list[float]]]:
             ratios = [
                 each["baseline_us"] / each["candidate_us"]
                 for each in workload["rounds"]
-                if each["baseline_us"] and each["candidate_us"]
+                if min(each["baseline_us"], each["candidate_us"]) > 0
             ]
             found.setdefault(workload["name"], []).append(ratios)
     return {name: lists for name, lists in found.items() if any(lists)}

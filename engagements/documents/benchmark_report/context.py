@@ -1,0 +1,92 @@
+"""The facts of a benchmark report, from the record as it was believed on arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+
+from benchmarks import queries
+from benchmarks.harness.canonical import canonical
+from engagements.documents import wording
+from engagements.documents.benchmark_report import measured, pictures, verdict
+from engagements.documents.paper import Enclosure, Paper
+from engagements.documents.subjects import Subject
+from engagements.errors import Refused
+from engagements.models import EngagementRun
+
+NOUN = "run"
+
+
+def due() -> Iterator[Subject]:
+    """Every run of an engagement that has a record."""
+    recorded = EngagementRun.objects.filter(run__record__isnull=False)
+    return (Subject(NOUN, pk) for pk in recorded.values_list("pk", flat=True))
+
+
+def compose(subject: Subject) -> Paper:
+    """The report of a measured run. Refused while there is no record, or a damaged one."""
+    asked = EngagementRun.objects.select_related(
+        "engagement__customer", "contract_version", "run__record", "requested_by"
+    ).get(pk=subject.pk)
+    if not hasattr(asked.run, "record"):
+        raise Refused("A benchmark report is issued when the run has a record.")
+    record = queries.record_of(asked.run)
+    # The figures are those of the recomputation on arrival, never the record's own word.
+    record = {**record, "summary": asked.run.record.summary}
+    engagement = asked.engagement
+    return Paper(
+        engagement=engagement,
+        title=f"Benchmark report {engagement.reference}, run {asked.run_id}",
+        running_title=f"Benchmark report {engagement.reference}, run {asked.run_id}",
+        filename=f"{engagement.reference}-benchmark-report-run-{asked.run_id}.pdf",
+        template="documents/benchmark_report.html",
+        dated=asked.run.record.received_at,
+        seal=record["digest"],
+        sealed="The record, attached as record.json",
+        summary=f"{record['candidate']['name']} against {record['benchmark']['baseline']['name']}.",
+        context=_context(asked, record),
+        enclosures=(
+            Enclosure(
+                "benchmark.json",
+                canonical(record["benchmark"]),
+                "The sealed benchmark that was measured",
+            ),
+            Enclosure("record.json", canonical(record), "Every sample, and what it rests on"),
+        ),
+        for_customer=asked.purpose == EngagementRun.Purpose.ACCEPTANCE,
+    )
+
+
+def _context(asked: EngagementRun, record: dict[str, Any]) -> dict[str, Any]:
+    benchmark, summary = record["benchmark"], record["summary"]
+    return {
+        "engagement": asked.engagement,
+        "asked": asked,
+        "consultancy": wording.party(settings.CONSULTANCY),
+        "customer": wording.customer(asked.engagement.customer),
+        "measured_on": wording.day(asked.run.record.received_at),
+        "started_at": wording.moment_of(record["started_at"]),
+        "finished_at": wording.moment_of(record["finished_at"]),
+        "elapsed": f"{record['elapsed_s']:.0f} s",
+        "record": record,
+        "benchmark": benchmark,
+        "summary": summary,
+        "said": verdict.said(asked, summary),
+        "ratio": wording.ratio(summary["ratio"]),
+        "low": wording.ratio(summary["low"]),
+        "high": wording.ratio(summary["high"]),
+        "target": wording.ratio(summary["target"]),
+        "confidence": f"{summary['confidence']:.0%}",
+        "workloads": measured.workloads(summary),
+        "correctness": measured.correctness(record),
+        "operator": measured.operator(record),
+        "environment": measured.environment(record),
+        "digests": measured.digests(record),
+        "findings": record["findings"],
+        "pictures": pictures.of(record),
+        "has_roof": pictures.has_roof(record),
+        "device_name": record["environment"]["device"]["name"],
+        "launch": "as a CUDA graph" if benchmark["program"]["launch"] == "graph" else "eagerly",
+    }

@@ -1,0 +1,132 @@
+"""The tables of the report: what was measured, and 'not measured' where nothing was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engagements.documents import wording
+
+Data = Mapping[str, Any]
+NOT_MEASURED = "not measured"
+
+
+def workloads(summary: Data) -> list[dict[str, str]]:
+    """A row a workload: times in µs a call, ratio and interval."""
+    return [
+        {
+            "name": each["name"],
+            "weight": f"{each['weight']:.0%}",
+            "baseline_us": _time_us(each["baseline_us"]),
+            "candidate_us": _time_us(each["candidate_us"]),
+            "ratio": wording.ratio(each["ratio"]),
+            "interval": _interval(each["low"], each["high"]),
+        }
+        for each in summary["workloads"]
+    ]
+
+
+def correctness(record: Data) -> dict[str, Any]:
+    """What was checked, by workload, over all replicates; and how surely an error is caught."""
+    rows = []
+    for workload in record["benchmark"]["workloads"]:
+        checks = [
+            each["checks"]
+            for replicate in record["replicates"]
+            for each in replicate["workloads"]
+            if each["name"] == workload["name"]
+        ]
+        rows.append(
+            {
+                "name": workload["name"],
+                "probed": f"{sum(each['calls_probed'] for each in checks):,}",
+                "checked": f"{sum(each['calls_checked'] for each in checks):,}",
+                "max_abs": _worst(checks, "max_abs_error"),
+                "max_rel": _worst(checks, "max_rel_error"),
+                "matched": _least_share(checks),
+            }
+        )
+    tolerance = record["benchmark"]["tolerance"]
+    return {
+        "rows": rows,
+        "detection": record["summary"]["detection"],
+        "tolerance": (
+            f"{tolerance['max_abs']:g} absolute plus {tolerance['max_rel']:g} relative for at "
+            f"least {tolerance['matched_share']:.4%} of the elements, and no element further off "
+            f"than {tolerance['hard_cap_abs']:g}"
+        ).replace(".0000%", "%"),
+    }
+
+
+def operator(record: Data) -> list[dict[str, str]]:
+    """The operator alone, by workload. Empty where it was not measured."""
+    alone = (record["operator"] or {}).get("workloads") or []
+    return [
+        {
+            "name": each["name"],
+            "baseline_us": _time_us(each["baseline_us"]),
+            "candidate_us": _time_us(each["candidate_us"]),
+            "ratio": wording.ratio(each["ratio"]),
+            "gflop_per_s": _rate(each["flops"], each["candidate_us"]),
+            "gb_per_s": _rate(each["bytes"], each["candidate_us"]),
+        }
+        for each in alone
+    ]
+
+
+def environment(record: Data) -> list[tuple[str, str]]:
+    """The machine and what ran on it, as label and value."""
+    there = record["environment"]
+    device = there["device"]
+    memory = device["memory_bytes"]
+    return [
+        ("Device", device["name"]),
+        ("Device memory", f"{memory / 2**30:.1f} GiB" if memory else NOT_MEASURED),
+        ("Processor", f"{there['cpu']}, {there['cores']} cores"),
+        ("Operating system", there["platform"]),
+        ("Python", there["python"]),
+        ("PyTorch", there["torch"]),
+        ("Triton", there["triton"] or "not installed"),
+        ("CUDA", there["cuda"] or "not used"),
+        ("Driver", there["driver"] or "not used"),
+        ("Installed packages", f"{len(there['packages'])}, each with its version in the record"),
+    ]
+
+
+def digests(record: Data) -> list[tuple[str, str]]:
+    """What was compared, by digest."""
+    return [
+        ("Benchmark", record["benchmark_digest"]),
+        ("Candidate's source", record["candidate"]["source_digest"]),
+        *(
+            (f"{record['benchmark']['operator']}/{name}", value)
+            for name, value in record["benchmark"]["sources"].items()
+        ),
+        ("Record", record["digest"]),
+    ]
+
+
+def _time_us(value: float | None) -> str:
+    return NOT_MEASURED if value is None else f"{value:,.1f}"
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return NOT_MEASURED
+    return f"{low:.2f}–{high:.2f}"
+
+
+def _worst(checks: list[Data], key: str) -> str:
+    values = [each[key] for each in checks if each[key] is not None]
+    return f"{max(values):.1e}" if values else NOT_MEASURED
+
+
+def _least_share(checks: list[Data]) -> str:
+    values = [each["matched_share"] for each in checks if each["matched_share"] is not None]
+    return f"{min(values):.3%}" if values else NOT_MEASURED
+
+
+def _rate(amount: float | None, took_us: float | None) -> str:
+    if not amount or not took_us:
+        return NOT_MEASURED
+    return f"{amount / took_us / 1e3:,.1f}"

@@ -1,0 +1,161 @@
+"""The facts of a contract, from its sealed terms and never from live rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+from benchmarks.harness.canonical import digest_of_bytes
+from engagements import money
+from engagements.documents import wording
+from engagements.documents.contract.example import worked_example
+from engagements.documents.paper import Enclosure, Paper
+from engagements.documents.subjects import Subject
+from engagements.errors import Refused
+from engagements.models import Acceptance, ContractVersion, Party
+from engagements.services.terms import terms_of
+
+NOUN = "contract"
+ACCEPTED = "accepted"
+
+
+def due() -> Iterator[Subject]:
+    """Every sealed version as offered, and again with its acceptances once both are there."""
+    sealed = ContractVersion.objects.filter(sealed_at__isnull=False)
+    for pk, state in sealed.values_list("pk", "state"):
+        yield Subject(NOUN, pk)
+        if state == ContractVersion.State.ACCEPTED:
+            yield Subject(NOUN, pk, ACCEPTED)
+
+
+def compose(subject: Subject) -> Paper:
+    """The sealed version, as offered or as accepted by both. Refused before that."""
+    contract = ContractVersion.objects.select_related("engagement__customer", "benchmark").get(
+        pk=subject.pk
+    )
+    if contract.sealed_at is None or contract.canonical is None:
+        raise Refused("A contract is issued once it is sealed.")
+    if subject.act not in ("", ACCEPTED):
+        raise ValueError(f"A contract is issued as offered or as accepted, not {subject.act!r}.")
+    acceptances = list(contract.acceptances.select_related("user")) if subject.act else []
+    if subject.act and len(acceptances) < len(Party):
+        raise Refused("The accepted contract is issued once both parties have accepted it.")
+    _require_intact(contract)
+    reference, number = contract.engagement.reference, contract.number
+    state = " accepted" if acceptances else ""
+    return Paper(
+        engagement=contract.engagement,
+        title=f"Contract {reference}, version {number}{',' + state if state else ''}",
+        running_title=f"Contract {reference}, version {number}{',' + state if state else ''}",
+        filename=f"{reference}-contract-v{number}{'-accepted' if acceptances else ''}.pdf",
+        template="documents/contract.html",
+        dated=acceptances[-1].accepted_at if acceptances else contract.sealed_at,
+        seal=contract.digest,
+        sealed="The sealed terms, attached as terms.json",
+        summary=f"Fixed fee, fixed time, measured target: {contract.engagement.title}.",
+        context=_context(contract, acceptances),
+        enclosures=(
+            Enclosure(
+                "benchmark.json",
+                bytes(contract.benchmark.canonical),
+                "The sealed benchmark that the target is measured on",
+            ),
+            Enclosure(
+                "terms.json", bytes(contract.canonical), "The sealed terms that are accepted"
+            ),
+        ),
+    )
+
+
+def _require_intact(contract: ContractVersion) -> None:
+    """The bytes are those that the digests name; a document never papers over a difference."""
+    assert contract.canonical is not None
+    if digest_of_bytes(bytes(contract.canonical)) != contract.digest:
+        raise Refused("The stored terms are not those that were sealed.")
+    benchmark = contract.benchmark
+    if digest_of_bytes(bytes(benchmark.canonical)) != terms_of(contract)["benchmark"]["digest"]:
+        raise Refused("The stored benchmark is not the one that the terms name.")
+
+
+def _context(contract: ContractVersion, acceptances: list[Acceptance]) -> dict[str, Any]:
+    terms = terms_of(contract)
+    benchmark = contract.benchmark.document
+    assert contract.sealed_at is not None
+    starts_on = date.fromisoformat(terms["starts_on"])
+    rate = Decimal(terms["tax_rate_percent"])
+    return {
+        "terms": terms,
+        "consultancy": wording.party(terms["parties"]["consultancy"]),
+        "customer": wording.party(terms["parties"]["customer"]),
+        "sealed_on": wording.day(contract.sealed_at),
+        "sealed_at": wording.moment(contract.sealed_at),
+        "target": wording.plain_number(Decimal(terms["target"])),
+        "fee": money.format_money(Decimal(terms["fee"]), terms["currency"]),
+        "audit_cost": money.format_money(Decimal(terms["audit_cost"]), terms["currency"]),
+        "tax_rate": wording.percent(rate),
+        "has_tax": rate > 0,
+        "starts_on": wording.day(starts_on),
+        "ends_on": wording.day(starts_on + timedelta(weeks=terms["weeks"], days=-1)),
+        "milestones": _milestones(terms),
+        "totals": _totals(terms),
+        "example": worked_example(terms),
+        "benchmark": benchmark,
+        "workloads": [_workload(each) for each in benchmark["workloads"]],
+        "confidence": f"{terms['benchmark']['confidence']:.0%}",
+        "hardware": terms["benchmark"]["hardware"]["name"] or "any processor of the named kind",
+        "signing": [_signing(terms, party, acceptances) for party in ("consultancy", "customer")],
+        "is_accepted": bool(acceptances),
+    }
+
+
+def _milestones(terms: dict[str, Any]) -> list[dict[str, str]]:
+    currency, rate = terms["currency"], Decimal(terms["tax_rate_percent"])
+    rows = []
+    for milestone in terms["milestones"]:
+        net = Decimal(milestone["amount"])
+        tax = money.tax_on(net, rate, currency)
+        rows.append(
+            {
+                "position": str(milestone["position"]),
+                "title": milestone["title"],
+                "released_when": milestone["released_when"],
+                "net": wording.figure(net, currency),
+                "tax": wording.figure(tax, currency),
+                "gross": wording.figure(net + tax, currency),
+            }
+        )
+    return rows
+
+
+def _totals(terms: dict[str, Any]) -> dict[str, str]:
+    """The foot of the table. Refused when the parts do not come to the fee."""
+    currency, rate = terms["currency"], Decimal(terms["tax_rate_percent"])
+    parts = [Decimal(milestone["amount"]) for milestone in terms["milestones"]]
+    net = sum(parts, Decimal(0))
+    if net != Decimal(terms["fee"]):
+        raise Refused(f"The milestones come to {net} and the fee is {terms['fee']}.")
+    tax = sum((money.tax_on(part, rate, currency) for part in parts), Decimal(0))
+    return {
+        "net": wording.figure(net, currency),
+        "tax": wording.figure(tax, currency),
+        "gross": wording.figure(net + tax, currency),
+    }
+
+
+def _workload(workload: dict[str, Any]) -> dict[str, str]:
+    axes = ", ".join(f"{name} {size:,}" for name, size in workload["axes"].items())
+    return {"name": workload["name"], "axes": axes, "weight": f"{workload['weight']:.0%}"}
+
+
+def _signing(terms: dict[str, Any], party: str, acceptances: list[Acceptance]) -> dict[str, Any]:
+    accepted = next((each for each in acceptances if each.party == party), None)
+    return {
+        "party": terms["parties"][party]["name"],
+        "may_sign": ", ".join(each["name"] for each in terms["signatories"][party]),
+        "typed_name": accepted.typed_name if accepted else "",
+        "person": f"{accepted.user.name}, {accepted.user.email}" if accepted else "",
+        "accepted_at": wording.moment(accepted.accepted_at) if accepted else "",
+        "digest": accepted.digest if accepted else "",
+    }

@@ -1,0 +1,61 @@
+"""The promise in numbers: what goes back when the target is missed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from engagements import money
+from engagements.documents import wording
+from engagements.models import ReleaseCondition
+
+_BEFORE_THE_VERDICT = (ReleaseCondition.SIGNED, ReleaseCondition.AUDIT_DELIVERED)
+
+
+def worked_example(terms: Mapping[str, Any]) -> dict[str, Any]:
+    """Two cases side by side: only what falls due before the verdict was paid, and the whole.
+
+    The arithmetic is that of a settlement: payments as received, with their tax, less the
+    audit cost and the tax on it.
+    """
+    early = [m for m in terms["milestones"] if m["condition"] in _BEFORE_THE_VERDICT]
+    cases = [_case(terms, early), _case(terms, terms["milestones"])]
+    rows = [
+        ("Payments received, with tax", [case["received"] for case in cases]),
+        ("Cost of the audit", [case["audit"] for case in cases]),
+        *(
+            [(f"Tax on the audit, {_rate(terms)}", [case["tax"] for case in cases])]
+            if Decimal(terms["tax_rate_percent"]) > 0
+            else []
+        ),
+    ]
+    return {
+        "rows": rows,
+        "refunds": [case["refund"] for case in cases],
+        "balances": [case["balance"] for case in cases],
+        "has_balance": any(case["owes"] for case in cases),
+        "early_titles": [milestone["title"] for milestone in early],
+    }
+
+
+def _case(terms: Mapping[str, Any], paid: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    currency, rate = terms["currency"], Decimal(terms["tax_rate_percent"])
+    received = sum(
+        (money.gross_of(Decimal(each["amount"]), rate, currency) for each in paid), Decimal(0)
+    )
+    cost = Decimal(terms["audit_cost"])
+    tax = money.tax_on(cost, rate, currency)
+    rest = received - cost - tax
+    return {
+        "received": wording.figure(received, currency),
+        "audit": wording.figure(-cost, currency),
+        "tax": wording.figure(-tax, currency),
+        "refund": wording.figure(max(rest, Decimal(0)), currency),
+        "balance": wording.figure(max(-rest, Decimal(0)), currency),
+        "owes": rest < 0,
+    }
+
+
+def _rate(terms: Mapping[str, Any]) -> str:
+    return wording.percent(Decimal(terms["tax_rate_percent"]))

@@ -1,0 +1,64 @@
+"""Issuing: compose, typeset, store once."""
+
+from __future__ import annotations
+
+import hashlib
+
+from django.db import IntegrityError, transaction
+
+from engagements.documents import kinds
+from engagements.documents.paper import Paper
+from engagements.documents.subjects import Subject
+from engagements.models import Document
+from engagements.services import events
+
+
+def issue(*, kind: str, subject: str) -> Document:
+    """The document of this kind about this subject; made and stored if there is none yet.
+
+    Asked twice, or by two workers at once, one document is stored and both get it. Refused
+    when it is not due; ValueError when there is no such kind or subject.
+    """
+    issued = Document.objects.filter(kind=kind, subject=subject).first()
+    if issued is not None:
+        return issued
+    about = Subject.read(subject)
+    chosen = kinds.kind_of(kind)
+    if about.noun != chosen.NOUN:
+        raise ValueError(f"{kind} is issued about {chosen.NOUN}:…, not about {subject}.")
+    paper = chosen.compose(about)
+
+    from engagements.documents.press import typeset
+
+    return _stored(kind, subject, paper, typeset(paper))
+
+
+def _stored(kind: str, subject: str, paper: Paper, content: bytes) -> Document:
+    document = Document(
+        engagement=paper.engagement,
+        kind=kind,
+        subject=subject,
+        title=paper.title,
+        filename=paper.filename,
+        content=content,
+        size_bytes=len(content),
+        digest="sha256:" + hashlib.sha256(content).hexdigest(),
+        for_customer=paper.for_customer,
+    )
+    try:
+        with transaction.atomic():
+            document.save(force_insert=True)
+            events.record(
+                engagement=paper.engagement,
+                verb="document.issued",
+                summary=f"Issued: {paper.title}.",
+                actor=None,
+                changes={"filename": document.filename, "digest": document.digest},
+                for_customer=paper.for_customer,
+            )
+    except IntegrityError:
+        other = Document.objects.filter(kind=kind, subject=subject).first()
+        if other is None:
+            raise
+        return other
+    return document

@@ -1,0 +1,40 @@
+"""The kinds of documents, by dotted name: a kind is imported when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Protocol, cast
+
+from engagements.documents.paper import Paper
+from engagements.documents.subjects import Subject
+from engagements.models import Document
+
+_MODULES = {
+    Document.Kind.AUDIT_REPORT: "engagements.documents.audit_report",
+    Document.Kind.CONTRACT: "engagements.documents.contract",
+    Document.Kind.BENCHMARK_REPORT: "engagements.documents.benchmark_report",
+    Document.Kind.SETTLEMENT_STATEMENT: "engagements.documents.settlement_statement",
+}
+
+
+class KindOfDocument(Protocol):
+    """What each package offers."""
+
+    NOUN: str
+
+    def compose(self, subject: Subject) -> Paper:
+        """The facts of the document. Refused when it is not due yet."""
+
+    def due(self) -> Iterator[Subject]:
+        """Every subject that this kind should have been issued for by now."""
+
+
+def kind_of(name: str) -> KindOfDocument:
+    """The package of a kind (a Document.Kind value). ValueError for any other."""
+    return cast(KindOfDocument, import_module(_MODULES[Document.Kind(name)]))
+
+
+def all_kinds() -> list[Document.Kind]:
+    """Every kind there is."""
+    return list(_MODULES)

@@ -1,0 +1,41 @@
+"""A document before it is typeset: its facts, its template, and what is enclosed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from engagements.models import Engagement
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """A file attached to the PDF, byte for byte what was sealed or recorded."""
+
+    name: str
+    content: bytes
+    description: str
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One document. The same paper always gives the same bytes.
+
+    `dated` is the moment it speaks of, from the row, never the time of rendering. `seal` is
+    the digest that runs in the footer ("sha256:…") and `sealed` names what it is of.
+    """
+
+    engagement: Engagement
+    title: str
+    running_title: str
+    filename: str
+    template: str
+    dated: datetime
+    seal: str
+    sealed: str
+    summary: str
+    context: Mapping[str, Any]
+    enclosures: tuple[Enclosure, ...] = field(default=())
+    for_customer: bool = True

@@ -1,0 +1,111 @@
+"""From a paper to the bytes of a tagged PDF (PDF/UA-1) with embedded fonts and enclosures."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.template.loader import render_to_string
+
+from engagements.documents.paper import Enclosure, Paper
+
+_ROOT = Path(__file__).resolve().parents[2]
+_TOKENS = _ROOT / "consultancy" / "static" / "css" / "tokens.css"
+_STYLE = _ROOT / "templates" / "documents" / "document.css"
+_FONTS = _ROOT / "consultancy" / "static" / "fonts"
+
+
+class CannotBeTypeset(RuntimeError):
+    """Something that the document needs is missing or unreadable; the text says what."""
+
+
+def typeset(paper: Paper) -> bytes:
+    """The PDF. The same paper gives the same bytes; nothing is fetched from any network.
+
+    CannotBeTypeset when WeasyPrint had to leave something out, a picture or a description.
+    """
+    from weasyprint import CSS, HTML
+    from weasyprint.text.fonts import FontConfiguration
+
+    fonts = FontConfiguration()
+    fetch = _own_files_only()
+    complaints = _Complaints()
+    with complaints:
+        styles = [
+            CSS(filename=file, font_config=fonts, url_fetcher=fetch) for file in (_TOKENS, _STYLE)
+        ]
+        made: bytes = HTML(string=markup(paper), url_fetcher=fetch).write_pdf(
+            stylesheets=styles,
+            font_config=fonts,
+            pdf_variant="pdf/ua-1",
+            pdf_identifier=_identifier(paper),
+            attachments=[_attached(each, paper) for each in paper.enclosures],
+            custom_metadata=True,
+        )
+    if complaints.errors:
+        raise CannotBeTypeset(f"{paper.title}: {'; '.join(complaints.errors)}")
+    return made
+
+
+def markup(paper: Paper) -> str:
+    """The document as HTML, before it is laid out."""
+    return render_to_string(
+        paper.template,
+        {"paper": paper, "house": settings.CONSULTANCY, **paper.context},
+    )
+
+
+def _identifier(paper: Paper) -> bytes:
+    about = f"{paper.filename} {paper.seal} {paper.dated.isoformat()}"
+    return hashlib.sha256(about.encode()).hexdigest()[:32].encode()
+
+
+def _attached(enclosure: Enclosure, paper: Paper) -> Any:
+    import io
+
+    from weasyprint import Attachment
+
+    moment = paper.dated.astimezone(UTC)
+    return Attachment(
+        file_obj=io.BytesIO(enclosure.content),
+        name=enclosure.name,
+        description=enclosure.description,
+        created=moment,
+        modified=moment,
+        relationship="Source",
+    )
+
+
+def _own_files_only() -> Any:
+    """A fetcher for the fonts of the repository and for data: URLs. Everything else fails."""
+    from weasyprint.urls import URLFetcher
+
+    class OwnFiles(URLFetcher):
+        def fetch(self, url: str, headers: dict[str, str] | None = None) -> Any:
+            if not url.startswith(("data:", _FONTS.as_uri() + "/")):
+                raise ValueError(f"a document takes nothing from {url}")
+            return super().fetch(url, headers)
+
+    return OwnFiles()
+
+
+class _Complaints(logging.Handler):
+    """What WeasyPrint could not do while this document was made."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.errors: list[str] = []
+        self.logger = logging.getLogger("weasyprint")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.errors.append(record.getMessage())
+
+    def __enter__(self) -> None:
+        self.logger.addHandler(self)
+
+    def __exit__(self, *_: object) -> None:
+        self.logger.removeHandler(self)

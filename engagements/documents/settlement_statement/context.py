@@ -1,0 +1,209 @@
+"""The facts of a settlement statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from benchmarks.harness.canonical import canonical, digest_of_bytes
+from engagements import money
+from engagements.documents import wording
+from engagements.documents.paper import Enclosure, Paper
+from engagements.documents.subjects import Subject
+from engagements.errors import Refused
+from engagements.models import EngagementRun, Milestone, Payment, Settlement
+from engagements.services.terms import terms_of
+
+NOUN = "settlement"
+SCHEMA = "twofold.settlement/1"
+_RESULTS = {
+    Milestone.State.PENDING: "pending",
+    Milestone.State.RELEASED: "released, not billed",
+    Milestone.State.BILLED: "billed",
+    Milestone.State.VOID: "void, not owed",
+}
+
+
+def due() -> Iterator[Subject]:
+    """Every paid settlement."""
+    paid = Settlement.objects.filter(state=Settlement.State.PAID).values_list("pk", flat=True)
+    return (Subject(NOUN, pk) for pk in paid)
+
+
+def compose(subject: Subject) -> Paper:
+    """The statement of a paid settlement. Refused before that."""
+    settlement = Settlement.objects.select_related(
+        "contract_version__engagement__customer", "proposed_by", "approved_by", "paid_by"
+    ).get(pk=subject.pk)
+    if settlement.state != Settlement.State.PAID or settlement.paid_at is None:
+        raise Refused("A settlement statement is issued when the settlement is paid.")
+    contract = settlement.contract_version
+    engagement = contract.engagement
+    payments = list(
+        Payment.objects.filter(
+            milestone__contract_version=contract, recorded_at__lte=settlement.proposed_at
+        ).select_related("milestone")
+    )
+    _require_to_add_up(settlement, payments)
+    sealed = canonical(as_data(settlement, payments))
+    return Paper(
+        engagement=engagement,
+        title=f"Settlement statement {engagement.reference}",
+        running_title=f"Settlement statement {engagement.reference}",
+        filename=f"{engagement.reference}-settlement-statement-{settlement.pk}.pdf",
+        template="documents/settlement_statement.html",
+        dated=settlement.paid_at,
+        seal=digest_of_bytes(sealed),
+        sealed="The calculation, attached as settlement.json",
+        summary=f"What was paid, kept and refunded in {engagement.reference}.",
+        context=_context(settlement, payments, settlement.paid_at),
+        enclosures=(Enclosure("settlement.json", sealed, "The calculation as data"),),
+    )
+
+
+def as_data(settlement: Settlement, payments: list[Payment]) -> dict[str, Any]:
+    """The calculation as plain data (schema twofold.settlement/1)."""
+    currency = settlement.currency
+    contract = settlement.contract_version
+    return {
+        "schema": SCHEMA,
+        "engagement": contract.engagement.reference,
+        "contract": {"version": contract.number, "digest": contract.digest},
+        "reason": settlement.reason,
+        "currency": currency,
+        "payments": [
+            {
+                "milestone": payment.milestone.title,
+                "received_on": payment.received_on.isoformat(),
+                "reference": payment.reference,
+                "amount": money.plain(payment.amount, currency),
+            }
+            for payment in payments
+        ],
+        "payments_received": money.plain(settlement.payments_received, currency),
+        "audit_cost": money.plain(settlement.audit_cost, currency),
+        "audit_tax": money.plain(settlement.audit_tax, currency),
+        "refund": money.plain(settlement.refund, currency),
+        "balance_due": money.plain(settlement.balance_due, currency),
+        "payment_reference": settlement.payment_reference,
+    }
+
+
+def _require_to_add_up(settlement: Settlement, payments: list[Payment]) -> None:
+    listed = sum((payment.amount for payment in payments), Decimal(0))
+    if listed != settlement.payments_received:
+        raise Refused(
+            f"The payments listed come to {listed} and the settlement says "
+            f"{settlement.payments_received} {settlement.currency}: no statement is issued."
+        )
+
+
+def _context(settlement: Settlement, payments: list[Payment], paid_at: datetime) -> dict[str, Any]:
+    contract, currency = settlement.contract_version, settlement.currency
+    terms = terms_of(contract)
+    return {
+        "engagement": contract.engagement,
+        "settlement": settlement,
+        "consultancy": wording.party(terms["parties"]["consultancy"]),
+        "customer": wording.party(terms["parties"]["customer"]),
+        "contract": contract,
+        "signed_on": _signed_on(settlement),
+        "target": wording.plain_number(contract.target),
+        "tax_rate": wording.percent(contract.tax_rate_percent),
+        "currency": currency,
+        "is_refund": settlement.refund > 0,
+        "is_owed": settlement.balance_due > 0,
+        "result": money.format_money(settlement.refund or settlement.balance_due, currency),
+        "received": wording.figure(settlement.payments_received, currency),
+        "audit_cost": wording.figure(-settlement.audit_cost, currency),
+        "audit_tax": wording.figure(-settlement.audit_tax, currency),
+        "has_tax": settlement.audit_tax > 0,
+        "total": wording.figure(settlement.refund or settlement.balance_due, currency),
+        "payments": [_payment(payment, currency) for payment in payments],
+        "milestones": [_milestone(each, currency) for each in contract.milestones.all()],
+        "run": _deciding_run(settlement),
+        "steps": _steps(settlement, paid_at),
+        "paid_on": wording.day(paid_at),
+    }
+
+
+def _payment(payment: Payment, currency: str) -> dict[str, str]:
+    return {
+        "received_on": wording.day(payment.received_on),
+        "milestone": payment.milestone.title,
+        "reference": payment.reference,
+        "amount": wording.figure(payment.amount, currency),
+    }
+
+
+def _milestone(milestone: Milestone, currency: str) -> dict[str, str]:
+    return {
+        "title": milestone.title,
+        "net": wording.figure(milestone.amount, currency),
+        "billed_as": milestone.billing_reference or "not billed",
+        "state": _RESULTS[Milestone.State(milestone.state)],
+    }
+
+
+def _signed_on(settlement: Settlement) -> str:
+    last = settlement.contract_version.acceptances.order_by("-accepted_at").first()
+    return wording.day(last.accepted_at) if last else "not accepted"
+
+
+def _deciding_run(settlement: Settlement) -> dict[str, str] | None:
+    """The acceptance run that the miss rests on; None where the time-box ran out instead."""
+    if settlement.reason != Settlement.Reason.MISSED:
+        return None
+    asked = (
+        EngagementRun.objects.filter(
+            contract_version=settlement.contract_version,
+            purpose=EngagementRun.Purpose.ACCEPTANCE,
+            run__record__isnull=False,
+            run__record__received_at__lte=settlement.proposed_at,
+        )
+        .select_related("run__record")
+        .order_by("-run__record__received_at")
+        .first()
+    )
+    if asked is None:
+        return None
+    record = asked.run.record
+    return {
+        "name": f"run {asked.run_id}",
+        "verdict": record.get_verdict_display().lower(),
+        "ratio": wording.ratio(record.ratio),
+        "interval": f"{wording.ratio(record.low)} to {wording.ratio(record.high)}",
+        "digest": record.digest,
+        "measured_on": wording.day(record.received_at),
+    }
+
+
+def _steps(settlement: Settlement, paid_at: datetime) -> list[dict[str, str]]:
+    steps = [
+        {
+            "what": "Proposed",
+            "who": str(settlement.proposed_by) if settlement.proposed_by else "Twofold, by itself",
+            "when": wording.moment(settlement.proposed_at),
+            "note": settlement.get_reason_display(),
+        }
+    ]
+    if settlement.approved_at:
+        steps.append(
+            {
+                "what": "Approved",
+                "who": str(settlement.approved_by),
+                "when": wording.moment(settlement.approved_at),
+                "note": "by another person than proposed it",
+            }
+        )
+    return [
+        *steps,
+        {
+            "what": "Paid" if settlement.refund > 0 else "Concluded",
+            "who": str(settlement.paid_by),
+            "when": wording.moment(paid_at),
+            "note": f"reference {settlement.payment_reference}",
+        },
+    ]

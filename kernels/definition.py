@@ -133,5 +133,5 @@ class Preset:
     protocol: Protocol
 
 
-class NotAvailable(RuntimeError):  # noqa: N818 - it is an answer, not a fault
+class NotAvailable(RuntimeError):
     """A baseline or candidate cannot run here; the text says what to install."""

@@ -1,0 +1,143 @@
+"""The catalogue: what there is, without torch, and benchmark documents that can be sealed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kernels import catalogue, solutions
+
+OPERATORS = catalogue.operators()
+EVERY_PRESET = [(op, preset) for op in OPERATORS for preset in catalogue.presets(op)]
+PARTS = {
+    "schema",
+    "name",
+    "operator",
+    "dtype",
+    "definition",
+    "program",
+    "sources",
+    "workloads",
+    "tolerance",
+    "baseline",
+    "hardware",
+    "target",
+    "confidence",
+    "protocol",
+}
+
+
+def test_the_first_two_operators_are_there() -> None:
+    assert {"shared_prefix_attention", "windowed_skip_attention"} <= set(OPERATORS)
+
+
+def test_the_web_tier_can_read_the_catalogue_without_torch() -> None:
+    program = (
+        "import sys\n"
+        "from kernels import catalogue\n"
+        "for operator in catalogue.operators():\n"
+        "    catalogue.candidates(operator), catalogue.baselines(operator)\n"
+        "    for preset in catalogue.presets(operator):\n"
+        "        catalogue.benchmark_document(operator, preset)\n"
+        "print(sorted({'torch', 'triton', 'numpy'} & set(sys.modules)))\n"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("operator", "preset"), EVERY_PRESET)
+def test_a_document_is_complete_plain_and_the_same_every_time(operator: str, preset: str) -> None:
+    document = catalogue.benchmark_document(operator, preset)
+    assert set(document) == PARTS
+    assert json.loads(json.dumps(document)) == document
+    assert catalogue.benchmark_document(operator, preset) == document
+
+
+@pytest.mark.parametrize(("operator", "preset"), EVERY_PRESET)
+def test_a_preset_is_measurable(operator: str, preset: str) -> None:
+    chosen, what = catalogue.presets(operator)[preset], catalogue.definition(operator)
+    assert sum(load.weight for load in chosen.workloads) == pytest.approx(1.0)
+    assert all(set(load.axes) == set(what.axes) for load in chosen.workloads)
+    assert chosen.dtype in what.tolerances
+    assert chosen.baseline in catalogue.baselines(operator)
+    assert chosen.candidate in catalogue.candidates(operator)
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_sealed_sources_are_the_files_that_are_run(operator: str) -> None:
+    folder = Path(catalogue.__file__).parent / operator
+    for name, digest in catalogue.source_digests(operator).items():
+        assert digest == "sha256:" + hashlib.sha256((folder / name).read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_listed_baselines_are_the_ones_that_load(operator: str) -> None:
+    loaded = __import__(f"kernels.{operator}.baselines", fromlist=["BASELINES"]).BASELINES
+    assert set(loaded) == set(catalogue.baselines(operator))
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_cost_grows_with_the_work(operator: str) -> None:
+    axes = dict(catalogue.presets(operator)["tiny"].workloads[0].axes)
+    twice = {**axes, "batch": 2 * axes["batch"]}
+    assert catalogue.flops(operator, twice) == 2 * catalogue.flops(operator, axes)
+    smaller = catalogue.bytes_moved(operator, axes, "bfloat16")
+    assert catalogue.bytes_moved(operator, axes, "float32") == 2 * smaller
+    assert catalogue.bytes_moved(operator, twice, "bfloat16") > smaller
+
+
+def test_pairs_of_the_window_are_counted_one_by_one() -> None:
+    from kernels.windowed_skip_attention.op import pairs
+
+    axes = {"seq_len": 57, "window": 9, "stride": 5}
+    counted = sum(
+        1 for query in range(57) for key in range(query + 1) if query - key < 9 or key % 5 == 0
+    )
+    assert pairs(axes) == counted
+
+
+def test_unknown_names_are_answered_with_the_known_ones() -> None:
+    with pytest.raises(catalogue.CatalogueError, match="shared_prefix_attention"):
+        catalogue.definition("nothing")
+    with pytest.raises(catalogue.CatalogueError, match="cpu"):
+        catalogue.benchmark_document("shared_prefix_attention", "nothing")
+    with pytest.raises(solutions.SolutionError, match="sdpa"):
+        solutions.baseline("shared_prefix_attention", "nothing")
+    with pytest.raises(solutions.SolutionError, match="torch_cascade"):
+        solutions.candidate("shared_prefix_attention/nothing")
+    with pytest.raises(solutions.SolutionError, match="neither"):
+        solutions.candidate("nothing")
+    with pytest.raises(solutions.SolutionError, match="no such candidate file"):
+        solutions.candidate("/nowhere/at_all.py")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x = 1\n", "no function run"),
+        ("run = 3\n", "no function run"),
+        ("def run(prepared, inputs, out):\n    pass\nprepare = 3\n", "prepare is no function"),
+        ("def run(prepared, inputs, out)\n    pass\n", "line 1"),
+    ],
+)
+def test_a_file_that_is_no_solution_is_told_why(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "torch_mistaken.py"
+    file.write_text(text)
+    with pytest.raises(solutions.SolutionError, match=told):
+        solutions.candidate(file)
+
+
+def test_a_solution_without_prepare_gets_its_state_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "torch_plain.py"
+    file.write_text("def run(prepared, inputs, out):\n    out['out'] = prepared['k']\n")
+    solution = solutions.candidate(file)
+    out: dict = {}
+    solution.run(solution.prepare({"k": 5}, {}), {}, out)
+    assert out == {"out": 5}

@@ -20,7 +20,7 @@ from engagements.services import runs, settlements
 log = logging.getLogger(__name__)
 
 
-@shared_task(queue="documents")
+@shared_task
 def conclude_run(run_id: int) -> None:
     """Turn the verdict of the run `run_id` (of benchmarks) into what its contract makes of it."""
     asked = EngagementRun.objects.filter(run_id=run_id).first()
@@ -28,7 +28,7 @@ def conclude_run(run_id: int) -> None:
         runs.conclude(run=asked)
 
 
-@shared_task(queue="documents")
+@shared_task
 def issue_document(kind: str, subject: str) -> None:
     """Issue a document unless it has been issued."""
     from engagements import documents
@@ -36,7 +36,7 @@ def issue_document(kind: str, subject: str) -> None:
     documents.issue(kind=kind, subject=subject)
 
 
-@shared_task(queue="documents")
+@shared_task
 def sweep() -> None:
     """Do what is due and was not done: a lost message, a deadline, a missing document.
 

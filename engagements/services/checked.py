@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.db import models
@@ -13,11 +14,19 @@ from engagements.errors import Refused
 
 def save(row: models.Model) -> None:
     """Save `row`; what its fields or constraints do not allow is Refused, in their words."""
+    # Where nothing is known None is right, though a form would have to fill the field in.
+    unknown = {field.name for field in row._meta.fields if field.null and _is_none(row, field)}
     try:
-        row.full_clean()
+        row.clean_fields(exclude=unknown)
+        row.validate_unique()
+        row.validate_constraints()
     except ValidationError as error:
         raise Refused(_sentence(row, error)) from error
     row.save()
+
+
+def _is_none(row: models.Model, field: models.Field[Any, Any]) -> bool:
+    return getattr(row, field.attname) is None
 
 
 def _sentence(row: models.Model, error: ValidationError) -> str:

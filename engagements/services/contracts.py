@@ -12,6 +12,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from benchmarks.models import Benchmark
+from engagements import money
 from engagements.errors import Refused
 from engagements.models import Audit, ContractVersion, Engagement, Milestone, Stage, User
 from engagements.services import checked, dispatch, events, lifecycle
@@ -256,18 +257,19 @@ def _check_terms(contract: ContractVersion, amounts: Sequence[Decimal]) -> None:
 
 def _figures(contract: ContractVersion) -> dict[str, str]:
     """What of the terms the event log keeps."""
+    currency = contract.currency
     return {
-        "fee": f"{contract.fee:f}",
-        "audit_cost": f"{contract.audit_cost:f}",
-        "currency": contract.currency,
-        "tax_rate_percent": f"{contract.tax_rate_percent:f}",
+        "fee": money.plain(contract.fee, currency),
+        "audit_cost": money.plain(contract.audit_cost, currency),
+        "currency": currency,
+        "tax_rate_percent": f"{contract.tax_rate_percent:.2f}",
         "weeks": str(contract.weeks),
         "starts_on": contract.starts_on.isoformat(),
-        "target": f"{contract.target:f}",
+        "target": f"{contract.target:.2f}",
         "inconclusive": str(contract.inconclusive),
         "benchmark": contract.benchmark.digest,
         "milestones": "; ".join(
-            f"{row.title}: {row.amount:f} ({row.condition})"
+            f"{row.title}: {money.plain(row.amount, currency)} ({row.condition})"
             for row in contract.milestones.order_by("position")
         ),
     }

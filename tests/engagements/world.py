@@ -152,12 +152,12 @@ class World:
     def offered(self, engagement: Engagement | None = None, **changes: Any) -> ContractVersion:
         return contracts.offer(contract=self.drafted(engagement, **changes), by=self.consultant)
 
-    def accept(self, contract: ContractVersion, party: Party, **changes: Any) -> ContractVersion:
-        by = self.signatory if party == Party.CUSTOMER else self.consultant
+    def accept(self, contract: ContractVersion, side: Party, **changes: Any) -> ContractVersion:
+        by = self.signatory if side == Party.CUSTOMER else self.consultant
         return contracts.accept(
             **{
                 "contract": contract,
-                "party": party,
+                "party": side,
                 "typed_name": by.name,
                 "digest": contract.digest,
                 "by": by,

@@ -1,0 +1,319 @@
+"""The terms are drafted, sealed, and accepted by both sides against one digest."""
+
+import hashlib
+from datetime import date, timedelta
+from decimal import Decimal
+
+import pytest
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from benchmarks.harness.canonical import canonical
+from engagements.errors import Refused
+from engagements.models import (
+    ContractVersion,
+    Customer,
+    Membership,
+    Milestone,
+    Party,
+    Stage,
+    TimeBox,
+)
+from engagements.services import contracts
+from engagements.services.contracts import MilestoneDraft
+from tests.engagements.world import MILESTONES, World, fresh
+
+CUSTOMER, HOUSE = Party.CUSTOMER, Party.CONSULTANCY
+
+
+def test_a_draft_has_its_milestones_in_order(world: World) -> None:
+    contract = world.drafted()
+    assert (contract.number, contract.state, contract.digest) == (1, "draft", "")
+    parts = contract.milestones.values_list("position", "title", "amount", "condition")
+    assert list(parts) == [(i, *part) for i, part in enumerate(MILESTONES, start=1)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"fee": Decimal("48000.01")}, "add up to 48000"),
+        ({"fee": Decimal("48000.001")}, "exact amount"),
+        ({"fee": Decimal("0"), "milestones": []}, "more than nothing"),
+        ({"milestones": []}, "add up to 0"),
+        ({"audit_cost": Decimal("6000.01")}, "at most what the audit was priced at"),
+        ({"audit_cost": Decimal("-1")}, "between nothing and the fee"),
+        ({"currency": "USD"}, "priced in EUR"),
+        ({"currency": "EURO"}, "no currency code"),
+        ({"weeks": 2}, "3 to 10 weeks"),
+        ({"weeks": 11}, "3 to 10 weeks"),
+        ({"target": Decimal("1.5")}, "have to be the same"),
+        ({"tax_rate_percent": Decimal("100")}, "percentage"),
+        ({"inconclusive": "shrug"}, "shrug"),
+        ({"milestones": [MilestoneDraft("All", Decimal("48000"), "whenever")]}, "whenever"),
+        ({"milestones": [MilestoneDraft(" ", Decimal("48000"), "signed")]}, "title"),
+        (
+            {
+                "milestones": [
+                    MilestoneDraft("All", Decimal("48001"), "signed"),
+                    MilestoneDraft("Less", Decimal("-1"), "signed"),
+                ]
+            },
+            "more than nothing",
+        ),
+    ],
+)
+def test_terms_that_cannot_hold_are_refused(
+    world: World, changes: dict[str, object], why: str
+) -> None:
+    engagement = world.audited()
+    with pytest.raises(Refused, match=why):
+        contracts.draft(engagement=engagement, **world.terms(**changes))
+    assert not ContractVersion.objects.exists()
+    assert not Milestone.objects.exists()
+
+
+def test_a_contract_follows_an_audit(world: World) -> None:
+    with pytest.raises(Refused, match="Audited"):
+        world.drafted(world.scoping())
+
+
+def test_there_is_one_open_version_at_a_time(world: World) -> None:
+    contract = world.drafted()
+    with pytest.raises(Refused, match="already"):
+        world.drafted(contract.engagement)
+
+
+def test_a_revised_draft_says_what_changed(world: World) -> None:
+    contract = world.drafted()
+    contract = contracts.revise(contract=contract, **world.terms(weeks=8))
+    assert contract.weeks == 8
+    assert contract.milestones.count() == 4
+    event = contract.engagement.events.get(verb="contract.revised")
+    assert event.changes == {"weeks": ["6", "8"]}
+
+
+def test_an_offer_seals_the_terms(world: World) -> None:
+    contract = world.offered()
+    sealed = bytes(contract.canonical or b"")
+    assert contract.digest == "sha256:" + hashlib.sha256(sealed).hexdigest()
+    terms = contracts.terms_of(contract)
+    assert canonical(terms) == sealed
+    assert terms["schema"] == "twofold.terms/1"
+    assert (terms["fee"], terms["audit_cost"], terms["target"]) == ("48000.00", "6000.00", "2.00")
+    assert terms["benchmark"]["digest"] == world.benchmark.digest
+    assert [part["amount"] for part in terms["milestones"]] == [
+        "12000.00",
+        "6000.00",
+        "22000.00",
+        "8000.00",
+    ]
+    assert terms["parties"]["consultancy"] == settings.CONSULTANCY
+    assert terms["signatories"]["customer"] == [
+        {"name": "Sigrid", "email": world.signatory.email}
+    ]
+    assert "2 times" in terms["promise"]
+    assert fresh(contract.engagement).stage == Stage.OFFERED
+
+
+def test_amounts_are_sealed_in_the_currency_s_own_unit(world: World) -> None:
+    terms = contracts.terms_of(world.offered(currency="JPY"))
+    assert terms["fee"] == "48000"
+
+
+def test_terms_keep_the_address_that_the_customer_had(world: World) -> None:
+    contract = world.offered()
+    Customer.objects.filter(pk=world.customer.pk).update(address="Elsewhere")
+    contract = ContractVersion.objects.get(pk=contract.pk)
+    assert contracts.terms_of(contract)["parties"]["customer"]["address"].startswith("Weg 1")
+
+
+def test_a_draft_has_no_sealed_terms(world: World) -> None:
+    with pytest.raises(ValueError, match="draft"):
+        contracts.terms_of(world.drafted())
+
+
+def test_offering_twice_seals_once(world: World) -> None:
+    contract = world.offered()
+    again = contracts.offer(contract=contract, by=world.consultant)
+    assert (again.digest, again.sealed_at) == (contract.digest, contract.sealed_at)
+    assert contract.engagement.events.filter(verb="contract.offered").count() == 1
+
+
+def test_nothing_is_offered_to_a_customer_nobody_may_sign_for(world: World) -> None:
+    contract = world.drafted()
+    Membership.objects.filter(user=world.signatory).update(rights="viewer")
+    with pytest.raises(Refused, match="name a signatory"):
+        contracts.offer(contract=contract, by=world.consultant)
+
+
+def test_milestones_are_added_up_again_when_the_terms_are_sealed(world: World) -> None:
+    contract = world.drafted()
+    contract.milestones.filter(position=1).update(amount=Decimal("11999"))
+    with pytest.raises(Refused, match="add up to 47999"):
+        contracts.offer(contract=contract, by=world.consultant)
+
+
+def test_sealed_terms_are_never_changed(world: World) -> None:
+    contract = world.offered()
+    with pytest.raises(Refused, match="Audited"):
+        contracts.revise(contract=contract, **world.terms(weeks=8))
+    contracts.withdraw(contract=contract, reason="Wrong weeks.", by=world.consultant)
+    with pytest.raises(Refused, match="never changed"):
+        contracts.revise(contract=contract, **world.terms(weeks=8))
+    with pytest.raises(IntegrityError), transaction.atomic():
+        ContractVersion.objects.filter(pk=contract.pk).update(weeks=8)
+
+
+@pytest.mark.parametrize("order", [(CUSTOMER, HOUSE), (HOUSE, CUSTOMER)])
+def test_both_sides_accept_in_either_order(world: World, order: tuple[Party, Party]) -> None:
+    contract = world.offered()
+    once = world.accept(contract, order[0])
+    assert (once.state, fresh(contract.engagement).stage) == ("offered", Stage.OFFERED)
+    both = world.accept(contract, order[1])
+    assert (both.state, fresh(contract.engagement).stage) == ("accepted", Stage.ACTIVE)
+
+
+def test_an_acceptance_keeps_who_when_from_where_and_what(world: World) -> None:
+    contract = world.accept(world.offered(), CUSTOMER, typed_name=" Sigrid S. ")
+    acceptance = contract.acceptances.get()
+    assert (acceptance.user, acceptance.typed_name) == (world.signatory, "Sigrid S.")
+    assert (acceptance.address, acceptance.digest) == ("192.0.2.7", contract.digest)
+    event = contract.engagement.events.get(verb="contract.accepted")
+    assert (event.address, event.changes["digest"]) == ("192.0.2.7", contract.digest)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        contract.acceptances.update(typed_name="Somebody else")
+
+
+def test_what_is_in_force_has_a_time_box_and_its_first_milestones_released(world: World) -> None:
+    contract = world.active()
+    states = list(contract.milestones.order_by("position").values_list("state", flat=True))
+    assert states == ["released", "released", "pending", "pending"]
+    box = TimeBox.objects.get(engagement=contract.engagement)
+    assert box.starts_on == contract.starts_on
+    assert box.ends_on == box.starts_on + timedelta(days=6 * 7 - 1)
+
+
+def test_a_time_box_starts_no_earlier_than_the_contract_is_accepted(world: World) -> None:
+    contract = world.active(starts_on=date(2026, 1, 5))
+    accepted_on = contract.acceptances.latest("accepted_at").accepted_at.date()
+    assert TimeBox.objects.get(engagement=contract.engagement).starts_on == accepted_on
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"digest": "sha256:" + "0" * 64}, "not the terms that were sealed"),
+        ({"digest": ""}, "not the terms that were sealed"),
+        ({"typed_name": "  "}, "typed name"),
+        ({"party": "referee"}, "no party"),
+    ],
+)
+def test_an_acceptance_of_something_else_is_refused(
+    world: World, changes: dict[str, str], why: str
+) -> None:
+    contract = world.offered()
+    with pytest.raises(Refused, match=why):
+        world.accept(contract, CUSTOMER, **changes)
+    assert not contract.acceptances.exists()
+
+
+@pytest.mark.parametrize("who", ["viewer", "stranger", "nobody", "consultant", "admin"])
+def test_only_the_customer_s_signatory_accepts_for_it(world: World, who: str) -> None:
+    with pytest.raises(Refused, match="signatory of Longprompt AG"):
+        world.accept(world.offered(), CUSTOMER, by=getattr(world, who))
+
+
+@pytest.mark.parametrize("who", ["signatory", "finance", "nobody"])
+def test_only_a_consultant_accepts_for_the_house(world: World, who: str) -> None:
+    with pytest.raises(Refused, match="Consultants"):
+        world.accept(world.offered(), HOUSE, by=getattr(world, who))
+
+
+def test_somebody_who_left_signs_no_more(world: World) -> None:
+    contract = world.offered()
+    world.signatory.is_active = False
+    world.signatory.save()
+    with pytest.raises(Refused, match="signatory"):
+        world.accept(contract, CUSTOMER)
+
+
+def test_accepting_twice_changes_nothing(world: World) -> None:
+    contract = world.active()
+    again = world.accept(contract, CUSTOMER, typed_name="Again")
+    assert again.state == "accepted"
+    assert contract.acceptances.count() == 2
+    assert contract.engagement.events.filter(verb="contract.accepted").count() == 2
+    assert contract.engagement.events.filter(verb="time_box.started").count() == 1
+
+
+def test_a_draft_and_a_withdrawn_offer_are_accepted_by_nobody(world: World) -> None:
+    contract = world.drafted()
+    with pytest.raises(Refused, match="not the terms"):
+        world.accept(contract, CUSTOMER)
+    contract = contracts.offer(contract=contract, by=world.consultant)
+    contracts.withdraw(contract=contract, reason="Wrong.", by=world.consultant)
+    with pytest.raises(Refused, match="not on offer"):
+        world.accept(contract, CUSTOMER)
+
+
+def test_a_declined_offer_makes_way_for_the_next_version(world: World) -> None:
+    contract = world.offered()
+    declined = contracts.decline(contract=contract, reason="Too long.", by=world.signatory)
+    assert declined.state == "declined"
+    assert contracts.decline(contract=contract, reason="x", by=world.signatory) == declined
+    assert fresh(contract.engagement).stage == Stage.AUDITED
+    assert world.drafted(contract.engagement).number == 2
+
+
+def test_who_declines_or_withdraws_says_why(world: World) -> None:
+    contract = world.offered()
+    with pytest.raises(Refused, match="reason"):
+        contracts.decline(contract=contract, reason=" ", by=world.signatory)
+    with pytest.raises(Refused, match="reason"):
+        contracts.withdraw(contract=contract, reason="", by=world.consultant)
+
+
+def test_each_side_takes_back_only_what_is_its_own(world: World) -> None:
+    contract = world.offered()
+    with pytest.raises(Refused, match="signatory"):
+        contracts.decline(contract=contract, reason="No.", by=world.consultant)
+    with pytest.raises(Refused, match="Consultants"):
+        contracts.withdraw(contract=contract, reason="No.", by=world.signatory)
+
+
+def test_who_has_accepted_does_not_decline(world: World) -> None:
+    contract = world.accept(world.offered(), CUSTOMER)
+    with pytest.raises(Refused, match="has accepted"):
+        contracts.decline(contract=contract, reason="Regret.", by=world.signatory)
+
+
+def test_a_contract_in_force_is_neither_declined_nor_withdrawn_nor_offered(world: World) -> None:
+    contract = world.active()
+    with pytest.raises(Refused, match="not on offer"):
+        contracts.withdraw(contract=contract, reason="Regret.", by=world.consultant)
+    with pytest.raises(Refused, match="offered before"):
+        contracts.offer(contract=contract, by=world.consultant)
+
+
+@pytest.mark.parametrize("who", ["finance", "signatory"])
+def test_only_consultants_write_contracts(world: World, who: str) -> None:
+    by = getattr(world, who)
+    contract = world.drafted()
+    with pytest.raises(Refused, match="Consultants"):
+        world.drafted(world.audited(), by=by)
+    with pytest.raises(Refused, match="Consultants"):
+        contracts.revise(contract=contract, **world.terms(by=by))
+    with pytest.raises(Refused, match="Consultants"):
+        contracts.offer(contract=contract, by=by)
+
+
+def test_the_contract_is_issued_when_offered_and_when_in_force(
+    world: World, documents_wanted: list[object], django_capture_on_commit_callbacks: object
+) -> None:
+    engagement = world.audited()
+    with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
+        contract = world.active(engagement)
+    assert documents_wanted == [
+        ("contract", f"contract:{contract.pk}"),
+        ("contract", f"contract:{contract.pk}:accepted"),
+    ]

@@ -47,11 +47,14 @@ class Environment:
     """The variables of one process. An empty variable counts as an unset one."""
 
     def __init__(self, variables: Mapping[str, str] = os.environ) -> None:
+        # What the settings asked for: the tests compare it with docker-compose.yml and README.md.
+        self.names: set[str] = set()
         self.reader = environ.Env()
         self.reader.ENVIRON = {key: value for key, value in variables.items() if value}
 
     def optional(self, name: str) -> str | None:
         """The variable's text, or None."""
+        self.names.add(name)
         value: str | None = self.reader.str(name, default=None)
         return value
 
@@ -115,7 +118,7 @@ class Environment:
         why = "List the site's host names, separated by commas: TWOFOLD_HOSTS=twofold.example.org"
         self.required("TWOFOLD_HOSTS", why=why)
         hosts = self.words("TWOFOLD_HOSTS")
-        if not hosts or any("*" in host for host in hosts):
+        if not hosts or any("*" in host or host.startswith(".") for host in hosts):
             raise ImproperlyConfigured(
                 f"TWOFOLD_HOSTS has a wildcard: links in mails could be forged. {why}"
             )
@@ -182,7 +185,11 @@ class Environment:
         }
 
     def email(self, *, production: bool) -> dict[str, Any]:
-        """Django's mail settings; without a server, mail is printed on the terminal."""
+        """Django's mail settings; in development mail is printed on the terminal."""
+        if production:
+            why = "Mail would be lost: EMAIL_URL=smtp+tls://USER:PASSWORD@HOST:587"
+            self.required("EMAIL_URL", why=why)
+            self.required("TWOFOLD_FROM_EMAIL", why="Mails are sent from this address.")
         sender = self.optional("TWOFOLD_FROM_EMAIL") or "Twofold <twofold@localhost>"
         settings = {"DEFAULT_FROM_EMAIL": sender, "SERVER_EMAIL": sender, "EMAIL_TIMEOUT": 10}
         url = self.optional("EMAIL_URL") or "consolemail://"

@@ -23,6 +23,7 @@ from pathlib import Path
 os.environ["BROKER_URL"] = "memory://"
 os.environ.pop("TWOFOLD_ENV", None)
 
+import kombu.pools
 import psutil
 import pytest
 from django.conf import settings
@@ -81,8 +82,8 @@ def _point_application_at(url: str) -> None:
     settings.CELERY_BROKER_URL = url
     celery_app.conf.broker_url = url
     celery_app.conf.broker_write_url = celery_app.conf.broker_read_url = None
-    celery_app.pool.force_close_all()
-    celery_app.set_current()
+    # Both keep connections to the broker before this one.
+    kombu.pools.reset()
     celery_app._pool = None
     celery_app.amqp._producer_pool = None
 

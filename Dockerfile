@@ -1,0 +1,64 @@
+# Two images of one source: `web` (no torch; also runs the documents worker and beat) and
+# `gpu-worker` (torch and Triton, measures). docker-compose.yml puts them together.
+
+FROM python:3.11-slim-bookworm AS base
+ENV PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    PYTHONPATH=/srv/twofold \
+    PATH=/opt/venv/bin:$PATH \
+    DJANGO_SETTINGS_MODULE=consultancy.settings \
+    TWOFOLD_HOME=/var/lib/twofold \
+    TWOFOLD_STATIC_ROOT=/srv/static
+# Pango sets the documents; DejaVu stands in for glyphs that the documents' own type lacks.
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends \
+        libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fontconfig fonts-dejavu-core \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --uid 10001 --home-dir /var/lib/twofold --create-home twofold
+WORKDIR /srv/twofold
+
+FROM base AS build
+COPY --from=ghcr.io/astral-sh/uv:0.13.8 /uv /usr/local/bin/uv
+ENV UV_LINK_MODE=copy VIRTUAL_ENV=/opt/venv
+RUN uv venv /opt/venv
+COPY pyproject.toml .ci/constraints.txt ./
+RUN --mount=type=cache,target=/root/.cache/uv \
+    uv pip install --requirement pyproject.toml --constraint constraints.txt
+
+FROM build AS build-gpu
+RUN --mount=type=cache,target=/root/.cache/uv \
+    uv pip install --requirement pyproject.toml --extra worker --constraint constraints.txt
+
+FROM base AS web
+COPY --from=build /opt/venv /opt/venv
+COPY . .
+# The names of static files carry their digests; the settings need a configuration to read,
+# and none of this one outlives the line.
+RUN TWOFOLD_ENV=production \
+    TWOFOLD_SECRET_KEY="$(python -c 'import secrets; print(secrets.token_urlsafe(50))')" \
+    TWOFOLD_HOSTS=localhost EMAIL_URL=consolemail:// TWOFOLD_FROM_EMAIL=none@localhost \
+    TWOFOLD_HOUSE_NAME=none TWOFOLD_HOUSE_ADDRESS=none \
+    BROKER_URL=redis://none DATABASE_URL=postgresql://none/none \
+    python manage.py collectstatic --no-input
+USER twofold
+VOLUME /var/lib/twofold
+EXPOSE 8000
+HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=4 \
+    CMD ["python", "-m", "consultancy.probe"]
+CMD ["gunicorn", "consultancy.wsgi", "--bind", "0.0.0.0:8000", "--workers", "2", \
+     "--threads", "4", "--worker-tmp-dir", "/dev/shm", "--no-control-socket", \
+     "--access-logfile", "-"]
+
+FROM base AS gpu-worker
+# Triton compiles a launcher for each kernel with the system's compiler.
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends gcc libc6-dev \
+    && rm -rf /var/lib/apt/lists/*
+COPY --from=build-gpu /opt/venv /opt/venv
+COPY . .
+ENV TRITON_CACHE_DIR=/var/lib/twofold/triton \
+    TORCHINDUCTOR_CACHE_DIR=/var/lib/twofold/inductor
+USER twofold
+VOLUME /var/lib/twofold
+CMD ["celery", "-A", "consultancy", "worker", "--queues", "gpu", "--concurrency", "1", \
+     "--hostname", "gpu@%h", "--loglevel", "INFO"]

@@ -1,0 +1,33 @@
+"""Reads the settings anew, with exactly the variables given."""
+
+import os
+import runpy
+import secrets
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+ROOT = Path(__file__).parents[2]
+
+
+def production(**changes: str | None) -> dict[str, str]:
+    """Variables with which production starts, and what the test changes (None: unset)."""
+    variables: dict[str, str | None] = {
+        "TWOFOLD_ENV": "production",
+        "TWOFOLD_SECRET_KEY": secrets.token_urlsafe(50),
+        "TWOFOLD_HOSTS": "twofold.example.org",
+        "DATABASE_URL": "postgresql://twofold:x@db.example.org:5432/twofold",
+        "BROKER_URL": "redis://broker.example.org:6379/0",
+        "EMAIL_URL": "smtp+tls://user:x@mail.example.org:587",
+        "TWOFOLD_FROM_EMAIL": "twofold@example.org",
+        "TWOFOLD_HOUSE_NAME": "Kernels Ltd",
+        "TWOFOLD_HOUSE_ADDRESS": "1 Warp Street",
+        **changes,
+    }
+    return {name: value for name, value in variables.items() if value is not None}
+
+
+def start(variables: dict[str, str]) -> dict[str, Any]:
+    """The settings that a process with these variables would have; raises what it would."""
+    with mock.patch.dict(os.environ, variables, clear=True):
+        return runpy.run_path(str(ROOT / "consultancy" / "settings.py"))

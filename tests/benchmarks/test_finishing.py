@@ -157,6 +157,31 @@ def test_rubbish_fails_the_run_with_a_reason(claimed: Run, content: bytes) -> No
     assert claimed.state == "failed"
 
 
+def test_a_caught_candidate_is_a_finished_run_without_a_ratio(
+    claimed: Run, record_bytes: bytes
+) -> None:
+    caught = json.loads(record_bytes)
+    workload = caught["benchmark"]["workloads"][0]["name"]
+    caught["findings"] = [
+        {
+            "kind": "output",
+            "side": "candidate",
+            "replicate": 0,
+            "workload": workload,
+            "message": "the candidate's output is wrong",
+        }
+    ]
+
+    record = runs.finish(
+        run_id=claimed.pk, attempt=1, record_bytes=canonical(records.sealed(caught))
+    )
+
+    claimed.refresh_from_db()
+    assert claimed.state == "finished"
+    assert (record.verdict, record.ratio) == ("disqualified", None)
+    assert record.summary["reasons"] == ["the candidate's output is wrong"]
+
+
 def test_rubbish_of_a_past_attempt_does_not_fail_the_run(claimed: Run) -> None:
     lose_the_worker(claimed)
     runs.claim(run_id=claimed.pk, worker="there:2")

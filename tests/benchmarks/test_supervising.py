@@ -236,7 +236,7 @@ def test_a_database_that_restarts_does_not_end_the_run(
     assert len(calls) == 3
 
 
-def wait_until(true: Callable[[], bool], limit_s: float = 10.0) -> None:
+def wait_until(true: Callable[[], bool], limit_s: float = 30.0) -> None:
     deadline = time.monotonic() + limit_s
     while not true():
         assert time.monotonic() < deadline, "it never came"

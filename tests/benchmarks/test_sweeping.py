@@ -20,9 +20,7 @@ from tests.benchmarks.conftest import lose_the_worker
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The ids of the messages that a broker would have taken."""
     taken: list[int] = []
-    monkeypatch.setattr(
-        tasks.measure, "apply_async", lambda args, **options: taken.append(args[0])
-    )
+    monkeypatch.setattr(tasks.measure, "apply_async", lambda args, **options: taken.append(args[0]))
     return taken
 
 
@@ -77,9 +75,7 @@ def test_a_run_that_is_heard_of_is_left_alone(claimed: Run, sent: list[int]) -> 
     assert sent == []
 
 
-def test_a_run_lost_too_often_fails_with_a_reason_to_act_on(
-    claimed: Run, sent: list[int]
-) -> None:
+def test_a_run_lost_too_often_fails_with_a_reason_to_act_on(claimed: Run, sent: list[int]) -> None:
     heard: list[Run] = []
     run_concluded.connect(listener := lambda run, **_: heard.append(run))
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""Real workers on a real broker: killed, stopped, or without a broker, no run is lost or doubled."""
+"""Real workers, killed, stopped or without a broker: no run is lost and none doubled."""
 
 import json
 import signal
@@ -11,16 +11,14 @@ from typing import Any
 import psutil
 import pytest
 from django.db import transaction
-from kombu import pools
 
 from benchmarks import tasks
 from benchmarks.models import Benchmark, Record, Run, Solution
 from benchmarks.services import runs
 from benchmarks.services.sweeping import sweep
-from consultancy import celery_app
 from consultancy.embedded.place import Place
 from consultancy.embedded.valkey import Valkey
-from tests.benchmarks.conftest import PRETENDER, pretended
+from tests.benchmarks.conftest import PRETENDER, pretended, publish_to
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LIMITS = {"lease_s": 2.0, "beat_s": 0.3, "progress_every_s": 0.1}
@@ -51,9 +49,7 @@ def start(
 
 
 @pytest.fixture
-def requested(
-    broker_url: str, benchmark_row: Benchmark, solution: Solution
-) -> Callable[[], Run]:
+def requested(broker_url: str, benchmark_row: Benchmark, solution: Solution) -> Callable[[], Run]:
     """Ask for a run as a page does."""
     publish_to(broker_url)
 
@@ -68,7 +64,7 @@ def requested(
 
 def until(run: Run, true: Callable[[Run], bool], *, sweeping: bool = False) -> Run:
     """Look at the run until it is so, as a page would; `sweeping` as beat would."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         if sweeping:
             sweep()
@@ -137,7 +133,7 @@ def test_a_worker_told_to_stop_gives_its_run_back_at_once(
     run = until(requested(), being_measured)
     worker.process.send_signal(signal.SIGTERM)
 
-    assert worker.process.wait(timeout=15) == 0
+    assert worker.process.wait(timeout=60) == 0
     run.refresh_from_db()
     assert (run.state, run.attempt, run.leased_until) == ("queued", 1, None)
     assert not measuring_processes()
@@ -151,15 +147,6 @@ def other_broker(tmp_path: Path, broker_url: str) -> Iterator[Valkey]:
     yield server
     publish_to(broker_url)
     server.stop()
-
-
-def publish_to(url: str) -> None:
-    """Have the application forget its connections and make new ones to `url`."""
-    celery_app.conf.broker_url = url
-    celery_app.conf.broker_write_url = celery_app.conf.broker_read_url = None
-    pools.reset()
-    celery_app._pool = None
-    celery_app.amqp._producer_pool = None
 
 
 def test_a_run_requested_while_the_broker_is_down_starts_when_it_is_back(
@@ -184,7 +171,7 @@ def test_a_run_requested_while_the_broker_is_down_starts_when_it_is_back(
     assert (run.state, run.attempt) == ("finished", 1)
 
 
-def wait_until(true: Callable[[], bool], limit_s: float = 10.0) -> None:
+def wait_until(true: Callable[[], bool], limit_s: float = 30.0) -> None:
     deadline = time.monotonic() + limit_s
     while not true():
         assert time.monotonic() < deadline, "it never came"

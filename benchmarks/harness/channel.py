@@ -65,7 +65,8 @@ class Channel:
             sent = 0
             if descriptors:
                 sent = socket.send_fds(self._socket, [content], list(descriptors))
-            self._socket.sendall(content[sent:])
+            if sent < len(content):
+                self._socket.sendall(content[sent:])
         except TimeoutError as error:
             raise ChannelTimeout("the other end does not read") from error
         except OSError as error:

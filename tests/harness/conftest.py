@@ -1,0 +1,43 @@
+"""A referee in this process, to measure small candidates with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.harness import operators
+from benchmarks.harness.progress import Progress
+from tests.harness.softmax import EXPLOITS, OPERATORS, Document, Measure, softmax_benchmark
+
+
+@pytest.fixture(autouse=True)
+def own_operators(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operators of these tests are found by the referee and by every side that it starts."""
+    monkeypatch.setenv(operators.SEARCH_PATH_VARIABLE, str(OPERATORS))
+
+
+@pytest.fixture
+def document() -> Document:
+    """A sound benchmark document, to be spoilt by a test."""
+    return softmax_benchmark()
+
+
+@pytest.fixture
+def measure() -> Measure:
+    """`measure("honest", **changes)`: the record of one exploit's run, in this process."""
+
+    def measured(exploit: str, *, document: Document | None = None, **changes: Any) -> Document:
+        from benchmarks.harness import candidates, documents, referee
+
+        chosen = document or softmax_benchmark(**changes)
+        documents.check(chosen)
+        return referee.run(
+            chosen,
+            candidates.read(str(EXPLOITS / f"{exploit}.py")),
+            device_kind=chosen["hardware"]["device"],
+            command=f"python -m benchmarks.harness run b.json {exploit}.py --out r.json",
+            progress=Progress(chosen, shown=False),
+        )
+
+    return measured

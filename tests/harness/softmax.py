@@ -1,0 +1,57 @@
+"""The benchmark of the tests' own operator, and where operators and exploits lie."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import operators
+
+OPERATORS = Path(__file__).parent / "operators"
+EXPLOITS = Path(__file__).parents[1] / "exploits"
+
+Document = dict[str, Any]
+Measure = Callable[..., dict[str, Any]]
+
+
+def softmax_benchmark(
+    *, baseline: str = "plain", device: str = "cpu", launch: str = "eager", **protocol: Any
+) -> Document:
+    """A benchmark of the tests' own operator: one replicate of three short rounds."""
+    definition = operators.part("row_softmax", "op").DEFINITION
+    # Through JSON, as a document comes: tuples are lists there.
+    plain = json.loads(json.dumps(definition.as_data()))
+    # On the processor small enough for torch to use one thread: a team of threads on a busy
+    # machine waits for whichever of them is not running.
+    rows = 8 if device == "cpu" else 8192
+    return {
+        "schema": "twofold.benchmark/1",
+        "name": "row_softmax/test",
+        "operator": "row_softmax",
+        "dtype": "float32",
+        "definition": plain,
+        "program": {"name": "softmax alone", "launch": launch},
+        "sources": operators.source_digests(
+            "row_softmax", ["program.py", "reference.py", "baselines.py"]
+        ),
+        "workloads": [{"name": "wide", "axes": {"rows": rows, "columns": 4096}, "weight": 1.0}],
+        "tolerance": plain["tolerances"]["float32"],
+        "baseline": {"name": baseline, "package": "torch", "title": "softmax"},
+        "hardware": {"device": device, "name": None},
+        "target": 1.5,
+        "confidence": 0.95,
+        "protocol": {
+            "replicates": 1,
+            "max_replicates": 1,
+            "rounds": 3,
+            "warmup_rounds": 1,
+            "round_ms": 5.0,
+            "max_calls": 64,
+            "checked_calls": 4,
+            "setup_limit_s": 60.0,
+            "round_limit_s": 20.0,
+            **protocol,
+        },
+    }

@@ -11,7 +11,7 @@ from torch import Tensor
 from kernels import catalogue, solutions
 from kernels.definition import Workload
 from kernels.solutions import Solution
-from kernels.timing import compare
+from kernels.trials import compare
 from tests.kernels.shapes import SHARED, SIZES, WINDOWED, draw, poisoned, solution_of
 
 OPERATORS = (SHARED, WINDOWED)

@@ -9,7 +9,7 @@ import torch
 
 from kernels import catalogue
 from kernels.definition import NotAvailable
-from kernels.timing import compare
+from kernels.trials import compare
 from tests.kernels.shapes import (
     SHARED,
     SIZES,

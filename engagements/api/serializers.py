@@ -29,12 +29,8 @@ class EngagementSerializer(serializers.ModelSerializer[Engagement]):
     customer = serializers.CharField(source="customer.name", read_only=True)
     lead = serializers.CharField(source="lead.name", read_only=True)
     time_box = serializers.SerializerMethodField()
-    url = serializers.HyperlinkedIdentityField(
-        view_name="api-engagement", lookup_field="reference"
-    )
-    runs_url = serializers.HyperlinkedIdentityField(
-        view_name="api-runs", lookup_field="reference"
-    )
+    url = serializers.HyperlinkedIdentityField(view_name="api-engagement", lookup_field="reference")
+    runs_url = serializers.HyperlinkedIdentityField(view_name="api-runs", lookup_field="reference")
     documents_url = serializers.HyperlinkedIdentityField(
         view_name="api-documents", lookup_field="reference"
     )

@@ -159,7 +159,7 @@ class AmountField(forms.CharField):
     def to_python(self, value: Any) -> Any:
         """The Decimal, or None for an empty field that is not required."""
         text = super().to_python(value)
-        if text in self.empty_values:
+        if not text:
             return None
         try:
             return parse_amount(text, currency=self.currency)

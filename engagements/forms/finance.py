@@ -14,17 +14,12 @@ from engagements.forms.amounts import AmountField
 from engagements.models import Milestone, Payment, Settlement
 
 
-def _limit(model: type[Milestone] | type[Payment] | type[Settlement], field: str) -> int | None:
-    length: int | None = model._meta.get_field(field).max_length
-    return length
-
-
 class BillForm(forms.Form):
     """The number under which the customer was asked for a milestone."""
 
     reference = forms.CharField(
         label="Number of the bill",
-        max_length=_limit(Milestone, "billing_reference"),
+        max_length=Milestone._meta.get_field("billing_reference").max_length,
         help_text="As on the bill that the customer gets.",
         error_messages={"required": "Enter the number on the bill."},
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
@@ -49,7 +44,7 @@ class PaymentForm(forms.Form):
     )
     reference = forms.CharField(
         label="Reference",
-        max_length=_limit(Payment, "reference"),
+        max_length=Payment._meta.get_field("reference").max_length,
         help_text="As on the bank statement. The same reference is recorded once.",
         error_messages={"required": "Enter the reference on the bank statement."},
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
@@ -87,7 +82,7 @@ class SettlementPaidForm(forms.Form):
 
     reference = forms.CharField(
         label="Reference of the transfer",
-        max_length=_limit(Settlement, "payment_reference"),
+        max_length=Settlement._meta.get_field("payment_reference").max_length,
         help_text="As on the bank statement. It goes on the settlement statement.",
         error_messages={"required": "Enter the reference of the transfer."},
         widget=forms.TextInput(attrs={"autocomplete": "off"}),

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TYPE_CHECKING, TypedDict
 
 from django.db.models import DecimalField, Exists, OuterRef, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
@@ -22,6 +23,11 @@ from engagements.models import (
 )
 from engagements.money import gross_of, tax_on
 
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+    PaidMilestone = WithAnnotations[Milestone, "Paid"]
+
 AMOUNT = DecimalField(max_digits=14, decimal_places=3)
 OPEN_SETTLEMENTS = (
     Settlement.State.PROPOSED,
@@ -29,6 +35,13 @@ OPEN_SETTLEMENTS = (
     Settlement.State.PAYING,
     Settlement.State.FAILED,
 )
+
+
+class Paid(TypedDict):
+    """What `with_paid` adds to a milestone: gross, in the contract's currency."""
+
+    paid: Decimal
+    is_settled: bool
 
 
 @dataclass(frozen=True)
@@ -89,7 +102,7 @@ class AtRisk:
     estimate: Estimate | None
 
 
-def with_paid(milestones: QuerySet[Milestone]) -> QuerySet[Milestone]:
+def with_paid(milestones: QuerySet[Milestone]) -> QuerySet[PaidMilestone]:
     """Milestones with what was paid for each as `paid`, and whether their contract `is_settled`."""
     live = Settlement.objects.exclude(state=Settlement.State.VOIDED)
     return milestones.annotate(
@@ -98,7 +111,7 @@ def with_paid(milestones: QuerySet[Milestone]) -> QuerySet[Milestone]:
     )
 
 
-def milestone_line(milestone: Milestone) -> MilestoneLine:
+def milestone_line(milestone: PaidMilestone) -> MilestoneLine:
     """One milestone (from `with_paid`) in money."""
     contract = milestone.contract_version
     rate, currency = contract.tax_rate_percent, contract.currency
@@ -119,7 +132,7 @@ def milestone_lines(contract: ContractVersion) -> list[MilestoneLine]:
     return [milestone_line(milestone) for milestone in milestones.order_by("position")]
 
 
-def _with_people(milestones: QuerySet[Milestone]) -> QuerySet[Milestone]:
+def _with_people(milestones: QuerySet[Milestone]) -> QuerySet[PaidMilestone]:
     return with_paid(milestones).select_related("contract_version__engagement__customer")
 
 

@@ -31,6 +31,9 @@ from engagements.models import (
 )
 from engagements.queries.finance import Estimate, MilestoneLine, estimate_of, milestone_lines
 
+# How much of what happened a page shows before it folds the rest away.
+RECENT = 6
+
 
 class CheckLine(NamedTuple):
     """One of the six checks: the outcome that counts, and why."""
@@ -78,6 +81,16 @@ class PortalEngagement:
         return sum(line.outcome == FindingOutcome.PASS for line in self.checks)
 
     @property
+    def recent_events(self) -> list[Event]:
+        """What happened last, newest first."""
+        return self.events[:RECENT]
+
+    @property
+    def earlier_events(self) -> list[Event]:
+        """What happened before that."""
+        return self.events[RECENT:]
+
+    @property
     def open_run(self) -> EngagementRun | None:
         """The run that is waiting or being measured now."""
         return next((run for run in self.runs if not run.run.is_concluded), None)
@@ -117,7 +130,7 @@ def portal_engagement(engagement: Engagement, *, today: datetime.date) -> Portal
         payments=list(_payments(engagement)),
         settlement=_settlement(engagement),
         documents=list(documents_of(engagement)),
-        events=list(engagement.events.filter(for_customer=True)[:30]),
+        events=list(engagement.events.filter(for_customer=True)),
         signatories=signatories(engagement.customer),
     )
 

@@ -46,9 +46,7 @@ def bill(request: HttpRequest, pk: int) -> HttpResponse:
 def record_payment(request: HttpRequest, pk: int) -> HttpResponse:
     """Record money that arrived for a bill."""
     line = _line(request, pk)
-    form = PaymentForm(
-        request.POST or None, currency=line.currency, outstanding=line.open_amount
-    )
+    form = PaymentForm(request.POST or None, currency=line.currency, outstanding=line.open_amount)
     if request.method == "POST" and form.is_valid():
         try:
             payment = milestones.record_payment(

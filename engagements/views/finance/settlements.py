@@ -39,9 +39,7 @@ STEPS: dict[str, tuple[Taken, str]] = {
         "The settlement is paid. The statement goes to the customer.",
     ),
     "failed": (
-        lambda row, by, data: settlements.mark_failed(
-            settlement=row, reason=data["reason"], by=by
-        ),
+        lambda row, by, data: settlements.mark_failed(settlement=row, reason=data["reason"], by=by),
         "The payment is marked as failed.",
     ),
     "void": (

@@ -147,4 +147,13 @@ def readable_terms(contract: ContractVersion) -> dict[str, Any]:
         "target": Decimal(terms["target"]),
         "starts_on": datetime.date.fromisoformat(terms["starts_on"]),
         "milestones": parts,
+        "hardware": _hardware(terms["benchmark"]["hardware"]),
     }
+
+
+def _hardware(sealed: dict[str, Any]) -> str:
+    """The device that the benchmark names, or of which kind it has to be."""
+    if sealed["name"]:
+        return str(sealed["name"])
+    kind = "GPU" if sealed["device"] == "cuda" else "CPU"
+    return f"a {kind}; the record says which one it was measured on"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -70,6 +72,8 @@ def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
         ],
         "outcome": OUTCOME_SENTENCE[page.audit.outcome] if page.audit else "",
         "milestones": [milestone_row(line) for line in page.milestones],
+        "contract_total": sum((line.gross for line in page.milestones), Decimal(0)),
+        "contract_paid": sum((line.paid for line in page.milestones), Decimal(0)),
         "settlement_words": settlement_words(page.settlement) if page.settlement else None,
         "measured": measured_words(page.measured) if page.measured else None,
     }

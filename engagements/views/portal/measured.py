@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from benchmarks.models import Run, Verdict
 from engagements.models import ContractVersion
@@ -93,13 +92,3 @@ def consequence(estimate: Estimate) -> str:
     if estimate.verdict == Verdict.DISQUALIFIED:
         return "The measurement caught the kernel breaking the rules. This run does not count."
     return "Something about this run was not as agreed, so it does not count."
-
-
-def progress_percent(progress: dict[str, Any]) -> int:
-    """How far a run is, 0 to 100, from the replicates and rounds that are done."""
-    replicates, rounds = progress.get("replicates"), progress.get("rounds")
-    if not replicates or not rounds:
-        return 0
-    replicate = max((progress.get("replicate") or 1) - 1, 0)
-    done = replicate * rounds + min(progress.get("round") or 0, rounds)
-    return min(max(round(100 * done / (replicates * rounds)), 0), 100)

@@ -14,15 +14,16 @@ from benchmarks import storage
 from benchmarks.models import Run
 from engagements import access, charts
 from engagements.charts import describe
+from engagements.charts.palette import Theme
 from engagements.models import EngagementRun
 from engagements.queries.finance import estimate_of
 from engagements.queries.portal import record_or_none
+from engagements.views.live import live_of
 from engagements.views.portal.measured import (
     PHASE_WORD,
     RUN_WORD,
     VERDICT_WORD,
     measured_words,
-    progress_percent,
 )
 
 # name: (the picture, the same in words, its caption)
@@ -38,7 +39,7 @@ CHARTS = {
         "Every single comparison that went into the figure, run by run.",
     ),
 }
-THEMES = ("light", "dark")
+THEMES: tuple[Theme, ...] = ("light", "dark")
 FILES = ("record.json", "benchmark.json", "candidate.py")
 
 
@@ -69,10 +70,11 @@ def run_chart(
 ) -> HttpResponse:
     """A picture of what was measured, as SVG."""
     run = _run(request, reference, pk)
-    if chart not in CHARTS or theme not in THEMES or record_or_none(run) is None:
+    wanted = next((known for known in THEMES if known == theme), None)
+    if chart not in CHARTS or wanted is None or record_or_none(run) is None:
         raise Http404("No such picture.")
     draw, *_ = CHARTS[chart]
-    svg = draw(benchmark_queries.record_of(run.run), theme=theme)
+    svg = draw(benchmark_queries.record_of(run.run), theme=wanted)
     response = HttpResponse(svg, content_type="image/svg+xml; charset=utf-8")
     # A record never changes, so neither does its picture.
     response["Cache-Control"] = "private, max-age=3600"
@@ -110,20 +112,13 @@ def _run(request: HttpRequest, reference: str, pk: int) -> EngagementRun:
 
 def _live(run: EngagementRun) -> dict[str, Any]:
     progress = run.run.progress if run.run.state == Run.State.RUNNING else {}
-    contract = run.contract_version
-    position = None
-    if run.run.state == Run.State.QUEUED:
-        position = benchmark_queries.queue_position(run.run)
     return {
         "engagement": run.engagement,
         "engagement_run": run,
         "run": run.run,
         "state": RUN_WORD[run.run.state],
-        "progress": progress,
+        "live": None if run.run.is_concluded else live_of(run.run),
         "phase": PHASE_WORD.get(str(progress.get("phase")), "Being measured"),
-        "percent": progress_percent(progress),
-        "queue_position": position,
-        "target": contract.target if contract else None,
         "live_url": reverse("portal-run-live", args=[run.engagement.reference, run.pk]),
     }
 

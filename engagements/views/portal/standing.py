@@ -105,7 +105,7 @@ def _met_next(page: PortalEngagement, *, can_sign: bool) -> Next:
         who = joined(page.signatories) or "a signatory of your company"
         return Next(who, f"{text} That takes {who}.", tone="doubt", url=url, action="See it")
     if any(line.open_amount > 0 for line in page.milestones):
-        return Next(YOU, "A bill is open: see the milestones below.", tone="doubt")
+        return Next(YOU, "A bill is open: the milestones say which.", tone="doubt")
     return Next(US, "We bill what is left and close the engagement.")
 
 
@@ -116,8 +116,8 @@ def _missed_next(page: PortalEngagement) -> Next:
     if settlement.state == Settlement.State.PAID:
         return Next(US, "The settlement is paid. We close the engagement.")
     if settlement.refund > 0:
-        return Next(US, "We return what you paid less the audit: see below where that stands.")
-    return Next(US, "We check the settlement: see below what it comes to.")
+        return Next(US, "We return what you paid, less the audit.")
+    return Next(US, "We check what the settlement comes to.")
 
 
 def headline(page: PortalEngagement) -> str:

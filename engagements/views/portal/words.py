@@ -45,7 +45,7 @@ OUTCOME_SENTENCE: dict[str, str] = {
 }
 
 STAGE_WORD: dict[str, str] = {
-    Stage.SCOPING: "Getting to know your workload",
+    Stage.SCOPING: "First look",
     Stage.AUDITING: "Audit under way",
     Stage.AUDITED: "Audit done",
     Stage.OFFERED: "Contract on your table",

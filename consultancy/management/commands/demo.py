@@ -11,10 +11,12 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
 
 from consultancy.demo import hardware, stage, story, summary, waiting
 from consultancy.demo.cast import Cast, hire
 from consultancy.demo.chapters import CHAPTERS
+from consultancy.embedded.services import running
 
 MANAGE = settings.BASE_DIR / "manage.py"
 MEASURING_SECONDS = 900
@@ -43,23 +45,36 @@ class Command(BaseCommand):
             self._start_over(options)
         self._began = time.monotonic()
         self._say("Starting the database and the broker")
-        call_command("migrate", verbosity=0)
-        home = Path(settings.TWOFOLD_HOME)
-        port = None if options["exit"] else options["port"]
+        try:
+            with running():
+                call_command("migrate", verbosity=0)
+                outcome = self._perform(
+                    home=Path(settings.TWOFOLD_HOME),
+                    port=None if options["exit"] else options["port"],
+                    preset=options["preset"],
+                )
+                connections.close_all()
+        except KeyboardInterrupt:
+            self.stdout.write("\nStopped. The next demonstration starts clean.")
+            return
+        if options["exit"]:
+            self.stdout.write(json.dumps(outcome))
+
+    def _perform(self, *, home: Path, port: int | None, preset: str | None) -> dict[str, Any]:
+        """Play both engagements; with a port, serve the site until Ctrl-C."""
+        log = home / "processes.log"
         with stage.running(home=home, manage=MANAGE, port=port) as processes:
             cast = hire()
-            patience = waiting.Patience(
-                processes, log=home / "processes.log", seconds=MEASURING_SECONDS
+            patience = waiting.Patience(processes, log=log, seconds=MEASURING_SECONDS)
+            scenes = self._play(cast, preset=preset, patience=patience)
+            waiting.for_documents(
+                patience=waiting.Patience(processes, log=log, seconds=DOCUMENTS_SECONDS)
             )
-            scenes = self._play(cast, preset=options["preset"], patience=patience)
-            waiting.for_documents(patience=patience)
             outcome = summary.of(scenes, folder=home / "documents")
             self._report(outcome, cast=cast, port=port)
             if port is not None:
                 processes.wait()
-        if options["exit"]:
-            call_command("services", "stop", verbosity=0)
-            self.stdout.write(json.dumps(outcome))
+        return outcome
 
     def _start_over(self, options: dict[str, Any]) -> None:
         home = Path(settings.TWOFOLD_HOME) / "demo"

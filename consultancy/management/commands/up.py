@@ -27,36 +27,40 @@ class Command(BaseCommand):
         """Where to listen."""
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
         parser.add_argument("--port", type=int, default=8000, help="port to listen on")
+        parser.add_argument("--no-web", action="store_true", help="workers and beat alone")
 
-    def handle(self, *, host: str, port: int, **options: Any) -> None:
+    def handle(self, *, host: str, port: int, no_web: bool, **options: Any) -> None:
         """Migrate, run everything, and leave with the first failure's code."""
         home = settings.TWOFOLD_HOME
         try:
             with Place(home).lock("up", wait_s=0):
                 end_leftovers(home)
-                if reason := port_taken(host, port):
+                if not no_web and (reason := port_taken(host, port)):
                     raise CommandError(
                         f"Cannot listen on {host}:{port}: {reason}. "
                         f"Choose another port: manage.py up --port {port + 1}"
                     )
                 with running():
-                    code = self._serve(host, port)
+                    code = self._serve(host, port, web=not no_web)
         except EmbeddedError as error:
             raise CommandError(str(error)) from error
         # A Ctrl-C is how this ends when all is well.
         if code not in (0, 128 + signal.SIGINT, 128 + signal.SIGTERM):
             raise CommandError(f"A process ended by itself with code {code}.", returncode=1)
 
-    def _serve(self, host: str, port: int) -> int:
+    def _serve(self, host: str, port: int, *, web: bool) -> int:
         home = settings.TWOFOLD_HOME
         call_command("migrate", interactive=False, verbosity=0)
         connections.close_all()
         manager = Manager()
         for name, command in commands(host=host, port=port).items():
+            if name == "web" and not web:
+                continue
             manager.add_process(name, command, env=environment(home), cwd=str(settings.BASE_DIR))
         # A closed terminal ends them too.
         signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
-        self.stdout.write(f"Twofold is at http://{host}:{port}/ (Ctrl-C ends it)")
+        if web:
+            self.stdout.write(f"Twofold is at http://{host}:{port}/ (Ctrl-C ends it)")
         sys.stdout.flush()
         try:
             manager.loop()

@@ -36,23 +36,27 @@ def _pack(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> _Cache:
     )
 
 
-def _append(cache: _Cache, inputs: Mapping[str, Tensor]) -> Tensor:
-    """Store the new token; give back q as [batch, kv_heads, group, head_dim].
+def _append(cache: _Cache, inputs: Mapping[str, Tensor]) -> tuple[Tensor, bool]:
+    """Store the new token; give back q [batch, heads, queries, head_dim] and whether it is GQA.
 
-    The queries of a group stand where a longer query would, so that each key is read once for
-    all of them and K and V are not repeated.
+    K and V are never repeated. On a GPU the library is told of the grouped queries and takes
+    its decoding kernel. On the processor it is quicker to stand a group's queries where a
+    longer query would be, so that each key is read once for all of them; on a GPU that form
+    picks a kernel for long queries, which runs into the card's power limit.
     """
     cache.k[:, :, -1] = inputs["k_new"]
     cache.v[:, :, -1] = inputs["v_new"]
     q = inputs["q"]
     batch, heads, width = q.shape
     kv_heads = cache.k.shape[1]
-    return q.view(batch, kv_heads, heads // kv_heads, width)
+    if q.device.type == "cpu":
+        return q.view(batch, kv_heads, heads // kv_heads, width), False
+    return q.unsqueeze(2), heads != kv_heads
 
 
 def _run_sdpa(prepared: _Cache, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
-    q = _append(prepared, inputs)
-    attended = F.scaled_dot_product_attention(q, prepared.k, prepared.v)
+    q, grouped = _append(prepared, inputs)
+    attended = F.scaled_dot_product_attention(q, prepared.k, prepared.v, enable_gqa=grouped)
     out["out"].view(q.shape).copy_(attended)
 
 
@@ -73,8 +77,9 @@ def flex_attention() -> Solution:
     compiled: Callable[..., Any] = torch.compile(flex, dynamic=False)
 
     def run(prepared: _Cache, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
-        q = _append(prepared, inputs)
-        out["out"].view(q.shape).copy_(compiled(q, prepared.k, prepared.v))
+        q, grouped = _append(prepared, inputs)
+        attended = compiled(q, prepared.k, prepared.v, enable_gqa=grouped)
+        out["out"].view(q.shape).copy_(attended)
 
     return Solution(name="flex_attention", prepare=_pack, run=run)
 

@@ -24,12 +24,11 @@ from .place import EmbeddedError, Place, reachable, wheel
 START_LIMIT_S = 60
 SUPERUSER = "postgres"
 DATABASE = "twofold"
-# What is stored here can be made again, so a power cut may cost it; a killed process
-# costs nothing either way. In return commits and test databases take milliseconds.
+# What is stored here can be made again, so a power cut may cost it; a killed server costs
+# nothing. In return commits and test databases take milliseconds.
 SETTINGS = """\
 listen_addresses = ''
 fsync = off
-synchronous_commit = off
 full_page_writes = off
 max_connections = 200
 timezone = 'UTC'

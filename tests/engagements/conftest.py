@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from django.utils import timezone
 
-from engagements import tasks
+from engagements import documents, tasks
 from tests.engagements.world import World
 
 
@@ -37,3 +37,10 @@ def documents_wanted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         tasks.issue_document, "delay", lambda kind, subject: wanted.append((kind, subject))
     )
     return wanted
+
+
+@pytest.fixture
+def sweep(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """The sweep, without the documents that it would typeset."""
+    monkeypatch.setattr(documents, "missing", list)
+    return tasks.sweep

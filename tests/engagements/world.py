@@ -7,12 +7,15 @@ Runs are concluded by a stored record, without measuring.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import count
 from typing import Any
 from uuid import uuid4
 
+from django.db import transaction
 from django.utils import timezone
 
 from benchmarks.models import Benchmark, Record, Run, Solution
@@ -124,7 +127,11 @@ class World:
         return audit
 
     def audited(self, **fields: Any) -> Engagement:
-        audit = self.answer(self.auditing(**fields), *["pass"] * 6)
+        audit = self.auditing(**fields)
+        # Most tests begin after this; six findings by the service would be half their time.
+        audit.findings.update(
+            outcome="pass", value="As wanted", rationale="Seen.", found_at=timezone.now()
+        )
         audits.deliver(audit=audit, by=self.consultant)
         return fresh(audit.engagement)
 
@@ -240,6 +247,14 @@ def measured(asked: EngagementRun, verdict: str) -> EngagementRun:
             device_name="CPU",
         )
     return EngagementRun.objects.get(pk=asked.pk)
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    """Whatever is written inside is rolled back, so that one start serves several tries."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 def fresh(engagement: Engagement) -> Engagement:

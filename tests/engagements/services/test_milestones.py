@@ -10,6 +10,7 @@ from engagements.errors import Refused
 from engagements.models import ContractVersion, Milestone, Payment
 from engagements.queries.amounts import gross, outstanding, received
 from engagements.services import milestones, settlements
+from engagements.services.contracts import MilestoneDraft
 from tests.engagements.world import World, days, today
 
 
@@ -59,7 +60,7 @@ def test_a_payment_is_gross_and_at_most_what_is_open(world: World) -> None:
     assert gross(milestone) == Decimal("14280.00")
     record(world, milestone, amount=Decimal("4280"))
     assert outstanding(part(milestone.contract_version, 1)) == Decimal("10000.00")
-    with pytest.raises(Refused, match="has EUR\u00a010,000.00 open"):
+    with pytest.raises(Refused, match=r"has EUR\s10,000\.00 open"):
         record(world, milestone, amount=Decimal("10000.01"), reference="P-2")
     record(world, milestone, amount=Decimal("10000"), reference="P-2")
     assert received(milestone) == gross(milestone)
@@ -72,22 +73,17 @@ def test_the_same_reference_is_the_same_payment(world: World) -> None:
         record(world, milestone, amount=Decimal("1"))
 
 
-@pytest.mark.parametrize(
-    ("changes", "why"),
-    [
+def test_a_payment_that_did_not_happen_is_refused(world: World) -> None:
+    milestone = world.bill(part(world.active(), 1))
+    for changes, why in (
         ({"amount": Decimal("0")}, "more than nothing"),
         ({"amount": Decimal("-5")}, "more than nothing"),
         ({"amount": Decimal("1.001")}, "exact amount"),
         ({"reference": " "}, "reference"),
         ({"received_on": date(2999, 1, 1)}, "has arrived"),
-    ],
-)
-def test_a_payment_that_did_not_happen_is_refused(
-    world: World, changes: dict[str, object], why: str
-) -> None:
-    milestone = world.bill(part(world.active(), 1))
-    with pytest.raises(Refused, match=why):
-        record(world, milestone, **changes)
+    ):
+        with pytest.raises(Refused, match=why):
+            record(world, milestone, **changes)
     assert not Payment.objects.exists()
 
 
@@ -104,15 +100,14 @@ def test_a_payment_is_never_changed(world: World) -> None:
         payment.delete()
 
 
-@pytest.mark.parametrize("who", ["consultant", "admin", "signatory", "nobody"])
-def test_only_finance_moves_money(world: World, who: str) -> None:
-    by = getattr(world, who)
-    milestone = part(world.active(), 1)
-    with pytest.raises(Refused, match="finance"):
-        milestones.bill(milestone=milestone, reference="R-1", by=by)
-    milestone = world.bill(milestone)
-    with pytest.raises(Refused, match="finance"):
-        record(world, milestone, by=by)
+def test_only_finance_moves_money(world: World) -> None:
+    contract = world.active()
+    released, billed = part(contract, 1), world.bill(part(contract, 2))
+    for by in (world.consultant, world.admin, world.signatory, world.nobody):
+        with pytest.raises(Refused, match="finance"):
+            milestones.bill(milestone=released, reference="R-1", by=by)
+        with pytest.raises(Refused, match="finance"):
+            record(world, billed, by=by)
 
 
 def test_a_payment_that_crosses_a_settlement_is_counted_by_the_next_one(world: World) -> None:
@@ -137,7 +132,6 @@ def test_a_closed_engagement_takes_no_money(world: World) -> None:
     settlement = world.settlement(paid=1)
     contract = settlement.contract_version
     milestone = part(contract, 1)
-    contract.engagement.events.all()
     type(contract.engagement).objects.filter(pk=contract.engagement_id).update(stage="closed")
     with pytest.raises(Refused, match="Closed"):
         record(world, milestone, reference="late", amount=Decimal("1"))
@@ -154,11 +148,11 @@ def test_the_handover_is_accepted_by_a_signatory_once(world: World) -> None:
     assert (event.actor, event.address) == (world.signatory, "192.0.2.7")
 
 
-@pytest.mark.parametrize("who", ["viewer", "stranger", "consultant", "finance"])
-def test_nobody_else_accepts_the_handover(world: World, who: str) -> None:
+def test_nobody_else_accepts_the_handover(world: World) -> None:
     contract = world.met(paid=0)
-    with pytest.raises(Refused, match="signatory"):
-        milestones.accept_handover(engagement=contract.engagement, by=getattr(world, who))
+    for by in (world.viewer, world.stranger, world.consultant, world.finance):
+        with pytest.raises(Refused, match="signatory"):
+            milestones.accept_handover(engagement=contract.engagement, by=by)
 
 
 def test_there_is_no_handover_before_the_target_is_met(world: World) -> None:
@@ -168,16 +162,10 @@ def test_there_is_no_handover_before_the_target_is_met(world: World) -> None:
 
 
 def test_a_handover_that_was_not_agreed_is_not_accepted(world: World) -> None:
-    only = [contracts_part("All", "48000", "signed")]
+    only = [MilestoneDraft("All", Decimal("48000"), "signed")]
     contract = world.met(paid=0, milestones=only)
     with pytest.raises(Refused, match="No handover"):
         milestones.accept_handover(engagement=contract.engagement, by=world.signatory)
-
-
-def contracts_part(title: str, amount: str, condition: str) -> object:
-    from engagements.services.contracts import MilestoneDraft
-
-    return MilestoneDraft(title, Decimal(amount), condition)
 
 
 def test_yesterday_s_payment_is_recorded_today(world: World) -> None:

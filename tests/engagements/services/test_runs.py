@@ -14,6 +14,7 @@ from engagements.services import lifecycle, runs
 from tests.engagements.world import World, days, fresh, measured
 
 OnDay = Callable[[date], None]
+Sweep = Callable[[], None]
 
 
 def ends_on(contract: ContractVersion) -> date:
@@ -203,13 +204,13 @@ def test_a_run_is_not_concluded_before_it_is_over(world: World) -> None:
 
 
 def test_a_run_asked_for_in_time_counts_though_it_ends_after_the_time_box(
-    world: World, on_day: OnDay
+    world: World, on_day: OnDay, sweep: Sweep
 ) -> None:
     contract = world.active()
     on_day(ends_on(contract))
     asked = world.request(contract)
     on_day(ends_on(contract) + days(1))
-    tasks.sweep()
+    sweep()
     assert fresh(contract.engagement).stage == Stage.ACTIVE
     world.conclude(asked, "met")
     assert fresh(contract.engagement).stage == Stage.MET

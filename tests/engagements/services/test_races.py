@@ -1,0 +1,158 @@
+"""Two at once: one wins, the other is told or changes nothing. Real threads and connections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from engagements.errors import Refused
+from engagements.models import (
+    Acceptance,
+    Engagement,
+    EngagementRun,
+    Milestone,
+    Party,
+    Payment,
+    Settlement,
+    Stage,
+    TimeBox,
+)
+from engagements.queries.amounts import gross, received
+from engagements.services import milestones, runs, settlements
+from tests.engagements.world import World, measured, today
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def world(transactional_db: None) -> World:
+    """Committed, so that other connections see it."""
+    return World()
+
+
+def together(*acts: Callable[[], Any]) -> list[Any]:
+    """Run `acts` at once, each on a connection of its own; a refusal is a result."""
+    start = Barrier(len(acts))
+
+    def run(act: Callable[[], Any]) -> Any:
+        try:
+            start.wait(timeout=10)
+            return act()
+        except Refused as refusal:
+            return refusal
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return list(pool.map(run, acts))
+
+
+def refusals(results: list[Any]) -> list[Refused]:
+    return [result for result in results if isinstance(result, Refused)]
+
+
+def test_two_who_approve_leave_one_approval(world: World) -> None:
+    settlement = world.settlement()
+    people = (world.finance, world.controller)
+    results = together(
+        *(lambda by=by: settlements.approve(settlement=settlement, by=by) for by in people)
+    )
+    approvers = {row.approved_by_id for row in results}
+    assert len(approvers) == 1
+    log = settlement.contract_version.engagement.events
+    assert log.filter(verb="settlement.approved").count() == 1
+
+
+def test_two_who_propose_leave_one_settlement(world: World) -> None:
+    settlement = world.settlement()
+    settlements.void(settlement=settlement, reason="Wrong.", by=world.finance)
+    contract = settlement.contract_version
+    results = together(
+        *(
+            lambda by=by: settlements.propose(contract=contract, reason="missed", by=by)
+            for by in (world.finance, world.controller)
+        )
+    )
+    assert len(refusals(results)) == 1
+    assert Settlement.objects.exclude(state="voided").count() == 1
+
+
+def test_both_parties_at_once_put_the_contract_in_force_once(world: World) -> None:
+    contract = world.offered()
+    together(*(lambda side=side: world.accept(contract, side) for side in Party))
+    engagement = Engagement.objects.get(pk=contract.engagement_id)
+    assert engagement.stage == Stage.ACTIVE
+    assert TimeBox.objects.filter(engagement=engagement).count() == 1
+    assert engagement.events.filter(verb="milestone.released").count() == 2
+
+
+def test_a_double_click_accepts_once(world: World) -> None:
+    contract = world.offered()
+    results = together(*[lambda: world.accept(contract, Party.CUSTOMER)] * 2)
+    assert not refusals(results)
+    assert Acceptance.objects.count() == 1
+
+
+@pytest.mark.parametrize("verdict", ["met", "missed"])
+def test_a_verdict_delivered_twice_is_concluded_once(world: World, verdict: str) -> None:
+    contract = world.active()
+    asked = measured(world.request(contract), verdict)
+    together(*[lambda: runs.conclude(run=asked)] * 2)
+    log = contract.engagement.events
+    assert log.filter(verb="run.concluded").count() == 1
+    assert log.filter(verb=f"engagement.{verdict}").count() == 1
+    assert Settlement.objects.count() == (verdict == "missed")
+
+
+def test_two_acceptance_runs_asked_for_at_once_are_one(world: World) -> None:
+    contract = world.active()
+    results = together(*[lambda: world.request(contract)] * 2)
+    assert len(refusals(results)) == 1
+    assert EngagementRun.objects.count() == 1
+
+
+def test_two_payments_at_once_never_exceed_what_is_open(world: World) -> None:
+    billed = world.bill(world.active().milestones.get(position=1))
+
+    def pay(reference: str) -> Payment:
+        return milestones.record_payment(
+            milestone=billed,
+            amount=Decimal("10000"),
+            received_on=today(),
+            reference=reference,
+            by=world.finance,
+        )
+
+    results = together(lambda: pay("P-1"), lambda: pay("P-2"))
+    assert len(refusals(results)) == 1
+    milestone = Milestone.objects.get(pk=billed.pk)
+    assert received(milestone) <= gross(milestone)
+
+
+def test_a_payment_and_a_verdict_at_once_leave_figures_that_agree(world: World) -> None:
+    contract = world.active()
+    billed = world.bill(contract.milestones.get(position=1))
+    asked = measured(world.request(contract), "missed")
+    together(
+        lambda: runs.conclude(run=asked),
+        lambda: milestones.record_payment(
+            milestone=billed,
+            amount=Decimal("14280"),
+            received_on=today(),
+            reference="P-1",
+            by=world.finance,
+        ),
+    )
+    paid = sum(payment.amount for payment in Payment.objects.all())
+    assert Settlement.objects.get().payments_received == paid
+
+
+def test_engagements_opened_at_once_get_references_of_their_own(world: World) -> None:
+    results = together(*[world.scoping] * 4)
+    assert len({engagement.reference for engagement in results}) == 4

@@ -1,0 +1,80 @@
+"""The sweep makes good what was lost, and one trouble holds up nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from engagements import documents, tasks
+from engagements.models import Engagement, Stage
+from engagements.services import runs
+from tests.engagements.world import World, fresh, measured
+
+
+def test_a_verdict_whose_message_got_lost_is_concluded_by_the_sweep(
+    world: World, sweep: Callable[[], None]
+) -> None:
+    contract = world.active()
+    measured(world.request(contract), "met")
+    sweep()
+    sweep()
+    assert fresh(contract.engagement).stage == Stage.MET
+    assert contract.engagement.events.filter(verb="run.concluded").count() == 1
+
+
+def test_a_run_that_is_still_going_on_is_left_alone(
+    world: World, sweep: Callable[[], None]
+) -> None:
+    asked = world.request(world.active())
+    sweep()
+    asked.refresh_from_db()
+    assert asked.concluded_at is None
+
+
+def test_missing_documents_are_issued_and_one_that_fails_holds_up_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    wanted = [("contract", "contract:1"), ("contract", "contract:2")]
+    issued = []
+
+    def issue(*, kind: str, subject: str) -> None:
+        if subject == "contract:1":
+            raise OSError("no fonts")
+        issued.append(subject)
+
+    monkeypatch.setattr(documents, "missing", lambda: wanted)
+    monkeypatch.setattr(documents, "issue", issue)
+    tasks.sweep()
+    assert issued == ["contract:2"]
+    assert "no fonts" in caplog.text
+
+
+def test_one_engagement_in_trouble_holds_up_no_other(
+    world: World,
+    sweep: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    contracts = [world.active(), world.active()]
+    asked = [measured(world.request(contract), "met") for contract in contracts]
+    conclude = runs.conclude
+    troubled = min(row.pk for row in asked)
+
+    def trouble(*, run: object) -> object:
+        if getattr(run, "pk", None) == troubled:
+            raise RuntimeError("disk full")
+        return conclude(run=run)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(runs, "conclude", trouble)
+    sweep()
+    assert "disk full" in caplog.text
+    stages = Engagement.objects.order_by("pk").values_list("stage", flat=True)
+    assert sorted(stages) == [Stage.ACTIVE, Stage.MET]
+
+
+def test_the_task_issues_the_document_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    issued: list[dict[str, str]] = []
+    monkeypatch.setattr(documents, "issue", lambda **wanted: issued.append(wanted))
+    tasks.issue_document("contract", "contract:7")
+    assert issued == [{"kind": "contract", "subject": "contract:7"}]

@@ -68,7 +68,7 @@ class FindingForm(forms.Form):
     rationale = forms.CharField(
         max_length=5000,
         required=False,
-        help_text="Where the value comes from, for the customer to read.",
+        help_text="Where the value comes from, for the customer to read. Not needed for Unknown.",
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 

@@ -29,7 +29,7 @@ from engagements.models import (
 )
 
 State = ContractVersion.State
-EVENTS_SHOWN = 25
+EVENTS_SHOWN = 14
 
 
 def with_standing(engagements: QuerySet[Engagement]) -> QuerySet[Engagement]:

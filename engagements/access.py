@@ -57,6 +57,11 @@ def is_finance(user: Person | None) -> bool:
     return _has_role(user, Role.FINANCE)
 
 
+def is_admin(user: Person | None) -> bool:
+    """Whether `user` manages people: admins."""
+    return _has_role(user, Role.ADMIN)
+
+
 def sees_money(user: Person | None) -> bool:
     """Whether `user` may read the pages of finance: finance and admins."""
     return _has_role(user, Role.FINANCE, Role.ADMIN)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from celery import shared_task
 from django.utils import timezone
@@ -45,14 +46,14 @@ def sweep() -> None:
     for asked in EngagementRun.objects.filter(
         concluded_at__isnull=True, run__state__in=[Run.State.FINISHED, Run.State.FAILED]
     ):
-        _try("conclude run", asked.pk, lambda asked=asked: runs.conclude(run=asked))
+        _try("conclude run", asked.pk, partial(runs.conclude, run=asked))
     for box in TimeBox.objects.filter(
         ends_on__lt=timezone.localdate(), engagement__stage=Stage.ACTIVE
     ).select_related("engagement"):
         _try(
             "end time-box",
             box.pk,
-            lambda box=box: settlements.settle_when_time_box_is_over(engagement=box.engagement),
+            partial(settlements.settle_when_time_box_is_over, engagement=box.engagement),
         )
     _issue_missing_documents()
 
@@ -64,7 +65,7 @@ def _issue_missing_documents() -> None:
         _try(
             f"issue {kind}",
             subject,
-            lambda kind=kind, subject=subject: documents.issue(kind=kind, subject=subject),
+            partial(documents.issue, kind=kind, subject=subject),
         )
 
 

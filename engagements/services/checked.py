@@ -11,7 +11,6 @@ from django.db import models
 from engagements import money
 from engagements.errors import Refused
 
-
 # What a column of 14 digits, three of them decimals, holds.
 LIMIT = Decimal(10) ** 11
 
@@ -34,10 +33,11 @@ def _is_none(row: models.Model, field: models.Field[Any, Any]) -> bool:
 
 
 def _sentence(row: models.Model, error: ValidationError) -> str:
+    labels = {field.name: str(field.verbose_name) for field in row._meta.fields}
     sentences = []
     for name, messages in error.message_dict.items():
-        label = "" if name == NON_FIELD_ERRORS else f"{row._meta.get_field(name).verbose_name}: "
-        sentences += [(label[:1].upper() + label[1:] + message) for message in messages]
+        label = f"{labels[name]}: " if name != NON_FIELD_ERRORS else ""
+        sentences += [label[:1].upper() + label[1:] + message for message in messages]
     return " ".join(sentences)
 
 

@@ -51,18 +51,7 @@ def request(
         if known.engagement_id != row.pk or known.purpose != purpose:
             raise Refused("This request was made before, for something else.")
         return known
-    if purpose == Purpose.ACCEPTANCE:
-        contract = _contract_to_decide(row)
-        chosen = contract.benchmark
-    elif purpose == Purpose.TRIAL:
-        lifecycle.require_stage(row, *TRIAL_STAGES, to="for a trial run")
-        newest = row.contracts.select_related("benchmark").order_by("-number").first()
-        chosen = benchmark or (newest.benchmark if newest else None)
-        if chosen is None:
-            raise Refused("There is no benchmark yet: seal one first.")
-        contract = newest if newest and newest.benchmark_id == chosen.pk else None
-    else:
-        raise Refused(f"{purpose!r} is no purpose of a run.")
+    contract, chosen = _what_to_measure(row, purpose, benchmark)
     try:
         run = measuring.request(benchmark=chosen, solution=solution, request_key=request_key)
     except BenchmarksRefused as error:
@@ -82,6 +71,24 @@ def request(
         for_customer=is_acceptance,
     )
     return asked
+
+
+def _what_to_measure(
+    engagement: Engagement, purpose: str, benchmark: Benchmark | None
+) -> tuple[ContractVersion | None, Benchmark]:
+    """The contract that a run is asked for under, where there is one, and its benchmark."""
+    if purpose == Purpose.ACCEPTANCE:
+        contract = _contract_to_decide(engagement)
+        return contract, contract.benchmark
+    if purpose != Purpose.TRIAL:
+        raise Refused(f"{purpose!r} is no purpose of a run.")
+    lifecycle.require_stage(engagement, *TRIAL_STAGES, to="for a trial run")
+    newest = engagement.contracts.select_related("benchmark").order_by("-number").first()
+    if newest and benchmark in (None, newest.benchmark):
+        return newest, newest.benchmark
+    if benchmark is None:
+        raise Refused("There is no benchmark yet: seal one first.")
+    return None, benchmark
 
 
 def _contract_to_decide(engagement: Engagement) -> ContractVersion:

@@ -64,7 +64,7 @@ def test_one_engagement_in_trouble_holds_up_no_other(
     def trouble(*, run: object) -> object:
         if getattr(run, "pk", None) == troubled:
             raise RuntimeError("disk full")
-        return conclude(run=run)  # type: ignore[arg-type]
+        return conclude(run=run)
 
     monkeypatch.setattr(runs, "conclude", trouble)
     sweep()

@@ -22,7 +22,7 @@ def record(world: World, audit: Audit, **changes: object) -> Finding:
             "rationale": "Profiled.",
             "by": world.consultant,
         }
-        | changes  # type: ignore[arg-type]
+        | changes
     )
 
 
@@ -170,7 +170,7 @@ def test_delivering_twice_changes_nothing(
     world: World, documents_wanted: list[object], django_capture_on_commit_callbacks: object
 ) -> None:
     audit = world.answer(world.auditing(), *[PASS] * 6)
-    with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
+    with django_capture_on_commit_callbacks(execute=True):
         first = audits.deliver(audit=audit, by=world.consultant)
         second = audits.deliver(audit=audit, by=world.consultant)
     assert first.delivered_at == second.delivered_at

@@ -306,7 +306,7 @@ def test_the_contract_is_issued_when_offered_and_when_in_force(
     world: World, documents_wanted: list[object], django_capture_on_commit_callbacks: object
 ) -> None:
     engagement = world.audited()
-    with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
+    with django_capture_on_commit_callbacks(execute=True):
         contract = world.active(engagement)
     assert documents_wanted == [
         ("contract", f"contract:{contract.pk}"),

@@ -21,7 +21,7 @@ def record(world: World, **changes: object) -> Event:
             "summary": "Something happened.",
             "actor": world.consultant,
         }
-        | changes  # type: ignore[arg-type]
+        | changes
     )
 
 
@@ -56,13 +56,13 @@ def address_seen(**meta: str) -> str | None:
         seen.append(current_address())
         return HttpResponse()
 
-    OriginMiddleware(view)(RequestFactory().get("/", **meta))  # type: ignore[arg-type]
+    OriginMiddleware(view)(RequestFactory().get("/", **meta))
     assert current_address() is None
     return seen[0]
 
 
 def test_the_address_is_the_connection_s_own(settings: object) -> None:
-    settings.SECURE_PROXY_SSL_HEADER = None  # type: ignore[attr-defined]
+    settings.SECURE_PROXY_SSL_HEADER = None
     forged = {"HTTP_X_FORWARDED_FOR": "203.0.113.5"}
     assert address_seen(REMOTE_ADDR="192.0.2.7", **forged) == "192.0.2.7"
     assert address_seen(REMOTE_ADDR="2001:db8::1") == "2001:db8::1"
@@ -70,7 +70,7 @@ def test_the_address_is_the_connection_s_own(settings: object) -> None:
 
 
 def test_behind_a_proxy_only_its_own_entry_is_believed(settings: object) -> None:
-    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")  # type: ignore[attr-defined]
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     forwarded = {"HTTP_X_FORWARDED_FOR": "1.2.3.4, 203.0.113.5"}
     assert address_seen(REMOTE_ADDR="10.0.0.1", **forwarded) == "203.0.113.5"
     assert address_seen(REMOTE_ADDR="10.0.0.1") == "10.0.0.1"

@@ -27,7 +27,7 @@ def record(world: World, milestone: Milestone, **changes: object) -> Payment:
             "reference": "P-1",
             "by": world.finance,
         }
-        | changes  # type: ignore[arg-type]
+        | changes
     )
 
 

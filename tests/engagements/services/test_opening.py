@@ -18,7 +18,7 @@ def open_one(world: World, **changes: object) -> Engagement:
             "lead": world.consultant,
             "by": world.consultant,
         }
-        | changes  # type: ignore[arg-type]
+        | changes
     )
 
 

@@ -189,7 +189,7 @@ def test_concluding_twice_changes_nothing(
 ) -> None:
     contract = world.active()
     asked = measured(world.request(contract), verdict)
-    with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
+    with django_capture_on_commit_callbacks(execute=True):
         first = runs.conclude(run=asked)
         second = runs.conclude(run=asked)
     assert first.concluded_at == second.concluded_at

@@ -173,7 +173,7 @@ def test_nobody_approves_what_they_proposed(world: World) -> None:
 
 
 def test_a_superuser_of_finance_does_not_approve_what_they_proposed_either(world: World) -> None:
-    root = person("Root", world.finance.role, is_superuser=True)  # type: ignore[arg-type]
+    root = person("Root", world.finance.role, is_superuser=True)
     settlement = world.settlement()
     settlements.void(settlement=settlement, reason="Wrong.", by=root)
     contract = settlement.contract_version
@@ -317,7 +317,7 @@ def test_the_statement_is_issued_when_it_is_paid(
     world: World, documents_wanted: list[object], django_capture_on_commit_callbacks: object
 ) -> None:
     settlement = world.settlement()
-    with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
+    with django_capture_on_commit_callbacks(execute=True):
         for act in ("approve", "start_payment", "mark_paid", "mark_paid"):
             ACTS[act](world, settlement, world.controller)
     assert documents_wanted == [("settlement_statement", f"settlement:{settlement.pk}")]

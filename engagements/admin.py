@@ -1,0 +1,203 @@
+"""The admin site: admins manage people here. Money and history can be read, never written."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from allauth.account.decorators import secure_admin_login
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
+from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
+from django.contrib.auth.models import Group
+from django.db import models
+from django.http import HttpRequest
+
+from engagements import access
+from engagements.models import (
+    Acceptance,
+    Audit,
+    Contact,
+    ContractVersion,
+    Customer,
+    Document,
+    Engagement,
+    EngagementRun,
+    Event,
+    Finding,
+    Membership,
+    Milestone,
+    Payment,
+    Settlement,
+    TimeBox,
+    User,
+)
+
+# One door for everybody: the site's own sign-in, with its second factor.
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+# Roles and memberships say who may do what; there is no second system beside them.
+admin.site.unregister(Group)
+
+
+class ForAdmins(admin.options.BaseModelAdmin[Any]):
+    """Rows that admins manage, whatever Django's own permissions say."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return access.is_admin(request.user)
+
+    def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return access.is_admin(request.user)
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        return access.is_admin(request.user)
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return access.is_admin(request.user)
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return access.is_admin(request.user)
+
+
+class Kept(ForAdmins):
+    """Rows that history names: they are changed, never deleted."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return False
+
+
+class ReadOnly(Kept):
+    """Rows that services alone write; there is no other way around their rules."""
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return False
+
+
+class MembershipInline(ForAdmins, admin.TabularInline[Membership, Any]):
+    model = Membership
+    extra = 0
+    autocomplete_fields = ("user", "customer")
+
+
+class ContactInline(ForAdmins, admin.TabularInline[Contact, Customer]):
+    model = Contact
+    extra = 0
+    autocomplete_fields = ("user",)
+
+
+class NewUserForm(AdminUserCreationForm):
+    """A new account; a password of their own comes by the sign-in page's reset."""
+
+    class Meta:
+        model = User
+        fields = ("email", "name", "role", "is_staff")
+
+
+class UserForm(UserChangeForm[User]):
+    class Meta:
+        model = User
+        fields = ("email", "name", "role", "is_active", "is_staff", "password")
+
+
+@admin.register(User)
+class UserAdmin(Kept, BaseUserAdmin):
+    """People, their roles and memberships."""
+
+    form, add_form = UserForm, NewUserForm
+    list_display = ("email", "name", "role", "is_active")
+    list_filter = ("role", "is_active")
+    search_fields = ("email", "name")
+    ordering = ("email",)
+    filter_horizontal = ()
+    inlines: ClassVar = [MembershipInline]
+    fieldsets = (
+        (None, {"fields": ("email", "name", "password")}),
+        ("What they may do", {"fields": ("role", "is_active", "is_staff")}),
+        ("When", {"fields": ("last_login", "date_joined")}),
+    )
+    add_fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    "email",
+                    "name",
+                    "role",
+                    "is_staff",
+                    "usable_password",
+                    "password1",
+                    "password2",
+                )
+            },
+        ),
+    )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
+        """Nobody changes what they themselves may do."""
+        always = ("last_login", "date_joined")
+        if obj is not None and obj.pk == request.user.pk:
+            return (*always, "role", "is_active", "is_staff")
+        return always
+
+
+@admin.register(Customer)
+class CustomerAdmin(Kept, admin.ModelAdmin[Customer]):
+    """Client companies with their contacts and the rights of their people."""
+
+    list_display = ("name", "country", "currency")
+    search_fields = ("name",)
+    inlines: ClassVar = [ContactInline, MembershipInline]
+
+
+@admin.register(Contact)
+class ContactAdmin(ForAdmins, admin.ModelAdmin[Contact]):
+    """Persons of client companies."""
+
+    list_display = ("name", "customer", "email", "position")
+    search_fields = ("name", "email", "customer__name")
+    autocomplete_fields = ("customer", "user")
+
+
+@admin.register(Membership)
+class MembershipAdmin(ForAdmins, admin.ModelAdmin[Membership]):
+    """What a person may do for a client company."""
+
+    list_display = ("user", "customer", "rights")
+    list_filter = ("rights",)
+    search_fields = ("user__email", "customer__name")
+    autocomplete_fields = ("user", "customer")
+
+
+class HistoryAdmin(ReadOnly, admin.ModelAdmin[Any]):
+    """What happened and what was agreed, to look at."""
+
+    def get_fields(
+        self, request: HttpRequest, obj: models.Model | None = None
+    ) -> list[str | list[str] | tuple[str, ...] | tuple[()]]:
+        """Every column but bytes."""
+        columns = self.model._meta.fields
+        return [c.name for c in columns if not isinstance(c, models.BinaryField)]
+
+    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Any]:
+        bytes_ = [c.name for c in self.model._meta.fields if isinstance(c, models.BinaryField)]
+        return super().get_queryset(request).defer(*bytes_)
+
+
+admin.site.register(
+    [
+        Acceptance,
+        Audit,
+        ContractVersion,
+        Document,
+        Engagement,
+        EngagementRun,
+        Event,
+        Finding,
+        Milestone,
+        Payment,
+        Settlement,
+        TimeBox,
+    ],
+    HistoryAdmin,
+)

@@ -1,0 +1,134 @@
+"""Admins manage people on the admin site, and read everything else there."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+
+from engagements.admin import ReadOnly
+from engagements.models import Customer, Membership, Role, User
+from tests.engagements.world import World
+
+
+@pytest.fixture
+def ada(world: World, client: Client) -> Client:
+    """Signed in as an admin who is no superuser."""
+    world.admin.is_superuser = False
+    world.admin.save()
+    client.force_login(world.admin)
+    return client
+
+
+def test_an_admin_adds_a_person_with_a_role(ada: Client) -> None:
+    answer = ada.post(
+        "/admin/engagements/user/add/",
+        {
+            "email": "new@example.com",
+            "name": "Nell",
+            "role": "finance",
+            "usable_password": "true",
+            "password1": "correct horse battery",
+            "password2": "correct horse battery",
+            "memberships-TOTAL_FORMS": 0,
+            "memberships-INITIAL_FORMS": 0,
+        },
+    )
+    assert answer.status_code == 302
+    user = User.objects.get(email="new@example.com")
+    assert (user.role, user.is_superuser, user.check_password("correct horse battery")) == (
+        "finance",
+        False,
+        True,
+    )
+
+
+def test_nobody_changes_what_they_themselves_may_do(ada: Client, world: World) -> None:
+    answer = ada.post(
+        f"/admin/engagements/user/{world.admin.pk}/change/",
+        {
+            "email": world.admin.email,
+            "name": "Ada L.",
+            "role": "finance",
+            "is_active": "on",
+            "is_staff": "on",
+            "memberships-TOTAL_FORMS": 0,
+            "memberships-INITIAL_FORMS": 0,
+        },
+    )
+    assert answer.status_code == 302
+    world.admin.refresh_from_db()
+    assert (world.admin.name, world.admin.role) == ("Ada L.", Role.ADMIN)
+
+
+def test_an_admin_names_a_signatory(ada: Client, world: World) -> None:
+    answer = ada.post(
+        "/admin/engagements/membership/add/",
+        {"user": world.nobody.pk, "customer": world.customer.pk, "rights": "signatory"},
+    )
+    assert answer.status_code == 302
+    assert Membership.objects.filter(user=world.nobody, rights="signatory").exists()
+
+
+@pytest.mark.parametrize("model", sorted(m.__name__.lower() for m in admin.site._registry))
+def test_every_list_opens_or_is_not_there(ada: Client, world: World, model: str) -> None:
+    world.settlement()
+    answer = ada.get(f"/admin/engagements/{model}/")
+    assert answer.status_code == (200 if _of_ours(model) else 404)
+
+
+def _of_ours(model: str) -> bool:
+    return any(
+        m._meta.model_name == model and m._meta.app_label == "engagements"
+        for m in admin.site._registry
+    )
+
+
+def test_money_and_history_are_read_and_never_written(ada: Client, world: World) -> None:
+    settlement = world.settlement()
+    contract = settlement.contract_version
+    rows = [settlement, contract, contract.engagement, contract.engagement.events.first()]
+    for row in rows:
+        assert row is not None
+        page = f"/admin/engagements/{row._meta.model_name}/{row.pk}/"
+        assert ada.get(f"{page}change/").status_code == 200
+        assert ada.post(f"{page}change/", {"state": "paid"}).status_code == 403
+        assert ada.post(f"{page}delete/", {"post": "yes"}).status_code == 403
+        assert ada.get(f"/admin/engagements/{row._meta.model_name}/add/").status_code == 403
+
+
+def test_every_model_that_only_services_write_is_read_only_there() -> None:
+    writable = {
+        model.__name__
+        for model, site in admin.site._registry.items()
+        if model._meta.app_label == "engagements" and not isinstance(site, ReadOnly)
+    }
+    assert writable == {"User", "Customer", "Contact", "Membership"}
+
+
+def test_a_superuser_writes_no_history_either(world: World, client: Client) -> None:
+    client.force_login(world.admin)
+    settlement = world.settlement()
+    page = f"/admin/engagements/settlement/{settlement.pk}/change/"
+    assert client.post(page, {"state": "paid"}).status_code == 403
+
+
+def test_customers_and_people_are_never_deleted(ada: Client, world: World) -> None:
+    for row in (world.customer, world.viewer):
+        page = f"/admin/engagements/{row._meta.model_name}/{row.pk}/delete/"
+        assert ada.post(page, {"post": "yes"}).status_code == 403
+    assert Customer.objects.filter(pk=world.customer.pk).exists()
+
+
+@pytest.mark.parametrize("who", ["consultant", "finance", "signatory"])
+def test_nobody_else_gets_in(world: World, client: Client, who: str) -> None:
+    client.force_login(getattr(world, who))
+    answer = client.get("/admin/engagements/user/")
+    assert answer.status_code in (302, 403, 404)
+    if answer.status_code == 302:
+        assert "/login/" in answer["Location"]
+
+
+def test_there_is_one_door(client: Client, db: None) -> None:
+    answer = client.get("/admin/login/", follow=True)
+    assert answer.redirect_chain[-1][0].startswith("/accounts/login/")

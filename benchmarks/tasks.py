@@ -12,7 +12,7 @@ from typing import Any
 
 from celery import shared_task
 
-from benchmarks.measuring import supervisor
+from benchmarks.measuring import stopping, supervisor
 from benchmarks.measuring.device import DeviceBusy, device_of, held
 from benchmarks.models import Run
 from benchmarks.services import runs, sweeping
@@ -30,6 +30,9 @@ def measure(run_id: int) -> str:
     try:
         # The device first: waiting for it must not use up a lease or an attempt.
         with held(device) as lock:
+            if stopping.told_to_stop():
+                runs.postpone(run_id=run_id)
+                return "worker stopping"
             claimed = runs.claim(run_id=run_id, worker=f"{socket.gethostname()}:{os.getpid()}")
             if claimed is None:
                 return "nothing to do"

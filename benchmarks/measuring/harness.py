@@ -47,6 +47,7 @@ class Harness:
 
     def __init__(self, arguments: list[str], *, folder: Path, keep_open: int) -> None:
         leashed = [sys.executable, "-I", leash.__file__, str(os.getpid()), str(folder)]
+        self.limits = limits()
         self.stderr = b""
         self.said_bytes = 0
         self.cut_lines = 0
@@ -114,7 +115,7 @@ class Harness:
             return
         self._process.terminate()
         try:
-            self._process.wait(leash.END_LIMIT_S + limits().grace_s)
+            self._process.wait(leash.END_LIMIT_S + self.limits.grace_s)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -134,7 +135,7 @@ class Harness:
         if self._skipping:
             return
         self._line += part
-        if len(self._line) > limits().line_bytes:
+        if len(self._line) > self.limits.line_bytes:
             self._line.clear()
             self._skipping = True
             self.cut_lines += 1

@@ -75,8 +75,9 @@ def _event(line: bytes) -> dict[str, Any] | None:
 
 
 def _count(value: object, before: int | None) -> int | None:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    return value if whole and 0 <= value <= LARGEST_COUNT else before
+    if isinstance(value, bool) or not isinstance(value, int):
+        return before
+    return value if 0 <= value <= LARGEST_COUNT else before
 
 
 def _figure(value: object, before: float | None) -> float | None:

@@ -10,10 +10,11 @@ from django.db import DatabaseError, InterfaceError, close_old_connections
 from benchmarks.errors import AttemptOver, RecordRefused
 from benchmarks.limits import limits
 from benchmarks.measuring import outcomes, stopping
-from benchmarks.measuring.harness import Harness
+from benchmarks.measuring.harness import STDERR_KEPT_BYTES, Harness
 from benchmarks.measuring.progress import Progress
 from benchmarks.models import Run
 from benchmarks.services import runs
+from benchmarks.text import readable
 
 logger = logging.getLogger(__name__)
 POLL_S = 0.2
@@ -76,7 +77,7 @@ class Watch:
             self._listen(harness)
             status = harness.status()
         self._tell_the_page(at_once=True)
-        self._count_rubbish(harness)
+        self._log(harness, status)
         return outcomes.record_of(
             status=status or 0, record=record, stderr=harness.stderr, said=self.progress.failure
         )
@@ -143,7 +144,11 @@ class Watch:
         if not current:
             raise LeaseLost
 
-    def _count_rubbish(self, harness: Harness) -> None:
+    def _log(self, harness: Harness, status: int | None) -> None:
         rubbish = self.progress.rubbish + harness.cut_lines
         if rubbish:
             logger.warning("run %s: %s lines were no progress", self.run.pk, rubbish)
+        if status:
+            # The reason on the page is one line of this; whoever looks after workers needs all.
+            said = readable(harness.stderr.decode("utf-8", "replace"), longest=STDERR_KEPT_BYTES)
+            logger.warning("run %s: the harness ended with %s: %s", self.run.pk, status, said)

@@ -78,7 +78,7 @@ def report_progress(*, run_id: int, attempt: int, progress: dict[str, Any]) -> b
 def give_back(*, run_id: int, attempt: int) -> bool:
     """Queue the run again because its worker was told to stop; False when it was not ours."""
     given = _current(run_id, attempt).update(
-        state=Run.State.QUEUED, leased_until=None, sent_at=None, worker=""
+        state=Run.State.QUEUED, leased_until=None, sent_at=None, worker="", progress={}
     )
     if given:
         transaction.on_commit(lambda: messages.send(run_id=run_id), robust=True)
@@ -86,7 +86,7 @@ def give_back(*, run_id: int, attempt: int) -> bool:
 
 
 def postpone(*, run_id: int) -> None:
-    """Let the sweep send a queued run again, because its device was busy. Costs no attempt."""
+    """Leave a queued run to the next sweep: it was not begun. Costs no attempt."""
     Run.objects.filter(pk=run_id, state=Run.State.QUEUED).update(sent_at=None)
 
 

@@ -54,7 +54,8 @@ def _take_back(run_id: int, swept: Swept) -> None:
             return
         run.state = Run.State.QUEUED
         run.leased_until = run.sent_at = None
-        run.save(update_fields=["state", "leased_until", "sent_at"])
+        run.progress = {}
+        run.save(update_fields=["state", "leased_until", "sent_at", "progress"])
         swept.taken_back += 1
 
 

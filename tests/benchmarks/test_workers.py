@@ -1,7 +1,10 @@
 """Real workers, killed, stopped or without a broker: no run is lost and none doubled."""
 
 import json
+import os
 import signal
+import subprocess
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -32,9 +35,10 @@ def start(
     """Start a worker with short leases and a harness that waits for `tmp_path / "record"`."""
     settings.TWOFOLD_RUN_LIMITS = LIMITS
 
-    def begin(**environment: str) -> Any:
+    def begin(*, pool: str = "prefork", **environment: str) -> Any:
         return celery_worker_process(
             queues="gpu",
+            pool=pool,
             environment={
                 "DJANGO_SETTINGS_MODULE": "tests.benchmarks.worker_settings",
                 "TEST_RUN_LIMITS": json.dumps(LIMITS),
@@ -126,10 +130,11 @@ def test_a_message_that_comes_twice_changes_nothing(
     assert tasks.measure(run.pk) == "nothing to do"
 
 
+@pytest.mark.parametrize("pool", ["prefork", "solo"])
 def test_a_worker_told_to_stop_gives_its_run_back_at_once(
-    start: Start, requested: Callable[[], Run]
+    start: Start, requested: Callable[[], Run], pool: str
 ) -> None:
-    worker = start()
+    worker = start(pool=pool)
     run = until(requested(), being_measured)
     worker.process.send_signal(signal.SIGTERM)
 
@@ -169,6 +174,22 @@ def test_a_run_requested_while_the_broker_is_down_starts_when_it_is_back(
     until(run, lambda run: run.is_concluded, sweeping=True)
 
     assert (run.state, run.attempt) == ("finished", 1)
+
+
+def test_what_a_worker_imports_has_no_torch_in_it() -> None:
+    look = "import sys, django; django.setup(); import benchmarks.tasks, benchmarks.queries;"
+    look += "print(sorted({'torch', 'triton'} & set(sys.modules)))"
+
+    seen = subprocess.run(
+        [sys.executable, "-c", look],
+        env=os.environ | {"DJANGO_SETTINGS_MODULE": "consultancy.settings"},
+        cwd=PRETENDER.parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert seen.stdout.strip() == "[]"
 
 
 def wait_until(true: Callable[[], bool], limit_s: float = 30.0) -> None:

@@ -130,7 +130,7 @@ def portal_engagement(engagement: Engagement, *, today: datetime.date) -> Portal
         payments=list(_payments(engagement)),
         settlement=_settlement(engagement),
         documents=list(documents_of(engagement)),
-        events=list(engagement.events.filter(for_customer=True)),
+        events=list(events_of(engagement)),
         signatories=signatories(engagement.customer),
     )
 
@@ -204,6 +204,14 @@ def record_or_none(run: EngagementRun) -> Record | None:
 def documents_of(engagement: Engagement) -> QuerySet[Document]:
     """Documents that were issued for the customer, newest first, without their bytes."""
     return engagement.documents.filter(for_customer=True).defer("content")
+
+
+def events_of(engagement: Engagement) -> QuerySet[Event]:
+    """What happened, as far as it is for the customer, newest first.
+
+    Why a run failed is written for whoever keeps the machines: the list of runs says that it did.
+    """
+    return engagement.events.filter(for_customer=True).exclude(verb="run.failed")
 
 
 def signatories(customer: Customer) -> list[str]:

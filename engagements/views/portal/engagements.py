@@ -17,7 +17,7 @@ from engagements.models import Engagement
 from engagements.queries.portal import PortalEngagement, portal_engagement
 from engagements.services import milestones
 from engagements.views.answers import actor
-from engagements.views.portal.measured import measured_words
+from engagements.views.portal.measured import measured_words, run_row
 from engagements.views.portal.money import milestone_row, settlement_words
 from engagements.views.portal.standing import headline, next_step, steps
 from engagements.views.portal.words import (
@@ -76,6 +76,7 @@ def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
         "contract_paid": sum((line.paid for line in page.milestones), Decimal(0)),
         "settlement_words": settlement_words(page.settlement) if page.settlement else None,
         "measured": measured_words(page.measured) if page.measured else None,
+        "runs": [run_row(run) for run in page.runs],
     }
     return render(request, "portal/engagement.html", context)
 

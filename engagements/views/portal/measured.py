@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchmarks.models import Run, Verdict
-from engagements.models import ContractVersion
+from engagements.models import ContractVersion, EngagementRun
 from engagements.queries.finance import Estimate
+from engagements.queries.portal import record_or_none
 from engagements.templatetags.show import ratio
 
 VERDICT_WORD: dict[str, str] = {
@@ -58,6 +59,23 @@ def measured_words(estimate: Estimate) -> MeasuredWords:
         ),
         consequence=consequence(estimate),
     )
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One run in the list of measurements; `badge` is a state that the badge knows."""
+
+    run: EngagementRun
+    badge: str
+    label: str
+
+
+def run_row(run: EngagementRun) -> RunRow:
+    """A run with its verdict, or how far it is."""
+    record = record_or_none(run)
+    if record is not None:
+        return RunRow(run, record.verdict, VERDICT_WORD[record.verdict])
+    return RunRow(run, run.run.state, RUN_WORD[run.run.state])
 
 
 def meaning(value: float) -> str:

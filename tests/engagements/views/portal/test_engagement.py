@@ -1,0 +1,230 @@
+"""The engagement in the customer's words, at every point of its life."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from engagements.models import Milestone, Stage
+from engagements.queries.portal import time_box_progress
+from engagements.services import audits, settlements
+from tests.engagements.views import story as told
+from tests.engagements.views.story import Story
+
+pytestmark = pytest.mark.django_db
+
+
+def page_of(client: Client, story: Story) -> str:
+    client.force_login(story.signatory)
+    response = client.get(reverse("portal-engagement", args=[story.reference]))
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_before_the_audit_nothing_is_promised(client: Client) -> None:
+    page = page_of(client, told.opened())
+    assert "We are getting to know your workload." in page
+    assert "start the audit" in page
+
+
+def test_findings_stay_unseen_until_the_audit_is_delivered(client: Client) -> None:
+    story = told.opened()
+    audit = audits.start(
+        engagement=story.engagement,
+        cost=story.chapter.audit_cost,
+        currency="EUR",
+        by=story.consultant,
+    )
+    audits.record_finding(
+        audit=audit,
+        check="hot",
+        outcome="fail",
+        value="2 %",
+        rationale="A first guess that may be wrong.",
+        by=story.consultant,
+    )
+    page = page_of(client, story)
+    assert "first guess" not in page
+    assert "The audit is under way" in page
+
+
+def test_the_six_checks_are_explained(client: Client) -> None:
+    page = page_of(client, told.audited(told.opened()))
+    assert "5 of 6 checks speak for custom work" in page
+    assert page.count("finding__number") == 6
+    assert "We look for twice as fast" in page
+    assert "Could not be shown" in page
+
+
+def test_an_overridden_finding_shows_the_outcome_that_counts_and_no_quarrel(
+    client: Client,
+) -> None:
+    story = told.opened()
+    audit = audits.start(
+        engagement=story.engagement,
+        cost=story.chapter.audit_cost,
+        currency="EUR",
+        by=story.consultant,
+    )
+    for check, (outcome, value, rationale) in story.chapter.findings.items():
+        audits.record_finding(
+            audit=audit,
+            check=check,
+            outcome=outcome,
+            value=value,
+            rationale=rationale,
+            by=story.consultant,
+        )
+    audits.override_finding(
+        finding=audit.findings.get(check_name="maintain"),
+        outcome="fail",
+        reason="Their platform team was dissolved in May.",
+        by=story.consultant,
+    )
+    audits.deliver(audit=audit, by=story.consultant)
+    page = page_of(client, story)
+    assert "platform team was dissolved" in page
+    assert "still deciding who will own" not in page
+    assert "verrid" not in page
+
+
+def test_an_offer_is_the_signatorys_turn(client: Client) -> None:
+    page = page_of(client, told.offered(told.audited(told.opened())))
+    assert "Next: you" in page
+    assert "Read the contract" in page
+
+
+def test_work_under_way_shows_the_week_and_what_is_paid(client: Client) -> None:
+    page = page_of(client, told.underway())
+    assert "week 1 of 6" in page
+    assert "Bill INV-1, paid in full." in page
+    assert "EUR\xa017,136.00 paid of EUR\xa057,120.00" in page
+
+
+def test_a_run_under_way_can_be_watched(client: Client) -> None:
+    story = told.underway()
+    asked = told.requested(story)
+    page = page_of(client, story)
+    assert "You can watch" in page
+    assert reverse("portal-run", args=[story.reference, asked.pk]) in page
+
+
+def test_a_met_target_asks_for_the_handover(client: Client) -> None:
+    story = told.met()
+    page = page_of(client, story)
+    assert "The target is met." in page
+    assert "accept the handover" in page
+    url = reverse("portal-handover", args=[story.reference])
+    assert client.post(url).status_code == 422
+    assert client.post(url, {"agreed": "on"}).status_code == 302
+    assert story.milestone(4).state == Milestone.State.RELEASED
+    assert client.post(url, {"agreed": "on"}).status_code == 302
+    assert "No handover is open" in client.get(url).content.decode()
+
+
+def test_a_handover_before_the_target_is_met_is_refused(client: Client) -> None:
+    story = told.underway()
+    client.force_login(story.signatory)
+    url = reverse("portal-handover", args=[story.reference])
+    assert client.post(url, {"agreed": "on"}).status_code == 422
+    assert story.milestone(4).state == Milestone.State.PENDING
+
+
+def test_a_missed_target_says_what_goes_back_and_when(client: Client) -> None:
+    story = told.missed()
+    page = page_of(client, story)
+    assert "You paid EUR\xa017,136.00." in page
+    assert "The rest, EUR\xa09,401.00, goes back to you." in page
+    assert "second person" in page
+    assert "Not owed" in page
+    told.approved(story)
+    assert "We make the transfer next" in page_of(client, story)
+    settlements.start_payment(settlement=story.settlement, by=story.finance)
+    settlements.mark_failed(settlement=story.settlement, reason="IBAN typo", by=story.finance)
+    failed = page_of(client, story)
+    assert "We are on it" in failed
+    assert "IBAN typo" not in failed
+    settlements.mark_paid(settlement=story.settlement, reference="SEPA-77", by=story.finance)
+    assert "reference SEPA-77" in page_of(client, story)
+
+
+def test_a_voided_settlement_was_never_anything_to_the_customer(client: Client) -> None:
+    story = told.missed()
+    settlements.void(settlement=story.settlement, reason="Wrong figures, oops", by=story.finance)
+    page = page_of(client, story)
+    assert "What goes back to you" not in page
+    assert "oops" not in page
+
+
+def test_internals_stay_inside(client: Client) -> None:
+    story = told.underway()
+    told.failed(story)
+    page = page_of(client, story)
+    run = story.engagement.runs.get()
+    live = client.get(reverse("portal-run", args=[story.reference, run.pk])).content.decode()
+    assert "could not be finished" in live
+    for text in (page, live):
+        assert "gpu-rack-7" not in text
+        assert "127.0.0.1" not in text
+
+
+def test_a_page_takes_as_many_queries_with_ten_milestones_as_with_one(
+    client: Client, django_assert_max_num_queries: object
+) -> None:
+    story = told.met()
+    client.force_login(story.viewer)
+    with django_assert_max_num_queries(32):
+        client.get(reverse("portal-engagement", args=[story.reference]))
+
+
+def test_a_time_box_counts_its_last_day() -> None:
+    story = told.underway()
+    box = story.engagement.time_box
+    first = time_box_progress(box, today=box.starts_on)
+    assert (first.week, first.weeks, first.days_left) == (1, 6, 42)
+    last = time_box_progress(box, today=box.ends_on)
+    assert (last.percent, last.days_left, last.is_over) == (100, 1, False)
+    assert time_box_progress(box, today=box.ends_on + timedelta(days=1)).is_over
+    before = time_box_progress(box, today=box.starts_on - timedelta(days=3))
+    assert (before.percent, before.has_started, before.days_left) == (0, False, 42)
+
+
+def test_a_time_box_that_ran_out_says_so(client: Client, on_day: object) -> None:
+    story = told.underway()
+    client.force_login(story.signatory)
+    on_day(timezone.localdate() + timedelta(weeks=7))  # type: ignore[operator]  a fixture
+    client.force_login(story.signatory)
+    page = client.get(reverse("portal-engagement", args=[story.reference])).content.decode()
+    assert "The time-box has ended" in page
+
+
+@pytest.mark.parametrize("stage", [Stage.REDIRECTED, Stage.DECLINED])
+def test_advice_against_custom_work_is_plain(client: Client, stage: Stage) -> None:
+    story = told.opened()
+    wanted = 3 if stage == Stage.REDIRECTED else 1
+    audit = audits.start(
+        engagement=story.engagement,
+        cost=story.chapter.audit_cost,
+        currency="EUR",
+        by=story.consultant,
+    )
+    for position, (check, finding) in enumerate(story.chapter.findings.items()):
+        outcome, value, rationale = finding if position < wanted else ("unknown", "", "Not shown.")
+        audits.record_finding(
+            audit=audit,
+            check=check,
+            outcome=outcome,
+            value=value,
+            rationale=rationale,
+            by=story.consultant,
+        )
+    audits.deliver(audit=audit, by=story.consultant)
+    page = page_of(client, story)
+    story.engagement.refresh_from_db()
+    assert story.engagement.stage == stage
+    assert f"{wanted} of 6 checks" in page
+    assert "Next: nothing" in page

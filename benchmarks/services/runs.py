@@ -45,12 +45,13 @@ def request(*, benchmark: Benchmark, solution: Solution, request_key: UUID) -> R
 def claim(*, run_id: int, worker: str) -> Run | None:
     """Take a run for a new attempt with a lease; None when there is nothing to take.
 
-    Claimable is what is queued, or running with a lease that ran out, until the attempts
-    are used up (the sweep fails it then).
+    Claimable is what is queued, and what is running with a lease that ran out while attempts
+    are left (the sweep fails it otherwise).
     """
-    free = Q(state=Run.State.QUEUED) | Q(state=Run.State.RUNNING, leased_until__lt=Now())
+    lost = Q(state=Run.State.RUNNING, leased_until__lt=Now(), attempt__lt=limits().attempts)
+    free = Q(state=Run.State.QUEUED) | lost
     with transaction.atomic():
-        taken = Run.objects.filter(free, pk=run_id, attempt__lt=limits().attempts).update(
+        taken = Run.objects.filter(free, pk=run_id).update(
             state=Run.State.RUNNING,
             attempt=F("attempt") + 1,
             leased_until=_lease_end(),
@@ -76,7 +77,10 @@ def report_progress(*, run_id: int, attempt: int, progress: dict[str, Any]) -> b
 
 
 def give_back(*, run_id: int, attempt: int) -> bool:
-    """Queue the run again because its worker was told to stop; False when it was not ours."""
+    """Queue the run again because its worker was told to stop; False when it was not ours.
+
+    However often that happens, the run can be claimed again: only lost workers use it up.
+    """
     given = _current(run_id, attempt).update(
         state=Run.State.QUEUED, leased_until=None, sent_at=None, worker="", progress={}
     )

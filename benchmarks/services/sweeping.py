@@ -74,7 +74,7 @@ def _send_waiting(swept: Swept) -> None:
 
 def _lost(run: Run) -> str:
     return (
-        f"The worker was lost {run.attempt} times while it measured this run, the last time on "
-        f"{run.worker or 'an unknown machine'}. Look at that machine's log and memory, then "
-        "request the run again."
+        f"The worker was lost while it measured this run, and {run.attempt} attempts are enough. "
+        f"Look at the log and the memory of {run.worker or 'the machine'}, then request the run "
+        "again."
     )

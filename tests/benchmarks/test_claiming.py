@@ -120,6 +120,15 @@ def test_a_run_given_back_waits_again(claimed: Run) -> None:
     assert (claimed.state, claimed.leased_until, claimed.sent_at) == ("queued", None, None)
 
 
+def test_workers_that_are_told_to_stop_never_use_a_run_up(claimed: Run) -> None:
+    for attempt in range(1, 6):
+        assert runs.give_back(run_id=claimed.pk, attempt=attempt)
+        assert runs.claim(run_id=claimed.pk, worker="there:2") is not None
+
+    claimed.refresh_from_db()
+    assert (claimed.state, claimed.attempt) == ("running", 6)
+
+
 def test_the_queue_counts_what_is_measured_first(
     run: Run, benchmark_row: Benchmark, solution: Solution
 ) -> None:

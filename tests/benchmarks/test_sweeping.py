@@ -87,7 +87,7 @@ def test_a_run_lost_too_often_fails_with_a_reason_to_act_on(claimed: Run, sent: 
     run_concluded.disconnect(listener)
     claimed.refresh_from_db()
     assert claimed.state == "failed"
-    assert "3 times" in claimed.failure_reason
+    assert "3 attempts" in claimed.failure_reason
     assert "gpu-7:12" in claimed.failure_reason
     assert heard == [claimed]
     assert sent == []

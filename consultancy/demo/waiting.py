@@ -72,8 +72,17 @@ def _progress_news(progress: dict[str, Any]) -> str:
     replicate, replicates = progress.get("replicate"), progress.get("replicates")
     if not replicate:
         return "measuring: setting up"
-    estimate = measured(progress.get("ratio"), progress.get("low"), progress.get("high"))
-    return f"measuring: replicate {replicate} of {replicates}, so far {estimate}"
+    return f"measuring: replicate {replicate} of {replicates}{_so_far(progress)}"
+
+
+def _so_far(progress: dict[str, Any]) -> str:
+    """To one digit, so that a line is worth printing; an interval needs two replicates."""
+    ratio, low, high = (progress.get(name) for name in ("ratio", "low", "high"))
+    if ratio is None:
+        return ""
+    if low is None or high is None:
+        return f", so far {ratio:.1f}x"
+    return f", so far {ratio:.1f}x ({low:.1f} to {high:.1f})"
 
 
 def measured(ratio: float | None, low: float | None, high: float | None) -> str:

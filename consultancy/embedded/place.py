@@ -9,9 +9,11 @@ import pwd
 import re
 import stat
 import time
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 # A unix socket's whole path must fit in sockaddr_un: 108 bytes on Linux, 104 on macOS.
 SOCKET_PATH_LIMIT = 103
@@ -20,6 +22,17 @@ LONGEST_SOCKET_NAME = len("/.s.PGSQL.5432")
 # space in it would need quoting in every client too.
 PLAIN_PATH = re.compile(r"[A-Za-z0-9_./+-]+")
 LOCK_WAIT_S = 120.0
+
+_HELD: weakref.WeakSet[TextIO] = weakref.WeakSet()
+
+
+def _let_go() -> None:
+    # A forked child shares its parent's locks, and would hold them after the parent's death.
+    for held in list(_HELD):
+        held.close()
+
+
+os.register_at_fork(after_in_child=_let_go)
 
 
 class EmbeddedError(RuntimeError):
@@ -84,6 +97,7 @@ class Place:
         self.home.mkdir(parents=True, exist_ok=True)
         deadline = time.monotonic() + wait_s
         with open(self.home / f"{service}.lock", "a") as held:
+            _HELD.add(held)
             while True:
                 try:
                     fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -95,7 +109,10 @@ class Place:
                             f"({held.name} is locked)."
                         ) from None
                     time.sleep(0.05)
-            yield
+            try:
+                yield
+            finally:
+                _HELD.discard(held)
 
 
 def reachable(path: Path, user: pwd.struct_passwd | None) -> bool:

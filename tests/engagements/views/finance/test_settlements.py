@@ -1,0 +1,136 @@
+"""The settlement page: every line, every step, and never by one person alone."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from engagements.models import Settlement, User
+from engagements.services import settlements
+from tests.engagements.views import story as told
+from tests.engagements.views.story import Story
+
+pytestmark = pytest.mark.django_db
+State = Settlement.State
+
+
+@pytest.fixture
+def story() -> Story:
+    return told.missed()
+
+
+def take(client: Client, story: Story, step: str, by: User, **data: str) -> tuple[int, str]:
+    """Take a step on the page; the status and what the page then says."""
+    client.force_login(by)
+    settlement = Settlement.objects.filter(contract_version=story.contract).latest("pk")
+    response = client.post(reverse(f"settlement-{step}", args=[settlement.pk]), data)
+    return response.status_code, response.content.decode()
+
+
+def page_of(client: Client, story: Story, by: User) -> str:
+    client.force_login(by)
+    return client.get(reverse("settlement", args=[story.settlement.pk])).content.decode()
+
+
+def test_the_whole_calculation_is_shown_line_by_line(client: Client, story: Story) -> None:
+    page = page_of(client, story, story.finance)
+    for shown in (
+        "BANK-1",
+        "EUR\xa017,136.00",
+        "− EUR\xa06,500.00",
+        "− EUR\xa01,235.00",
+        "EUR\xa09,401.00",
+        "Tax on the audit, 19%",
+        "Twofold, after the verdict",
+    ):
+        assert shown in page, shown
+
+
+def test_from_proposed_to_paid(client: Client, story: Story) -> None:
+    assert take(client, story, "approve", story.second)[0] == 302
+    assert take(client, story, "start", story.finance)[0] == 302
+    assert take(client, story, "failed", story.finance, reason="IBAN closed")[0] == 302
+    assert "Try the payment again" in page_of(client, story, story.finance)
+    assert take(client, story, "start", story.finance)[0] == 302
+    assert take(client, story, "paid", story.finance, reference="SEPA-9")[0] == 302
+    assert story.settlement.state == State.PAID
+    page = page_of(client, story, story.finance)
+    assert "reference SEPA-9" in page
+    assert "IBAN closed" in page
+    assert "What can be done" not in page
+
+
+def test_every_step_sent_twice_changes_nothing_the_second_time(
+    client: Client, story: Story
+) -> None:
+    for step, data in (("approve", {}), ("start", {}), ("paid", {"reference": "SEPA-9"})):
+        for _ in range(2):
+            assert take(client, story, step, story.second, **data)[0] == 302
+    events = story.engagement.events.filter(verb__startswith="settlement.")
+    assert events.count() == 4  # proposed, approved, paying, paid
+
+
+def test_who_proposed_cannot_approve_and_is_told_why(client: Client, story: Story) -> None:
+    settlements.void(settlement=story.settlement, reason="Wrong tax", by=story.second)
+    client.force_login(story.finance)
+    url = reverse("settlement-propose", args=[story.reference])
+    assert client.post(url, {"reason": "missed"}).status_code == 302
+    proposed = Settlement.objects.get(state=State.PROPOSED)
+    page = client.get(reverse("settlement", args=[proposed.pk])).content.decode()
+    assert "somebody else of finance has to approve" in page
+    assert "disabled" in page
+    status, answer = take(client, story, "approve", story.finance)
+    assert status == 422
+    assert "Nobody approves a settlement they proposed themselves." in answer
+    assert take(client, story, "approve", story.second)[0] == 302
+
+
+def test_proposing_twice_is_one_settlement(client: Client, story: Story) -> None:
+    settlements.void(settlement=story.settlement, reason="Wrong tax", by=story.second)
+    client.force_login(story.finance)
+    url = reverse("settlement-propose", args=[story.reference])
+    assert "EUR\xa09,401.00" in client.get(url).content.decode()
+    for _ in range(2):
+        assert client.post(url, {"reason": "missed"}).status_code == 302
+    assert Settlement.objects.exclude(state=State.VOIDED).count() == 1
+
+
+def test_a_second_proposal_beside_a_live_one_is_refused(client: Client, story: Story) -> None:
+    client.force_login(story.finance)
+    url = reverse("settlement-propose", args=[story.reference])
+    response = client.post(url, {"reason": "missed"})
+    assert response.status_code == 422
+    assert "being settled already" in response.content.decode()
+
+
+def test_an_open_verdict_is_not_settled(client: Client) -> None:
+    story = told.underway()
+    client.force_login(story.finance)
+    url = reverse("settlement-propose", args=[story.reference])
+    assert client.post(url, {"reason": "time_box"}).status_code == 422
+    assert client.post(url, {"reason": "because"}).status_code == 422
+    assert not Settlement.objects.exists()
+
+
+@pytest.mark.parametrize("step", ["paid", "failed", "void"])
+def test_reference_and_reasons_are_needed(client: Client, story: Story, step: str) -> None:
+    status, page = take(client, story, step, story.second, reference=" ", reason=" ")
+    assert status == 422
+    assert 'aria-invalid="true"' in page
+    assert story.settlement.state == State.PROPOSED
+
+
+def test_a_step_out_of_turn_is_refused_and_what_was_typed_is_kept(
+    client: Client, story: Story
+) -> None:
+    status, page = take(client, story, "paid", story.second, reference="TOO-SOON")
+    assert status == 422
+    assert "to be marked as paid it must be" in page
+    assert 'value="TOO-SOON"' in page
+
+
+def test_a_voided_settlement_says_who_and_why(client: Client, story: Story) -> None:
+    assert take(client, story, "void", story.second, reason="A payment was missing")[0] == 302
+    page = page_of(client, story, story.finance)
+    assert "Selma Second: A payment was missing" in page

@@ -1,0 +1,87 @@
+"""Every route of finance: finance acts, admins read, nobody else gets in."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from tests.engagements.views import story as told
+from tests.engagements.views.story import Story
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def story() -> Story:
+    return told.missed()
+
+
+def pages(story: Story) -> list[str]:
+    milestone = story.milestone(1).pk
+    return [
+        reverse("finance"),
+        reverse("milestone-bill", args=[milestone]),
+        reverse("payment-record", args=[milestone]),
+        reverse("settlement", args=[story.settlement.pk]),
+        reverse("settlement-propose", args=[story.reference]),
+    ]
+
+
+def acts(story: Story) -> list[str]:
+    milestone, settlement = story.milestone(1).pk, story.settlement.pk
+    return [
+        reverse("milestone-bill", args=[milestone]),
+        reverse("payment-record", args=[milestone]),
+        reverse("settlement-propose", args=[story.reference]),
+        *(
+            reverse(f"settlement-{step}", args=[settlement])
+            for step in ("approve", "start", "paid", "failed", "void")
+        ),
+    ]
+
+
+def test_finance_opens_every_page(client: Client, story: Story) -> None:
+    client.force_login(story.finance)
+    for url in pages(story):
+        assert client.get(url).status_code == 200, url
+
+
+def test_an_admin_reads_and_does_not_act(client: Client, story: Story) -> None:
+    client.force_login(story.admin)
+    for url in pages(story):
+        assert client.get(url).status_code == 200, url
+    for url in acts(story):
+        assert client.post(url).status_code == 403, url
+    page = client.get(reverse("settlement", args=[story.settlement.pk])).content.decode()
+    assert "Only finance acts on settlements." in page
+
+
+def test_a_consultant_is_told_no(client: Client, story: Story) -> None:
+    client.force_login(story.consultant)
+    for url in pages(story):
+        assert client.get(url).status_code == 403, url
+    for url in acts(story):
+        assert client.post(url).status_code == 403, url
+
+
+def test_to_customers_finance_does_not_exist(client: Client, story: Story) -> None:
+    for person in (story.signatory, story.stranger):
+        client.force_login(person)
+        for url in pages(story):
+            assert client.get(url).status_code == 404, url
+        for url in acts(story):
+            assert client.post(url).status_code == 404, url
+
+
+def test_an_anonymous_reader_is_sent_to_sign_in(client: Client, story: Story) -> None:
+    sign_in = reverse("account_login")
+    for url in pages(story):
+        assert client.get(url)["Location"] == f"{sign_in}?next={url}"
+    for url in acts(story):
+        assert client.post(url)["Location"].startswith(sign_in)
+
+
+def test_a_step_is_never_taken_by_reading(client: Client, story: Story) -> None:
+    client.force_login(story.finance)
+    assert client.get(reverse("settlement-approve", args=[story.settlement.pk])).status_code == 405

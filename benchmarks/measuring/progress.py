@@ -61,8 +61,16 @@ class Progress:
             return
         self._history.append({"at_s": round(at_s, 2), **point})
         if len(self._history) > LONGEST_HISTORY:
-            # Every other point, the newest kept: the curve keeps its shape and its end.
-            self._history = self._history[-1::-2][::-1]
+            self._history = _thinned(self._history)
+
+
+def _thinned(history: list[dict[str, float | None]]) -> list[dict[str, float | None]]:
+    """Every other point, the newest kept, and the few with an interval as long as they fit."""
+    backwards = list(enumerate(reversed(history)))
+    kept = [point for back, point in backwards if back % 2 == 0 or point["low"] is not None]
+    if len(kept) > LONGEST_HISTORY * 3 // 4:
+        kept = [point for back, point in backwards if back % 2 == 0]
+    return kept[::-1]
 
 
 def _event(line: bytes) -> dict[str, Any] | None:

@@ -85,3 +85,14 @@ def test_a_long_history_is_thinned_and_keeps_its_end() -> None:
     assert len(history) <= LONGEST_HISTORY
     assert history[-1]["ratio"] == 999.0
     assert [point["at_s"] for point in history] == sorted(point["at_s"] for point in history)
+
+
+def test_the_few_intervals_outlast_the_thinning() -> None:
+    progress = Progress()
+    for number in range(600):
+        bounds = {"low": 1.0, "high": 3.0} if number % 40 == 39 else {}
+        progress.read(line(event="round", ratio=float(number), **bounds), at_s=number)
+
+    history = progress.as_data()["history"]
+    assert len(history) <= LONGEST_HISTORY
+    assert sum(point["low"] is not None for point in history) == 15

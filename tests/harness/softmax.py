@@ -37,7 +37,7 @@ def softmax_benchmark(
             "row_softmax", ["program.py", "reference.py", "baselines.py"]
         ),
         "workloads": [{"name": "wide", "axes": {"rows": rows, "columns": 4096}, "weight": 1.0}],
-        "tolerance": plain["tolerances"]["float32"],
+        "tolerance": dict(plain["tolerances"]["float32"]),
         "baseline": {"name": baseline, "package": "torch", "title": "softmax"},
         "hardware": {"device": device, "name": None},
         "target": 1.5,

@@ -1,0 +1,92 @@
+"""Records made of chosen samples, without measuring anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.harness import records
+from benchmarks.harness.canonical import digest, digest_of_bytes
+from tests.harness.softmax import Document, softmax_benchmark
+
+SOURCE = "def run(prepared, inputs, out): ...\n"
+_CHECKS = {
+    "calls_checked": 40,
+    "calls_probed": 40,
+    "max_abs_error": 1e-8,
+    "max_rel_error": 1e-5,
+    "matched_share": 1.0,
+}
+
+
+def workload_entry(
+    name: str, rounds: list[tuple[float, float]], *, calls: int = 10
+) -> dict[str, Any]:
+    """One workload's samples: (baseline_us, candidate_us) of each round."""
+    return {
+        "name": name,
+        "calls": calls,
+        "overhead_us": 100.0,
+        "working_set_bytes": 1 << 20,
+        "rounds": [{"first": "baseline", "baseline_us": b, "candidate_us": c} for b, c in rounds],
+        "checks": dict(_CHECKS),
+    }
+
+
+def replicate_entry(*workloads: dict[str, Any]) -> dict[str, Any]:
+    """One replicate of these workloads."""
+    setup = {"elapsed_s": 0.1, "memory_bytes": None}
+    return {
+        "order": ["candidate", "baseline"],
+        "setup": {"baseline": dict(setup), "candidate": dict(setup)},
+        "workloads": list(workloads),
+    }
+
+
+def made_record(
+    replicates: list[dict[str, Any]],
+    *,
+    document: Document | None = None,
+    findings: list[dict[str, Any]] | None = None,
+    device: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A sealed record of chosen replicates; by default of three rounds of workload `wide`."""
+    benchmark = document or softmax_benchmark()
+    chosen = device or {"kind": "cpu", "name": "A processor", "memory_bytes": 1 << 30}
+    return records.sealed(
+        {
+            "schema": "twofold.record/1",
+            "benchmark": benchmark,
+            "benchmark_digest": digest(benchmark),
+            "candidate": {
+                "name": "made",
+                "source_digest": digest_of_bytes(SOURCE.encode()),
+                "source": SOURCE,
+            },
+            "environment": {
+                "device": chosen,
+                "python": "3.11.7",
+                "platform": "linux x86_64",
+                "cpu": "A processor",
+                "cores": 2,
+                "torch": "2.13.0",
+                "triton": None,
+                "cuda": None,
+                "driver": None,
+                "packages": {"torch": "2.13.0"},
+                "isolation": {"separate_processes": True},
+            },
+            "command": "python -m benchmarks.harness run b.json made.py --out r.json",
+            "started_at": "2026-11-21T09:00:00+00:00",
+            "finished_at": "2026-11-21T09:01:00+00:00",
+            "elapsed_s": 60.0,
+            "replicates": replicates,
+            "operator": None,
+            "findings": findings or [],
+        }
+    )
+
+
+def twice_as_fast() -> dict[str, Any]:
+    """A sound record, met: 2x and a little noise against a target of 1.5."""
+    rounds = [(200.0, 100.0), (202.0, 100.0), (198.0, 99.0)]
+    return made_record([replicate_entry(workload_entry("wide", rounds))])

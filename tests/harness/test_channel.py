@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import os
+import struct
+
+import pytest
+
+from benchmarks.harness.channel import Channel, ChannelClosed, ChannelRubbish, ChannelTimeout
+
+
+def test_a_message_and_its_descriptors_arrive() -> None:
+    ours, raw = Channel.pair()
+    reading, writing = os.pipe()
+    ours.send({"type": "setup", "text": "é" * 5_000}, [writing])
+    message, (received,) = Channel(raw).receive_with_descriptors(1)
+    assert message["text"] == "é" * 5_000
+    os.write(received, b"x")
+    assert os.read(reading, 1) == b"x"
+    for descriptor in (reading, writing, received):
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"all good, 9.9x faster", "no message"),
+        (struct.pack("!I", 3) + b"{,}", "no JSON"),
+        (struct.pack("!I", 2) + b"[]", "no message"),
+        (struct.pack("!I", 12) + b'{"type": 12}', "no message"),
+        (struct.pack("!I", 0xFFFFFFFF), "no message"),
+        (struct.pack("!I", 90_000) + b"[" * 90_000, "no JSON"),
+    ],
+)
+def test_rubbish_is_named_as_such(content: bytes, complaint: str) -> None:
+    ours, raw = Channel.pair()
+    raw.sendall(content)
+    with pytest.raises(ChannelRubbish, match=complaint):
+        ours.receive(1)
+
+
+def test_silence_and_half_a_message_run_into_the_limit() -> None:
+    ours, raw = Channel.pair()
+    with pytest.raises(ChannelTimeout):
+        ours.receive(0.02)
+    raw.sendall(struct.pack("!I", 100) + b"{")
+    with pytest.raises(ChannelTimeout):
+        ours.receive(0.02)
+
+
+def test_the_end_of_the_stream_is_told() -> None:
+    ours, raw = Channel.pair()
+    raw.close()
+    with pytest.raises(ChannelClosed):
+        ours.receive(1)
+    with pytest.raises(ChannelClosed):
+        ours.send({"type": "go"})

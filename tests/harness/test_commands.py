@@ -1,0 +1,139 @@
+"""The command line, as a customer or a worker runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.harness import records
+from benchmarks.harness.canonical import canonical
+from tests.harness.samples import twice_as_fast
+from tests.harness.softmax import EXPLOITS, softmax_benchmark
+
+ROOT = Path(__file__).parents[2]
+
+
+def _harness(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "benchmarks.harness", *map(str, arguments)],
+        cwd=ROOT,
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Path:
+    path = tmp_path / "b.json"
+    path.write_text(json.dumps(softmax_benchmark(round_limit_s=5.0)))
+    return path
+
+
+def test_a_run_writes_a_record_that_verifies(benchmark: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r.json"
+    ran = _harness("run", benchmark, EXPLOITS / "honest.py", "--out", out, "--progress")
+    assert ran.returncode == 0, ran.stderr
+    record = records.load(out.read_bytes())
+    assert record["candidate"]["source"] == (EXPLOITS / "honest.py").read_text()
+    assert record["command"] == "python -m benchmarks.harness run b.json honest.py --out r.json"
+    assert str(tmp_path) not in out.read_text()
+    assert out.stat().st_size < 300_000
+    events = [json.loads(line) for line in ran.stdout.splitlines()]
+    kinds = [event["event"] for event in events]
+    assert kinds == ["started", "round", "round", "round", "replicate", "finished"]
+    assert events[-1]["ratio"] == record["summary"]["ratio"]
+    assert {tuple(sorted(event)) for event in events} == {
+        tuple(
+            sorted(
+                ["event", "replicate", "replicates", "round", "rounds", "workload"]
+                + ["ratio", "low", "high", "message"]
+            )
+        )
+    }
+    verified = _harness("verify", out)
+    assert verified.returncode == 0, verified.stderr
+    assert verified.stdout.startswith(record["summary"]["verdict"])
+
+
+def test_a_caught_candidate_still_gets_its_record(benchmark: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r.json"
+    ran = _harness("run", benchmark, EXPLOITS / "zeros.py", "--out", out)
+    assert (ran.returncode, ran.stdout) == (0, "")
+    assert records.load(out.read_bytes())["summary"]["verdict"] == "disqualified"
+
+
+def test_a_candidate_that_raises_exits_3_with_one_line_and_no_record(
+    benchmark: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "r.json"
+    ran = _harness("run", benchmark, EXPLOITS / "raises.py", "--out", out, "--progress")
+    assert ran.returncode == 3
+    assert ran.stderr.count("\n") == 1
+    assert "ValueError: shape 7" in ran.stderr
+    last = json.loads(ran.stdout.splitlines()[-1])
+    assert (last["event"], last["message"]) == ("failed", ran.stderr.strip())
+    assert list(tmp_path.iterdir()) == [benchmark]
+
+
+def test_unusable_input_exits_2_with_one_line(benchmark: Path, tmp_path: Path) -> None:
+    out = tmp_path / "r.json"
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    for arguments, complaint in [
+        (("run", broken, EXPLOITS / "honest.py", "--out", out), "not JSON"),
+        (("run", tmp_path / "none.json", "x.py", "--out", out), "cannot read"),
+        (("run", benchmark, tmp_path / "none.py", "--out", out), "none.py"),
+        (("new", "no_such_operator"), "no_such_operator"),
+        (("verify", broken), "not JSON"),
+        (("verify", tmp_path / "none.json"), "cannot read"),
+    ]:
+        ran = _harness(*arguments)
+        assert ran.returncode == 2, arguments
+        assert ran.stderr.count("\n") == 1, ran.stderr
+        assert complaint in ran.stderr
+
+
+def test_a_changed_record_does_not_verify(tmp_path: Path) -> None:
+    record = twice_as_fast()
+    record["replicates"][0]["workloads"][0]["rounds"][0]["candidate_us"] *= 0.5
+    path = tmp_path / "r.json"
+    path.write_bytes(canonical(record))
+    ran = _harness("verify", path)
+    assert ran.returncode == 1
+    assert "digest: the record was changed" in ran.stderr
+    assert "summary.ratio" in ran.stderr
+
+
+def test_a_new_benchmark_is_complete(tmp_path: Path) -> None:
+    out = tmp_path / "b.json"
+    made = _harness("new", "shared_prefix_attention", "--preset", "cpu", "--out", out)
+    assert made.returncode == 0, made.stderr
+    assert json.loads(out.read_text())["operator"] == "shared_prefix_attention"
+
+
+def test_what_the_web_tier_uses_imports_neither_torch_nor_django(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from benchmarks.harness import canonical, documents, records, verdicts, progress\n"
+        "import benchmarks.harness.__main__ as main\n"
+        "code = main.main(['verify', sys.argv[1]])\n"
+        "bad = {'torch', 'triton', 'django', 'scipy'} & set(sys.modules)\n"
+        "sys.exit(f'imported {bad}' if bad else code)"
+    )
+    path = tmp_path / "r.json"
+    path.write_bytes(canonical(twice_as_fast()))
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr

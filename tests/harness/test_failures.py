@@ -1,0 +1,83 @@
+"""A side that cannot be measured costs its own run one clear line, and nothing is left over."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from benchmarks.harness.documents import BenchmarkError
+from benchmarks.harness.failures import SideFailed
+from tests.harness.softmax import EXPLOITS, Measure, softmax_benchmark
+
+
+@pytest.mark.parametrize(
+    ("exploit", "reason"),
+    [
+        ("raises", r"raised ValueError: shape 7 is not supported by this kernel \(candidate.py l"),
+        ("hangs", r"did not answer within 1 s and was stopped"),
+        ("killed", r"killed by SIGKILL, most likely for lack of memory"),
+        ("memory", r"raised \w+: .*[Mm]emory"),
+        ("rubbish", r"wrote rubbish down the channel \(bytes that are no message: b'all "),
+        ("forged", r"wrote rubbish down the channel \(a 'done' out of turn\)"),
+        ("exits", r"exited with status 0 and no result"),
+        ("no_run", r"has no function run\(prepared, inputs, out\)"),
+    ],
+)
+def test_one_line_says_what_happened(measure: Measure, exploit: str, reason: str) -> None:
+    with pytest.raises(SideFailed, match=reason) as failed:
+        measure(exploit, round_limit_s=1.0)
+    text = str(failed.value)
+    assert text.startswith("the candidate ")
+    assert "(replicate 1)" in text
+    assert "\n" not in text
+
+
+def test_a_baseline_that_is_not_installed_says_how_to_install_it(measure: Measure) -> None:
+    with pytest.raises(SideFailed, match=r"the baseline raised NotAvailable: .*pip install it"):
+        measure("honest", baseline="missing")
+
+
+def test_code_that_is_not_the_sealed_one_is_not_measured(measure: Measure) -> None:
+    document = softmax_benchmark()
+    document["sources"]["reference.py"] = "sha256:" + "0" * 64
+    with pytest.raises(BenchmarkError, match="reference.py here is not the sealed one"):
+        measure("honest", document=document)
+    document = softmax_benchmark()
+    document["definition"]["summary"] = "Something else."
+    with pytest.raises(BenchmarkError, match="Definition of row_softmax here"):
+        measure("honest", document=document)
+    document = softmax_benchmark()
+    document["sources"] = {"../op.py": document["sources"]["program.py"]}
+    with pytest.raises(BenchmarkError, match="has no file"):
+        measure("honest", document=document)
+
+
+def test_a_killed_referee_leaves_no_side_behind(tmp_path: Path) -> None:
+    benchmark = tmp_path / "b.json"
+    benchmark.write_text(json.dumps(softmax_benchmark(round_limit_s=60.0)))
+    referee = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.harness", "run", str(benchmark)]
+        + [str(EXPLOITS / "hangs.py"), "--out", str(tmp_path / "r.json")],
+        cwd=Path(__file__).parents[2],
+    )
+    sides: list[psutil.Process] = []
+    deadline = time.monotonic() + 60
+    while len(sides) < 2 and time.monotonic() < deadline:
+        sides = psutil.Process(referee.pid).children()
+        time.sleep(0.1)
+    assert len(sides) == 2
+    # Once torch is imported both have asked to die with their parent, stopped or not.
+    time.sleep(0.5)
+    os.kill(referee.pid, signal.SIGKILL)
+    referee.wait()
+    gone, alive = psutil.wait_procs(sides, timeout=15)
+    assert (len(gone), alive) == (2, [])
+    assert not (tmp_path / "r.json").exists()

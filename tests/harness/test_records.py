@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from benchmarks.harness import records
+from benchmarks.harness.canonical import canonical
+from benchmarks.harness.records import RecordError
+from tests.harness.samples import twice_as_fast
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def _first_workload(record: dict[str, Any]) -> dict[str, Any]:
+    workload: dict[str, Any] = record["replicates"][0]["workloads"][0]
+    return workload
+
+
+def test_a_sound_record_is_read_and_stands() -> None:
+    record = twice_as_fast()
+    assert records.load(canonical(record)) == record
+    assert records.problems(record) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda r: _first_workload(r)["rounds"][0].update(candidate_us=50.0), "summary.ratio"),
+        (lambda r: r["summary"].update(verdict="missed"), "summary.verdict: says 'missed'"),
+        (lambda r: r["summary"].update(low=1.99), "summary.low"),
+        (lambda r: r["summary"].update(target=2.5), "summary.target"),
+        (lambda r: r["benchmark"].update(target=2.5), "benchmark_digest"),
+        (lambda r: r["candidate"].update(source="pass"), "candidate.source_digest"),
+        (lambda r: r["environment"].update(cores=64), "digest: the record was changed"),
+        (lambda r: r["replicates"].append(r["replicates"][0]), "summary.verdict"),
+    ],
+)
+def test_a_changed_record_no_longer_stands(change: Change, complaint: str) -> None:
+    record = copy.deepcopy(twice_as_fast())
+    change(record)
+    resealed = {**record, "digest": records.digest_of(record)}
+    assert any(complaint in found for found in records.problems(record))
+    if complaint.startswith("digest"):
+        assert records.problems(resealed) == []
+    else:
+        # Sealing it again hides the change from the digest, not from the recomputation.
+        assert any(complaint in found for found in records.problems(resealed))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda r: r.update(schema="twofold.record/9"), r"\$\.schema"),
+        (lambda r: r.pop("summary"), "summary"),
+        (lambda r: r["environment"].pop("isolation"), "isolation"),
+        (
+            lambda r: _first_workload(r)["rounds"][0].update(
+                baseline_ms=_first_workload(r)["rounds"][0].pop("baseline_us")
+            ),
+            "baseline_",
+        ),
+        (lambda r: _first_workload(r)["rounds"][0].update(baseline_us="200"), "not of type"),
+        (lambda r: _first_workload(r)["rounds"].clear(), "rounds"),
+        (lambda r: r["benchmark"].update(target=-1), r"\$\.target"),
+        (lambda r: r["summary"].update(verdict="great"), r"\$\.summary\.verdict"),
+        (lambda r: r.update(digest="abc"), r"\$\.digest"),
+    ],
+)
+def test_another_form_is_refused_with_its_place(change: Change, complaint: str) -> None:
+    record = copy.deepcopy(twice_as_fast())
+    change(record)
+    with pytest.raises(RecordError, match=complaint):
+        records.load(json.dumps(record).encode())
+
+
+def test_a_file_cut_off_anywhere_is_refused() -> None:
+    content = canonical(twice_as_fast())
+    for length in (0, 1, len(content) // 2, len(content) - 1):
+        with pytest.raises(RecordError):
+            records.load(content[:length])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x00\xff",
+        b"[]",
+        b"3",
+        b'{"a": NaN}',
+        b'{"a": 1, "a": 2}',
+        b"[" * 100_000,
+        b" " * 8_000_001,
+    ],
+)
+def test_what_is_no_record_is_refused(content: bytes) -> None:
+    with pytest.raises(RecordError):
+        records.load(content)

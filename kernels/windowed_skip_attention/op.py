@@ -221,10 +221,10 @@ PRESETS = {
         ),
         protocol=Protocol(
             replicates=4,
-            max_replicates=8,
+            max_replicates=6,
             rounds=6,
             warmup_rounds=1,
-            round_ms=100.0,
+            round_ms=80.0,
             max_calls=16,
             checked_calls=1,
             setup_limit_s=120.0,

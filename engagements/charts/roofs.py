@@ -14,6 +14,7 @@ from engagements.charts.data_sheets import published_roof
 from engagements.charts.palette import Theme
 
 TITLE = "The operator on the roofline"
+_SHORT_NAME = 18
 _SERIES = ("candidate", "series-2", "series-3", "series-4")
 
 
@@ -115,7 +116,7 @@ def _legend(axes: Axes, names: Sequence[str], ink: Mapping[str, str]) -> None:
         [*handles, *roofs],
         ["baseline", "candidate", *names, *(str(line.get_label()) for line in roofs)],
         loc="outside upper left",
-        ncols=4,
+        ncols=2 if any(len(name) > _SHORT_NAME for name in names) else 4,
         borderpad=0,
         borderaxespad=0,
         handlelength=1.4,

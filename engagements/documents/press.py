@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import logging
 from datetime import UTC
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +55,10 @@ def typeset(paper: Paper) -> bytes:
 
 def markup(paper: Paper) -> str:
     """The document as HTML, before it is laid out."""
+    house = settings.CONSULTANCY
+    contact = " · ".join([*house["address"].splitlines(), *filter(None, [house["email"]])])
     return render_to_string(
-        paper.template,
-        {"paper": paper, "house": settings.CONSULTANCY, **paper.context},
+        paper.template, {"paper": paper, "house": house, "contact": contact, **paper.context}
     )
 
 
@@ -65,8 +68,6 @@ def _identifier(paper: Paper) -> bytes:
 
 
 def _attached(enclosure: Enclosure, paper: Paper) -> Any:
-    import io
-
     from weasyprint import Attachment
 
     moment = paper.dated.astimezone(UTC)
@@ -82,15 +83,30 @@ def _attached(enclosure: Enclosure, paper: Paper) -> Any:
 
 def _own_files_only() -> Any:
     """A fetcher for the fonts of the repository and for data: URLs. Everything else fails."""
-    from weasyprint.urls import URLFetcher
+    from weasyprint.urls import URLFetcher, URLFetcherResponse
 
     class OwnFiles(URLFetcher):
         def fetch(self, url: str, headers: dict[str, str] | None = None) -> Any:
-            if not url.startswith(("data:", _FONTS.as_uri() + "/")):
+            if url.startswith("data:"):
+                return super().fetch(url, headers)
+            folder, _, name = url.rpartition("/")
+            if folder != _FONTS.as_uri():
                 raise ValueError(f"a document takes nothing from {url}")
-            return super().fetch(url, headers)
+            return URLFetcherResponse(url, _unpacked(name))
 
     return OwnFiles()
+
+
+@cache
+def _unpacked(name: str) -> bytes:
+    """A font as plain TrueType. Unpacking WOFF2 takes longer than all the rest, so once."""
+    from fontTools.ttLib import TTFont  # type: ignore[import-untyped]  # it has no types
+
+    font = TTFont(_FONTS / name, recalcTimestamp=False)
+    font.flavor = None
+    plain = io.BytesIO()
+    font.save(plain)
+    return plain.getvalue()
 
 
 class _Complaints(logging.Handler):

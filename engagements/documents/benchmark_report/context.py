@@ -83,6 +83,7 @@ def _context(asked: EngagementRun, record: dict[str, Any]) -> dict[str, Any]:
         "correctness": measured.correctness(record),
         "operator": measured.operator(record),
         "environment": measured.environment(record),
+        "protections": measured.protections(record),
         "digests": measured.digests(record),
         "findings": record["findings"],
         "pictures": pictures.of(record),

@@ -46,16 +46,20 @@ def correctness(record: Data) -> dict[str, Any]:
                 "matched": _least_share(checks),
             }
         )
-    tolerance = record["benchmark"]["tolerance"]
     return {
         "rows": rows,
         "detection": record["summary"]["detection"],
-        "tolerance": (
-            f"{tolerance['max_abs']:g} absolute plus {tolerance['max_rel']:g} relative for at "
-            f"least {tolerance['matched_share']:.4%} of the elements, and no element further off "
-            f"than {tolerance['hard_cap_abs']:g}"
-        ).replace(".0000%", "%"),
+        "tolerance": _tolerance(record["benchmark"]["tolerance"]),
     }
+
+
+def _tolerance(tolerance: Data) -> str:
+    share = tolerance["matched_share"]
+    whom = "every element" if share == 1 else f"at least {share:.4%} of the elements"
+    return (
+        f"{tolerance['max_abs']:g} absolute plus {tolerance['max_rel']:g} relative for {whom}, "
+        f"and none further off than {tolerance['hard_cap_abs']:g}"
+    )
 
 
 def operator(record: Data) -> list[dict[str, str]]:
@@ -93,6 +97,15 @@ def environment(record: Data) -> list[tuple[str, str]]:
     ]
 
 
+def protections(record: Data) -> dict[str, list[str]]:
+    """What kept the two sides from the referee and from each other in this run, and what not."""
+    listed = record["environment"]["isolation"].items()
+    return {
+        "in_force": [name.replace("_", " ") for name, held in listed if held],
+        "absent": [name.replace("_", " ") for name, held in listed if not held],
+    }
+
+
 def digests(record: Data) -> list[tuple[str, str]]:
     """What was compared, by digest."""
     return [
@@ -118,7 +131,7 @@ def _interval(low: float | None, high: float | None) -> str:
 
 def _worst(checks: list[Data], key: str) -> str:
     values = [each[key] for each in checks if each[key] is not None]
-    return f"{max(values):.1e}" if values else NOT_MEASURED
+    return f"{max(values):.1e}".replace("e-0", "e-") if values else NOT_MEASURED
 
 
 def _least_share(checks: list[Data]) -> str:

@@ -104,10 +104,15 @@ def _context(contract: ContractVersion, acceptances: list[Acceptance]) -> dict[s
         "benchmark": benchmark,
         "workloads": [_workload(each) for each in benchmark["workloads"]],
         "confidence": f"{terms['benchmark']['confidence']:.0%}",
-        "hardware": terms["benchmark"]["hardware"]["name"] or "any processor of the named kind",
+        "hardware": _hardware(terms["benchmark"]["hardware"]),
         "signing": [_signing(terms, party, acceptances) for party in ("consultancy", "customer")],
         "is_accepted": bool(acceptances),
     }
+
+
+def _hardware(hardware: dict[str, Any]) -> str:
+    kind = "CUDA GPU" if hardware["device"] == "cuda" else "CPU"
+    return f"{hardware['name']} ({kind})" if hardware["name"] else f"any {kind}"
 
 
 def _milestones(terms: dict[str, Any]) -> list[dict[str, str]]:

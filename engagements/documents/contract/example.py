@@ -35,7 +35,8 @@ def worked_example(terms: Mapping[str, Any]) -> dict[str, Any]:
         "refunds": [case["refund"] for case in cases],
         "balances": [case["balance"] for case in cases],
         "has_balance": any(case["owes"] for case in cases),
-        "early_titles": [milestone["title"] for milestone in early],
+        "early": ", ".join(str(milestone["position"]) for milestone in early),
+        "early_count": len(early),
     }
 
 

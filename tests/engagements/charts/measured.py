@@ -141,7 +141,13 @@ def _environment(device: Record) -> Record:
         "cuda": "13.0" if is_cuda else None,
         "driver": "580.65.06" if is_cuda else None,
         "packages": {"torch": "2.13.0", "numpy": "2.4.1", "rfc8785": "0.1.4"},
-        "isolation": {"network": True, "user": False},
+        "isolation": {
+            "separate_processes": True,
+            "emptied_environment": True,
+            "dies_with_referee": True,
+            "unprivileged_user": False,
+            "no_network": False,
+        },
     }
 
 

@@ -98,7 +98,11 @@ class Story:
         for check, (outcome, value, rationale) in FINDINGS.items():
             finding = audit.findings.get(check_name=check)
             audits.record_finding(
-                audit=audit, check=check, outcome=outcome, value=value, rationale=rationale,
+                audit=audit,
+                check=check,
+                outcome=outcome,
+                value=value,
+                rationale=rationale,
                 by=self.ada,
             )
             if check in outcomes:
@@ -163,9 +167,7 @@ class Story:
         )
         return milestone
 
-    def measured(
-        self, record: dict[str, Any], purpose: str = "acceptance"
-    ) -> EngagementRun:
+    def measured(self, record: dict[str, Any], purpose: str = "acceptance") -> EngagementRun:
         """A run asked for and finished with `record`; the verdict is concluded."""
         asked = runs.request(
             engagement=self.engagement,

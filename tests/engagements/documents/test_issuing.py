@@ -1,0 +1,64 @@
+"""Documents are issued once, stored once, and found again."""
+
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection
+
+from engagements import documents
+from engagements.models import Document, Event
+from tests.engagements.documents.story import Story
+
+
+def test_issued_twice_it_is_one_document_with_one_event(story: Story) -> None:
+    subject = f"audit:{story.audited().pk}"
+    first = documents.issue(kind="audit_report", subject=subject)
+    second = documents.issue(kind="audit_report", subject=subject)
+    assert first.pk == second.pk
+    content = bytes(second.content)
+    assert second.digest == "sha256:" + hashlib.sha256(content).hexdigest()
+    assert second.size_bytes == len(content)
+    told = Event.objects.get(verb="document.issued")
+    assert told.changes["digest"] == second.digest
+    assert told.for_customer
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_workers_at_once_store_one_document() -> None:
+    subject = f"audit:{Story().audited().pk}"
+
+    def issue(_: int) -> int:
+        try:
+            return documents.issue(kind="audit_report", subject=subject).pk
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as workers:
+        keys = set(workers.map(issue, range(2)))
+    assert keys == set(Document.objects.values_list("pk", flat=True))
+    assert Event.objects.filter(verb="document.issued").count() == 1
+
+
+def test_what_is_due_is_missing_until_it_is_issued(story: Story) -> None:
+    assert documents.missing() == []
+    audit = story.audited()
+    assert documents.missing() == [("audit_report", f"audit:{audit.pk}")]
+    documents.issue(kind="audit_report", subject=f"audit:{audit.pk}")
+    contract = story.offered()
+    assert documents.missing() == [("contract", f"contract:{contract.pk}")]
+    story.accepted(contract)
+    assert documents.missing() == [
+        ("contract", f"contract:{contract.pk}"),
+        ("contract", f"contract:{contract.pk}:accepted"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject"),
+    [("audit_report", "contract:1"), ("invoice", "audit:1"), ("contract", "contract:one")],
+)
+@pytest.mark.django_db
+def test_what_cannot_be_issued_says_so(kind: str, subject: str) -> None:
+    with pytest.raises(ValueError, match=r"issued about|not a valid|no subject"):
+        documents.issue(kind=kind, subject=subject)

@@ -1,0 +1,64 @@
+"""The settlement statement."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from pypdf import PdfReader
+
+from engagements import documents
+from engagements.documents import kinds, press
+from engagements.documents.subjects import Subject
+from engagements.errors import Refused
+from tests.engagements.charts import measured
+from tests.engagements.documents.reading import attached, words
+from tests.engagements.documents.story import Story
+
+Issue = Callable[[str, str], PdfReader]
+
+
+def test_the_statement_accounts_for_every_amount_and_every_step(
+    story: Story, issued: Issue
+) -> None:
+    story.audited()
+    contract = story.accepted(story.offered())
+    story.paid_first_milestone(contract)
+    asked = story.measured(measured.record(speedup=1.1))
+    settlement = story.settled(contract)
+    paper = issued("settlement_statement", f"settlement:{settlement.pk}")
+    text = words(paper)
+    assert "EUR 7,140.00 refunded" in text
+    for amount in ("14,280.00", "−6,000.00", "−1,140.00"):
+        assert amount in text
+    assert text.count("void, not owed") == 2
+    assert asked.run.record.digest in text
+    assert contract.digest in text
+    assert "Twofold, by itself" in text
+    assert "Finnegan O’Sullivan-Brandt" in text
+    assert "Greta Wójcik" in text
+    assert "SEPA 2026-11-21 0000471" in text
+    data = json.loads(attached(paper)["settlement.json"])
+    assert data["refund"] == "7140.00"
+    assert [payment["amount"] for payment in data["payments"]] == ["14280.00"]
+
+
+def test_a_time_box_that_ran_out_names_no_run(story: Story) -> None:
+    story.audited()
+    contract = story.accepted(story.offered())
+    story.time_box_over(contract)
+    settlement = story.settled(contract)
+    paper = kinds.kind_of("settlement_statement").compose(Subject("settlement", settlement.pk))
+    html = press.markup(paper)
+    assert "The time-box ended without a run that met the target." in html
+    assert "No payment was received" in html
+    assert "remain due for the audit" in html
+    assert "7,140.00" in html
+
+
+def test_there_is_no_statement_before_the_money_moved(story: Story) -> None:
+    story.audited()
+    contract = story.accepted(story.offered())
+    story.measured(measured.record(speedup=1.1))
+    settlement = contract.settlements.get()
+    with pytest.raises(Refused, match="paid"):
+        documents.issue(kind="settlement_statement", subject=f"settlement:{settlement.pk}")

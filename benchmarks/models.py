@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.core.files.storage import Storage, storages
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+
+
+def place_of_records() -> Storage:
+    """Where records are kept: settings.STORAGES["records"], a folder or a bucket."""
+    return storages["records"]
 
 
 class Benchmark(models.Model):
@@ -144,7 +150,7 @@ class Record(models.Model):
 
     run = models.OneToOneField(Run, on_delete=models.PROTECT, related_name="record")
     attempt = models.PositiveIntegerField()
-    file = models.FileField(upload_to="records/%Y/%m/", max_length=200)
+    file = models.FileField(storage=place_of_records, max_length=200)
     digest = models.CharField(max_length=71, unique=True)
     verdict = models.CharField(max_length=12, choices=Verdict)
     ratio = models.FloatField(null=True)

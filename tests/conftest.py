@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 # Before Django's settings are read: no test may wake the workers of the checkout.
 os.environ["BROKER_URL"] = "memory://"
@@ -79,13 +80,14 @@ def broker_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def _point_application_at(url: str) -> None:
     from consultancy import celery_app
 
+    app: Any = celery_app
     settings.CELERY_BROKER_URL = url
-    celery_app.conf.broker_url = url
-    celery_app.conf.broker_write_url = celery_app.conf.broker_read_url = None
+    app.conf.broker_url = url
+    app.conf.broker_write_url = app.conf.broker_read_url = None
     # Both keep connections to the broker before this one.
     kombu.pools.reset()
-    celery_app._pool = None
-    celery_app.amqp._producer_pool = None
+    app._pool = None
+    app.amqp._producer_pool = None
 
 
 @dataclass

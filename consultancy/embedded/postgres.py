@@ -134,7 +134,7 @@ class Postgres:
     def _major(self) -> str:
         program = self._installed / "bin" / "postgres"
         line = subprocess.run(
-            [program, "--version"], check=True, capture_output=True, text=True, timeout=30
+            [str(program), "--version"], check=True, capture_output=True, text=True, timeout=30
         ).stdout
         return line.split()[-1].split(".")[0]
 
@@ -143,7 +143,7 @@ class Postgres:
         if not (self.sockets / ".s.PGSQL.5432").exists():
             return 2
         program = self._installed / "bin" / "pg_isready"
-        command = [program, "-q", "-h", str(self.sockets), "-p", "5432", "-t", "3"]
+        command = [str(program), "-q", "-h", str(self.sockets), "-p", "5432", "-t", "3"]
         return subprocess.run(command, check=False, timeout=30).returncode
 
     def _wait_for_a_start_under_way(self) -> bool:
@@ -238,7 +238,7 @@ class Postgres:
         # A file and not a pipe: the server inherits the handle and would hold a pipe open.
         with tempfile.TemporaryFile("w+") as said:
             finished = subprocess.run(
-                [self._binaries / program, *arguments],
+                [str(self._binaries / program), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=said,
@@ -246,7 +246,9 @@ class Postgres:
                 cwd="/",
                 env={"PATH": os.defpath, "LC_ALL": "C"},
                 timeout=START_LIMIT_S + 30,
-                **self._identity,
+                user=self.user and self.user.pw_uid,
+                group=self.user and self.user.pw_gid,
+                extra_groups=[] if self.user else None,
             )
             if finished.returncode == 0:
                 return
@@ -255,9 +257,3 @@ class Postgres:
         log = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
         tail = "\n".join(log[-15:])
         raise EmbeddedError(f"The embedded PostgreSQL failed: {program}: {reason}\n{tail}")
-
-    @property
-    def _identity(self) -> dict[str, object]:
-        if self.user is None:
-            return {}
-        return {"user": self.user.pw_uid, "group": self.user.pw_gid, "extra_groups": []}

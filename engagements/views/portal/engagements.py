@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
@@ -27,6 +28,8 @@ from engagements.views.portal.words import (
     STAGE_WORD,
 )
 
+PER_PAGE = 20
+
 
 def _page(engagement: Engagement) -> PortalEngagement:
     return portal_engagement(engagement, today=timezone.localdate())
@@ -37,7 +40,10 @@ def _page(engagement: Engagement) -> PortalEngagement:
 def engagement_list(request: HttpRequest) -> HttpResponse:
     """The engagements of the person's own company, each with its next step."""
     rows = []
-    for engagement in access.engagements_for(request.user):
+    listed = Paginator(access.engagements_for(request.user), PER_PAGE).get_page(
+        request.GET.get("page")
+    )
+    for engagement in listed:
         page = _page(engagement)
         can_sign = access.may_sign(request.user, engagement.customer)
         rows.append(
@@ -49,7 +55,7 @@ def engagement_list(request: HttpRequest) -> HttpResponse:
                 "next": next_step(page, can_sign=can_sign),
             }
         )
-    return render(request, "portal/engagement_list.html", {"rows": rows})
+    return render(request, "portal/engagement_list.html", {"rows": rows, "listed": listed})
 
 
 @access.portal_page

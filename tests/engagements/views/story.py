@@ -103,6 +103,11 @@ def opened(*, currency: str = "EUR") -> Story:
     return story
 
 
+def start_another(story: Story, title: str) -> Engagement:
+    """One more engagement of the same customer."""
+    return _engagement(story.customer, story.consultant, title)
+
+
 def _engagement(customer: Customer, lead: User, title: str = SHARED_PREFIX.title) -> Engagement:
     return engagements.open_engagement(
         customer=customer, title=title, workload=SHARED_PREFIX.workload, lead=lead, by=lead

@@ -228,3 +228,14 @@ def test_advice_against_custom_work_is_plain(client: Client, stage: Stage) -> No
     assert story.engagement.stage == stage
     assert f"{wanted} of 6 checks" in page
     assert "Next: nothing" in page
+
+
+def test_a_long_list_is_read_page_by_page(client: Client) -> None:
+    story = told.opened()
+    for number in range(20):
+        told.start_another(story, f"Engagement number {number}")
+    client.force_login(story.viewer)
+    first = client.get(reverse("portal")).content.decode()
+    assert "page 1 of 2" in first
+    assert story.engagement.title not in first
+    assert story.engagement.title in client.get(reverse("portal") + "?page=2").content.decode()

@@ -72,10 +72,14 @@ def _has_role(user: Person | None, *roles: Role) -> bool:
 
 
 def may_sign(user: Person | None, customer: Customer) -> bool:
-    """Whether `user` may bind `customer`: an active signatory of it."""
+    """Whether `user` may bind `customer`: an active signatory of it.
+
+    Nobody of the house may, whatever membership they were given: a contract has two sides.
+    """
     return (
         isinstance(user, User)
         and user.is_active
+        and not user.is_of_the_house
         and Membership.objects.filter(
             user=user, customer=customer, rights=Membership.Rights.SIGNATORY
         ).exists()

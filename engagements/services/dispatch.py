@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from django.db import transaction
 
 
 def issue_document(kind: str, subject: str) -> None:
     """Have a document issued. A message that gets lost is made good by the sweep."""
-    transaction.on_commit(partial(_send, kind, subject), robust=True)
+    # A lambda, because Django names what failed by its __qualname__, which a partial lacks.
+    transaction.on_commit(lambda: _send(kind, subject), robust=True)
 
 
 def _send(kind: str, subject: str) -> None:

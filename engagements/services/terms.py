@@ -33,6 +33,7 @@ from engagements.models import (
     Membership,
     Milestone,
     ReleaseCondition,
+    Role,
     User,
 )
 
@@ -112,7 +113,10 @@ def compose(contract: ContractVersion) -> dict[str, Any]:
 def signatories_of(customer: Customer) -> list[User]:
     """The active people who may bind `customer`, by name."""
     memberships = Membership.objects.filter(
-        customer=customer, rights=Membership.Rights.SIGNATORY, user__is_active=True
+        customer=customer,
+        rights=Membership.Rights.SIGNATORY,
+        user__is_active=True,
+        user__role=Role.NONE,
     ).select_related("user")
     return sorted((membership.user for membership in memberships), key=lambda user: user.email)
 

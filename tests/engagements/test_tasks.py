@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import pytest
 
+from benchmarks.signals import run_concluded
 from engagements import documents, tasks
 from engagements.models import Engagement, Stage
 from engagements.services import runs
@@ -78,3 +80,36 @@ def test_the_task_issues_the_document_that_was_asked_for(monkeypatch: pytest.Mon
     monkeypatch.setattr(documents, "issue", lambda **wanted: issued.append(wanted))
     tasks.issue_document("contract", "contract:7")
     assert issued == [{"kind": "contract", "subject": "contract:7"}]
+
+
+def test_a_concluded_run_is_handed_to_a_worker_once_it_is_committed(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Callable[..., AbstractContextManager[list[object]]],
+) -> None:
+    asked = measured(world.request(world.active()), "met")
+    sent: list[int] = []
+    monkeypatch.setattr(tasks.conclude_run, "delay", sent.append)
+    with django_capture_on_commit_callbacks(execute=True):
+        run_concluded.send(sender=type(asked.run), run=asked.run)
+        assert sent == []
+    assert sent == [asked.run_id]
+
+
+def test_a_dead_broker_costs_a_verdict_nothing(
+    world: World,
+    sweep: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Callable[..., AbstractContextManager[list[object]]],
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError("connection refused")
+
+    contract = world.active()
+    asked = measured(world.request(contract), "missed")
+    monkeypatch.setattr(tasks.conclude_run, "delay", refuse)
+    monkeypatch.setattr(tasks.issue_document, "delay", refuse)
+    with django_capture_on_commit_callbacks(execute=True):
+        run_concluded.send(sender=type(asked.run), run=asked.run)
+        sweep()
+    assert fresh(contract.engagement).stage == Stage.MISSED

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from itertools import count
 from typing import Any
 from uuid import uuid4
@@ -56,6 +57,11 @@ MILESTONES = (
 _numbers = count(1)
 
 
+@lru_cache
+def _benchmark_document() -> dict[str, Any]:
+    return catalogue.benchmark_document("shared_prefix_attention", "cpu")
+
+
 def person(name: str, role: Role = Role.NONE, **fields: Any) -> User:
     """A user who cannot sign in: no test here hashes a password."""
     email = f"{name.lower()}{next(_numbers)}@example.com"
@@ -75,9 +81,7 @@ class World:
         Membership.objects.create(customer=self.customer, user=self.viewer)
         self.other_customer, self.stranger = self.company("Elsewhere Ltd", "Stan")
         self.nobody = person("Norma")
-        self.benchmark: Benchmark = benchmarks.seal(
-            document=catalogue.benchmark_document("shared_prefix_attention", "cpu")
-        )
+        self.benchmark: Benchmark = benchmarks.seal(document=_benchmark_document())
         self.solution = Solution.objects.create(
             name="torch_cascade",
             operator=self.benchmark.operator,

@@ -143,6 +143,13 @@ def test_signatories_sign_for_their_own_customer(world: World) -> None:
     assert not access.may_sign(AnonymousUser(), world.customer)
 
 
+def test_nobody_binds_both_sides(world: World) -> None:
+    rights = Membership.Rights.SIGNATORY
+    for who in (world.consultant, world.admin):
+        Membership.objects.create(customer=world.customer, user=who, rights=rights)
+        assert not access.may_sign(who, world.customer)
+
+
 @pytest.mark.parametrize(
     ("predicate", "who"),
     [

@@ -42,7 +42,7 @@ def _entries(user: object) -> list[tuple[str, str]]:
     board, finance = ("Board", "board"), ("Finance", "finance")
     by_role: dict[str, list[tuple[str, str]]] = {
         Role.CONSULTANT: [board],
-        Role.FINANCE: [finance],
+        Role.FINANCE: [finance, board],
         Role.ADMIN: [board, finance],
     }
     return by_role.get(user.role, [("Engagements", "portal")])

@@ -33,6 +33,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("engagements/new/", board.open_new, name="engagement-new"),
     path("engagements/<slug:reference>/", include(on_one_engagement)),
     path("documents/<int:pk>/", documents.show, name="document"),
+    path("api/v1/", include("engagements.api.urls")),
     path("portal/", include("engagements.views.portal.urls")),
     path("finance/", include("engagements.views.finance.urls")),
 ]

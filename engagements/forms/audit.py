@@ -73,7 +73,7 @@ class FindingForm(forms.Form):
     )
 
     def __init__(self, *args: Any, check: Description, **kwargs: Any) -> None:
-        super().__init__(*args, auto_id=f"id_{check.name}_%s", **kwargs)
+        super().__init__(*args, **kwargs | {"auto_id": f"id_{check.name}_%s"})
         self.fields["value"].label = check.value_label
         self.fields["value"].help_text = check.value_hint[:1].upper() + check.value_hint[1:]
 
@@ -92,6 +92,6 @@ class OverrideForm(forms.Form):
     )
 
     def __init__(self, *args: Any, check: Description, found: str, **kwargs: Any) -> None:
-        super().__init__(*args, auto_id=f"id_{check.name}_override_%s", **kwargs)
+        super().__init__(*args, **kwargs | {"auto_id": f"id_{check.name}_override_%s"})
         others = [choice for choice in FindingOutcome.choices if choice[0] != found]
         self.fields["outcome"].choices = others  # type: ignore[attr-defined]

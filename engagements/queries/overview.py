@@ -75,7 +75,9 @@ class Standing:
         """The six findings in the order in which the checks are asked."""
         if self.audit is None:
             return []
-        order = {check.name: position for position, check in enumerate(checks.CHECKS)}
+        order: dict[str, int] = {
+            check.name: position for position, check in enumerate(checks.CHECKS)
+        }
         return sorted(self.audit.findings.all(), key=lambda found: order[found.check_name])
 
     @property

@@ -95,7 +95,7 @@ def kibibytes(value: int | None) -> str:
 def short_digest(value: str) -> str:
     """The head and tail of a digest, enough to compare by eye."""
     _, _, hexadecimal = value.rpartition(":")
-    return f"{hexadecimal[:10]}…{hexadecimal[-6:]}" if len(hexadecimal) > 20 else value
+    return f"{hexadecimal[:8]}…{hexadecimal[-4:]}" if len(hexadecimal) > 20 else value
 
 
 @register.simple_tag

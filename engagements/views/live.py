@@ -20,14 +20,16 @@ WIDTH, HEIGHT = 600.0, 160.0
 
 @dataclass(frozen=True)
 class Curve:
-    """The estimate over time as SVG points, in a box of WIDTH by HEIGHT."""
+    """The estimate over time as SVG points, in a box of WIDTH by HEIGHT.
+
+    `is_above` the target is where its newest point lies, so that the label keeps clear of it.
+    """
 
     line: str
     band: str
     target_y: str
     even_y: str
-    last_x: str
-    last_y: str
+    is_above: bool
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,5 @@ def curve_of(history: list[dict[str, Any]], target: float) -> Curve | None:
         band=" ".join([*upper, *lower]) if len(known) > 1 else "",
         target_y=y(target),
         even_y=y(1.0),
-        last_x=x(points[-1]),
-        last_y=y(points[-1]["ratio"]),
+        is_above=float(points[-1]["ratio"]) >= target,
     )

@@ -146,7 +146,10 @@ def picture(
     known = get_conditional_response(request, etag=etag)
     if known is not None:
         return known
-    svg = pictures.PICTURES[name].draw(measured.record_of(run.run), theme=theme)
+    try:
+        svg = pictures.PICTURES[name].draw(measured.record_of(run.run), theme=theme)
+    except RecordUnreadable as error:
+        raise Http404(str(error)) from error
     if not svg:
         raise Http404("Nothing of the kind was measured.")
     response = HttpResponse(svg, content_type="image/svg+xml; charset=utf-8")
@@ -163,7 +166,11 @@ def record(request: HttpRequest, reference: str, pk: int) -> HttpResponseBase:
     run = _measured_run(request, reference, pk)
     found = record_of(run)
     assert found is not None
-    response = HttpResponse(storage.load(found), content_type="application/json")
+    try:
+        content = storage.load(found)
+    except RecordUnreadable as error:
+        raise Http404(str(error)) from error
+    response = HttpResponse(content, content_type="application/json")
     name = f"{reference}-run-{run.pk}-record.json"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["X-Content-Type-Options"] = "nosniff"

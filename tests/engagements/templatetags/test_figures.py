@@ -1,0 +1,97 @@
+"""How figures are written and drawn: what was not measured is never a number."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from decimal import Decimal
+
+import pytest
+
+from engagements.models import TimeBox
+from engagements.templatetags import bars, show
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        show.ratio(None),
+        show.money(None, "EUR"),
+        show.microseconds(None),
+        show.seconds(None),
+        show.share(None),
+        show.kibibytes(None),
+        show.moment(None),
+        show.day(None),
+    ],
+)
+def test_what_was_not_measured_is_a_dash(written: str) -> None:
+    assert written == show.NOT_MEASURED
+
+
+def test_figures_are_written_in_units_that_keep_them_short() -> None:
+    assert show.ratio(Decimal("2.405")) == "2.41×" or show.ratio(Decimal("2.405")) == "2.40×"
+    assert show.microseconds(15.25) == "15.2 µs"
+    assert show.microseconds(41_060.0) == "41.06 ms"
+    assert show.microseconds(2_500_000.0) == "2.50 s"
+    assert show.seconds(58.24) == "58.2 s"
+    assert show.seconds(192.0) == "3 min 12 s"
+    assert show.share(0.7) == "70%"
+    assert show.kibibytes(94_500) == "92.3 KiB"
+    assert show.kibibytes(150_754_820_096) == "140.4 GiB"
+
+
+def test_a_digest_is_shortened_to_its_ends() -> None:
+    assert show.short_digest("sha256:" + "ab" * 32) == "abababab…abab"
+    assert show.short_digest("short") == "short"
+
+
+def test_an_unknown_state_has_the_plain_tone() -> None:
+    assert show.tone_of("pending") == "plain"
+    assert show.tone_of("anything else") == "plain"
+    assert show.tone_of("met") == "good"
+
+
+def bar(ratio: float | None, low: float | None = None, high: float | None = None) -> bars.RatioBar:
+    return bars.ratio_bar(ratio, low, high, Decimal("2.00"), "met")["bar"]
+
+
+def test_the_axis_holds_the_target_and_the_whole_interval() -> None:
+    for drawn in (bar(None), bar(0.1, 0.05, 0.2), bar(1.9, 1.5, 2.4), bar(40.0, 30.0, 55.0)):
+        assert 0 < float(drawn.target_x) < 100
+        assert 0 < float(drawn.even_x) < 100
+        assert float(drawn.low_x) + float(drawn.interval_width) <= 100
+        assert float(drawn.ratio_x) <= 100
+
+
+def test_a_ratio_bar_is_told_in_words() -> None:
+    assert bar(2.4, 2.3, 2.5).words == "Ratio 2.40×, interval 2.30× to 2.50×, target 2.00×"
+    assert bar(2.4).words == "Ratio 2.40×, target 2.00×"
+    assert bar(None).words == "No estimate yet, target 2.00×"
+
+
+STARTS = date(2026, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("day", "said", "tone"),
+    [
+        (-3, "starts in 3 days", "plain"),
+        (-1, "starts in 1 day", "plain"),
+        (0, "41 days left", "live"),
+        (20, "21 days left", "live"),
+        (35, "6 days left", "doubt"),
+        (41, "last day", "doubt"),
+        (42, "ran out 1 day ago", "bad"),
+    ],
+)
+def test_a_time_box_says_what_is_left_and_its_last_day_counts(
+    day: int, said: str, tone: str
+) -> None:
+    box = TimeBox(starts_on=STARTS, ends_on=STARTS + timedelta(days=41))
+    shown = bars.timebox_state(box, STARTS + timedelta(days=day))
+    assert (shown["right"], shown["tone"]) == (said, tone)
+
+
+def test_a_decided_time_box_counts_no_days_any_more() -> None:
+    box = TimeBox(starts_on=STARTS, ends_on=STARTS + timedelta(days=41))
+    assert bars.timebox_state(box, STARTS, is_over=True)["right"] == "decided"

@@ -1,0 +1,156 @@
+"""The board, opening an engagement, and the way in."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from engagements.models import Engagement, Stage
+from tests.engagements.views import story as told
+from tests.engagements.views.story import Story
+from tests.engagements.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+def test_everybody_is_brought_to_the_pages_of_their_role(client: Client, world: World) -> None:
+    ways = {
+        world.consultant: "board",
+        world.admin: "board",
+        world.finance: "finance",
+        world.signatory: "portal",
+        world.nobody: "portal",
+    }
+    for person, name in ways.items():
+        client.force_login(person)
+        assert client.get("/")["Location"] == reverse(name)
+
+
+def test_the_board_asks_no_more_questions_for_more_engagements(
+    client: Client, world: World
+) -> None:
+    client.force_login(world.consultant)
+    for made in ("scoping", "audited", "offered", "active", "met"):
+        getattr(world, made)()
+    few = queries_of(client)
+    for made in ("scoping", "auditing", "active", "missed", "met"):
+        getattr(world, made)()
+    assert queries_of(client) == few
+
+
+def queries_of(client: Client) -> int:
+    client.get(reverse("board"))
+    with CaptureQueriesContext(connection) as asked:
+        assert client.get(reverse("board")).status_code == 200
+    return len(asked)
+
+
+def test_the_board_says_who_must_do_what_next(client: Client, world: World) -> None:
+    client.force_login(world.consultant)
+    world.scoping()
+    page = client.get(reverse("board")).content.decode()
+    assert "Start the audit" in page
+    contract = world.met()
+    world.pay(contract.milestones.get(condition="target_met"))
+    assert "accept the handover" in client.get(reverse("board")).content.decode()
+
+
+def test_the_board_finds_and_narrows(client: Client, world: World) -> None:
+    mine, theirs = world.scoping(), world.scoping(customer=world.other_customer)
+    Engagement.objects.filter(pk=theirs.pk).update(lead=world.admin)
+    client.force_login(world.consultant)
+    found = client.get(reverse("board"), {"q": "elsewhere"}).content.decode()
+    assert theirs.reference in found
+    assert mine.reference not in found
+    led = client.get(reverse("board"), {"lead": "me"}).content.decode()
+    assert mine.reference in led
+    assert theirs.reference not in led
+
+
+def test_ended_engagements_are_kept_apart(client: Client, world: World) -> None:
+    ended = world.scoping()
+    Engagement.objects.filter(pk=ended.pk).update(stage=Stage.CANCELLED)
+    client.force_login(world.consultant)
+    assert ended.reference not in client.get(reverse("board")).content.decode()
+    assert ended.reference in client.get(reverse("board"), {"done": "yes"}).content.decode()
+
+
+def test_an_empty_board_says_what_to_do(client: Client, world: World) -> None:
+    client.force_login(world.consultant)
+    page = client.get(reverse("board")).content.decode()
+    assert "No engagement is in work" in page
+    page = client.get(reverse("board"), {"q": "nothing"}).content.decode()
+    assert "Nothing matches" in page
+
+
+def test_htmx_gets_the_list_alone(client: Client, world: World) -> None:
+    client.force_login(world.consultant)
+    page = client.get(reverse("board"), headers={"HX-Request": "true"}).content.decode()
+    assert 'id="board"' in page
+    assert "<html" not in page
+
+
+def test_an_engagement_is_opened(client: Client, world: World) -> None:
+    client.force_login(world.consultant)
+    response = client.post(reverse("engagement-new"), opening(world))
+    opened = Engagement.objects.get()
+    assert response["Location"] == reverse("engagement", args=[opened.reference])
+    assert (opened.stage, opened.lead) == (Stage.SCOPING, world.consultant)
+
+
+def test_a_form_with_errors_keeps_what_was_typed(client: Client, world: World) -> None:
+    client.force_login(world.consultant)
+    response = client.post(reverse("engagement-new"), opening(world) | {"title": " "})
+    page = response.content.decode()
+    assert response.status_code == 422
+    assert "A long shared prompt" in page
+    assert 'id="id_title_error"' in page
+    assert 'aria-invalid="true"' in page
+    assert not Engagement.objects.exists()
+
+
+def test_only_a_consultant_can_be_the_lead(client: Client, world: World) -> None:
+    client.force_login(world.consultant)
+    data = opening(world) | {"lead": str(world.finance.pk)}
+    assert client.post(reverse("engagement-new"), data).status_code == 422
+
+
+def opening(world: World) -> dict[str, str]:
+    return {
+        "customer": str(world.customer.pk),
+        "title": "Shared prompt",
+        "workload": "A long shared prompt, short questions.",
+        "lead": str(world.consultant.pk),
+    }
+
+
+def test_names_cannot_smuggle_markup_into_a_page(client: Client, world: World) -> None:
+    engagement = world.scoping()
+    Engagement.objects.filter(pk=engagement.pk).update(title="<script>alert(1)</script>")
+    client.force_login(world.consultant)
+    for url in (reverse("board"), reverse("engagement", args=[engagement.reference])):
+        assert "<script>alert" not in client.get(url).content.decode()
+
+
+@pytest.fixture
+def story() -> Story:
+    return told.underway()
+
+
+def test_the_engagement_page_asks_a_bounded_number_of_questions(
+    client: Client, story: Story
+) -> None:
+    client.force_login(story.consultant)
+    url = reverse("engagement", args=[story.reference])
+    client.get(url)
+    told.measured(story, 2.6, purpose="trial")
+    with CaptureQueriesContext(connection) as one:
+        client.get(url)
+    told.measured(story, 2.5, purpose="trial")
+    told.measured(story, 2.4, purpose="trial")
+    with CaptureQueriesContext(connection) as three:
+        client.get(url)
+    assert len(three) == len(one)

@@ -1,0 +1,106 @@
+"""Sign-in, error pages and the frame around every page."""
+
+from __future__ import annotations
+
+import pytest
+from django.conf import LazySettings
+from django.template.loader import render_to_string
+from django.test import Client
+from django.urls import reverse
+
+from tests.engagements.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_pages_around_signing_in_open_without_an_account(client: Client) -> None:
+    for name in ("account_login", "account_reset_password", "account_reset_password_done"):
+        page = client.get(reverse(name)).content.decode()
+        assert 'class="entrance"' in page, name
+    assert "Accounts are given" in client.get(reverse("account_signup")).content.decode()
+
+
+def test_signing_in_with_a_password_leads_to_the_own_pages(client: Client, world: World) -> None:
+    world.consultant.set_password("a-long-pass-phrase")
+    world.consultant.save()
+    data = {"login": world.consultant.email, "password": "a-long-pass-phrase"}
+    response = client.post(reverse("account_login"), data, follow=True)
+    assert response.redirect_chain[-1][0] == reverse("board")
+
+
+def test_a_wrong_password_is_said_in_the_form(client: Client, world: World) -> None:
+    data = {"login": world.consultant.email, "password": "wrong"}
+    page = client.post(reverse("account_login"), data).content.decode()
+    assert 'role="alert"' in page
+    assert world.consultant.email in page
+
+
+def test_the_pages_of_ones_own_account_open(client: Client, world: World) -> None:
+    world.viewer.set_password("a-long-pass-phrase")
+    world.viewer.save()
+    client.post(
+        reverse("account_login"),
+        {"login": world.viewer.email, "password": "a-long-pass-phrase"},
+    )
+    for name in ("account_change_password", "mfa_index", "mfa_activate_totp", "account_logout"):
+        assert client.get(reverse(name), follow=True).status_code == 200, name
+
+
+def test_every_role_is_offered_its_own_ways_only(client: Client, world: World) -> None:
+    offered = {
+        world.consultant: {"board"},
+        world.finance: {"board", "finance"},
+        world.admin: {"board", "finance"},
+        world.signatory: {"portal"},
+    }
+    for person, names in offered.items():
+        client.force_login(person)
+        page = client.get("/", follow=True).content.decode()
+        nav = page.partition('<nav class="nav"')[2].partition("</nav>")[0]
+        for name in ("board", "finance", "portal"):
+            assert (f'href="{reverse(name)}"' in nav) == (name in names), (person, name)
+
+
+def test_error_pages_wear_the_same_look(client: Client, world: World) -> None:
+    client.force_login(world.consultant)
+    page = client.get("/nowhere/").content.decode()
+    assert "There is no such page" in page
+    assert 'class="topbar' in page
+    client.force_login(world.finance)
+    refused = client.post(reverse("engagement-new"), {})
+    assert "Your role does not open this page" in refused.content.decode()
+
+
+def test_the_page_for_our_own_errors_stands_without_anything() -> None:
+    page = render_to_string("500.html")
+    assert "Something broke on our side" in page
+
+
+def test_a_form_from_another_site_is_refused_in_words(world: World) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(world.consultant)
+    response = strict.post(reverse("engagement-new"), {})
+    assert response.status_code == 403
+    assert "too old to be believed" in response.content.decode()
+
+
+def test_no_page_carries_a_script_or_a_style_of_its_own(client: Client, world: World) -> None:
+    contract = world.active()
+    client.force_login(world.consultant)
+    ref = contract.engagement.reference
+    names = ("engagement", "engagement-audit", "engagement-contract", "run-request")
+    for url in [reverse("board"), *(reverse(name, args=[ref]) for name in names)]:
+        page = client.get(url).content.decode()
+        assert "<style" not in page, url
+        assert " onclick=" not in page, url
+        assert all("src=" in tag for tag in page.split("<script")[1:]), url
+
+
+def test_a_demonstration_says_so_on_every_page(
+    client: Client, world: World, settings: LazySettings
+) -> None:
+    assert "Demonstration" not in client.get(reverse("account_login")).content.decode()
+    settings.TWOFOLD_DEMO = True
+    world.met()
+    page = client.get(reverse("account_login")).content.decode()
+    assert "measured on CPU. A contract names its own hardware." in page

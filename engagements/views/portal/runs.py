@@ -26,16 +26,18 @@ from engagements.views.portal.measured import (
     measured_words,
 )
 
-# name: (the picture, the same in words, its caption)
+# name: (the picture, the same in words, its title, its caption)
 CHARTS = {
     "workloads": (
         charts.workload_bars,
         describe.workload_bars,
+        "Time by workload",
         "Time of one step by workload: shorter is faster.",
     ),
     "distribution": (
         charts.ratio_distribution,
         describe.ratio_distribution,
+        "Every comparison",
         "Every single comparison that went into the figure, run by run.",
     ),
 }
@@ -145,6 +147,7 @@ def _pictures(run: EngagementRun) -> list[dict[str, str]]:
     return [
         {
             "alt": words(data),
+            "title": title,
             "caption": caption,
             **{
                 theme: reverse(
@@ -153,5 +156,5 @@ def _pictures(run: EngagementRun) -> list[dict[str, str]]:
                 for theme in THEMES
             },
         }
-        for name, (_, words, caption) in CHARTS.items()
+        for name, (_, words, title, caption) in CHARTS.items()
     ]

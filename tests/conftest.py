@@ -36,16 +36,24 @@ DATABASE = "test_twofold"
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings() -> None:
-    """Name this process's test database after it, and drop those of runs that were killed."""
+def django_db_modify_db_settings() -> Iterator[None]:
+    """Name this process's test database after it, and drop those of runs that were killed.
+
+    A server that was started for this session is stopped after it, unless it is in use.
+    """
     from consultancy.embedded.place import Place
     from consultancy.embedded.postgres import Postgres
 
     settings.DATABASES["default"]["TEST"]["NAME"] = f"{DATABASE}_{os.getpid()}"
     if settings.DATABASES["default"]["ENGINE"] == "consultancy.embedded.backend":
         server = Postgres(Place(Path(settings.TWOFOLD_HOME)))
-        server.start()
+        started = server.start()
         _drop_abandoned_databases(server.url("postgres"))
+        yield
+        if started and "PYTEST_XDIST_WORKER" not in os.environ:
+            server.stop_if_unused()
+    else:
+        yield
 
 
 def _drop_abandoned_databases(url: str) -> None:

@@ -43,7 +43,7 @@ def ratio_interval(record: Data, *, theme: Theme = "page") -> str:
 
 
 def ratio_distribution(record: Data, *, theme: Theme = "page") -> str:
-    """Every round's ratio, a row a replicate, a panel a workload. "" where there are none."""
+    """Every round's ratio, a row a replicate, a panel a workload. "" where none is believed."""
     from engagements.charts import distribution
 
     return distribution.draw(record, theme)

@@ -34,6 +34,8 @@ def ratio_interval(record: Data) -> str:
 
 def ratio_distribution(record: Data) -> str:
     """How the ratios of the rounds lie, replicate by replicate."""
+    if record["summary"]["ratio"] is None:
+        return "No ratio was measured."
     lines = []
     for name, replicates in round_ratios(record).items():
         parts = [

@@ -21,9 +21,12 @@ _SCATTER = (0.0, 0.2, -0.2, 0.1, -0.1, 0.27, -0.27, 0.05, -0.15, 0.15, -0.05)
 
 
 def draw(record: Mapping[str, Any], theme: Theme) -> str:
-    """A panel a workload, a row a replicate, a point a round."""
+    """A panel a workload, a row a replicate, a point a round.
+
+    "" where no ratio is believed: a caught candidate's times are no picture of its speed.
+    """
     found = describe.round_ratios(record)
-    if not found:
+    if not found or record["summary"]["ratio"] is None:
         return ""
     rows = sum(len(replicates) for replicates in found.values())
     with canvas.sheet(

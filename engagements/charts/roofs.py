@@ -14,7 +14,8 @@ from engagements.charts.data_sheets import published_roof
 from engagements.charts.palette import Theme
 
 TITLE = "The operator on the roofline"
-_SHORT_NAME = 18
+# Characters of workload names that fit into one row of the legend.
+_ONE_ROW = 36
 _SERIES = ("candidate", "series-2", "series-3", "series-4")
 
 
@@ -116,7 +117,7 @@ def _legend(axes: Axes, names: Sequence[str], ink: Mapping[str, str]) -> None:
         [*handles, *roofs],
         ["baseline", "candidate", *names, *(str(line.get_label()) for line in roofs)],
         loc="outside upper left",
-        ncols=2 if any(len(name) > _SHORT_NAME for name in names) else 4,
+        ncols=2 if sum(map(len, names)) > _ONE_ROW else 2 + len(names) + len(roofs),
         borderpad=0,
         borderaxespad=0,
         handlelength=1.4,

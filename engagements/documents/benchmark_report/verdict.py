@@ -32,11 +32,11 @@ _WHY: Final = {
         "The interval still holds the target after the most replicates that the benchmark "
         "allows: the target was neither shown nor missed."
     ),
-    Verdict.INVALID: "Something about the run itself was wrong, so it shows nothing.",
+    Verdict.INVALID: "Something about the run itself was wrong, so its times are not believed.",
     Verdict.DISQUALIFIED: "The referee caught the candidate, so no speed of it is believed.",
 }
 _NO_CONSEQUENCE: Final = (
-    "It decides nothing under the contract. Inside the time-box another run may be asked for."
+    "The run decides nothing under the contract. Inside the time-box another may be asked for."
 )
 
 

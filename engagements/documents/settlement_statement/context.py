@@ -195,7 +195,7 @@ def _steps(settlement: Settlement, paid_at: datetime) -> list[dict[str, str]]:
                 "what": "Approved",
                 "who": str(settlement.approved_by),
                 "when": wording.moment(settlement.approved_at),
-                "note": "by another person than proposed it",
+                "note": "by another person than proposed it" if settlement.proposed_by else "",
             }
         )
     return [

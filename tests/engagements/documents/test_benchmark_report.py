@@ -1,8 +1,11 @@
 """The benchmark report."""
 
 import json
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +25,7 @@ from tests.engagements.documents.reading import attached, elements, words
 from tests.engagements.documents.story import Story
 
 Issue = Callable[[str, str], PdfReader]
+ROOT = Path(__file__).resolve().parents[3]
 NAMES = [
     "chat, 16 conversations over a 4k prompt",
     "agents, 8 conversations over a 16k tool prompt",
@@ -83,11 +87,13 @@ def test_a_caught_candidate_is_named_with_what_was_seen(story: Story, issued: Is
     assert "answered before its kernels had finished" in text
     assert "decides nothing under the contract" in text
     assert "Not measured in this run." in text
+    assert "No times are given" in text
+    assert "one round" not in markup_of(asked)
 
 
 @pytest.mark.parametrize(
     ("rule", "consequence"),
-    [("missed", "The contract counts this as missed."), ("repeat", "It decides nothing")],
+    [("missed", "The contract counts this as missed."), ("repeat", "The run decides nothing")],
 )
 def test_an_inconclusive_run_means_what_the_terms_say(
     story: Story, rule: str, consequence: str
@@ -127,6 +133,34 @@ def test_what_was_not_measured_is_never_a_zero() -> None:
     assert {row["baseline_us"] for row in rows} == {"not measured"}
     assert {row["ratio"] for row in rows} == {"not measured"}
     assert tables.operator(record) == []
+
+
+def test_what_the_real_referee_measured_becomes_a_report(
+    story: Story, issued: Issue, tmp_path: Path
+) -> None:
+    document = measured.benchmark(preset="tiny")
+    (tmp_path / "benchmark.json").write_text(json.dumps(document))
+    subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "benchmarks.harness",
+            "run",
+            tmp_path / "benchmark.json",
+            "shared_prefix_attention/torch_cascade",
+            "--out",
+            tmp_path / "record.json",
+        ],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    record = records.load((tmp_path / "record.json").read_bytes())
+    asked = active(story, document).measured(record)
+    text = words(issued("benchmark_report", f"run:{asked.pk}"))
+    assert f"{record['summary']['ratio']:.2f}×" in text
+    assert record["environment"]["cpu"] in text
+    assert record["digest"] in text
 
 
 def test_a_queued_run_has_no_report_yet(story: Story) -> None:

@@ -1,0 +1,133 @@
+"""Pictures of what was measured."""
+
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engagements import charts
+from engagements.charts.palette import DARK, LIGHT
+from tests.engagements.charts import measured
+
+ROOT = Path(__file__).resolve().parents[3]
+SVG = "{http://www.w3.org/2000/svg}"
+RECORD = measured.record(document=measured.benchmark(names=["chat, 4k & tools <long>", "agents"]))
+PROGRESS: dict[str, Any] = {
+    "history": [
+        {"at_s": 2.0, "ratio": None, "low": None, "high": None},
+        {"at_s": 3.5, "ratio": 2.6, "low": None, "high": None},
+        {"at_s": 6.0, "ratio": 2.3, "low": 1.9, "high": 2.8},
+        {"at_s": 8.0, "ratio": 2.4, "low": 2.1, "high": 2.6},
+    ]
+}
+DRAWN: dict[str, Callable[..., str]] = {
+    "interval": lambda theme: charts.ratio_interval(RECORD, theme=theme),
+    "distribution": lambda theme: charts.ratio_distribution(RECORD, theme=theme),
+    "workloads": lambda theme: charts.workload_bars(RECORD, theme=theme),
+    "roofline": lambda theme: charts.roofline(RECORD, theme=theme),
+    "history": lambda theme: charts.estimate_history(PROGRESS, target=2.0, theme=theme),
+}
+
+
+@pytest.fixture(params=DRAWN)
+def draw(request: pytest.FixtureRequest) -> Callable[..., str]:
+    return DRAWN[request.param]
+
+
+def test_a_picture_is_well_formed_and_says_what_it_shows(draw: Callable[..., str]) -> None:
+    root = ET.fromstring(draw("page"))
+    assert root.get("role") == "img"
+    assert root[0].tag == f"{SVG}title"
+    assert root[0].text
+    assert root[1].tag == f"{SVG}desc"
+    assert root[1].text
+
+
+def test_on_a_page_every_colour_is_the_pages_own(draw: Callable[..., str]) -> None:
+    svg = draw("page")
+    assert "var(--chart-" in svg
+    assert re.findall(r"#[0-9a-f]{6}\b", svg) == []
+
+
+def test_the_dark_picture_uses_no_light_colour(draw: Callable[..., str]) -> None:
+    used = set(re.findall(r"#[0-9a-f]{6}\b", draw("dark")))
+    assert used
+    assert used <= set(DARK.values())
+
+
+def test_the_security_policy_has_nothing_to_refuse(draw: Callable[..., str]) -> None:
+    svg = draw("page")
+    for refused in ("<style", "<script", "<metadata", "<!DOCTYPE", "http://matplotlib"):
+        assert refused not in svg
+
+
+def test_names_inside_are_its_own_and_referred_to(draw: Callable[..., str]) -> None:
+    svg = draw("page")
+    names = re.findall(r' id="([^"]+)"', svg)
+    assert len(names) == len(set(names))
+    used = set(re.findall(r"url\(#([^)]+)\)", svg)) | set(re.findall(r'href="#([^"]+)"', svg))
+    assert used == set(names)
+
+
+def test_the_same_record_gives_the_same_picture(draw: Callable[..., str]) -> None:
+    assert draw("print") == draw("print")
+
+
+def test_two_pictures_share_a_page_without_sharing_names() -> None:
+    names = [set(re.findall(r' id="([^"]+)"', drawn("page"))) for drawn in DRAWN.values()]
+    assert sum(map(len, names)) == len(set().union(*names))
+
+
+def test_tokens_of_the_pages_and_of_the_pictures_agree() -> None:
+    css = (ROOT / "consultancy" / "static" / "css" / "tokens.css").read_text()
+    for name, colour in LIGHT.items():
+        assert f"--chart-{name}: {colour};" in css
+    for name, colour in DARK.items():
+        assert f"--chart-{name}: {colour};" in css
+
+
+def test_what_was_not_measured_is_not_drawn() -> None:
+    caught = measured.disqualified()
+    for chart in (charts.ratio_interval, charts.ratio_distribution, charts.workload_bars):
+        assert chart(caught) == ""
+    assert charts.roofline(measured.record(with_operator=False)) == ""
+    assert charts.estimate_history({}) == ""
+    assert charts.estimate_history({"history": PROGRESS["history"][:1]}) == ""
+    assert charts.describe.ratio_interval(caught) == "No ratio was measured."
+    assert charts.describe.roofline(caught) == "The operator alone was not measured."
+
+
+def test_the_words_give_ratio_interval_and_target() -> None:
+    summary = RECORD["summary"]
+    words = charts.describe.ratio_interval(RECORD)
+    assert words.startswith(f"End to end {summary['ratio']:.2f}×, 95% interval")
+    assert "target 2.00×" in words
+    assert "agents" in words
+
+
+def test_only_a_known_device_has_a_published_roof() -> None:
+    assert charts.published_roof(RECORD) is None
+    known = measured.record(document=measured.benchmark(preset="h200"))
+    assert charts.published_roof(known) == (4800, 989_000)
+    assert "data sheet" not in charts.describe.roofline(known)
+
+
+@pytest.mark.parametrize(
+    ("microseconds", "text"),
+    [(None, "not measured"), (15.25, "15.2 µs"), (4_130.0, "4.13 ms"), (2.5e6, "2.500 s")],
+)
+def test_a_time_is_told_in_the_unit_that_reads_best(microseconds: float | None, text: str) -> None:
+    assert charts.describe.duration(microseconds) == text
+
+
+def test_importing_the_package_does_not_import_matplotlib() -> None:
+    code = "import sys, engagements.charts; print('matplotlib' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "False"

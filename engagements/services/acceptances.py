@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -52,28 +51,31 @@ def accept(
         return row
     if row.state != ContractVersion.State.OFFERED:
         raise Refused(f"Version {row.number} of the contract is not on offer.")
-    name = checked.text(typed_name, noun="The typed name")
-    acceptance = Acceptance(
-        contract_version=row, party=party, user=by, typed_name=name, digest=digest, address=address
-    )
+    acceptance = Acceptance(contract_version=row, party=party, user=by, digest=digest)
+    acceptance.typed_name = checked.text(typed_name, noun="The typed name")
+    acceptance.address = address
     checked.save(acceptance)
-    whom = engagement.customer if party == Party.CUSTOMER else "the consultancy"
     is_in_force = row.acceptances.count() == len(Party)
-    changes: dict[str, Any] = {"party": party, "typed_name": name, "digest": digest}
+    _tell(engagement, acceptance, lifecycle.move(engagement, Stage.ACTIVE) if is_in_force else {})
     if is_in_force:
-        changes |= lifecycle.move(engagement, Stage.ACTIVE)
+        _put_in_force(row, engagement)
+    return row
+
+
+def _tell(engagement: Engagement, acceptance: Acceptance, changes: dict[str, list[str]]) -> None:
+    name, number = acceptance.typed_name, acceptance.contract_version.number
+    is_customer = acceptance.party == Party.CUSTOMER
+    whom = engagement.customer if is_customer else "the consultancy"
+    facts = {"party": acceptance.party, "typed_name": name, "digest": acceptance.digest}
     events.record(
         engagement=engagement,
         verb="contract.accepted",
-        summary=f"{name} accepted version {row.number} of the contract for {whom}.",
-        actor=by,
-        address=address,
-        changes=changes,
+        summary=f"{name} accepted version {number} of the contract for {whom}.",
+        actor=acceptance.user,
+        address=acceptance.address,
+        changes={**facts, **changes},
         for_customer=True,
     )
-    if is_in_force:
-        _put_in_force(row, engagement, by)
-    return row
 
 
 def _require_right(engagement: Engagement, party: Party, by: User) -> None:
@@ -83,7 +85,7 @@ def _require_right(engagement: Engagement, party: Party, by: User) -> None:
         lifecycle.require_consultant(by)
 
 
-def _put_in_force(contract: ContractVersion, engagement: Engagement, by: User) -> None:
+def _put_in_force(contract: ContractVersion, engagement: Engagement) -> None:
     contract.state = ContractVersion.State.ACCEPTED
     contract.save(update_fields=["state"])
     starts_on = max(contract.starts_on, timezone.localdate())

@@ -60,17 +60,23 @@ def request(
         engagement=row, run=run, contract_version=contract, purpose=purpose, requested_by=by
     )
     checked.save(asked)
-    is_acceptance = purpose == Purpose.ACCEPTANCE
+    _tell_request(row, asked, solution, chosen)
+    return asked
+
+
+def _tell_request(
+    engagement: Engagement, asked: EngagementRun, solution: Solution, benchmark: Benchmark
+) -> None:
+    is_acceptance = asked.purpose == Purpose.ACCEPTANCE
     events.record(
-        engagement=row,
+        engagement=engagement,
         verb="run.requested",
         summary=f"{'An acceptance run' if is_acceptance else 'A trial run'} of {solution.name} "
-        f"on {chosen.name} was requested.",
-        actor=by,
-        changes={"run": asked.pk, "solution": solution.digest, "benchmark": chosen.digest},
+        f"on {benchmark.name} was requested.",
+        actor=asked.requested_by,
+        changes={"run": asked.pk, "solution": solution.digest, "benchmark": benchmark.digest},
         for_customer=is_acceptance,
     )
-    return asked
 
 
 def _what_to_measure(

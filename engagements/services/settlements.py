@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from decimal import Decimal
-
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -13,70 +10,31 @@ from engagements.errors import Refused
 from engagements.models import (
     ContractVersion,
     Engagement,
-    Payment,
     Settlement,
     Stage,
     TimeBox,
     User,
 )
-from engagements.money import format_money, quantize, tax_on
+from engagements.money import format_money
 from engagements.services import checked, dispatch, events, lifecycle
+from engagements.services.calculations import Calculation, preview
 from engagements.services.milestones import require_finance
+
+__all__ = [
+    "Calculation",
+    "approve",
+    "mark_failed",
+    "mark_paid",
+    "preview",
+    "propose",
+    "settle",
+    "settle_when_time_box_is_over",
+    "start_payment",
+    "void",
+]
 
 State = Settlement.State
 Reason = Settlement.Reason
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of the account: what came in is positive, what is kept negative."""
-
-    label: str
-    amount: Decimal
-
-
-@dataclass(frozen=True)
-class Calculation:
-    """What settling now comes to, gross, in `currency`. `refund` or `balance_due` is nothing."""
-
-    payments_received: Decimal
-    audit_cost: Decimal
-    audit_tax: Decimal
-    refund: Decimal
-    balance_due: Decimal
-    currency: str
-    lines: tuple[Line, ...]
-
-
-def preview(*, contract: ContractVersion) -> Calculation:
-    """What a settlement of `contract` would come to if it were proposed now."""
-    currency = contract.currency
-    payments = list(
-        Payment.objects.filter(milestone__contract_version=contract).select_related("milestone")
-    )
-    received = quantize(sum((payment.amount for payment in payments), Decimal(0)), currency)
-    cost = quantize(contract.audit_cost, currency)
-    tax = tax_on(contract.audit_cost, contract.tax_rate_percent, currency)
-    rest = received - cost - tax
-    nothing = quantize(Decimal(0), currency)
-    lines = [
-        Line(
-            f"{payment.milestone.title}, received {payment.received_on} ({payment.reference})",
-            quantize(payment.amount, currency),
-        )
-        for payment in payments
-    ]
-    lines.append(Line("Audit, kept", -cost))
-    lines.append(Line(f"Tax on the audit, {contract.tax_rate_percent.normalize():f}%", -tax))
-    return Calculation(
-        payments_received=received,
-        audit_cost=cost,
-        audit_tax=tax,
-        refund=max(rest, nothing),
-        balance_due=max(-rest, nothing),
-        currency=currency,
-        lines=tuple(lines),
-    )
 
 
 @transaction.atomic
@@ -132,11 +90,7 @@ def settle(
         balance_due=figures.balance_due,
         proposed_by=by,
     )
-    try:
-        with transaction.atomic():
-            checked.save(settlement)
-    except IntegrityError as error:
-        raise Refused("This contract is being settled already.") from error
+    _save_once(settlement)
     voided = lifecycle.void_unearned_milestones(engagement)
     events.record(
         engagement=engagement,
@@ -151,6 +105,14 @@ def settle(
         },
     )
     return settlement
+
+
+def _save_once(settlement: Settlement) -> None:
+    try:
+        with transaction.atomic():
+            checked.save(settlement)
+    except IntegrityError as error:
+        raise Refused("This contract is being settled already.") from error
 
 
 def _miss(engagement: Engagement, reason: Settlement.Reason) -> None:

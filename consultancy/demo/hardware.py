@@ -25,7 +25,7 @@ H200_MEMORY_BYTES = 100 * GIB
 
 def preset_for(operator: str) -> str:
     """The catalogue's preset that suits this machine: "h200", "cuda" or "cpu"."""
-    wanted = ("cpu",)
+    wanted: tuple[str, ...] = ("cpu",)
     memory_bytes = _gpu_memory_bytes()
     if memory_bytes is not None:
         wanted = ("cuda", "cpu")

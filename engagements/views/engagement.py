@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -14,7 +16,7 @@ from engagements.models import Engagement, Stage
 from engagements.queries.overview import documents_of, events_of, standing_of
 from engagements.services import lifecycle
 from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, may_act, refuse
-from engagements.views.next_step import next_step, steps
+from engagements.views.next_step import Next, next_step, steps
 
 DECIDED = (Stage.MET, Stage.MISSED)
 ENDED = (Stage.CLOSED, Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED)
@@ -62,6 +64,13 @@ def cancel(request: HttpRequest, reference: str) -> HttpResponse:
     return _page(request, engagement, cancelling=form, status=UNPROCESSABLE)
 
 
+def _offered(step: Next, request: HttpRequest) -> Next:
+    """The step without its link where it leads to pages that this person may not open."""
+    if step.needs_money and not access.sees_money(request.user):
+        return replace(step, url=None)
+    return step
+
+
 def _page(
     request: HttpRequest,
     engagement: Engagement,
@@ -76,7 +85,7 @@ def _page(
     context = {
         "engagement": standing.engagement,
         "standing": standing,
-        "next": next_step(standing),
+        "next": _offered(next_step(standing), request),
         "steps": steps(standing),
         "documents": documents_of(engagement),
         "events": events,

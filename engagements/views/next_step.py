@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from django.urls import reverse
@@ -18,13 +18,17 @@ US, FINANCE, NOBODY = "the consultancy", "finance", "nobody"
 
 @dataclass(frozen=True)
 class Next:
-    """One sentence for the person who must act. `url` leads to it, `action` names it."""
+    """One sentence for the person who must act. `url` leads to it, `action` names it.
+
+    `needs_money` says that only those who see the pages of finance can follow the link.
+    """
 
     who_label: str
     text: str
     tone: str = "live"
     url: str | None = None
     action: str = ""
+    needs_money: bool = False
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,7 @@ def _missed(standing: Standing) -> Next:
             tone="bad",
             url=reverse("finance"),
             action="To finance",
+            needs_money=True,
         )
     if settlement.state == Settlement.State.PAID:
         return _to_close(standing)
@@ -173,6 +178,7 @@ def _missed(standing: Standing) -> Next:
         tone="bad",
         url=reverse("settlement", args=[settlement.pk]),
         action="Open the settlement",
+        needs_money=True,
     )
 
 
@@ -221,7 +227,10 @@ def steps(standing: Standing) -> list[Step]:
         return _marked([*path[: _reached(standing)], stage], stage, "plain")
     if stage == Stage.MISSED or standing.settlement is not None:
         return _marked([*path, Stage.MISSED, Stage.CLOSED], stage, "bad")
-    return _marked([*path, Stage.MET, Stage.CLOSED], stage, "good")
+    marked = _marked([*path, Stage.MET, Stage.CLOSED], stage, "good")
+    if stage in path:
+        marked[-2] = replace(marked[-2], label="Verdict")
+    return marked
 
 
 def _reached(standing: Standing) -> int:

@@ -36,6 +36,15 @@ function release(form) {
   mark(form, false);
 }
 
+// Signed out while a page was open: show the sign-in page whole, not inside a fragment.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { responseURL } = event.detail.xhr;
+  if (responseURL && new URL(responseURL).pathname.startsWith("/accounts/")) {
+    event.detail.shouldSwap = false;
+    window.location.reload();
+  }
+});
+
 // Copy buttons carry what they copy.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");

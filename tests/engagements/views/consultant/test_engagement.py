@@ -133,3 +133,13 @@ def test_the_log_is_shortened_and_shown_whole_on_request(client: Client, world: 
     assert "was opened" not in page_of(client, contract.engagement)
     assert "Show all of it" in page_of(client, contract.engagement)
     assert "Show all of it" not in client.get(f"{url}?log=all").content.decode()
+
+
+def test_a_link_to_the_money_is_for_those_who_may_open_it(client: Client, world: World) -> None:
+    contract = world.missed()
+    url = reverse("settlement", args=[contract.settlements.get().pk])
+    client.force_login(world.consultant)
+    assert url not in page_of(client, contract.engagement)
+    for person in (world.finance, world.admin):
+        client.force_login(person)
+        assert url in page_of(client, contract.engagement)

@@ -100,7 +100,7 @@ def _own_files_only() -> Any:
 @cache
 def _unpacked(name: str) -> bytes:
     """A font as plain TrueType. Unpacking WOFF2 takes longer than all the rest, so once."""
-    from fontTools.ttLib import TTFont  # type: ignore[import-untyped]  # it has no types
+    from fontTools.ttLib import TTFont
 
     font = TTFont(_FONTS / name, recalcTimestamp=False)
     font.flavor = None

@@ -217,4 +217,4 @@ class Story:
 
 
 def _user(email: str, name: str, role: str) -> User:
-    return User.objects.create_user(email, "a long passphrase", name=name, role=role)
+    return User.objects.create_user(email, name=name, role=role)

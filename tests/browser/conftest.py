@@ -1,0 +1,108 @@
+"""A Chromium for this folder, and a window of their own for every person in a test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from consultancy.demo import cast
+from consultancy.demo.cast import Cast
+from engagements.models import User
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+PATIENCE_MS = 20_000
+FAILED = pytest.StashKey[bool]()
+DESK = {"width": 1280, "height": 900}
+
+# Opens a window: nobody's, or with this user signed in; more arguments are the context's own.
+Window = Callable[..., Page]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """Note for the windows whether their test failed."""
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
+
+
+@pytest.fixture(scope="package")
+def browser(chromium: str) -> Iterator[Browser]:
+    """One Chromium for every test here."""
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        # Playwright's sync API keeps an event loop in the main thread, in which Django
+        # would else refuse every query of a test.
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        expect.set_options(timeout=PATIENCE_MS)
+        running = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def records_folder(settings: Any, tmp_path: Path) -> Path:
+    """Records of a test lie where a worker with this `TWOFOLD_HOME` keeps them, too."""
+    home = tmp_path / "home"
+    records = {**settings.STORAGES["records"], "OPTIONS": {"location": home / "records"}}
+    settings.STORAGES = {**settings.STORAGES, "records": records}
+    return home
+
+
+@pytest.fixture
+def window(
+    browser: Browser,
+    live_server: LiveServer,
+    records_folder: Path,
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+) -> Iterator[Window]:
+    """Open windows at the site; no script may fail in any, and a failed test is pictured."""
+    opened: list[BrowserContext] = []
+    broken: list[str] = []
+
+    def open_window(user: User | None = None, **options: Any) -> Page:
+        options = {"viewport": DESK, "locale": "en-GB", **options}
+        context = browser.new_context(base_url=live_server.url, **options)
+        context.set_default_timeout(PATIENCE_MS)
+        opened.append(context)
+        if user is not None:
+            context.add_cookies([_session_of(user, live_server.url)])
+        page = context.new_page()
+        page.on("pageerror", lambda error: broken.append(f"{page.url}: {error}"))
+        return page
+
+    yield open_window
+    if request.node.stash.get(FAILED, False):
+        pages = [page for context in opened for page in context.pages]
+        for number, page in enumerate(pages):
+            page.screenshot(path=tmp_path / f"window-{number}.png", full_page=True)
+    for context in opened:
+        context.close()
+    assert not broken, "\n".join(broken)
+
+
+def _session_of(user: User, url: str) -> Any:
+    """The cookie of somebody who has signed in, for tests that are not about signing in."""
+    client = Client()
+    client.force_login(user)
+    return {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": url}
+
+
+@pytest.fixture
+def people(transactional_db: None, settings: Any) -> Cast:
+    """The people of the house. Their password is hashed quickly: they sign in often."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    return cast.hire()

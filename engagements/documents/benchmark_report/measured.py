@@ -112,7 +112,7 @@ def digests(record: Data) -> list[tuple[str, str]]:
         ("Benchmark", record["benchmark_digest"]),
         ("Candidate's source", record["candidate"]["source_digest"]),
         *(
-            (f"{record['benchmark']['operator']}/{name}", value)
+            (f"The operator's {name}", value)
             for name, value in record["benchmark"]["sources"].items()
         ),
         ("Record", record["digest"]),

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from benchmarks.harness.canonical import canonical, digest_of_bytes
+from benchmarks.models import Verdict
 from engagements import money
 from engagements.documents import wording
 from engagements.documents.paper import Enclosure, Paper
@@ -160,7 +161,7 @@ def _deciding_run(settlement: Settlement) -> dict[str, str] | None:
         EngagementRun.objects.filter(
             contract_version=settlement.contract_version,
             purpose=EngagementRun.Purpose.ACCEPTANCE,
-            run__record__isnull=False,
+            run__record__verdict__in=[Verdict.MISSED, Verdict.INCONCLUSIVE],
             run__record__received_at__lte=settlement.proposed_at,
         )
         .select_related("run__record")

@@ -207,11 +207,8 @@ def documents_of(engagement: Engagement) -> QuerySet[Document]:
 
 
 def events_of(engagement: Engagement) -> QuerySet[Event]:
-    """What happened, as far as it is for the customer, newest first.
-
-    Why a run failed is written for whoever keeps the machines: the list of runs says that it did.
-    """
-    return engagement.events.filter(for_customer=True).exclude(verb="run.failed")
+    """What happened, as far as it is for the customer, newest first."""
+    return engagement.events.filter(for_customer=True)
 
 
 def signatories(customer: Customer) -> list[str]:

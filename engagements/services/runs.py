@@ -168,13 +168,15 @@ def _meet(engagement: Engagement, contract: ContractVersion, run: EngagementRun)
 
 
 def _tell(engagement: Engagement, run: EngagementRun, record: Record | None) -> None:
-    kind = "acceptance run" if run.purpose == Purpose.ACCEPTANCE else "trial run"
+    is_acceptance = run.purpose == Purpose.ACCEPTANCE
+    what = f"The {'acceptance' if is_acceptance else 'trial'} run of {run.run.solution.name}"
     changes: dict[str, object] = {"run": run.pk}
     if record is None:
-        summary = f"The {kind} of {run.run.solution.name} failed: {run.run.failure_reason}"
+        # Why it failed names machines and paths: that stays with the house.
+        summary = f"{what} could not be measured and will be repeated."
         changes["failure_reason"] = run.run.failure_reason
     else:
-        summary = f"The {kind} of {run.run.solution.name} ended: {_figures(record)}."
+        summary = f"{what} ended: {_figures(record)}."
         changes |= {"verdict": record.verdict, "record": record.digest}
     events.record(
         engagement=engagement,
@@ -182,7 +184,7 @@ def _tell(engagement: Engagement, run: EngagementRun, record: Record | None) -> 
         summary=summary,
         actor=None,
         changes=changes,
-        for_customer=run.purpose == Purpose.ACCEPTANCE,
+        for_customer=is_acceptance,
     )
 
 

@@ -166,10 +166,14 @@ def test_a_run_that_says_nothing_about_the_target_decides_nothing(
     assert world.request(contract)
 
 
-def test_a_failed_run_says_why(world: World) -> None:
+def test_why_a_run_failed_stays_with_the_house(world: World) -> None:
     contract = world.decided("failed")
     event = contract.engagement.events.get(verb="run.failed")
-    assert "out of memory" in event.summary
+    assert event.for_customer
+    assert event.summary == (
+        "The acceptance run of torch_cascade could not be measured and will be repeated."
+    )
+    assert event.changes["failure_reason"] == "The candidate raised: out of memory."
 
 
 @pytest.mark.parametrize("verdict", ["met", "missed", "disqualified"])

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from engagements.models import Milestone, Stage
+from engagements.money import format_money
 from engagements.queries.portal import time_box_progress
 from engagements.services import audits, settlements
 from tests.engagements.views import story as told
@@ -137,12 +138,13 @@ def test_a_handover_before_the_target_is_met_is_refused(client: Client) -> None:
 def test_a_missed_target_says_what_goes_back_and_when(client: Client) -> None:
     story = told.missed()
     page = page_of(client, story)
-    assert "You paid EUR\xa017,136.00." in page
-    assert "The rest, EUR\xa09,401.00, goes back to you." in page
-    assert "second person" in page
+    assert "The settlement is being prepared." in page
     assert "Not owed" in page
     told.approved(story)
-    assert "We make the transfer next" in page_of(client, story)
+    page = page_of(client, story)
+    assert "You paid EUR\xa017,136.00." in page
+    assert "The rest, EUR\xa09,401.00, goes back to you." in page
+    assert "We make the transfer next" in page
     settlements.start_payment(settlement=story.settlement, by=story.finance)
     settlements.mark_failed(settlement=story.settlement, reason="IBAN typo", by=story.finance)
     failed = page_of(client, story)
@@ -150,6 +152,20 @@ def test_a_missed_target_says_what_goes_back_and_when(client: Client) -> None:
     assert "IBAN typo" not in failed
     settlements.mark_paid(settlement=story.settlement, reference="SEPA-77", by=story.finance)
     assert "reference SEPA-77" in page_of(client, story)
+
+
+def test_no_figure_reaches_the_customer_before_a_second_person_approved_it(
+    client: Client,
+) -> None:
+    story = told.missed()
+    settlement = story.settlement
+    page = page_of(client, story)
+    told.approved(story)
+    shown_later = page_of(client, story)
+    for figure in (settlement.refund, settlement.audit_cost + settlement.audit_tax):
+        shown = format_money(figure, settlement.currency)
+        assert shown not in page
+        assert shown in shown_later
 
 
 def test_a_voided_settlement_was_never_anything_to_the_customer(client: Client) -> None:
@@ -167,6 +183,7 @@ def test_internals_stay_inside(client: Client) -> None:
     run = story.engagement.runs.get()
     live = client.get(reverse("portal-run", args=[story.reference, run.pk])).content.decode()
     assert "could not be finished" in live
+    assert "could not be measured and will be repeated" in page
     for text in (page, live):
         assert "gpu-rack-7" not in text
         assert "127.0.0.1" not in text

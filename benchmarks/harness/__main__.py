@@ -44,7 +44,7 @@ def _run(arguments: argparse.Namespace) -> int:
     # this once, when it is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from benchmarks.harness import candidates, referee
-    from benchmarks.harness.failures import SideFailed
+    from benchmarks.harness.failures import DeviceFailed, SideFailed
 
     candidate = candidates.read(arguments.candidate)
     progress = Progress(document, shown=arguments.progress)
@@ -56,7 +56,7 @@ def _run(arguments: argparse.Namespace) -> int:
             command=_command(arguments),
             progress=progress,
         )
-    except SideFailed as error:
+    except (DeviceFailed, SideFailed) as error:
         progress.failed(str(error))
         print(error, file=sys.stderr)
         return 3

@@ -15,6 +15,10 @@ class SideFailed(RuntimeError):
     """
 
 
+class DeviceFailed(RuntimeError):
+    """The device refused the referee itself: out of memory, or broken. One line says which."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """Something that a side was caught at; `replicate` counts from 0."""

@@ -22,7 +22,7 @@ from benchmarks.harness.tallies import Tally
 
 
 class Lane:
-    """A side's calls in one workload. Close it to give the memory back."""
+    """A side's calls in one workload. Use as a context: the referee's memory goes at its end."""
 
     def __init__(
         self,
@@ -42,6 +42,8 @@ class Lane:
         self._workload = workload
         self._state = state
         self._arenas: list[Arena] = []
+        self._inputs = self._plan("inputs", 1)
+        self._outputs = self._plan("outputs", 1)
         self._inspection = Inspection(
             setting=setting,
             role=side.role,
@@ -51,8 +53,16 @@ class Lane:
             tally=self.tally,
         )
 
+    def __enter__(self) -> Lane:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for arena in self._arenas:
+            arena.close()
+        self._arenas = []
+
     def setup(self) -> None:
-        """Have the side build its step on the state: untimed, limited, measured."""
+        """Have the side build its step on the state and call it once: untimed, but measured."""
         message, descriptors = self._state.as_message()
         device = self._setting.device
         own_before = device.side_memory_bytes(self.side.pid)
@@ -65,6 +75,7 @@ class Lane:
             limit_s=self._setting.protocol["setup_limit_s"],
             doing=self._doing("setup"),
         )
+        self.bind(1)
         self.setup_s = time.perf_counter() - started
         own_after = device.side_memory_bytes(self.side.pid)
         if own_before is None or own_after is None:
@@ -85,8 +96,11 @@ class Lane:
 
     def bind(self, calls: int) -> None:
         """Give the side inputs and outputs for `calls` calls, in place of the ones before."""
-        self._free()
+        if self._arenas and self._outputs.calls == calls:
+            return
         device = self._setting.device
+        # CUDA wants the side to close memory before its owner frees it: freed after the bind.
+        before, self._arenas = self._arenas, []
         message: dict[str, Any] = {"type": "bind"}
         descriptors: list[int] = []
         self._inputs, self._outputs = self._plan("inputs", calls), self._plan("outputs", calls)
@@ -107,6 +121,8 @@ class Lane:
             limit_s=self._setting.protocol["setup_limit_s"],
             doing=self._doing("setup"),
         )
+        for arena in before:
+            arena.close()
 
     def empty_round_us(self) -> float:
         """Clock a round of no calls, the gather of the probe included."""
@@ -155,17 +171,11 @@ class Lane:
             gc.enable()
         return elapsed_ns / 1e3
 
-    def _free(self) -> None:
-        for arena in self._arenas:
-            arena.close()
-        self._arenas.clear()
-
-    def close(self) -> None:
-        """Have the side forget the workload, then free its memory here."""
+    def release(self) -> None:
+        """Have the side forget the workload, so that its memory may go."""
         self.side.ask(
             {"type": "release"},
             expect="released",
             limit_s=self._setting.protocol["setup_limit_s"],
             doing=self._doing("the end"),
         )
-        self._free()

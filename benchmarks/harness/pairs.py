@@ -6,6 +6,7 @@ import math
 import random
 import statistics
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,26 +60,28 @@ def measure(
 
     Raises SideFailed when a side cannot be measured, Caught when one was caught.
     """
-    with SharedState(setting, workload["axes"]) as state:
+    with SharedState(setting, workload["axes"]) as state, ExitStack() as stack:
         lanes = {
-            role: Lane(
-                setting=setting, side=side, replicate=replicate, workload=workload, state=state
+            role: stack.enter_context(
+                Lane(
+                    setting=setting, side=side, replicate=replicate, workload=workload, state=state
+                )
             )
             for role, side in sides.items()
         }
-        for role in _RANDOM.sample(sorted(lanes), len(lanes)):
-            lanes[role].setup()
-            setups[role].add(lanes[role])
-            lanes[role].bind(1)
-            lanes[role].round_us()
-        pair = _Pair(setting, lanes, state)
-        if calls is None:
-            calls = pair.sized_calls()
-        pair.bind(calls)
-        entry = pair.rounds(calls, on_round)
-        pair.final_checks()
-        for lane in lanes.values():
-            lane.close()
+        try:
+            for role in _RANDOM.sample(sorted(lanes), len(lanes)):
+                lanes[role].setup()
+                setups[role].add(lanes[role])
+                lanes[role].round_us()
+            entry = _Pair(setting, lanes, state).measure(calls, on_round)
+            for lane in lanes.values():
+                lane.release()
+        except BaseException:
+            # Before the memory that they have open is freed under them.
+            for side in sides.values():
+                side.end()
+            raise
     return {"name": workload["name"], **entry}
 
 
@@ -88,7 +91,18 @@ class _Pair:
         self._lanes = lanes
         self._state = state
 
+    def measure(self, calls: int | None, on_round: OnRound) -> dict[str, Any]:
+        """The record's entry for this workload; `calls` None sizes the rounds first."""
+        chosen = self.sized_calls() if calls is None else calls
+        self.bind(chosen)
+        entry = self.rounds(chosen, on_round)
+        # A writer to state that no round's check saw is the candidate: the baseline is the
+        # catalogue's own code, the candidate is the stranger here.
+        self._lanes["candidate"].check_state()
+        return entry
+
     def bind(self, calls: int) -> None:
+        """Both sides get room for `calls` calls."""
         for lane in self._lanes.values():
             lane.bind(calls)
 
@@ -104,23 +118,31 @@ class _Pair:
         return min(medians)
 
     def sized_calls(self) -> int:
-        """The calls that make the faster side's round last as long as the protocol asks."""
+        """The calls that make the faster side's round last as long as the protocol asks.
+
+        Sized by what one more call adds: the fixed cost of a round, which a busy machine makes
+        large, must not pass for time spent in calls.
+        """
         protocol = self._setting.protocol
         most = min(protocol["max_calls"], self._calls_that_fit())
-        calls = min(most, self._calls_that_outgrow_the_cache())
+        least = min(most, self._calls_that_outgrow_the_cache())
+        if most == 1:
+            return 1
+        round_us = 1e3 * _MARGIN * protocol["round_ms"]
+        single_us = self._fastest_us(1)
+        calls = min(most, max(least, 2, min(_LARGEST_STEP, math.ceil(round_us / single_us))))
         while True:
-            self.bind(calls)
-            # The least of a few: a neighbour's noise only lengthens a round, and one long
-            # reading would leave every later round too short.
-            fastest_us = min(
-                lane.round_us() for lane in self._lanes.values() for _ in range(_SIZING_ROUNDS)
-            )
-            overhead_us = self._overhead_us()
-            round_us = max(1.0, fastest_us - overhead_us)
-            if calls >= most or round_us >= 1e3 * protocol["round_ms"]:
-                return calls
-            wanted = math.ceil(_MARGIN * calls * 1e3 * protocol["round_ms"] / round_us)
-            calls = min(most, calls * _LARGEST_STEP, max(calls + 1, wanted))
+            per_call_us = (self._fastest_us(calls) - single_us) / (calls - 1)
+            wanted = math.ceil(round_us / per_call_us) if per_call_us > 0 else most
+            wanted = max(least, min(most, wanted))
+            if wanted <= calls:
+                return wanted
+            calls = min(wanted, calls * _LARGEST_STEP)
+
+    def _fastest_us(self, calls: int) -> float:
+        """The shortest of a few rounds of either side: noise only ever lengthens one."""
+        self.bind(calls)
+        return min(lane.round_us() for lane in self._lanes.values() for _ in range(_SIZING_ROUNDS))
 
     def _call_bytes(self) -> int:
         return next(iter(self._lanes.values())).call_bytes()
@@ -165,10 +187,3 @@ class _Pair:
             "rounds": rounds,
             "checks": self._lanes["candidate"].tally.as_data(),
         }
-
-    def final_checks(self) -> None:
-        """State once more: a writer that no round's check saw is the candidate.
-
-        The baseline is the catalogue's own code; the candidate is the stranger here.
-        """
-        self._lanes["candidate"].check_state()

@@ -67,9 +67,13 @@ class SideProcess:
     def __enter__(self) -> SideProcess:
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def end(self) -> None:
+        """Kill the side and all it started; nothing happens to one that is gone."""
         self._signal(signal.SIGKILL)
         self._process.wait()
+
+    def __exit__(self, *exc: object) -> None:
+        self.end()
         self._channel.close()
         self._log.close()
 

@@ -16,7 +16,7 @@ from benchmarks.harness.canonical import digest
 from benchmarks.harness.checksums import Checksum
 from benchmarks.harness.contents import generator
 from benchmarks.harness.documents import BenchmarkError
-from benchmarks.harness.failures import Caught
+from benchmarks.harness.failures import Caught, DeviceFailed
 from benchmarks.harness.progress import Progress
 from benchmarks.harness.settings import Setting
 from benchmarks.harness.verdicts import recompute
@@ -33,7 +33,8 @@ def run(
     """Measure `candidate` by a checked benchmark document; returns the sealed record.
 
     Raises BenchmarkError when the benchmark cannot be measured here, SideFailed when a side
-    raised, hung, died or broke its channel. A side that was caught is a record like any other.
+    raised, hung, died or broke its channel, DeviceFailed when the device fails the referee.
+    A side that was caught is a record like any other.
     """
     operators.check_sealed(document)
     isolation.hide_referee()
@@ -58,7 +59,11 @@ def run(
             "operator": None,
             "findings": [],
         }
-        _measure(setting, draft, progress)
+        try:
+            _measure(setting, draft, progress)
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            reason = str(error).partition("\n")[0]
+            raise DeviceFailed(f"the benchmark does not fit this device: {reason}") from error
     draft["finished_at"] = datetime.now(UTC).isoformat(timespec="seconds")
     draft["elapsed_s"] = round(time.monotonic() - started, 3)
     record = records.sealed(draft)

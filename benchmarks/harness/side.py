@@ -100,6 +100,9 @@ class Side:
             first = self._calls[0][0]
             graphed = self._start["launch"] == "graph"
             self._launch = launches.graph(self._step, first) if graphed else self._step
+            # Compiling, tuning and capturing belong to the setup, not to the first round.
+            self._launch(*self._calls[0])
+            self._device.synchronize()
         return {"type": "bound"}
 
     def go(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:

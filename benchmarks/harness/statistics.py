@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 RESAMPLES = 2000
+BAND = 1.5
 
 Floats = NDArray[np.float64]
 Samples = Mapping[str, Sequence[tuple[Floats, Floats]]]
@@ -39,6 +40,18 @@ class Estimates:
 
     overall: Estimate
     workloads: Mapping[str, Estimate]
+
+
+def inside_band(baseline: Floats, candidate: Floats) -> NDArray[np.bool_]:
+    """Which pairs of one workload and replicate count: neither time is over BAND medians.
+
+    A round far over its own side's median was interrupted by something else on the machine;
+    such pairs are left out whole, so that both sides keep the same rounds.
+    """
+    kept: NDArray[np.bool_] = (baseline <= BAND * np.median(baseline)) & (
+        candidate <= BAND * np.median(candidate)
+    )
+    return kept
 
 
 def estimate(

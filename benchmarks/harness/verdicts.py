@@ -10,10 +10,13 @@ import numpy as np
 
 from benchmarks.harness import statistics
 from benchmarks.harness.canonical import digest
-from benchmarks.harness.statistics import Estimate, Samples
+from benchmarks.harness.statistics import Estimate, Floats, Samples
 
 Verdict = Literal["met", "missed", "inconclusive", "invalid", "disqualified"]
 _WRONG_SHARE = 0.10
+# With more rounds than this outside the band the rest says little: no verdict from noise, and
+# no room for a candidate to hide slow rounds.
+_LEAST_KEPT_SHARE = 0.75
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,38 +123,48 @@ def _incomplete(record: Mapping[str, Any], replicate: Mapping[str, Any]) -> list
     return reasons
 
 
-def _samples(record: Mapping[str, Any]) -> Samples:
-    return {
-        workload["name"]: [
-            (
-                np.array([r["baseline_us"] for r in replicate["workloads"][index]["rounds"]]),
-                np.array([r["candidate_us"] for r in replicate["workloads"][index]["rounds"]]),
-            )
-            for replicate in record["replicates"]
-        ]
-        for index, workload in enumerate(record["benchmark"]["workloads"])
-    }
+def _samples(record: Mapping[str, Any]) -> tuple[Samples, int]:
+    """What counts, by workload and replicate, and how many rounds were left out."""
+    samples: dict[str, list[tuple[Floats, Floats]]] = {}
+    left_out = 0
+    for replicate in record["replicates"]:
+        for workload in replicate["workloads"]:
+            baseline = np.array([r["baseline_us"] for r in workload["rounds"]], dtype=float)
+            candidate = np.array([r["candidate_us"] for r in workload["rounds"]], dtype=float)
+            kept = statistics.inside_band(baseline, candidate)
+            # In a replicate where nothing is inside, everything counts: noise shows as noise.
+            kept = kept if kept.any() else ~kept
+            left_out += int((~kept).sum())
+            samples.setdefault(workload["name"], []).append((baseline[kept], candidate[kept]))
+    return samples, left_out
 
 
 def _with_estimate(record: Mapping[str, Any]) -> Summary:
     benchmark = record["benchmark"]
+    samples, left_out = _samples(record)
     estimates = statistics.estimate(
-        _samples(record),
+        samples,
         {workload["name"]: workload["weight"] for workload in benchmark["workloads"]},
         confidence=benchmark["confidence"],
         # Sealed before anything is measured, so that nobody can try seeds.
         seed=int(digest(benchmark).removeprefix("sha256:")[:8], 16),
     )
-    overall = estimates.overall
+    overall, counts = estimates.overall, _counts(record)
     verdict, reason = _judged(overall, benchmark["target"], benchmark["confidence"])
+    reasons = [reason]
+    if left_out:
+        reasons.append(f"{left_out} of {counts['rounds']} rounds left out as interrupted")
+    if left_out > (1 - _LEAST_KEPT_SHARE) * counts["rounds"]:
+        verdict = "inconclusive"
+        reasons.append("the machine was too busy for a verdict")
     return Summary(
         verdict=verdict,
-        reasons=(reason,),
+        reasons=tuple(reasons),
         ratio=overall.ratio,
         low=overall.low,
         high=overall.high,
         workloads=_workloads(record, estimates.workloads),
-        **_counts(record),
+        **counts,
     )
 
 

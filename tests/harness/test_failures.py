@@ -21,8 +21,7 @@ from tests.harness.softmax import EXPLOITS, Measure, softmax_benchmark
 @pytest.mark.parametrize(
     ("exploit", "reason"),
     [
-        ("raises", r"raised ValueError: shape 7 is not supported by this kernel \(candidate.py l"),
-        ("hangs", r"did not answer within 1 s and was stopped"),
+        ("hangs", r"did not answer within 1 s and was stopped, while in a round"),
         ("killed", r"killed by SIGKILL, most likely for lack of memory"),
         ("memory", r"raised \w+: .*[Mm]emory"),
         ("rubbish", r"wrote rubbish down the channel \(bytes that are no message: b'all "),
@@ -48,7 +47,7 @@ def test_a_baseline_that_is_not_installed_says_how_to_install_it(measure: Measur
 def test_code_that_is_not_the_sealed_one_is_not_measured(measure: Measure) -> None:
     document = softmax_benchmark()
     document["sources"]["reference.py"] = "sha256:" + "0" * 64
-    with pytest.raises(BenchmarkError, match="reference.py here is not the sealed one"):
+    with pytest.raises(BenchmarkError, match=r"reference\.py here is not the sealed one"):
         measure("honest", document=document)
     document = softmax_benchmark()
     document["definition"]["summary"] = "Something else."
@@ -63,9 +62,9 @@ def test_code_that_is_not_the_sealed_one_is_not_measured(measure: Measure) -> No
 def test_a_killed_referee_leaves_no_side_behind(tmp_path: Path) -> None:
     benchmark = tmp_path / "b.json"
     benchmark.write_text(json.dumps(softmax_benchmark(round_limit_s=60.0)))
+    command = [sys.executable, "-m", "benchmarks.harness", "run"]
     referee = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.harness", "run", str(benchmark)]
-        + [str(EXPLOITS / "hangs.py"), "--out", str(tmp_path / "r.json")],
+        [*command, benchmark, EXPLOITS / "hangs.py", "--out", tmp_path / "r.json"],
         cwd=Path(__file__).parents[2],
     )
     sides: list[psutil.Process] = []

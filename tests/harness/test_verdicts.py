@@ -104,3 +104,24 @@ def test_every_replicate_counts() -> None:
     summary = recompute(made_record([fast, slow], document=document))
     assert summary.ratio == pytest.approx(2.0)
     assert summary.verdict == "inconclusive"
+
+
+def test_an_interrupted_round_is_left_out_with_its_pair_and_counted() -> None:
+    document = softmax_benchmark(rounds=8)
+    rounds = [(300.0, 100.0)] * 7 + [(300.0, 5000.0)]
+    summary = recompute(
+        made_record([replicate_entry(workload_entry("wide", rounds))], document=document)
+    )
+    assert summary.ratio == pytest.approx(3.0)
+    assert summary.verdict == "met"
+    assert summary.reasons[1] == "1 of 8 rounds left out as interrupted"
+
+
+def test_no_verdict_comes_out_of_noise() -> None:
+    document = softmax_benchmark(rounds=8)
+    rounds = [(300.0, 100.0)] * 5 + [(300.0, 5000.0)] * 3
+    summary = recompute(
+        made_record([replicate_entry(workload_entry("wide", rounds))], document=document)
+    )
+    assert summary.verdict == "inconclusive"
+    assert summary.reasons[-1] == "the machine was too busy for a verdict"

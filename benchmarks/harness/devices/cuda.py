@@ -13,6 +13,7 @@ import torch
 from cuda.bindings import runtime as cudart
 
 from benchmarks.harness.arenas import Handle
+from benchmarks.harness.failures import DeviceFailed
 
 # cudaMalloc serves small requests out of shared 2 MiB blocks, and an IPC handle opens the
 # whole block: rounding up gives each arena blocks of its own.
@@ -21,12 +22,12 @@ _HANDLE_BYTES = 64
 
 
 def _must(answer: tuple[Any, ...]) -> Any:
-    """The value of a runtime call; RuntimeError with CUDA's own text when it failed."""
+    """The value of a runtime call; DeviceFailed with CUDA's own text when it failed."""
     error, *values = answer
     if error != cudart.cudaError_t.cudaSuccess:
         _, text = cudart.cudaGetErrorString(error)
         reason = text.decode() if isinstance(text, bytes) else str(text)
-        raise RuntimeError(f"CUDA error {int(error)}: {reason}")
+        raise DeviceFailed(f"CUDA error {int(error)}: {reason}")
     return values[0] if values else None
 
 

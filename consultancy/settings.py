@@ -152,9 +152,10 @@ CELERY_BEAT_SCHEDULE = {
 STATIC_URL = "static/"
 STATIC_ROOT = env.path("TWOFOLD_STATIC_ROOT", TWOFOLD_HOME / "static")
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = not PRODUCTION
+RECORDS_FOLDER = env.path("TWOFOLD_RECORDS_FOLDER", TWOFOLD_HOME / "records")
 STORAGES = {
-    "default": env.records(TWOFOLD_HOME / "records"),
-    "records": env.records(TWOFOLD_HOME / "records"),
+    "default": env.records(RECORDS_FOLDER),
+    "records": env.records(RECORDS_FOLDER),
     "staticfiles": {
         "BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"
         if PRODUCTION

@@ -1,8 +1,9 @@
 """What the tests stand on: real PostgreSQL, and on request a real broker and a real worker.
 
 The database is made in the embedded server (or in the one `DATABASE_URL` names) under a
-name of its own, so several test runs can share one server. By default nothing is
-delivered: messages go to a broker in memory. A test that needs them delivered asks for
+name of its own, so several test runs can share one server. Records lie in a folder of the
+session's own. By default nothing is delivered: messages go to a broker in memory. A test
+that needs them delivered asks for
 
 - `broker_url`: a Valkey of its own for the session, with the application pointed at it;
 - `celery_worker_process`: starts real workers on the test database. Such a test must
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Before Django's settings are read: no test may wake the workers of the checkout.
+# For the processes that tests start; of this one, `apart_from_the_checkout` takes care.
 os.environ["BROKER_URL"] = "memory://"
 os.environ.pop("TWOFOLD_ENV", None)
 
@@ -28,11 +29,29 @@ import kombu.pools
 import psutil
 import pytest
 from django.conf import settings
+from django.test import override_settings
 
 pytest_plugins = ["tests.browsing"]
 
 ROOT = Path(__file__).resolve().parent.parent
 DATABASE = "test_twofold"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def apart_from_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test wakes the checkout's workers or leaves anything among its records.
+
+    pytest-django reads the settings before any conftest, so they are overridden here.
+    """
+    folder = tmp_path_factory.mktemp("records")
+    storage = {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": str(folder), "base_url": None},
+    }
+    storages = settings.STORAGES | {"default": storage, "records": storage}
+    with override_settings(STORAGES=storages):
+        _point_application_at("memory://")
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -136,7 +155,8 @@ def celery_worker_process(
 
     `celery_worker_process()` starts one for the queues gpu, documents and default, waits
     until it is ready and returns a `Worker`; `queues=`, `pool=` ("prefork" or "solo") and
-    `environment=` (more variables) change that. Whatever still runs afterwards is stopped.
+    `environment=` (more variables) change that. It keeps records where the test looks for
+    them. Whatever still runs afterwards is stopped.
     """
     from django.db import connection
 
@@ -152,6 +172,7 @@ def celery_worker_process(
         variables = os.environ | {
             "DATABASE_URL": database_url(connection.settings_dict),
             "BROKER_URL": broker_url,
+            "TWOFOLD_RECORDS_FOLDER": str(settings.STORAGES["records"]["OPTIONS"]["location"]),
             **(environment or {}),
         }
         command = [sys.executable, "-m", "celery", "-A", "consultancy", "worker", "-Q", queues]

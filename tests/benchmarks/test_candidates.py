@@ -44,7 +44,6 @@ def test_bad_candidates_fail_with_reasons_and_the_next_run_is_clean(
     broker_url: str,
     benchmark_row: Benchmark,
     solution: Solution,
-    records_folder: Path,
     tmp_path: Path,
 ) -> None:
     publish_to(broker_url)
@@ -52,7 +51,6 @@ def test_bad_candidates_fail_with_reasons_and_the_next_run_is_clean(
         queues="gpu",
         environment={
             "DJANGO_SETTINGS_MODULE": "tests.benchmarks.worker_settings",
-            "TEST_RECORDS": str(records_folder),
             "TWOFOLD_HOME": str(tmp_path),
         },
     )

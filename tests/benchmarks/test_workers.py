@@ -29,9 +29,7 @@ Start = Callable[..., Any]
 
 
 @pytest.fixture
-def start(
-    celery_worker_process: Start, records_folder: Path, tmp_path: Path, settings: Any
-) -> Start:
+def start(celery_worker_process: Start, tmp_path: Path, settings: Any) -> Start:
     """Start a worker with short leases and a harness that waits for `tmp_path / "record"`."""
     settings.TWOFOLD_RUN_LIMITS = LIMITS
 
@@ -43,7 +41,6 @@ def start(
                 "DJANGO_SETTINGS_MODULE": "tests.benchmarks.worker_settings",
                 "TEST_RUN_LIMITS": json.dumps(LIMITS),
                 "TEST_HARNESS_COMMAND": json.dumps(pretended(f"measure={tmp_path / 'record'}")),
-                "TEST_RECORDS": str(records_folder),
                 "TWOFOLD_HOME": str(tmp_path),
                 **environment,
             },

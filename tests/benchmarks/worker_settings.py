@@ -8,4 +8,3 @@ from consultancy.settings import *  # noqa: F403 - settings are a namespace
 TWOFOLD_RUN_LIMITS = json.loads(os.environ.get("TEST_RUN_LIMITS", "{}"))
 if command := os.environ.get("TEST_HARNESS_COMMAND"):
     TWOFOLD_HARNESS_COMMAND = json.loads(command)
-STORAGES["records"]["OPTIONS"]["location"] = os.environ["TEST_RECORDS"]  # noqa: F405 - as above

@@ -1,0 +1,19 @@
+"""Tests and the checkout that they run in leave each other alone."""
+
+from pathlib import Path
+
+from django.conf import settings
+from django.core.files.storage import storages
+
+from consultancy import celery_app
+
+
+def test_records_of_tests_lie_outside_the_checkouts_own_folder() -> None:
+    home = Path(settings.TWOFOLD_HOME)
+    for name in ("default", "records"):
+        assert home not in Path(storages[name].path("record.json")).parents
+
+
+def test_messages_of_tests_reach_no_worker_of_the_checkout() -> None:
+    with celery_app.connection_for_write() as connection:
+        assert connection.as_uri().startswith("memory://")

@@ -29,8 +29,7 @@ _WHY: Final = {
     Verdict.MET: "The whole interval lies at or above the target.",
     Verdict.MISSED: "The whole interval lies below the target.",
     Verdict.INCONCLUSIVE: (
-        "The interval still holds the target after the most replicates that the benchmark "
-        "allows: the target was neither shown nor missed."
+        "The interval holds the target: it was neither shown to be met nor to be missed."
     ),
     Verdict.INVALID: "Something about the run itself was wrong, so its times are not believed.",
     Verdict.DISQUALIFIED: "The referee caught the candidate, so no speed of it is believed.",

@@ -21,12 +21,16 @@ def worked_example(terms: Mapping[str, Any]) -> dict[str, Any]:
     """
     early = [m for m in terms["milestones"] if m["condition"] in _BEFORE_THE_VERDICT]
     cases = [_case(terms, early), _case(terms, terms["milestones"])]
+    is_taxed = Decimal(terms["tax_rate_percent"]) > 0
     rows = [
-        ("Payments received, with tax", [case["received"] for case in cases]),
+        (
+            "Payments received, with tax" if is_taxed else "Payments received",
+            [case["received"] for case in cases],
+        ),
         ("Cost of the audit", [case["audit"] for case in cases]),
         *(
             [(f"Tax on the audit, {_rate(terms)}", [case["tax"] for case in cases])]
-            if Decimal(terms["tax_rate_percent"]) > 0
+            if is_taxed
             else []
         ),
     ]

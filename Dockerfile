@@ -18,7 +18,8 @@ RUN apt-get update \
 WORKDIR /srv/twofold
 
 FROM base AS build
-COPY --from=ghcr.io/astral-sh/uv:0.13.8 /uv /usr/local/bin/uv
+COPY .ci/tools.txt ./
+RUN pip install --no-cache-dir --requirement tools.txt
 ENV UV_LINK_MODE=copy VIRTUAL_ENV=/opt/venv
 RUN uv venv /opt/venv
 COPY pyproject.toml .ci/constraints.txt ./

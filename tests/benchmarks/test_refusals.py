@@ -1,0 +1,100 @@
+"""What is sealed or measured, the database itself refuses to change."""
+
+import uuid
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from benchmarks.models import Benchmark, Record, Run, Solution
+from benchmarks.services import benchmarks, runs, solutions
+from tests.benchmarks.conftest import OPERATOR, quick_document
+from tests.refusing import delete, refused, write
+
+pytestmark = pytest.mark.django_db
+DIGEST = "sha256:" + "1" * 64
+
+
+@pytest.fixture
+def record(claimed: Run) -> Record:
+    return Record.objects.create(
+        run=claimed,
+        attempt=1,
+        file="records/11/1.json",
+        digest=DIGEST,
+        verdict="met",
+        ratio=2.4,
+        low=2.3,
+        high=2.5,
+        summary={"verdict": "met"},
+        device_name="CPU",
+    )
+
+
+@pytest.mark.parametrize("change", [{"name": "another"}, {"canonical": b"{}"}, {"digest": DIGEST}])
+def test_a_sealed_benchmark_is_append_only(
+    benchmark_row: Benchmark, change: dict[str, object]
+) -> None:
+    with refused("benchmarks_benchmark is append-only"):
+        write(benchmark_row, **change)
+    with refused("benchmarks_benchmark is append-only"):
+        delete(benchmark_row)
+
+
+def test_a_solution_is_append_only(solution: Solution) -> None:
+    with refused("benchmarks_solution is append-only"):
+        write(solution, source="def run(): ...")
+    with refused("benchmarks_solution is append-only"):
+        delete(solution)
+
+
+@pytest.mark.parametrize("change", [{"verdict": "missed"}, {"ratio": 9.9}, {"file": "other.json"}])
+def test_a_record_is_append_only(record: Record, change: dict[str, object]) -> None:
+    with refused("benchmarks_record is append-only"):
+        write(record, **change)
+    with refused("benchmarks_record is append-only"):
+        delete(record)
+
+
+@pytest.mark.parametrize("column", ["benchmark", "solution", "request_key"])
+def test_a_run_keeps_what_it_measures(run: Run, column: str) -> None:
+    others = {
+        "benchmark": lambda: benchmarks.seal(document=quick_document() | {"name": "another"}),
+        "solution": lambda: solutions.submit(
+            name="another", operator=OPERATOR, filename="another.py", source="def run(): ...\n"
+        ),
+        "request_key": uuid.uuid4,
+    }
+    other = others[column]()
+    with refused("a run keeps what it measures"):
+        write(run, **{column: other})
+
+
+def test_the_attempts_of_a_run_only_rise(claimed: Run) -> None:
+    with refused("its attempts only rise"):
+        write(claimed, attempt=0)
+    write(claimed, attempt=2)
+
+
+@pytest.mark.parametrize("end", ["failed", "finished"])
+def test_a_concluded_run_is_never_changed(claimed: Run, end: str) -> None:
+    if end == "failed":
+        runs.fail(run_id=claimed.pk, attempt=1, reason="The device was lost.")
+    else:
+        write(claimed, state="finished", leased_until=None, finished_at=timezone.now())
+    words = "never changed once it is concluded"
+    again = {"state": "queued", "finished_at": None, "leased_until": None}
+    for change in (again, {"failure_reason": "Another."}, {"progress": {"ratio": 9}}):
+        with refused(words):
+            write(claimed, **change)
+
+
+def test_no_run_is_deleted_open_or_concluded(run: Run) -> None:
+    with refused("a run is never deleted"):
+        delete(run)
+    taken = runs.claim(run_id=run.pk, worker="tester:1")
+    assert taken is not None
+    write(taken, leased_until=timezone.now() + timedelta(minutes=1))
+    runs.fail(run_id=run.pk, attempt=1, reason="The device was lost.")
+    with refused("a run is never deleted"):
+        delete(run)

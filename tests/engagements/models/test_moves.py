@@ -1,0 +1,115 @@
+"""The database lets states go only where they may, whatever the code above it does."""
+
+from __future__ import annotations
+
+import pytest
+
+from engagements.models import ContractVersion, Engagement, Milestone, Settlement, Stage
+from engagements.services import contracts, lifecycle, settlements
+from tests.engagements.world import World
+from tests.refusing import moves_let_through, write
+
+
+@pytest.mark.parametrize("stage", Stage)
+def test_an_engagement_goes_on_by_the_table_of_moves(world: World, stage: Stage) -> None:
+    engagement = world.scoping()
+    engagement.pk, engagement.reference, engagement.stage = None, "TF-2026-9999", stage
+    engagement.save(force_insert=True)
+    allowed = {move.value for move in lifecycle.MOVES[stage]}
+    assert moves_let_through(engagement, "stage", Stage.values) == allowed
+    assert Engagement.objects.get(pk=engagement.pk).stage == stage
+
+
+def contract_in(world: World, state: str) -> ContractVersion:
+    if state == "draft":
+        return world.drafted()
+    if state in ("accepted", "superseded"):
+        contract = world.active()
+        write(contract, state=state)
+    else:
+        contract = world.offered()
+    if state == "declined":
+        contracts.decline(contract=contract, reason="Too dear.", by=world.signatory)
+    if state == "withdrawn":
+        contracts.withdraw(contract=contract, reason="Wrong weeks.", by=world.consultant)
+    return ContractVersion.objects.get(pk=contract.pk)
+
+
+@pytest.mark.parametrize(
+    ("state", "onward"),
+    [
+        ("draft", {"offered"}),
+        ("offered", {"accepted", "declined", "withdrawn"}),
+        ("accepted", {"superseded"}),
+        ("declined", set()),
+        ("withdrawn", set()),
+        ("superseded", set()),
+    ],
+)
+def test_a_contract_version_never_goes_back(world: World, state: str, onward: set[str]) -> None:
+    contract = contract_in(world, state)
+    assert contract.state == state
+    assert moves_let_through(contract, "state", ContractVersion.State.values) == onward
+
+
+def milestone_in(world: World, state: str) -> Milestone:
+    contract = world.active()
+    first, last = contract.milestones.get(position=1), contract.milestones.get(position=4)
+    if state == "billed":
+        world.bill(first)
+    if state == "void":
+        lifecycle.cancel(engagement=contract.engagement, reason="Sold.", by=world.consultant)
+    found = last if state == "pending" else first
+    found.refresh_from_db()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("state", "onward"),
+    [
+        ("pending", {"released", "void"}),
+        ("released", {"billed", "void"}),
+        ("billed", {"void"}),
+        ("void", set()),
+    ],
+)
+def test_a_milestone_is_released_then_billed_or_falls_away(
+    world: World, state: str, onward: set[str]
+) -> None:
+    milestone = milestone_in(world, state)
+    assert milestone.state == state
+    assert moves_let_through(milestone, "state", Milestone.State.values) == onward
+
+
+def settlement_in(world: World, state: str) -> Settlement:
+    settlement, by = world.settlement(), world.finance
+    if state == "voided":
+        return settlements.void(settlement=settlement, reason="Wrong.", by=by)
+    if state in ("approved", "paying", "failed", "paid"):
+        settlement = settlements.approve(settlement=settlement, by=by)
+    if state in ("paying", "failed", "paid"):
+        settlement = settlements.start_payment(settlement=settlement, by=by)
+    if state == "failed":
+        settlement = settlements.mark_failed(settlement=settlement, reason="IBAN.", by=by)
+    if state == "paid":
+        settlement = settlements.mark_paid(settlement=settlement, reference="B-1", by=by)
+    return settlement
+
+
+@pytest.mark.parametrize(
+    ("state", "onward"),
+    [
+        ("proposed", {"approved", "voided"}),
+        ("approved", {"paying", "paid", "voided"}),
+        ("paying", {"paid", "failed"}),
+        ("failed", {"paying", "paid", "voided"}),
+        ("paid", set()),
+        ("voided", set()),
+    ],
+)
+def test_a_settlement_that_is_paid_or_voided_stays_so(
+    world: World, state: str, onward: set[str]
+) -> None:
+    settlement = settlement_in(world, state)
+    assert settlement.state == state
+    assert moves_let_through(settlement, "state", Settlement.State.values) == onward

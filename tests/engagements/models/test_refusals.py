@@ -1,0 +1,212 @@
+"""What is sealed, delivered, paid or history, the database itself refuses to change."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import connection, models
+from django.utils import timezone
+
+from engagements.models import Acceptance, Document, Milestone, Payment
+from engagements.services import audits
+from tests.engagements.world import World, today
+from tests.refusing import changes_let_through, delete, refused, write
+
+DIGEST = "sha256:" + "1" * 64
+
+
+def columns_of(row: models.Model) -> set[str]:
+    return {field.name for field in row._meta.concrete_fields} - {"id"}
+
+
+def kept(world: World, kind: str) -> models.Model:
+    """A row of history of this kind."""
+    contract = world.active()
+    if kind == "event":
+        event = contract.engagement.events.first()
+        assert event is not None
+        return event
+    if kind == "acceptance":
+        return contract.acceptances.all()[0]
+    if kind == "payment":
+        milestone = contract.milestones.get(position=1)
+        world.pay(milestone)
+        return milestone.payments.get()
+    return Document.objects.create(
+        engagement=contract.engagement,
+        kind=Document.Kind.CONTRACT,
+        subject=f"contract:{contract.pk}",
+        title="Contract",
+        filename="contract.pdf",
+        content=b"%PDF-",
+        size_bytes=5,
+        digest=DIGEST,
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("event", {"summary": "Nothing happened."}),
+        ("acceptance", {"typed_name": "Somebody else"}),
+        ("payment", {"amount": 1}),
+        ("document", {"content": b"%PDF-2"}),
+    ],
+)
+def test_history_is_neither_changed_nor_deleted(
+    world: World, kind: str, change: dict[str, Any]
+) -> None:
+    row = kept(world, kind)
+    with refused("is append-only"):
+        write(row, **change)
+    with refused("is append-only"):
+        delete(row)
+
+
+def test_no_column_of_sealed_terms_changes_but_what_became_of_them(world: World) -> None:
+    contract, other = world.offered(), world.scoping()
+    later = timezone.now() + timedelta(days=1)
+    changes = {
+        "engagement": other,
+        "number": 9,
+        "benchmark": contract.benchmark_id + 1,
+        "fee": Decimal(1),
+        "audit_cost": Decimal(0),
+        "currency": "USD",
+        "tax_rate_percent": Decimal(7),
+        "weeks": 8,
+        "starts_on": today() + timedelta(days=1),
+        "target": Decimal("1.5"),
+        "inconclusive": "repeat",
+        "drafted_by": world.finance,
+        "created_at": later,
+        "canonical": b"{}",
+        "digest": DIGEST,
+        "sealed_at": later,
+    }
+    assert set(changes) == columns_of(contract) - {"state"}
+    assert changes_let_through(contract, changes, "sealed terms are never changed") == set()
+    with refused("sealed terms are never changed"):
+        delete(contract)
+
+
+def test_a_draft_may_still_be_changed(world: World) -> None:
+    contract = world.drafted()
+    write(contract, weeks=8)
+    write(contract.milestones.get(position=1), title="On signature")
+
+
+def test_no_milestone_of_a_sealed_contract_changes_but_what_became_of_it(world: World) -> None:
+    contract, other = world.offered(), world.drafted()
+    milestone = contract.milestones.get(position=1)
+    changes = {
+        "contract_version": other,
+        "position": 9,
+        "title": "Something else",
+        "amount": Decimal(1),
+        "condition": "handover",
+    }
+    progress = {"state", "released_at", "billed_at", "billing_reference"}
+    assert set(changes) == columns_of(milestone) - progress
+    words = "the milestones of a sealed contract are never changed"
+    assert changes_let_through(milestone, changes, words) == set()
+    with refused(words):
+        delete(milestone)
+    with refused(words):
+        Milestone.objects.create(
+            contract_version=contract, position=9, title="One more", amount=1, condition="signed"
+        )
+
+
+def test_terms_are_sealed_only_with_milestones_that_add_up_to_the_fee(world: World) -> None:
+    contract = world.drafted()
+    write(contract.milestones.get(position=1), amount=Decimal("11999"))
+    with refused("the milestones add up to 47999"):
+        write(contract, state="offered", sealed_at=timezone.now(), digest=DIGEST, canonical=b"{}")
+        # What else waits for the end of the transaction.
+        connection.check_constraints()
+
+
+def test_what_a_settlement_was_proposed_with_is_never_changed(world: World) -> None:
+    settlement, other = world.settlement(), world.offered()
+    changes = {
+        "contract_version": other,
+        "reason": "time_box",
+        "currency": "USD",
+        "payments_received": Decimal(1),
+        "audit_cost": Decimal(1),
+        "audit_tax": Decimal(1),
+        "refund": Decimal(1),
+        "balance_due": Decimal(1),
+        "proposed_by": world.finance,
+        "proposed_at": timezone.now() - timedelta(days=1),
+    }
+    words = "what a settlement was proposed with is never changed"
+    assert changes_let_through(settlement, changes, words) == set()
+    with refused("a settlement is voided, never deleted"):
+        delete(settlement)
+
+
+@pytest.mark.parametrize("which", ["a draft", "another digest", "withdrawn"])
+def test_only_the_terms_on_offer_are_accepted_and_by_their_own_digest(
+    world: World, which: str
+) -> None:
+    contract = world.drafted() if which == "a draft" else world.offered()
+    if which == "withdrawn":
+        write(contract, state="withdrawn")
+    with refused("only the sealed terms on offer are accepted, by their own digest"):
+        Acceptance.objects.create(
+            contract_version=contract,
+            party="customer",
+            user=world.signatory,
+            typed_name="Sigrid",
+            digest=DIGEST if which == "another digest" else contract.digest,
+        )
+
+
+def test_a_delivered_audit_is_never_changed(world: World) -> None:
+    audit = world.audited().audit
+    for change in (
+        {"cost": 1},
+        {"currency": "USD"},
+        {"outcome": "decline"},
+        {"delivered_at": None},
+    ):
+        with refused("a delivered audit is never changed"):
+            write(audit, **change)
+    with refused("a delivered audit is never changed"):
+        delete(audit)
+
+
+def test_the_findings_of_a_delivered_audit_are_never_changed(world: World) -> None:
+    audit = world.audited().audit
+    finding = audit.findings.get(check_name="hot")
+    words = "the findings of a delivered audit are never changed"
+    with refused(words):
+        write(finding, outcome="fail")
+    with refused(words):
+        delete(finding)
+    with refused(words):
+        audit.findings.create(check_name="hot")
+
+
+def test_findings_may_change_until_the_audit_is_delivered(world: World) -> None:
+    audit = world.auditing()
+    write(audit.findings.get(check_name="hot"), value="3 %")
+    world.answer(audit, *["pass"] * 6)
+    assert audits.deliver(audit=audit, by=world.consultant).delivered_at
+
+
+def test_nothing_is_paid_that_was_not_billed(world: World) -> None:
+    milestone = world.active().milestones.get(position=1)
+    with refused("nothing is paid that was not billed"):
+        Payment.objects.create(
+            milestone=milestone,
+            amount=1,
+            received_on=today(),
+            reference="P-1",
+            recorded_by=world.finance,
+        )

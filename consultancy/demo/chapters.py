@@ -85,7 +85,7 @@ WINDOWED_SKIP = Chapter(
     title="Sliding-window attention with skips for long documents",
     workload=(
         "A long-document reader whose attention looks at a window of recent tokens and at every "
-        "so-manieth token before it. The variant is part of the model and is not negotiable."
+        "64th token before it. The variant is part of the model and is not negotiable."
     ),
     operator="windowed_skip_attention",
     fee=Decimal("36000"),

@@ -1,6 +1,6 @@
 # The commands of this project. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint install up lock clean
+.PHONY: help demo test lint install up lock clean forget
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
@@ -31,9 +31,20 @@ up: install ## Serve what is there: web, workers and beat in this terminal
 lock: ## Pin the newest versions that fit pyproject.toml
 	@.ci/lock
 
-clean: ## Remove the environment and the embedded services' data
+clean: ## Remove the environment; the data in .twofold stays
 	@if [ -x $(BIN)/python ]; then $(BIN)/python manage.py services stop || true; fi
-	@rm -rf $(VENV) .twofold
+	@rm -rf $(VENV)
+
+forget: ## Delete all local data for good: database, records, documents. Asks first
+	@if [ ! -d .twofold ]; then echo "There is no local data: no folder .twofold."; else \
+		echo "This deletes .twofold ($$(du -sh .twofold | cut -f1)) for good: the database with every"; \
+		echo "engagement, the records of every run, the demonstration and its documents."; \
+		read -r -p "Type forget to go on: " answer || true; \
+		[ "$${answer:-}" = forget ] || { echo "Nothing was deleted."; exit 1; }; \
+		if [ -x $(BIN)/python ]; then $(BIN)/python manage.py services stop || true; fi; \
+		rm -rf .twofold; \
+		echo "Deleted."; \
+	fi
 
 # An interrupted installation leaves no stamp, so the next call goes on with it.
 $(STAMP): pyproject.toml .ci/constraints.txt .ci/install

@@ -53,19 +53,9 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def records_folder(settings: Any, tmp_path: Path) -> Path:
-    """Records of a test lie where a worker with this `TWOFOLD_HOME` keeps them, too."""
-    home = tmp_path / "home"
-    records = {**settings.STORAGES["records"], "OPTIONS": {"location": home / "records"}}
-    settings.STORAGES = {**settings.STORAGES, "records": records}
-    return home
-
-
-@pytest.fixture
 def window(
     browser: Browser,
     live_server: LiveServer,
-    records_folder: Path,
     request: pytest.FixtureRequest,
     tmp_path: Path,
 ) -> Iterator[Window]:

@@ -1,0 +1,229 @@
+"""A house with engagements at every turn, and the addresses of all its pages.
+
+Told through the services by the tests of the pages; records are true ones over drawn times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.urls import reverse
+
+from benchmarks.services import runs as measuring
+from engagements import documents
+from engagements.models import Check, Engagement, EngagementRun, Role, User
+from engagements.services import audits, lifecycle, settlements
+from tests.engagements.views import story
+from tests.engagements.views.story import Story
+
+LONG_COMPANY = "Donaudampfschifffahrtsgesellschaft" * 3 + "KonzernHoldingGmbH"
+LONG_TITLE = "a" * 40 + "_" * 40 + "W" * 80
+Addresses = list[tuple[User | None, str]]
+
+
+@dataclass(frozen=True)
+class House:
+    """The people, and engagements by how far they have come."""
+
+    met: Story
+    missed: Story
+    met_run: EngagementRun
+    live_run: EngagementRun
+    failed_run: EngagementRun
+    trial_run: EngagementRun
+    stages: dict[str, Story]
+
+    @property
+    def viewer(self) -> User:
+        return self.met.viewer
+
+
+def stage() -> House:
+    """One engagement that met its target, one that missed it, and one at every other turn."""
+    met = story.underway()
+    trial = story.measured(met, 1.6, purpose=EngagementRun.Purpose.TRIAL)
+    met_run = story.measured(met, 2.6)
+    missed = another(met, "Sliding window with skips")
+    under_contract(missed)
+    story.measured(missed, 1.1)
+    settle(missed)
+    live = under_contract(another(met, "Being measured"))
+    stuck = under_contract(another(met, "Measured in vain"))
+    waiting = under_contract(another(met, "Waits for approval"))
+    story.measured(waiting, 1.2)
+    for subject in (f"run:{met_run.pk}", f"contract:{met.contract.pk}:accepted"):
+        documents.issue(
+            kind="benchmark_report" if subject.startswith("run") else "contract", subject=subject
+        )
+    return House(
+        met=met,
+        missed=missed,
+        met_run=met_run,
+        live_run=under_way(live),
+        failed_run=story.failed(stuck),
+        trial_run=trial,
+        stages={
+            "waiting": waiting,
+            "scoping": another(met, "Just opened"),
+            "auditing": half_audited(another(met, "Half audited")),
+            "audited": story.audited(another(met, "To be drafted")),
+            "offered": story.offered(story.audited(another(met, "On the table"))),
+            "stuck": stuck,
+            "cancelled": cancelled(another(met, "Given up")),
+        },
+    )
+
+
+def another(of: Story, title: str) -> Story:
+    """One more engagement of the same customer, in scoping."""
+    return replace(of, engagement=story.start_another(of, title))
+
+
+def under_contract(told: Story) -> Story:
+    """Signed by both, and the first milestone paid."""
+    story.active(story.offered(story.audited(told)))
+    story.paid(told)
+    return told
+
+
+def half_audited(told: Story) -> Story:
+    """Two of six checks are answered, one of them overridden."""
+    audit = audits.start(
+        engagement=told.engagement,
+        cost=told.chapter.audit_cost,
+        currency=told.customer.currency,
+        by=told.consultant,
+    )
+    for check in (Check.HOT, Check.STABLE):
+        outcome, value, rationale = told.chapter.findings[check]
+        finding = audits.record_finding(
+            audit=audit,
+            check=check,
+            outcome=outcome,
+            value=value,
+            rationale=rationale,
+            by=told.consultant,
+        )
+    audits.override_finding(
+        finding=finding, outcome="unknown", reason="The profile is a year old.", by=told.consultant
+    )
+    return told
+
+
+def under_way(told: Story) -> EngagementRun:
+    """An acceptance run in its second replicate, its estimate closing in."""
+    asked = story.requested(told)
+    run = story.running(asked)
+    history = [
+        {"at_s": 2.0 * n, "ratio": 2.0 + 0.3 / n, "low": 1.8 - 0.3 / n, "high": 2.2 + 0.6 / n}
+        for n in range(1, 12)
+    ]
+    progress: dict[str, Any] = {"phase": "measuring", "message": "16x8192", "history": history}
+    progress |= {"replicate": 2, "replicates": 3, "round": 4, "rounds": 12}
+    progress |= {name: history[-1][name] for name in ("ratio", "low", "high")}
+    measuring.report_progress(run_id=run.pk, attempt=run.attempt, progress=progress)
+    return EngagementRun.objects.get(pk=asked.pk)
+
+
+def settle(told: Story) -> None:
+    """Approved by one, paid by another, and stated."""
+    approved = story.approved(told)
+    paid = settlements.mark_paid(settlement=approved, reference="REFUND-1", by=told.finance)
+    documents.issue(kind="settlement_statement", subject=f"settlement:{paid.pk}")
+
+
+def cancelled(told: Story) -> Story:
+    lifecycle.cancel(
+        engagement=told.engagement, reason="The model was dropped.", by=told.consultant
+    )
+    return told
+
+
+def long_named() -> tuple[Story, Story]:
+    """Customer and titles as long as they may be, without a space: one missed, one on offer."""
+    told = story.opened()
+    company = story.company(LONG_COMPANY[:120])
+    told = replace(
+        told,
+        customer=company,
+        signatory=story.member(company, "Hildegard-Annemarie " * 4, "signatory"),
+    )
+    told = another(told, LONG_TITLE)
+    under_contract(told)
+    story.measured(told, 1.1)
+    story.approved(told)
+    return told, story.offered(story.audited(another(told, LONG_TITLE)))
+
+
+def newcomer(role: str) -> User:
+    """Somebody of a house in which nothing has happened yet."""
+    names = {Role.CONSULTANT: "Nora New", Role.FINANCE: "Felix First", Role.NONE: "Carl Customer"}
+    return story.user(names[Role(role)], role)
+
+
+def addresses_of(house: House) -> Addresses:
+    """(who looks, where) for every page of every role."""
+    return [
+        *((None, reverse(name)) for name in ("account_login", "account_reset_password")),
+        *((house.met.consultant, address) for address in consultant_pages(house)),
+        *((house.met.finance, address) for address in finance_pages(house)),
+        *((house.met.admin, reverse(name)) for name in ("board", "finance")),
+        *((house.met.signatory, address) for address in portal_pages(house)),
+        (house.viewer, reverse("portal-contract", args=[house.stages["offered"].reference])),
+    ]
+
+
+def consultant_pages(house: House) -> list[str]:
+    """Every page of a consultant, each at the turns at which it looks different."""
+    stages = house.stages
+    at = [("engagement", told.engagement) for told in (house.met, house.missed, *stages.values())]
+    at += [("engagement-audit", t.engagement) for t in (stages["scoping"], stages["auditing"])]
+    at += [("engagement-audit", house.met.engagement)]
+    at += [
+        ("engagement-contract", t.engagement)
+        for t in (stages["audited"], stages["offered"], house.met)
+    ]
+    at += [("run-request", stages["stuck"].engagement)]
+    return [
+        *(reverse(name) for name in ("board", "engagement-new", "account_change_password")),
+        reverse("board") + "?done=yes",
+        reverse("board") + "?q=nothing+like+this",
+        reverse("mfa_index"),
+        *(reverse(name, args=[engagement.reference]) for name, engagement in at),
+        *(run_page("run", r) for r in (house.met_run, house.live_run, house.failed_run)),
+        run_page("run", house.trial_run),
+    ]
+
+
+def finance_pages(house: House) -> list[str]:
+    """Every page of finance."""
+    waiting = house.stages["waiting"]
+    return [
+        reverse("finance"),
+        reverse("settlement", args=[house.missed.settlement.pk]),
+        reverse("settlement", args=[waiting.settlement.pk]),
+        reverse("settlement-propose", args=[house.stages["stuck"].reference]),
+        reverse("milestone-bill", args=[house.met.milestone(2).pk]),
+        reverse("payment-record", args=[house.met.milestone(1).pk]),
+        reverse("engagement", args=[house.met.reference]),
+    ]
+
+
+def portal_pages(house: House) -> list[str]:
+    """Every page of a customer."""
+    told: list[Engagement] = [
+        t.engagement for t in (house.met, house.missed, house.stages["auditing"])
+    ]
+    return [
+        reverse("portal"),
+        *(reverse("portal-engagement", args=[one.reference]) for one in told),
+        reverse("portal-contract", args=[house.stages["offered"].reference]),
+        reverse("portal-handover", args=[house.met.reference]),
+        *(run_page("portal-run", r) for r in (house.met_run, house.live_run, house.failed_run)),
+    ]
+
+
+def run_page(name: str, run: EngagementRun) -> str:
+    """The address of a run's page."""
+    return reverse(name, args=[run.engagement.reference, run.pk])

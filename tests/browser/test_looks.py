@@ -1,0 +1,115 @@
+"""Every page of every role, wide and narrow, light and dark: it fits, it reads, it is silent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page
+
+from engagements.models import Role, User
+from tests.browser import staging
+from tests.browser.conftest import Window
+from tests.browser.looking import Ear, barriers, broken_pictures, sticking_out
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+CONTRAST_ONLY = {"runOnly": ["color-contrast"]}
+
+
+@dataclass
+class Viewer:
+    """Looks at pages as one person after another, and notes what is wrong with them."""
+
+    window: Window
+    wrong: list[str] = field(default_factory=list)
+    _windows: dict[User | None, tuple[Page, Ear]] = field(default_factory=dict)
+
+    def look(self, user: User | None, address: str, *, thoroughly: bool = True) -> None:
+        """At one page in both widths and both themes."""
+        page, ear = self._window_of(user)
+        response = page.goto(address)
+        assert response is not None
+        if response.status >= 400:
+            self.wrong.append(f"{user} {address}: status {response.status}")
+        for size in (WIDE, NARROW):
+            page.set_viewport_size(size)
+            self._note(user, address, f"{size['width']} px", sticking_out(page))
+            if thoroughly:
+                self._read(user, address, size["width"], page)
+        page.emulate_media(color_scheme="light")
+        self._note(user, address, "heard", ear.heard())
+
+    def _read(self, user: User | None, address: str, width: int, page: Page) -> None:
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            # The theme changes colours and nothing else.
+            options = {} if theme == "light" else CONTRAST_ONLY
+            where = f"{width} px {theme}"
+            self._note(user, address, where, broken_pictures(page))
+            self._note(user, address, where, barriers(page, **options))
+
+    def _window_of(self, user: User | None) -> tuple[Page, Ear]:
+        if user not in self._windows:
+            page = self.window(user, reduced_motion="reduce")
+            self._windows[user] = (page, Ear(page))
+        return self._windows[user]
+
+    def _note(self, user: User | None, address: str, where: str, found: Iterable[str]) -> None:
+        self.wrong += [f"{user or 'anybody'} {address} ({where}): {what}" for what in found]
+
+    def report(self) -> str:
+        """Everything that is wrong, a line each."""
+        return "\n" + "\n".join(self.wrong)
+
+
+def test_every_page_fits_reads_and_is_silent(window: Window) -> None:
+    house = staging.stage()
+    viewer = Viewer(window)
+
+    for user, address in staging.addresses_of(house):
+        viewer.look(user, address)
+
+    assert not viewer.wrong, viewer.report()
+
+
+def test_a_fresh_house_has_pages_that_say_what_to_do(window: Window) -> None:
+    viewer = Viewer(window)
+
+    for role, name in [
+        (Role.CONSULTANT, "board"),
+        (Role.CONSULTANT, "engagement-new"),
+        (Role.FINANCE, "finance"),
+        (Role.FINANCE, "board"),
+        (Role.NONE, "portal"),
+    ]:
+        viewer.look(staging.newcomer(role), reverse(name))
+
+    assert not viewer.wrong, viewer.report()
+
+
+def test_very_long_names_break_no_page(window: Window) -> None:
+    told, offered = staging.long_named()
+    asked = told.engagement.runs.get()
+    viewer = Viewer(window)
+
+    on_it = ["engagement", "engagement-audit", "engagement-contract"]
+    addresses = [(told.consultant, reverse(name, args=[told.reference])) for name in on_it]
+    addresses += [
+        (told.consultant, reverse("board")),
+        (told.consultant, staging.run_page("run", asked)),
+        (told.finance, reverse("finance")),
+        (told.finance, reverse("settlement", args=[told.settlement.pk])),
+        (told.signatory, reverse("portal")),
+        (told.signatory, reverse("portal-engagement", args=[told.reference])),
+        (told.signatory, reverse("portal-contract", args=[told.reference])),
+        (told.signatory, reverse("portal-contract", args=[offered.reference])),
+        (told.signatory, staging.run_page("portal-run", asked)),
+    ]
+    for user, address in addresses:
+        viewer.look(user, address, thoroughly=False)
+
+    assert not viewer.wrong, viewer.report()

@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from consultancy.demo.chapters import Chapter
 from engagements import audit as checks
+from engagements.models import User
 
 Row = tuple[str, str, str]
 
@@ -130,3 +131,9 @@ def reload_until_visible(page: Page, wanted: Locator) -> None:
         else:
             return
     expect(wanted).to_be_visible()
+
+
+def sign_out(page: Page, who: User) -> None:
+    """By the menu that carries one's name."""
+    page.get_by_role("banner").get_by_text(who.name).click()
+    page.get_by_role("button", name="Sign out").click()

@@ -1,0 +1,133 @@
+"""What belongs to somebody else does not exist, and whoever is nobody yet is asked who they are."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from consultancy.demo.cast import LONGPROMPT, Cast, welcome
+from engagements import documents
+from engagements.models import Document
+from tests.browser import acts
+from tests.browser.conftest import Window
+from tests.browser.staging import run_page
+from tests.engagements.views import story
+from tests.engagements.views.story import Story
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_another_customers_pages_do_not_exist(window: Window) -> None:
+    told = story.underway()
+    run = story.measured(told, 1.1)
+    documents.issue(kind="settlement_statement", subject=paid_settlement(told))
+    pages, parts = addresses(told, run_page("portal-run", run), run_page("run", run))
+    mine, theirs = window(told.signatory), window(told.stranger)
+
+    for address in pages:
+        response = theirs.goto(address)
+        assert response is not None
+        assert response.status == 404, address
+        in_the_houses_look(theirs, address)
+    for address in parts:
+        answer = theirs.request.get(address)
+        assert answer.status == 404, address
+        assert told.customer.name not in answer.text(), address
+    # The same addresses are there for whom they are meant; so nothing above was a slip of the pen.
+    for address in (*pages, *parts):
+        if address.startswith(("/portal/", "/documents/")):
+            assert mine.request.get(address).status == 200, address
+
+    theirs.goto("/portal/")
+    expect(theirs.get_by_text(told.engagement.title)).to_have_count(0)
+    expect(theirs.get_by_role("link", name="Somebody else's secret work")).to_be_visible()
+
+
+def paid_settlement(told: Story) -> str:
+    story.settlements.mark_paid(
+        settlement=story.approved(told), reference="REFUND-1", by=told.finance
+    )
+    return f"settlement:{told.settlement.pk}"
+
+
+def addresses(told: Story, portal_run: str, house_run: str) -> tuple[list[str], list[str]]:
+    """(pages, parts of pages and files) that are one customer's or the house's alone."""
+    reference = [told.reference]
+    pages = [
+        *(
+            reverse(name, args=reference)
+            for name in ("portal-engagement", "portal-contract", "portal-handover")
+        ),
+        reverse("portal-contract-version", args=[told.reference, 1]),
+        portal_run,
+        *(
+            reverse(name, args=reference)
+            for name in ("engagement", "engagement-audit", "engagement-contract", "run-request")
+        ),
+        house_run,
+        reverse("settlement", args=[told.settlement.pk]),
+        reverse("settlement-propose", args=reference),
+        reverse("board"),
+        reverse("finance"),
+    ]
+    parts = [
+        f"{portal_run}live/",
+        f"{portal_run}charts/workloads-light.svg",
+        *(f"{portal_run}{name}" for name in ("record.json", "benchmark.json", "candidate.py")),
+        f"{house_run}live/",
+        f"{house_run}record.json",
+        f"{house_run}pictures/workloads-light.svg",
+        *(reverse("document", args=[document.pk]) for document in Document.objects.all()),
+        f"/api/v1/engagements/{told.reference}/",
+    ]
+    return pages, parts
+
+
+def in_the_houses_look(page: Page, address: str) -> None:
+    """The page that says so is one of the site, with the way back."""
+    heading = page.get_by_role("heading", name="There is no such page")
+    expect(heading, address).to_be_visible()
+    expect(page.get_by_role("link", name="Twofold"), address).to_be_visible()
+    page.get_by_role("link", name="Back to the start").click()
+    expect(page.get_by_role("heading", name="Your engagements"), address).to_be_visible()
+
+
+def test_who_is_not_signed_in_is_asked_and_then_goes_where_they_wanted(
+    window: Window, people: Cast
+) -> None:
+    customer, signatory = welcome(LONGPROMPT, password=people.password)
+    told = story.engagements.open_engagement(
+        customer=customer,
+        title="One prompt for all",
+        workload="Long.",
+        lead=people.consultant,
+        by=people.consultant,
+    )
+    page = window()
+    for wanted, who in [
+        (f"/engagements/{told.reference}/audit/", people.consultant),
+        (f"/portal/{told.reference}/", signatory),
+        ("/finance/", people.finance),
+    ]:
+        page.goto(wanted)
+        expect(page).to_have_url(f"/accounts/login/?next={quote(wanted)}")
+        acts.sign_in(page, who.email, "not the password")
+        expect(page.get_by_role("alert")).to_be_visible()
+        expect(page.get_by_label("Email")).to_have_value(who.email)
+        acts.sign_in(page, who.email, people.password)
+        expect(page).to_have_url(wanted)
+        acts.sign_out(page, who)
+        expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+def test_a_colleague_in_another_role_is_told_so(window: Window, people: Cast) -> None:
+    page = window(people.consultant)
+
+    response = page.goto("/finance/")
+
+    assert response is not None
+    assert response.status == 403
+    expect(page.get_by_role("heading", name="Your role does not open this page")).to_be_visible()

@@ -92,7 +92,14 @@ def test_there_is_no_seventh_check() -> None:
 
 @pytest.mark.parametrize(
     ("passes", "outcome"),
-    [(6, "custom"), (4, "custom"), (3, "redirect"), (2, "redirect"), (1, "decline"), (0, "decline")],
+    [
+        (6, "custom"),
+        (4, "custom"),
+        (3, "redirect"),
+        (2, "redirect"),
+        (1, "decline"),
+        (0, "decline"),
+    ],
 )
 def test_four_passes_are_custom_two_redirect_fewer_decline(passes: int, outcome: str) -> None:
     assert audit.outcome_of(passes) == outcome

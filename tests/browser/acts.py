@@ -29,7 +29,7 @@ def section(page: Page, name: str) -> Locator:
 
 def told(page: Page, text: str) -> None:
     """What the last act did is said above the page."""
-    expect(page.get_by_role("status").filter(has_text=text)).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text=text).first).to_be_visible()
 
 
 def open_engagement(page: Page, chapter: Chapter) -> str:

@@ -27,6 +27,7 @@ from engagements.templatetags.show import ratio
 from tests.browser import acts
 from tests.browser.conftest import Window
 from tests.conftest import Worker
+from tests.engagements.views import story
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -186,3 +187,52 @@ def read_what_went_back(page: Page, reference: str) -> None:
     assert content.startswith(b"%PDF")
     assert document.digest == f"sha256:{hashlib.sha256(content).hexdigest()}"
     expect(page.locator(f'code[title="{document.digest}"]')).to_be_visible()
+
+
+def test_a_met_target_is_handed_over_paid_and_closed(window: Window) -> None:
+    told = story.met()
+    customer, finance, consultant = (
+        window(who) for who in (told.signatory, told.finance, told.consultant)
+    )
+
+    customer.goto(f"/portal/{told.reference}/")
+    expect(customer.get_by_text("The target is met.").first).to_be_visible()
+    customer.get_by_role("link", name="Accept the handover").click()
+    customer.get_by_label("We have received what was agreed").check()
+    customer.get_by_role("button", name="Accept the handover").dblclick()
+    acts.told(customer, "Thank you. The handover is accepted.")
+
+    consultant.goto(f"/engagements/{told.reference}/")
+    consultant.get_by_role("button", name="Close the engagement").click()
+    expect(consultant.get_by_role("alert")).to_be_visible()
+    finance.goto("/finance/")
+    for number in (2, 3, 4):
+        acts.bill_and_collect(finance, told.reference, number)
+    expect(acts.section(finance, "Open bills")).to_contain_text("No bill is open")
+    consultant.get_by_role("button", name="Close the engagement").click()
+    acts.told(consultant, f"{told.reference} is closed.")
+
+    customer.reload()
+    expect(customer.get_by_text("The target was met and everything is handed over")).to_be_visible()
+
+
+def test_nobody_approves_what_they_proposed(window: Window) -> None:
+    told = story.missed()
+    proposer, other = window(told.finance), window(told.second)
+
+    proposer.goto(f"/finance/settlements/{told.settlement.pk}/")
+    proposer.get_by_text("Void this settlement…").click()
+    proposer.get_by_label("Why it is voided").fill("A payment came in late.")
+    proposer.get_by_role("button", name="Void this settlement").click()
+    acts.told(proposer, "The settlement is voided.")
+    proposer.goto(f"/finance/engagements/{told.reference}/settle/")
+    proposer.get_by_role("button", name="Propose").dblclick()
+    acts.told(proposer, "The settlement is proposed.")
+
+    expect(proposer.get_by_role("button", name="Approve")).to_be_disabled()
+    expect(proposer.get_by_text("You proposed this settlement")).to_be_visible()
+    other.goto(proposer.url)
+    other.get_by_role("button", name="Approve").dblclick()
+    acts.told(other, "The settlement is approved.")
+    live = Settlement.objects.exclude(state=Settlement.State.VOIDED).get()
+    assert (live.proposed_by, live.approved_by) == (told.finance, told.second)

@@ -1,0 +1,107 @@
+"""Everything that counts is done without a mouse, and one always sees where one is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from consultancy.demo.cast import Cast
+from engagements.models import Acceptance
+from tests.browser.conftest import Window
+from tests.engagements.views import story
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+MOST_TABS = 60
+# What has the focus, whether it or the row that it stands for is outlined, and whether nothing
+# else lies over it.
+FOCUSED = """() => {
+  const element = document.activeElement;
+  const isOutlined = (one) => one !== null && (
+    (getComputedStyle(one).outlineStyle !== "none"
+      && parseFloat(getComputedStyle(one).outlineWidth) >= 2)
+    || isOutlined(one.parentElement));
+  const line = element.getClientRects()[0];
+  const seen = document.elementFromPoint(line.x + line.width / 2, line.y + line.height / 2);
+  return {
+    what: element.outerHTML.slice(0, 120),
+    isOutlined: isOutlined(element),
+    isInSight: seen !== null && (element.contains(seen) || seen.contains(element)),
+  };
+}"""
+
+
+def tab_to(page: Page, target: Locator) -> None:
+    """Press Tab until the focus is on `target`; every stop on the way can be seen."""
+    for _ in range(MOST_TABS):
+        page.keyboard.press("Tab")
+        stop: dict[str, Any] = page.evaluate(FOCUSED)
+        assert stop["isOutlined"], f"No outline on {page.url}: {stop['what']}"
+        assert stop["isInSight"], f"Out of sight on {page.url}: {stop['what']}"
+        if target.evaluate("element => element === document.activeElement"):
+            return
+    pytest.fail(f"{MOST_TABS} times Tab on {page.url} and no {target}")
+
+
+def test_one_signs_in_and_out_by_keyboard(window: Window, people: Cast) -> None:
+    page = window(reduced_motion="reduce")
+    page.goto("/accounts/login/")
+    page.get_by_label("Email").focus()
+    page.keyboard.type(people.finance.email)
+    tab_to(page, page.get_by_label("Password"))
+    page.keyboard.type(people.password)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Finance")).to_be_visible()
+
+    name = page.get_by_role("banner").get_by_text(people.finance.name).locator("..")
+    tab_to(page, name)
+    page.keyboard.press("Enter")
+    sign_out = page.get_by_role("button", name="Sign out")
+    tab_to(page, sign_out)
+    page.keyboard.press("Escape")
+    expect(sign_out).to_be_hidden()
+    expect(name).to_be_focused()
+    page.keyboard.press("Enter")
+    tab_to(page, sign_out)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+def test_the_first_stop_leads_past_the_navigation(window: Window) -> None:
+    told = story.opened()
+    page = window(told.consultant, reduced_motion="reduce")
+    page.goto("/engagements/")
+    skip = page.get_by_role("link", name="Skip to the content")
+    expect(skip).not_to_be_in_viewport()
+
+    page.keyboard.press("Tab")
+
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("main")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="New engagement")).to_be_focused()
+
+
+def test_a_contract_is_accepted_by_keyboard(window: Window) -> None:
+    told = story.offered(story.audited(story.opened()))
+    page = window(told.signatory, reduced_motion="reduce")
+    page.goto("/portal/")
+    tab_to(page, page.get_by_role("link", name=told.engagement.title))
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text(told.engagement.title)
+    tab_to(page, page.get_by_role("link", name="Read the contract"))
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("The contract")
+    tab_to(page, page.get_by_label("Your full name"))
+    page.keyboard.type(told.signatory.name)
+    tab_to(page, page.get_by_label("I have read these terms"))
+    page.keyboard.press("Space")
+    tab_to(page, page.get_by_role("button", name="Accept the contract"))
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_text("You have accepted the contract.")).to_be_visible()
+    assert Acceptance.objects.get().user == told.signatory

@@ -1,7 +1,9 @@
-"""`python -m benchmarks.harness new | run | verify`; each command's help says what it does.
+"""`python -m benchmarks.harness new | run | verify | schema | keygen`; --help says what each does.
 
 Exit codes. run: 0 a record was written, whatever its verdict; 2 unusable input; 3 a side could
-not be measured. verify: 0 the record stands; 1 it differs from itself; 2 it cannot be read.
+not be measured. verify: 0 the record stands, and with --public-key was signed by that key; 1 it
+differs from itself or was changed after it was signed; 2 it cannot be read; 3 it stands, but
+with --public-key it is not signed or is signed by another key. new, schema, keygen: 0 or 2.
 """
 
 from __future__ import annotations
@@ -13,11 +15,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.harness import documents, records
-from benchmarks.harness.canonical import canonical
+from benchmarks.harness import documents, records, signatures
 from benchmarks.harness.documents import BenchmarkError
 from benchmarks.harness.progress import Progress
 from benchmarks.harness.records import RecordError
+from benchmarks.harness.signatures import KeyUnusable, NotSigned, PublicKey, SignatureError
 
 
 def _new(arguments: argparse.Namespace) -> int:
@@ -40,6 +42,7 @@ def _run(arguments: argparse.Namespace) -> int:
     document = documents.load(_content(arguments.benchmark))
     if not arguments.out.parent.is_dir():
         raise BenchmarkError(f"there is no folder {arguments.out.parent} for the record")
+    key = signatures.take_from(os.environ)
     # The referee's threads must sleep, not spin, while a side is on the clock; torch reads
     # this once, when it is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -64,7 +67,7 @@ def _run(arguments: argparse.Namespace) -> int:
         progress.failed(str(error))
         raise
     unfinished = arguments.out.with_name(arguments.out.name + ".part")
-    unfinished.write_bytes(canonical(record))
+    unfinished.write_bytes(records.written(record, key))
     unfinished.replace(arguments.out)
     return 0
 
@@ -80,14 +83,48 @@ def _command(arguments: argparse.Namespace) -> str:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    record = records.load(_content(arguments.record))
+    content = _content(arguments.record)
+    key = arguments.public_key and signatures.public_key(_content(arguments.public_key))
+    record = records.load(content)
     differences = records.problems(record)
+    code, signer = _signer(content, key)
+    if code == 1:
+        differences.append(signer)
     for difference in differences:
         print(difference, file=sys.stderr)
     if differences:
         return 1
     summary = record["summary"]
     print(f"{summary['verdict']}: {'; '.join(summary['reasons'])}")
+    print(signer, file=sys.stderr if code else sys.stdout)
+    return code
+
+
+def _signer(content: bytes, key: PublicKey | None) -> tuple[int, str]:
+    """The exit code that the signature alone gives, and a line about it."""
+    said = signatures.signature_of(content)
+    if key is None:
+        if said is None:
+            return 0, "not signed"
+        return 0, f"signed by key {said['key_id']}, not checked: give its --public-key"
+    try:
+        signatures.check(content, key)
+    except NotSigned as error:
+        return 3, str(error)
+    except SignatureError as error:
+        return 1, str(error)
+    return 0, f"signed by key {key.id}, and unchanged since"
+
+
+def _schema(arguments: argparse.Namespace) -> int:
+    of = {"record": records.published_schema, "benchmark": documents.published_schema}
+    sys.stdout.write(json.dumps(of[arguments.of](), indent=2) + "\n")
+    return 0
+
+
+def _keygen(arguments: argparse.Namespace) -> int:
+    public = signatures.make_key(arguments.file).public
+    sys.stdout.write(f"key {public.id}\n{public.pem()}")
     return 0
 
 
@@ -113,9 +150,18 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--progress", action="store_true", help="one JSON object a line on stdout")
     run.add_argument("--device", choices=["cpu", "cuda"])
     run.set_defaults(do=_run)
-    verify = commands.add_parser("verify", help="recompute a record's digest and verdict")
+    verify = commands.add_parser(
+        "verify", help="recompute a record's digest and verdict, check who signed"
+    )
     verify.add_argument("record", type=Path)
+    verify.add_argument("--public-key", type=Path, help="who must have signed it: PEM or base64")
     verify.set_defaults(do=_verify)
+    schema = commands.add_parser("schema", help="print the JSON Schema of a record or benchmark")
+    schema.add_argument("of", choices=["record", "benchmark"], nargs="?", default="record")
+    schema.set_defaults(do=_schema)
+    keygen = commands.add_parser("keygen", help="make a signing key, print its public half")
+    keygen.add_argument("file", type=Path, help="where the private half goes, for its owner only")
+    keygen.set_defaults(do=_keygen)
     return parser
 
 
@@ -124,7 +170,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = _parser().parse_args(arguments)
     try:
         code: int = parsed.do(parsed)
-    except (BenchmarkError, RecordError) as error:
+    except (BenchmarkError, KeyUnusable, RecordError) as error:
         print(error, file=sys.stderr)
         return 2
     return code

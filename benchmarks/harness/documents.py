@@ -80,6 +80,11 @@ class BenchmarkError(ValueError):
     """A benchmark document (or what it asks for) cannot be used; the text says what and where."""
 
 
+def published_schema() -> dict[str, Any]:
+    """The JSON Schema (Draft 2020-12) of benchmark documents; `check` wants more than its form."""
+    return schemas.published(SCHEMA, name=SCHEMA_NAME, title="A Twofold benchmark")
+
+
 def load(content: bytes) -> dict[str, Any]:
     """Parse and check a benchmark document; BenchmarkError says in one line what is wrong."""
     if len(content) > MAX_BYTES:

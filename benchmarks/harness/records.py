@@ -7,8 +7,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.harness import documents, schemas, verdicts
+from benchmarks.harness import documents, samples, schemas, signatures, verdicts
 from benchmarks.harness.canonical import canonical, digest, digest_of_bytes
+from benchmarks.harness.signatures import SigningKey
 
 SCHEMA_NAME = "twofold.record/1"
 MAX_BYTES = 8_000_000
@@ -119,11 +120,22 @@ SCHEMA = schemas.exactly(
     findings=schemas.listed(_FINDING),
     summary=_SUMMARY,
     digest=schemas.DIGEST,
+    signature=schemas.nullable(signatures.SCHEMA),
 )
 
 
 class RecordError(ValueError):
     """A record cannot be read; the text says why in one line."""
+
+
+def published_schema() -> dict[str, Any]:
+    """The JSON Schema (Draft 2020-12) of a record's file; `problems` wants more than its form."""
+    fields = {
+        **SCHEMA["properties"],
+        "benchmark": documents.SCHEMA,
+        "replicates": {"anyOf": [samples.PACKED_SCHEMA, SCHEMA["properties"]["replicates"]]},
+    }
+    return schemas.published(schemas.exactly(**fields), name=SCHEMA_NAME, title="A Twofold record")
 
 
 def load(content: bytes) -> dict[str, Any]:
@@ -133,10 +145,7 @@ def load(content: bytes) -> dict[str, Any]:
     """
     if len(content) > MAX_BYTES:
         raise RecordError(f"the record is larger than {MAX_BYTES:,} bytes")
-    try:
-        record = json.loads(content, parse_constant=_refuse, object_pairs_hook=_unique)
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise RecordError(f"the record is not JSON, or was cut off: {error}") from error
+    record = _unpacked(_parsed(content))
     broken = schemas.complaint(record, SCHEMA)
     if broken:
         raise RecordError(f"record {broken}")
@@ -147,6 +156,27 @@ def load(content: bytes) -> dict[str, Any]:
         raise RecordError(f"record: {error}") from error
     assert isinstance(record, dict)
     return record
+
+
+def _parsed(content: bytes) -> Any:
+    try:
+        return json.loads(content, parse_constant=_refuse, object_pairs_hook=_unique)
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise RecordError(f"the record is not JSON, or was cut off: {error}") from error
+
+
+def _unpacked(record: Any) -> Any:
+    """The record with its samples in the clear; one that has them so already is left alone."""
+    if not isinstance(record, dict) or not isinstance(record.get("replicates"), dict):
+        return record
+    packed = record["replicates"]
+    broken = schemas.complaint(packed, samples.PACKED_SCHEMA)
+    if broken:
+        raise RecordError(f"record $.replicates: {broken}")
+    try:
+        return {**record, "replicates": _parsed(samples.unpacked(packed))}
+    except ValueError as error:
+        raise RecordError(f"record $.replicates: {error}") from error
 
 
 def _refuse(constant: str) -> None:
@@ -161,14 +191,22 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def digest_of(record: Mapping[str, Any]) -> str:
-    """`sha256:…` of the canonical JSON of everything but the record's own digest."""
-    return digest({key: value for key, value in record.items() if key != "digest"})
+    """`sha256:…` of the canonical JSON of everything but the record's digest and signature."""
+    return digest(
+        {key: value for key, value in record.items() if key not in ("digest", "signature")}
+    )
 
 
 def sealed(record: Mapping[str, Any]) -> dict[str, Any]:
     """The record with its summary recomputed and its digest set."""
     with_summary = {**record, "summary": verdicts.recompute(record).as_data()}
-    return {**with_summary, "digest": digest_of(with_summary)}
+    return {**with_summary, "digest": digest_of(with_summary), "signature": None}
+
+
+def written(record: Mapping[str, Any], key: SigningKey | None) -> bytes:
+    """The bytes of a sealed record's file: samples packed, signed by `key` where there is one."""
+    packed = {**record, "replicates": samples.packed(record["replicates"])}
+    return signatures.signed(packed, key)
 
 
 def problems(record: Mapping[str, Any]) -> list[str]:

@@ -46,6 +46,16 @@ def by_name(schema: Schema) -> Schema:
     return {"type": "object", "additionalProperties": schema}
 
 
+def published(schema: Schema, *, name: str, title: str) -> Schema:
+    """`schema` as a document of its own, under its versioned name such as `twofold.record/1`."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:{name.replace('.', ':').replace('/', ':')}",
+        "title": f"{title} ({name})",
+        **schema,
+    }
+
+
 def complaint(document: Any, schema: Schema) -> str | None:
     """Where and why `document` breaks `schema`, in one line; None when it does not."""
     error = best_match(Draft202012Validator(schema).iter_errors(document))

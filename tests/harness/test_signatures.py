@@ -1,0 +1,224 @@
+"""Who signed a record, and that nothing in it was changed since."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import stat
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from benchmarks.harness import records, signatures
+from benchmarks.harness.__main__ import main
+from benchmarks.harness.canonical import canonical
+from benchmarks.harness.signatures import KeyUnusable, NotSigned, SignatureError, SigningKey
+from tests.harness.samples import made_record, replicate_entry, twice_as_fast, workload_entry
+from tests.harness.softmax import EXPLOITS, softmax_benchmark
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> SigningKey:
+    return signatures.make_key(tmp_path / "key")
+
+
+@pytest.fixture
+def public_file(key: SigningKey, tmp_path: Path) -> Path:
+    path = tmp_path / "key.pub"
+    path.write_text(key.public.pem())
+    return path
+
+
+def _verify(content: bytes, folder: Path, *options: str | Path) -> int:
+    path = folder / "record.json"
+    path.write_bytes(content)
+    return main(["verify", str(path), *map(str, options)])
+
+
+def test_a_signed_record_holds_under_its_key(
+    key: SigningKey, public_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = records.written(twice_as_fast(), key)
+    assert _verify(content, tmp_path, "--public-key", public_file) == 0
+    assert f"signed by key {key.public.id}, and unchanged since" in capsys.readouterr().out
+    assert _verify(content, tmp_path) == 0
+    assert "not checked" in capsys.readouterr().out
+
+
+def test_a_changed_byte_fails(key: SigningKey) -> None:
+    content = records.written(twice_as_fast(), key)
+    start = content.index(b'"signature":')
+    body = set(range(0, start, 7)) | set(range(start, len(content)))
+    for index in sorted(body):
+        changed = bytearray(content)
+        changed[index] ^= 1
+        with pytest.raises((ValueError, KeyError)):
+            records.load(bytes(changed))
+            signatures.check(bytes(changed), key.public)
+    with pytest.raises(SignatureError, match="was changed"):
+        signatures.check(content + b"\n", key.public)
+
+
+def test_a_change_sealed_again_fails_the_signature_alone(
+    key: SigningKey, public_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    signed = json.loads(records.written(twice_as_fast(), key))
+    better = made_record([replicate_entry(workload_entry("wide", [(400.0, 100.0)] * 3))])
+    forged = json.loads(records.written(better, None)) | {"signature": signed["signature"]}
+    assert _verify(canonical(forged), tmp_path, "--public-key", public_file) == 1
+    assert capsys.readouterr().err == "signature: the record was changed after it was signed\n"
+
+
+def test_an_unsigned_record_says_so_and_satisfies_nobody_who_asks_for_a_key(
+    public_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = records.written(twice_as_fast(), None)
+    assert _verify(content, tmp_path) == 0
+    assert capsys.readouterr().out.endswith("not signed\n")
+    assert _verify(content, tmp_path, "--public-key", public_file) == 3
+    assert capsys.readouterr().err == "not signed\n"
+
+
+def test_another_key_vouches_for_nothing(
+    key: SigningKey, public_file: Path, tmp_path: Path
+) -> None:
+    content = records.written(twice_as_fast(), signatures.make_key(tmp_path / "other"))
+    assert _verify(content, tmp_path, "--public-key", public_file) == 3
+    claimed = json.loads(content)
+    claimed["signature"]["key_id"] = key.public.id
+    assert _verify(canonical(claimed), tmp_path, "--public-key", public_file) == 1
+    with pytest.raises(NotSigned, match="and not by"):
+        signatures.check(content, key.public)
+
+
+def test_a_key_is_made_once_for_its_owner_only(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "made"
+    assert main(["keygen", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    made = signatures.read_key(path)
+    assert said == f"key {made.public.id}\n{made.public.pem()}"
+    # What it prints can be kept as it is.
+    assert signatures.public_key(said.encode()) == made.public
+    before = path.read_bytes()
+    assert main(["keygen", str(path)]) == 2
+    assert path.read_bytes() == before
+    assert capsys.readouterr().err == f"cannot make {path}: File exists\n"
+
+
+def test_the_key_is_taken_out_of_the_environment(key: SigningKey, tmp_path: Path) -> None:
+    seed = base64.b64encode(key._key.private_bytes_raw()).decode()
+    for name, value in [
+        (signatures.KEY_FILE_VARIABLE, str(tmp_path / "key")),
+        (signatures.KEY_VARIABLE, seed),
+        (signatures.KEY_VARIABLE, (tmp_path / "key").read_text()),
+    ]:
+        environment = {name: value, "PATH": "/bin"}
+        taken = signatures.take_from(environment)
+        assert taken is not None
+        assert taken.public == key.public
+        assert environment == {"PATH": "/bin"}
+    assert signatures.take_from({"PATH": "/bin"}) is None
+    assert seed not in repr(key)
+
+
+@pytest.mark.parametrize(
+    ("environment", "complaint"),
+    [
+        ({"TWOFOLD_SIGNING_KEY_FILE": "/nowhere/key"}, "cannot read the signing key /nowhere/key"),
+        ({"TWOFOLD_SIGNING_KEY": "c2hvcnQ="}, "neither PEM nor 32 bytes"),
+        ({"TWOFOLD_SIGNING_KEY": "§"}, "neither PEM nor 32 bytes"),
+        ({"TWOFOLD_SIGNING_KEY": "a", "TWOFOLD_SIGNING_KEY_FILE": "b"}, "both set"),
+    ],
+)
+def test_a_key_that_cannot_be_used_is_said_without_showing_it(
+    environment: dict[str, str], complaint: str
+) -> None:
+    with pytest.raises(KeyUnusable, match=complaint) as raised:
+        signatures.take_from(environment)
+    assert "c2hvcnQ=" not in str(raised.value)
+
+
+def test_a_long_run_stays_under_two_megabytes(key: SigningKey) -> None:
+    drawn = Random(1)
+
+    def replicate() -> dict[str, Any]:
+        rounds = {
+            name: [(drawn.gauss(2e3, 9), drawn.gauss(1e3, 9)) for _ in range(100)]
+            for name in ("wide", "odd", "long", "short")
+        }
+        return replicate_entry(*(workload_entry(name, drawn) for name, drawn in rounds.items()))
+
+    record = {**twice_as_fast(), "replicates": [replicate() for _ in range(20)]}
+    content = records.written(record, key)
+    assert len(content) < 500_000
+    assert len(canonical(record)) > 2 * len(content)
+    assert records.load(content)["replicates"] == record["replicates"]
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("!", "damaged"),
+        (base64.b64encode(b"nothing of the kind").decode(), "damaged"),
+        ("", "cut off"),
+    ],
+)
+def test_damaged_samples_are_refused(content: str, complaint: str) -> None:
+    record = json.loads(records.written(twice_as_fast(), None))
+    record["replicates"]["content"] = content
+    with pytest.raises(records.RecordError, match=complaint):
+        records.load(canonical(record))
+
+
+def test_samples_that_swell_beyond_reason_are_refused() -> None:
+    record = json.loads(records.written(twice_as_fast(), None))
+    bomb = zlib.compress(b" " * 65_000_000, 9)
+    record["replicates"]["content"] = base64.b64encode(bomb).decode()
+    with pytest.raises(records.RecordError, match="too large"):
+        records.load(canonical(record))
+
+
+def test_the_published_schemas_accept_what_is_written_and_are_schemas(
+    capsys: pytest.CaptureFixture[str], key: SigningKey
+) -> None:
+    published = {}
+    for name in ("record", "benchmark"):
+        assert main(["schema", name]) == 0
+        published[name] = json.loads(capsys.readouterr().out)
+        Draft202012Validator.check_schema(published[name])
+        assert "/1)" in published[name]["title"]
+    record = twice_as_fast()
+    Draft202012Validator(published["record"]).validate(json.loads(records.written(record, key)))
+    Draft202012Validator(published["record"]).validate(json.loads(canonical(record)))
+    Draft202012Validator(published["benchmark"]).validate(record["benchmark"])
+    broken = {**record, "summary": {}}
+    assert not Draft202012Validator(published["record"]).is_valid(broken)
+
+
+def test_a_run_with_a_key_is_signed_and_its_sides_never_see_the_key(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    signatures.make_key(tmp_path / "key")
+    (tmp_path / "b.json").write_text(json.dumps(softmax_benchmark()))
+    ran = subprocess.run(
+        [sys.executable, "-m", "benchmarks.harness", "run", str(tmp_path / "b.json")]
+        + [str(EXPLOITS / "key_searched.py"), "--out", str(tmp_path / "r.json")],
+        cwd=root,
+        env={**os.environ, "TWOFOLD_SIGNING_KEY_FILE": str(tmp_path / "key")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    content = (tmp_path / "r.json").read_bytes()
+    signatures.check(content, signatures.read_key(tmp_path / "key").public)
+    assert records.load(content)["summary"]["verdict"] != "disqualified"

@@ -10,6 +10,7 @@ that needs them delivered asks for
   commit: `@pytest.mark.django_db(transaction=True)`.
 """
 
+import contextlib
 import os
 import re
 import signal
@@ -19,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # For the processes that tests start; of this one, `apart_from_the_checkout` takes care.
 os.environ["BROKER_URL"] = "memory://"
@@ -31,10 +32,15 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
+if TYPE_CHECKING:
+    from consultancy.embedded.postgres import Postgres
+
 pytest_plugins = ["tests.browsing"]
 
 ROOT = Path(__file__).resolve().parent.parent
 DATABASE = "test_twofold"
+# Whether the embedded server ran before this session.
+SERVED = pytest.StashKey[bool]()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -54,25 +60,34 @@ def apart_from_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield
 
 
-@pytest.fixture(scope="session")
-def django_db_modify_db_settings() -> Iterator[None]:
-    """Name this process's test database after it, and drop those of runs that were killed.
+def pytest_configure(config: pytest.Config) -> None:
+    """Note whether the embedded server runs already, in the process that outlives `-n`'s."""
+    if not hasattr(config, "workerinput") and (server := _embedded_server()):
+        config.stash[SERVED] = server.ready()
 
-    A server that was started for this session is stopped after it, unless it is in use.
-    """
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Stop the server that was started for this session, unless it is in use."""
+    if config.stash.get(SERVED, True) is False and (server := _embedded_server()):
+        server.stop_if_unused()
+
+
+def _embedded_server() -> "Postgres | None":
     from consultancy.embedded.place import Place
     from consultancy.embedded.postgres import Postgres
 
+    if settings.DATABASES["default"]["ENGINE"] != "consultancy.embedded.backend":
+        return None
+    return Postgres(Place(Path(settings.TWOFOLD_HOME)))
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings() -> None:
+    """Name this process's test database after it, and drop those of runs that were killed."""
     settings.DATABASES["default"]["TEST"]["NAME"] = f"{DATABASE}_{os.getpid()}"
-    if settings.DATABASES["default"]["ENGINE"] == "consultancy.embedded.backend":
-        server = Postgres(Place(Path(settings.TWOFOLD_HOME)))
-        started = server.start()
+    if server := _embedded_server():
+        server.start()
         _drop_abandoned_databases(server.url("postgres"))
-        yield
-        if started and "PYTEST_XDIST_WORKER" not in os.environ:
-            server.stop_if_unused()
-    else:
-        yield
 
 
 def _drop_abandoned_databases(url: str) -> None:
@@ -129,22 +144,14 @@ class Worker:
         family = [psutil.Process(self.process.pid)]
         family += family[0].children(recursive=True)
         for process in family:
-            process.send_signal(signal.SIGKILL)
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGKILL)
         self.process.wait(timeout=10)
 
     def kill_alone(self) -> None:
         """SIGKILL for the worker's own process only; what it started lives on."""
         self.process.kill()
         self.process.wait(timeout=10)
-
-    def stop(self) -> None:
-        """Ask the worker to finish, then insist."""
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                self.kill()
 
 
 @pytest.fixture
@@ -156,7 +163,7 @@ def celery_worker_process(
     `celery_worker_process()` starts one for the queues gpu, documents and default, waits
     until it is ready and returns a `Worker`; `queues=`, `pool=` ("prefork" or "solo") and
     `environment=` (more variables) change that. It keeps records where the test looks for
-    them. Whatever still runs afterwards is stopped.
+    them. Whatever still runs afterwards is killed.
     """
     from django.db import connection
 
@@ -194,7 +201,9 @@ def celery_worker_process(
 
     yield start
     for worker in started:
-        worker.stop()
+        # What it still does is of no use to anybody: no test waits for a calm end here.
+        if worker.process.poll() is None:
+            worker.kill()
 
 
 def database_url(database: dict[str, str]) -> str:

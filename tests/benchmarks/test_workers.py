@@ -21,7 +21,7 @@ from benchmarks.services import runs
 from benchmarks.services.sweeping import sweep
 from consultancy.embedded.place import Place
 from consultancy.embedded.valkey import Valkey
-from tests.benchmarks.conftest import PRETENDER, pretended, publish_to
+from tests.benchmarks.conftest import ROOT, pretended, publish_to
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LIMITS = {"lease_s": 2.0, "beat_s": 0.3, "progress_every_s": 0.1}
@@ -80,11 +80,13 @@ def being_measured(run: Run) -> bool:
     return run.state == "running" and bool(run.progress.get("history"))
 
 
-def measuring_processes() -> list[psutil.Process]:
+def measuring_processes(folder: Path) -> list[psutil.Process]:
+    """The harnesses of the test that has this folder; others may be testing beside it."""
+    waited_for = pretended(f"measure={folder / 'record'}")[-1]
     found = []
     for process in psutil.process_iter():
         try:
-            if str(PRETENDER) in process.cmdline():
+            if waited_for in process.cmdline():
                 found.append(process)
         except psutil.Error:
             continue
@@ -97,7 +99,7 @@ def test_a_worker_killed_in_the_middle_loses_no_run_and_doubles_none(
     first = start()
     run = until(requested(), being_measured)
     first.kill_alone()
-    wait_until(lambda: not measuring_processes())
+    wait_until(lambda: not measuring_processes(tmp_path))
     killed_at = run.attempt
 
     start()
@@ -129,7 +131,7 @@ def test_a_message_that_comes_twice_changes_nothing(
 
 @pytest.mark.parametrize("pool", ["prefork", "solo"])
 def test_a_worker_told_to_stop_gives_its_run_back_at_once(
-    start: Start, requested: Callable[[], Run], pool: str
+    start: Start, requested: Callable[[], Run], tmp_path: Path, pool: str
 ) -> None:
     worker = start(pool=pool)
     run = until(requested(), being_measured)
@@ -138,7 +140,7 @@ def test_a_worker_told_to_stop_gives_its_run_back_at_once(
     assert worker.process.wait(timeout=60) == 0
     run.refresh_from_db()
     assert (run.state, run.attempt, run.leased_until) == ("queued", 1, None)
-    assert not measuring_processes()
+    assert not measuring_processes(tmp_path)
 
 
 @pytest.fixture
@@ -180,7 +182,7 @@ def test_what_a_worker_imports_has_no_torch_in_it() -> None:
     seen = subprocess.run(
         [sys.executable, "-c", look],
         env=os.environ | {"DJANGO_SETTINGS_MODULE": "consultancy.settings"},
-        cwd=PRETENDER.parents[2],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,

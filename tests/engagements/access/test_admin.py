@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.contrib import admin
+from django.core.mail import EmailMessage
 from django.test import Client
 
+from engagements import access
 from engagements.admin import ReadOnly
 from engagements.models import Customer, Membership, Role, User
 from tests.engagements.world import World
@@ -68,6 +72,49 @@ def test_an_admin_names_a_signatory(ada: Client, world: World) -> None:
     )
     assert answer.status_code == 302
     assert Membership.objects.filter(user=world.nobody, rights="signatory").exists()
+
+
+def test_a_new_customer_is_set_up_and_its_signatory_invited(
+    ada: Client, mailoutbox: list[EmailMessage]
+) -> None:
+    person = {"email": "petra@longprompt.example", "name": "Petra Prompt"}
+    new = {**person, "role": "", "usable_password": "false", **empty("memberships")}
+    assert ada.post("/admin/engagements/user/add/", new).status_code == 302
+    petra = User.objects.get(email=person["email"])
+    company = {
+        "name": "Longprompt GmbH",
+        "address": "Weg 1",
+        "country": "DE",
+        "currency": "EUR",
+        **empty("contacts", "memberships"),
+        "contacts-TOTAL_FORMS": 1,
+        "contacts-0-name": "Petra Prompt",
+        "contacts-0-email": person["email"],
+        "contacts-0-user": petra.pk,
+        "memberships-TOTAL_FORMS": 1,
+        "memberships-0-user": petra.pk,
+        "memberships-0-rights": "signatory",
+    }
+    assert ada.post("/admin/engagements/customer/add/", company).status_code == 302
+    customer = Customer.objects.get(name="Longprompt GmbH")
+    assert customer.contacts.get().user == petra
+    assert access.may_sign(petra, customer)
+
+    petras = Client()
+    petras.post("/accounts/password/reset/", {"email": person["email"]})
+    (mail,) = mailoutbox
+    link = re.search(r"https?://[^/]+(/accounts/password/reset/key/\S+)", str(mail.body))
+    assert link
+    form = petras.get(link[1], follow=True).redirect_chain[-1][0]
+    password = "correct horse battery"
+    petras.post(form, {"password1": password, "password2": password})
+    petras.post("/accounts/login/", {"login": person["email"], "password": password})
+    assert petras.get("/portal/").status_code == 200
+
+
+def empty(*prefixes: str) -> dict[str, int]:
+    """What the page sends along for tables of rows in which nothing was added."""
+    return {f"{prefix}-{count}_FORMS": 0 for prefix in prefixes for count in ("TOTAL", "INITIAL")}
 
 
 def test_every_list_opens(ada: Client, world: World) -> None:

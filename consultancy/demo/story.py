@@ -93,6 +93,8 @@ def close_scene(scene: Scene, *, cast: Cast, say: Say) -> None:
     contract = ContractVersion.objects.get(
         engagement=engagement, state=ContractVersion.State.ACCEPTED
     )
+    if engagement.stage == Stage.ACTIVE:
+        say(f"{engagement.reference}  nothing is decided: the run may be asked for again")
     if engagement.stage == Stage.MET:
         billed = _bill_released(contract, cast=cast)
         say(f"{engagement.reference}  target met: {billed} milestone billed, handover is next")

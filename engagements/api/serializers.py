@@ -9,7 +9,7 @@ from rest_framework.reverse import reverse
 
 from benchmarks.models import Record, Run
 from engagements.models import Document, Engagement, EngagementRun, TimeBox
-from engagements.queries.portal import record_or_none
+from engagements.queries.overview import record_of
 
 # What a page shows of a run under way. Who measures it, and how often it was tried, is not said.
 PROGRESS = ("phase", "replicate", "replicates", "round", "rounds", "ratio", "low", "high")
@@ -101,7 +101,7 @@ class RunSerializer(serializers.ModelSerializer[EngagementRun]):
 
     def get_record(self, asked: EngagementRun) -> dict[str, Any] | None:
         """What was measured, None as long as there is no record."""
-        record = record_or_none(asked)
+        record = record_of(asked)
         return dict(RecordSerializer(record).data) if record else None
 
     def get_url(self, asked: EngagementRun) -> str:

@@ -102,9 +102,14 @@ class AtRisk:
     estimate: Estimate | None
 
 
+def live_settlements() -> QuerySet[Settlement]:
+    """Settlements that count: all but those that were voided. A contract has one at most."""
+    return Settlement.objects.exclude(state=Settlement.State.VOIDED)
+
+
 def with_paid(milestones: QuerySet[Milestone]) -> QuerySet[PaidMilestone]:
     """Milestones with what was paid for each as `paid`, and whether their contract `is_settled`."""
-    live = Settlement.objects.exclude(state=Settlement.State.VOIDED)
+    live = live_settlements()
     return milestones.annotate(
         paid=Coalesce(Sum("payments__amount"), Value(0), output_field=AMOUNT),
         is_settled=Exists(live.filter(contract_version=OuterRef("contract_version"))),
@@ -284,7 +289,7 @@ def contracts_to_settle(*, today: datetime.date) -> list[ContractVersion]:
 
     The target was missed, or the time-box ran out before `today` without a verdict.
     """
-    live = Settlement.objects.exclude(state=Settlement.State.VOIDED)
+    live = live_settlements()
     wants = Q(engagement__stage=Stage.MISSED) | Q(
         engagement__stage=Stage.ACTIVE, engagement__time_box__ends_on__lt=today
     )

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from django.db.models import Prefetch, QuerySet
 
-from benchmarks.models import Record
 from engagements.models import (
     Acceptance,
     Audit,
@@ -29,7 +28,14 @@ from engagements.models import (
     Settlement,
     TimeBox,
 )
-from engagements.queries.finance import Estimate, MilestoneLine, estimate_of, milestone_lines
+from engagements.queries.finance import (
+    Estimate,
+    MilestoneLine,
+    estimate_of,
+    live_settlements,
+    milestone_lines,
+)
+from engagements.queries.overview import record_of
 
 # How much of what happened a page shows before it folds the rest away.
 RECENT = 6
@@ -98,7 +104,7 @@ class PortalEngagement:
     @property
     def measured(self) -> Estimate | None:
         """The newest measured ratio."""
-        runs = (run for run in self.runs if record_or_none(run) is not None)
+        runs = (run for run in self.runs if record_of(run) is not None)
         estimates = (estimate_of(run) for run in runs)
         return next((estimate for estimate in estimates if estimate is not None), None)
 
@@ -193,14 +199,6 @@ def runs_of(engagement: Engagement) -> QuerySet[EngagementRun]:
     )
 
 
-def record_or_none(run: EngagementRun) -> Record | None:
-    """What a run measured, None as long as there is no record."""
-    try:
-        return run.run.record
-    except Record.DoesNotExist:
-        return None
-
-
 def documents_of(engagement: Engagement) -> QuerySet[Document]:
     """Documents that were issued for the customer, newest first, without their bytes."""
     return engagement.documents.filter(for_customer=True).defer("content")
@@ -226,8 +224,8 @@ def _payments(engagement: Engagement) -> QuerySet[Payment]:
 def _settlement(engagement: Engagement) -> Settlement | None:
     """The settlement that counts: a voided one was never anything to the customer."""
     return (
-        Settlement.objects.filter(contract_version__engagement=engagement)
-        .exclude(state=Settlement.State.VOIDED)
+        live_settlements()
+        .filter(contract_version__engagement=engagement)
         .order_by("-proposed_at")
         .first()
     )

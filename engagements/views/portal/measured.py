@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from benchmarks.models import Run, Verdict
 from engagements.models import ContractVersion, EngagementRun
 from engagements.queries.finance import Estimate
-from engagements.queries.portal import record_or_none
+from engagements.queries.overview import record_of
 from engagements.templatetags.show import ratio
 
 VERDICT_WORD: dict[str, str] = {
@@ -72,7 +72,7 @@ class RunRow:
 
 def run_row(run: EngagementRun) -> RunRow:
     """A run with its verdict, or how far it is."""
-    record = record_or_none(run)
+    record = record_of(run)
     if record is not None:
         return RunRow(run, record.verdict, VERDICT_WORD[record.verdict])
     return RunRow(run, run.run.state, RUN_WORD[run.run.state])

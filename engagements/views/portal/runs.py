@@ -17,7 +17,7 @@ from engagements.charts import describe
 from engagements.charts.palette import Theme
 from engagements.models import EngagementRun
 from engagements.queries.finance import estimate_of
-from engagements.queries.portal import record_or_none
+from engagements.queries.overview import record_of
 from engagements.views.live import live_of
 from engagements.views.portal.measured import (
     PHASE_WORD,
@@ -73,7 +73,7 @@ def run_chart(
     """A picture of what was measured, as SVG."""
     run = _run(request, reference, pk)
     wanted = next((known for known in THEMES if known == theme), None)
-    if chart not in CHARTS or wanted is None or record_or_none(run) is None:
+    if chart not in CHARTS or wanted is None or record_of(run) is None:
         raise Http404("No such picture.")
     draw, *_ = CHARTS[chart]
     svg = draw(benchmark_queries.record_of(run.run), theme=wanted)
@@ -88,7 +88,7 @@ def run_chart(
 def run_file(request: HttpRequest, reference: str, pk: int, name: str) -> HttpResponse:
     """What it takes to repeat the run: the record, the benchmark, the candidate."""
     run = _run(request, reference, pk)
-    record = record_or_none(run)
+    record = record_of(run)
     if name not in FILES or record is None:
         raise Http404("No such file.")
     kind = "application/json"
@@ -126,7 +126,7 @@ def _live(run: EngagementRun) -> dict[str, Any]:
 
 
 def _measured(run: EngagementRun) -> dict[str, Any]:
-    record = record_or_none(run)
+    record = record_of(run)
     if record is None:
         return {"record": None}
     estimate = estimate_of(run)

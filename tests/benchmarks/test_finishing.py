@@ -1,7 +1,5 @@
 """A record is believed only when it is of this run, whole, and its verdict follows from it."""
 
-import copy
-import json
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +8,14 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from benchmarks import queries
+from benchmarks import queries, storage
 from benchmarks.errors import AttemptOver, RecordRefused, RecordUnreadable
 from benchmarks.harness import records
 from benchmarks.harness.canonical import canonical, digest_of_bytes
 from benchmarks.models import Record, Run
 from benchmarks.services import runs
 from benchmarks.signals import run_concluded
+from tests import signing
 from tests.benchmarks.conftest import lose_the_worker
 
 
@@ -24,7 +23,7 @@ def test_an_honest_record_concludes_the_run(claimed: Run, record_bytes: bytes) -
     record = runs.finish(run_id=claimed.pk, attempt=1, record_bytes=record_bytes)
 
     claimed.refresh_from_db()
-    said = json.loads(record_bytes)
+    said = records.load(record_bytes)
     assert (claimed.state, claimed.leased_until) == ("finished", None)
     assert claimed.finished_at is not None
     assert (record.attempt, record.digest) == (1, said["digest"])
@@ -33,6 +32,9 @@ def test_an_honest_record_concludes_the_run(claimed: Run, record_bytes: bytes) -
         tuple(said["summary"][name] for name in ("ratio", "low", "high"))
     )
     assert record.device_name == said["environment"]["device"]["name"]
+    assert record.signed_by is not None
+    assert record.signed_by.key_id == said["signature"]["key_id"] == signing.KEY.public.id
+    assert storage.load(record) == record_bytes
     assert queries.record_of(claimed) == said
 
 
@@ -86,12 +88,12 @@ def test_what_listens_can_stop_the_conclusion(claimed: Run, record_bytes: bytes)
 
 
 def forged(change: Callable[[dict[str, Any]], None], content: bytes, *, sealed: bool) -> bytes:
-    """The record with a change; `sealed`: with a digest that fits the change."""
-    record = copy.deepcopy(json.loads(content))
+    """The record with a change, signed again; `sealed`: with a digest that fits the change."""
+    record = records.load(content)
     change(record)
     if sealed:
         record["digest"] = records.digest_of(record)
-    return canonical(record)
+    return signing.signed(record)
 
 
 def flatter(record: dict[str, Any]) -> None:
@@ -160,7 +162,7 @@ def test_rubbish_fails_the_run_with_a_reason(claimed: Run, content: bytes) -> No
 def test_a_caught_candidate_is_a_finished_run_without_a_ratio(
     claimed: Run, record_bytes: bytes
 ) -> None:
-    caught = json.loads(record_bytes)
+    caught = records.load(record_bytes)
     workload = caught["benchmark"]["workloads"][0]["name"]
     caught["findings"] = [
         {
@@ -173,7 +175,7 @@ def test_a_caught_candidate_is_a_finished_run_without_a_ratio(
     ]
 
     record = runs.finish(
-        run_id=claimed.pk, attempt=1, record_bytes=canonical(records.sealed(caught))
+        run_id=claimed.pk, attempt=1, record_bytes=signing.signed(records.sealed(caught))
     )
 
     claimed.refresh_from_db()
@@ -218,14 +220,14 @@ def test_a_record_changed_on_disk_is_not_shown(
 def test_a_half_written_file_of_a_killed_worker_is_not_taken_for_the_record(
     claimed: Run, record_bytes: bytes, records_folder: Path
 ) -> None:
-    hexadecimal = json.loads(record_bytes)["digest"].removeprefix("sha256:")
+    hexadecimal = records.load(record_bytes)["digest"].removeprefix("sha256:")
     orphan = records_folder / "records" / hexadecimal[:2] / f"{hexadecimal}.json"
     orphan.parent.mkdir(parents=True)
     orphan.write_bytes(record_bytes[:100])
 
     runs.finish(run_id=claimed.pk, attempt=1, record_bytes=record_bytes)
 
-    assert queries.record_of(claimed) == json.loads(record_bytes)
+    assert queries.record_of(claimed) == records.load(record_bytes)
 
 
 def test_a_failed_run_has_no_record_and_says_so(claimed: Run) -> None:

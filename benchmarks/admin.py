@@ -5,7 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from benchmarks.models import Benchmark, Record, Run, Solution
+from benchmarks.models import Benchmark, Record, Repetition, Run, SigningKey, Solution
 
 
 class LookOnly(admin.ModelAdmin[Any]):
@@ -51,5 +51,19 @@ class RunAdmin(LookOnly):
 class RecordAdmin(LookOnly):
     """Records."""
 
-    list_display = ("run", "attempt", "verdict", "ratio", "low", "high", "device_name")
+    list_display = ("run", "attempt", "verdict", "ratio", "low", "high", "device_name", "signed_by")
     list_filter = ("verdict",)
+
+
+@admin.register(SigningKey)
+class SigningKeyAdmin(LookOnly):
+    """Public keys of referees; `manage.py signing_key` adds and revokes."""
+
+    list_display = ("key_id", "name", "added_by", "added_at", "revoked_at")
+
+
+@admin.register(Repetition)
+class RepetitionAdmin(LookOnly):
+    """Records that were measured again elsewhere."""
+
+    list_display = ("run", "verdict", "ratio", "device_name", "signer", "added_by", "added_at")

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.errors import RecordRefused
-from benchmarks.harness import records, verdicts
-from benchmarks.harness.canonical import canonical
+from benchmarks.harness import records, signatures, verdicts
 from benchmarks.limits import limits
-from benchmarks.models import Run
+from benchmarks.models import Run, SigningKey
 
 
 @dataclass(frozen=True)
@@ -18,6 +17,7 @@ class Believed:
     content: bytes
     digest: str
     summary: verdicts.Summary
+    signed_by: SigningKey
 
     def figures(self) -> dict[str, Any]:
         """The columns of a `Record` row."""
@@ -28,6 +28,7 @@ class Believed:
             "high": self.summary.high,
             "summary": self.summary.as_data(),
             "device_name": self.record["environment"]["device"]["name"][:200],
+            "signed_by": self.signed_by,
         }
 
 
@@ -41,10 +42,35 @@ def examine(*, run: Run, content: bytes) -> Believed:
         summary = verdicts.recompute(record)
     except (ValueError, LookupError, TypeError, ArithmeticError) as error:
         raise RecordRefused(f"What came back is no record: {error}.") from error
+    signed_by = _signer(content)
     if contradictions:
         raise RecordRefused(f"The record contradicts itself: {'; '.join(contradictions)}.")
     if record["benchmark_digest"] != run.benchmark.digest:
         raise RecordRefused("The record is of another benchmark than the run's.")
     if record["candidate"]["source_digest"] != run.solution.digest:
         raise RecordRefused("The record is of another source than the run's solution.")
-    return Believed(record, canonical(record), record["digest"], summary)
+    return Believed(record, content, record["digest"], summary, signed_by)
+
+
+def _signer(content: bytes) -> SigningKey:
+    """The registered key that signed these bytes; RecordRefused when there is none."""
+    said = signatures.signature_of(content)
+    if said is None:
+        raise RecordRefused("The record is not signed.")
+    key = SigningKey.objects.filter(key_id=said["key_id"]).first()
+    if key is None:
+        raise RecordRefused(
+            f"The record is signed by key {said['key_id']}, which is not registered here."
+        )
+    if key.revoked_at is not None:
+        raise RecordRefused(
+            f"The record is signed by key {key.key_id} of {key.name}, which was revoked on "
+            f"{key.revoked_at:%d %B %Y}."
+        )
+    try:
+        signatures.check(content, signatures.public_key(key.public_key.encode()))
+    except signatures.SignatureError as error:
+        raise RecordRefused(
+            f"The record does not hold under key {key.key_id} of {key.name}: {error}."
+        ) from error
+    return key

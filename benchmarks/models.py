@@ -141,6 +141,33 @@ class Verdict(models.TextChoices):
     DISQUALIFIED = "disqualified", "Disqualified"
 
 
+class SigningKey(models.Model):
+    """The public half of a referee's key. Append-only, but for being revoked once.
+
+    `name` tells people which worker or machine holds the private half; `public_key` is PEM.
+    """
+
+    key_id = models.CharField(max_length=16, unique=True)
+    name = models.CharField(max_length=120)
+    public_key = models.TextField()
+    added_by = models.CharField(max_length=200)
+    added_at = models.DateTimeField(default=timezone.now, editable=False)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-added_at", "-pk"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(key_id__regex=r"^[0-9a-f]{16}$"),
+                name="signing_key_has_its_id",
+                violation_error_message="A key is known by 16 hexadecimal digits.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.key_id})"
+
+
 class Record(models.Model):
     """Everything measured in one run, as its canonical bytes. Append-only.
 
@@ -158,6 +185,10 @@ class Record(models.Model):
     high = models.FloatField(null=True)
     summary = models.JSONField()
     device_name = models.CharField(max_length=200)
+    # None for a record from before records were signed.
+    signed_by = models.ForeignKey(
+        SigningKey, on_delete=models.PROTECT, related_name="records", null=True, blank=True
+    )
     received_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -174,3 +205,45 @@ class Record(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verdict} ({self.digest[:19]}…)"
+
+
+class Repetition(models.Model):
+    """A record that somebody measured again elsewhere, kept beside the run. Append-only.
+
+    It never changes the run's verdict. `key_id` is what the record says of its signer, empty
+    where it is not signed; `signed_by` is set only where that key is ours and its signature holds.
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="repetitions")
+    file = models.FileField(storage=place_of_records, max_length=200)
+    digest = models.CharField(max_length=71)
+    verdict = models.CharField(max_length=12, choices=Verdict)
+    ratio = models.FloatField(null=True)
+    low = models.FloatField(null=True)
+    high = models.FloatField(null=True)
+    summary = models.JSONField()
+    device_name = models.CharField(max_length=200)
+    key_id = models.CharField(max_length=16, blank=True)
+    signed_by = models.ForeignKey(
+        SigningKey, on_delete=models.PROTECT, related_name="+", null=True, blank=True
+    )
+    added_by = models.CharField(max_length=200)
+    added_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-added_at", "-pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["run", "digest"], name="repetition_once_a_run"),
+        ]
+
+    def __str__(self) -> str:
+        return f"repeated: {self.verdict} ({self.digest[:19]}…)"
+
+    @property
+    def signer(self) -> str:
+        """Who signed it, in words."""
+        if self.signed_by is not None:
+            return f"signed by {self.signed_by.name}, key {self.key_id}"
+        if self.key_id:
+            return f"signed by key {self.key_id}, which is not one of ours"
+        return "not signed"

@@ -167,7 +167,10 @@ def celery_worker_process(
     """
     from django.db import connection
 
+    from tests import signing
+
     started: list[Worker] = []
+    signing.registered()
 
     def start(
         *,
@@ -179,6 +182,7 @@ def celery_worker_process(
         variables = os.environ | {
             "DATABASE_URL": database_url(connection.settings_dict),
             "BROKER_URL": broker_url,
+            "TWOFOLD_SIGNING_KEY_FILE": str(signing.KEY_FILE),
             "TWOFOLD_RECORDS_FOLDER": str(settings.STORAGES["records"]["OPTIONS"]["location"]),
             **(environment or {}),
         }

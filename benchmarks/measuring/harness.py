@@ -11,14 +11,18 @@ from pathlib import Path
 
 from django.conf import settings
 
+from benchmarks.harness.signatures import KEY_FILE_VARIABLE, KEY_VARIABLE
 from benchmarks.limits import limits
 from benchmarks.measuring import leash
 
 CHUNK_BYTES = 64 * 1024
 STDERR_KEPT_BYTES = 16 * 1024
 ROOT = Path(__file__).resolve().parent.parent.parent
-# What finds programs, libraries and devices. No secret, no address of a database.
+# What finds programs, libraries and devices, and the referee's key, which the referee takes
+# out of its environment before a side starts. No other secret, no address of a database.
 PASSED_ON = (
+    KEY_FILE_VARIABLE,
+    KEY_VARIABLE,
     "PATH",
     "LANG",
     "LC_ALL",

@@ -18,6 +18,7 @@ from benchmarks.models import Benchmark, Run, Solution
 from benchmarks.services import benchmarks, runs, solutions
 from consultancy import celery_app
 from kernels import catalogue
+from tests import signing
 
 OPERATOR = "shared_prefix_attention"
 PRETENDER = Path(__file__).with_name("pretender.py")
@@ -61,7 +62,8 @@ def run(benchmark_row: Benchmark, solution: Solution) -> Run:
 
 @pytest.fixture
 def claimed(run: Run) -> Run:
-    """A run in its first attempt."""
+    """A run in its first attempt, and the referee's key registered."""
+    signing.registered()
     taken = runs.claim(run_id=run.pk, worker="tester:1")
     assert taken is not None
     return taken
@@ -108,7 +110,7 @@ def record_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     finished = subprocess.run(
         [*command, str(candidate), "--out", str(folder / "record.json")],
         cwd=ROOT,
-        env=dict(os.environ),
+        env={**os.environ, "TWOFOLD_SIGNING_KEY_FILE": str(signing.KEY_FILE)},
         capture_output=True,
         text=True,
         timeout=170,

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from benchmarks.harness.canonical import canonical
 from benchmarks.services import runs as measuring
 from engagements.models import Acceptance, Check, EngagementRun, Finding, User
 from tests.browser import acts, staging
 from tests.browser.conftest import Window
 from tests.engagements.charts.measured import record
 from tests.engagements.views import story
+from tests.signing import signed
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -65,7 +65,7 @@ def conclude(asked: EngagementRun) -> None:
     """What a worker would do, were there one."""
     run = measuring.claim(run_id=asked.run_id, worker="worker:1")
     assert run is not None
-    content = canonical(
+    content = signed(
         record(speedup=1.2, document=run.benchmark.document, source=run.solution.source)
     )
     measuring.finish(run_id=run.pk, attempt=run.attempt, record_bytes=content)

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.utils import timezone
 
-from benchmarks.harness.canonical import canonical
 from benchmarks.services import benchmarks as sealing
 from benchmarks.services import runs as measuring
 from benchmarks.services import solutions
@@ -28,6 +27,7 @@ from engagements.models import (
 )
 from engagements.services import audits, contracts, engagements, milestones, runs, settlements
 from tests.engagements.charts import measured
+from tests.signing import signed
 
 WORKLOAD = (
     "A support assistant answers from one 4,096-token system prompt that every conversation "
@@ -184,9 +184,7 @@ class Story:
         )
         claimed = measuring.claim(run_id=asked.run_id, worker="test")
         assert claimed is not None
-        measuring.finish(
-            run_id=asked.run_id, attempt=claimed.attempt, record_bytes=canonical(record)
-        )
+        measuring.finish(run_id=asked.run_id, attempt=claimed.attempt, record_bytes=signed(record))
         return runs.conclude(run=EngagementRun.objects.get(pk=asked.pk))
 
     def settled(self, contract: ContractVersion) -> Settlement:

@@ -9,7 +9,6 @@ from uuid import uuid4
 
 from django.utils import timezone
 
-from benchmarks.harness.canonical import canonical
 from benchmarks.models import Run
 from benchmarks.services import benchmarks, solutions
 from benchmarks.services import runs as measuring
@@ -30,6 +29,7 @@ from engagements.models import (
 from engagements.queries.amounts import gross
 from engagements.services import audits, contracts, engagements, milestones, runs, settlements
 from tests.engagements.charts.measured import SOURCE, benchmark, record
+from tests.signing import signed
 
 
 @dataclass
@@ -222,7 +222,7 @@ def measured(
     asked = requested(story, purpose)
     run = running(asked)
     handed_in = record(speedup=speedup, document=story.contract.benchmark.document)
-    measuring.finish(run_id=run.pk, attempt=run.attempt, record_bytes=canonical(handed_in))
+    measuring.finish(run_id=run.pk, attempt=run.attempt, record_bytes=signed(handed_in))
     asked = runs.conclude(run=EngagementRun.objects.get(pk=asked.pk))
     story.engagement.refresh_from_db()
     return asked

@@ -1,0 +1,92 @@
+"""A record is believed under a registered key that was not revoked, and under nothing else."""
+
+import json
+from pathlib import Path
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from benchmarks.errors import RecordRefused, Refused
+from benchmarks.harness import records, signatures
+from benchmarks.harness.canonical import canonical
+from benchmarks.models import Record, Run, SigningKey
+from benchmarks.services import keys, runs
+from tests import signing
+
+
+def _refused(run: Run, content: bytes, reason: str) -> None:
+    with pytest.raises(RecordRefused, match=reason):
+        runs.finish(run_id=run.pk, attempt=1, record_bytes=content)
+    run.refresh_from_db()
+    assert run.state == "failed"
+    assert reason in run.failure_reason
+    assert not Record.objects.exists()
+
+
+def test_an_unsigned_record_is_refused(claimed: Run, record_bytes: bytes) -> None:
+    unsigned = records.written(records.load(record_bytes), None)
+    _refused(claimed, unsigned, "The record is not signed.")
+
+
+def test_an_unknown_key_is_refused(claimed: Run, record_bytes: bytes, tmp_path: Path) -> None:
+    stranger = signatures.make_key(tmp_path / "key")
+    content = records.written(records.load(record_bytes), stranger)
+    _refused(claimed, content, f"key {stranger.public.id}, which is not registered here")
+
+
+def test_a_revoked_key_is_refused(claimed: Run, record_bytes: bytes) -> None:
+    keys.revoke(key_id=signing.KEY.public.id, by="the tests")
+    _refused(claimed, record_bytes, "which was revoked on")
+
+
+def test_a_bad_signature_is_refused(claimed: Run, record_bytes: bytes) -> None:
+    changed = json.loads(record_bytes)
+    changed["environment"]["cores"] += 1
+    loaded = records.load(canonical(changed))
+    changed["digest"] = records.digest_of(loaded)
+    # The digest fits; only whoever holds the key could have signed it.
+    _refused(claimed, canonical(changed), "was changed after it was signed")
+
+
+def test_the_same_record_spelt_differently_is_refused(claimed: Run, record_bytes: bytes) -> None:
+    _refused(claimed, record_bytes + b"\n", "was changed after it was signed")
+
+
+def test_what_was_believed_before_its_key_was_revoked_stays(
+    claimed: Run, record_bytes: bytes
+) -> None:
+    record = runs.finish(run_id=claimed.pk, attempt=1, record_bytes=record_bytes)
+    key = keys.revoke(key_id=signing.KEY.public.id, by="the tests")
+    record.refresh_from_db()
+    assert record.signed_by == key
+    assert keys.revoke(key_id=key.key_id, by="another").revoked_at == key.revoked_at
+
+
+@pytest.mark.django_db
+def test_a_key_is_registered_once_and_never_again_when_revoked() -> None:
+    row = signing.registered()
+    assert signing.registered() == row
+    assert SigningKey.objects.count() == 1
+    keys.revoke(key_id=row.key_id, by="the tests")
+    with pytest.raises(Refused, match="was revoked and stays so"):
+        signing.registered()
+    with pytest.raises(Refused, match="There is no key"):
+        keys.revoke(key_id="0" * 16, by="the tests")
+    with pytest.raises(Refused, match="neither PEM"):
+        keys.add(public_key="nonsense", name="A machine", by="the tests")
+    with pytest.raises(Refused, match="Give the key a name"):
+        keys.add(public_key=signing.KEY.public.pem(), name=" ", by="the tests")
+
+
+@pytest.mark.django_db
+def test_the_database_keeps_keys_as_they_are() -> None:
+    row = signing.registered()
+    rows = SigningKey.objects.filter(pk=row.pk)
+    for change in ({"public_key": "another"}, {"name": "another"}):
+        with pytest.raises(IntegrityError, match="kept as it is"), transaction.atomic():
+            rows.update(**change)
+    with pytest.raises(IntegrityError, match="kept as it is"), transaction.atomic():
+        rows.delete()
+    keys.revoke(key_id=row.key_id, by="the tests")
+    with pytest.raises(IntegrityError, match="kept as it is"), transaction.atomic():
+        rows.update(revoked_at=None)

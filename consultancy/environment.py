@@ -80,6 +80,11 @@ class Environment:
         """A list, separated by commas."""
         return [word.strip() for word in (self.optional(name) or "").split(",") if word.strip()]
 
+    def isolation(self, *, production: bool) -> list[str]:
+        """What a run insists on: everything in production unless said otherwise."""
+        words = self.words("TWOFOLD_REQUIRED_ISOLATION") or (["all"] if production else [])
+        return [] if words == ["none"] else words
+
     def path(self, name: str, default: Path) -> Path:
         """A folder or file, made absolute."""
         return Path(self.optional(name) or default).expanduser().absolute()

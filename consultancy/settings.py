@@ -163,6 +163,10 @@ STORAGES = {
     },
 }
 
+# What must keep a measured side away from the referee before anything is measured: names of
+# `--require-isolation`, `all` of them, or `none`.
+TWOFOLD_REQUIRED_ISOLATION = env.isolation(production=PRODUCTION)
+
 # People.
 AUTH_USER_MODEL = "engagements.User"
 AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
@@ -198,6 +202,12 @@ globals().update(env.email(production=PRODUCTION))
 
 # Who the consultancy is, as it stands on contracts and documents.
 CONSULTANCY = env.consultancy(production=PRODUCTION)
+
+# Whether the environment names the key that the referee signs records with; only the worker
+# that measures is given one.
+TWOFOLD_SIGNING_KEY_IS_SET = any(
+    env.optional(name) for name in ("TWOFOLD_SIGNING_KEY_FILE", "TWOFOLD_SIGNING_KEY")
+)
 
 # On while the demonstration runs: pages say on what hardware it was measured.
 TWOFOLD_DEMO = env.flag("TWOFOLD_DEMO", default=False)

@@ -5,6 +5,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from django.conf import settings
 from django.db import DatabaseError, InterfaceError, close_old_connections
 
 from benchmarks.errors import AttemptOver, RecordRefused
@@ -89,7 +90,9 @@ class Watch:
         solution = self.folder / "candidate" / self.run.solution.filename
         solution.parent.mkdir()
         solution.write_bytes(self.run.solution.source.encode())
-        return ["run", str(benchmark), str(solution), "--out", str(record), "--progress"]
+        arguments = ["run", str(benchmark), str(solution), "--out", str(record), "--progress"]
+        required = ",".join(settings.TWOFOLD_REQUIRED_ISOLATION)
+        return [*arguments, "--require-isolation", required] if required else arguments
 
     def _listen(self, harness: Harness) -> None:
         for line in harness.lines(POLL_S):

@@ -96,6 +96,7 @@ def benchmark_document(operator: str, preset: str) -> dict[str, Any]:
         "tolerance": asdict(what.tolerances[chosen.dtype]),
         "baseline": asdict(baselines(operator)[chosen.baseline]),
         "hardware": {"device": chosen.device, "name": chosen.hardware},
+        "calibration": None,
         "target": chosen.target,
         "confidence": chosen.confidence,
         "protocol": asdict(chosen.protocol),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 Axes = Mapping[str, int]
@@ -57,6 +57,40 @@ class Tolerance:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Contents:
+    """How a trial changes one tensor: times `scale`, then `plant` in one random element."""
+
+    scale: float = 1.0
+    plant: Literal["nan", "inf", "-inf"] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecialValues:
+    """Contents that the operator must stand, by tensor of its state and inputs.
+
+    What comes of them is what the reference makes of them. `gain`: how many times further off
+    than by the tolerance an honest result may be, because the contents magnify rounding.
+    """
+
+    name: str
+    contents: Mapping[str, Contents]
+    gain: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldBack:
+    """What a Solution is tried at once a run, outside the clock, beside the workloads.
+
+    Sizes along the `free` axes are drawn at the run, from 1 up to half a workload's; a kernel
+    may be made for the other axes alone. Inputs of the operator may have gaps along `strided`.
+    """
+
+    free: tuple[str, ...]
+    strided: tuple[str, ...] = ()
+    special: tuple[SpecialValues, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Definition:
     """An operator, and the end-to-end step (Program) that it sits in.
 
@@ -76,6 +110,7 @@ class Definition:
     program_inputs: tuple[TensorSpec, ...]
     program_outputs: tuple[TensorSpec, ...]
     tolerances: Mapping[str, Tolerance]
+    held_back: HeldBack = field(default_factory=lambda: HeldBack(free=()))
 
     def as_data(self) -> dict[str, Any]:
         """Plain JSON data, as it is sealed in a benchmark document."""
@@ -103,7 +138,16 @@ class Workload:
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """How a benchmark is measured; sealed with it. Times are limits on one side."""
+    """How a benchmark is measured; sealed with it. Times are limits on one side.
+
+    An inconclusive run goes on by `look_every` replicates at a time. `warmup_ms` of rounds, and
+    `warmup_rounds` at least, go before those that count. `aa_rounds` rounds hold the baseline
+    against itself and `operator_rounds` measure the operator alone, 0 for neither. A pair of
+    rounds is discarded when a side's SM clock is lower than its median by more than the share
+    `clock_band`, or the hardware throttled; more than the share `max_discarded` of them makes
+    the run invalid.
+    `held_back_shapes` is how many sizes are drawn for the trials of a run.
+    """
 
     replicates: int
     max_replicates: int
@@ -114,6 +158,13 @@ class Protocol:
     checked_calls: int
     setup_limit_s: float
     round_limit_s: float
+    held_back_shapes: int = 0
+    look_every: int = 2
+    warmup_ms: float = 0.0
+    aa_rounds: int = 0
+    operator_rounds: int = 0
+    clock_band: float = 0.15
+    max_discarded: float = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)

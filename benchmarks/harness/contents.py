@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Mapping, Sequence
 
 import torch
 
 from benchmarks.harness.layouts import INTEGER_BY_WIDTH, Layout, Region
+from kernels.definition import Contents
 
 # Bits of a quiet NaN, and the payload bits below them that are free to hold a secret.
 _NAN_BITS = {
@@ -62,6 +64,28 @@ def _refill_integers(flat: torch.Tensor, region: Region, source: torch.Generator
         flat.random_(0, max(1, int(region.amplitude)), generator=source)
 
 
+def repeat(memory: torch.Tensor, layout: Layout, calls: Sequence[int]) -> None:
+    """Give these calls the contents of call 0."""
+    for region in layout.regions:
+        slots = layout.slots(memory, region)
+        slots[list(calls)] = slots[0].clone()
+
+
+def plant(
+    memory: torch.Tensor, layout: Layout, changes: Mapping[str, Contents], source: torch.Generator
+) -> None:
+    """Change tensors as a trial asks: times `scale`, and `plant` in one random element a call."""
+    for call in range(layout.calls):
+        for name, tensor in layout.tensors(memory, call).items():
+            change = changes.get(name)
+            if change is None:
+                continue
+            tensor.mul_(change.scale)
+            if change.plant is not None:
+                at = torch.randint(tensor.numel(), (), generator=source, device=tensor.device)
+                tensor[torch.unravel_index(at, tensor.shape)] = float(change.plant)
+
+
 def poison(memory: torch.Tensor, layout: Layout) -> dict[str, int]:
     """Fill an output arena with bits that no honest result has; returns them by tensor name.
 
@@ -72,6 +96,7 @@ def poison(memory: torch.Tensor, layout: Layout) -> dict[str, int]:
     for region in layout.regions:
         canaries[region.name] = _canary(region.torch_dtype)
         layout.slots(memory, region).fill_(canaries[region.name])
+        layout.before(memory, region).fill_(canaries[region.name])
     return canaries
 
 

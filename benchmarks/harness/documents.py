@@ -11,6 +11,8 @@ from benchmarks.harness.canonical import canonical
 
 SCHEMA_NAME = "twofold.benchmark/1"
 MAX_BYTES = 1_000_000
+# A shorter round is mostly its own fixed cost: an A/A pair of 2 ms rounds was 5% off.
+_LEAST_CUDA_ROUND_MS = 20.0
 
 _TENSOR = schemas.exactly(
     name=schemas.TEXT,
@@ -26,6 +28,18 @@ _TOLERANCE = schemas.exactly(
     matched_share=schemas.SHARE,
     hard_cap_abs=schemas.NOT_NEGATIVE,
 )
+_CONTENTS = schemas.exactly(
+    scale=schemas.NUMBER, plant=schemas.nullable({"enum": ["nan", "inf", "-inf"]})
+)
+_HELD_BACK = schemas.exactly(
+    free=schemas.listed(schemas.TEXT),
+    strided=schemas.listed(schemas.TEXT),
+    special=schemas.listed(
+        schemas.exactly(
+            name=schemas.TEXT, contents=schemas.by_name(_CONTENTS), gain=schemas.POSITIVE
+        )
+    ),
+)
 _DEFINITION = schemas.exactly(
     operator=schemas.TEXT,
     title=schemas.TEXT,
@@ -39,6 +53,7 @@ _DEFINITION = schemas.exactly(
     program_inputs=schemas.listed(_TENSOR, at_least=1),
     program_outputs=schemas.listed(_TENSOR, at_least=1),
     tolerances=schemas.by_name(_TOLERANCE),
+    held_back=_HELD_BACK,
 )
 _PROTOCOL = schemas.exactly(
     replicates=schemas.POSITIVE_COUNT,
@@ -50,6 +65,16 @@ _PROTOCOL = schemas.exactly(
     checked_calls=schemas.POSITIVE_COUNT,
     setup_limit_s=schemas.POSITIVE,
     round_limit_s=schemas.POSITIVE,
+    look_every=schemas.POSITIVE_COUNT,
+    warmup_ms=schemas.NOT_NEGATIVE,
+    aa_rounds=schemas.COUNT,
+    operator_rounds=schemas.COUNT,
+    clock_band=schemas.SHARE,
+    max_discarded=schemas.SHARE,
+    held_back_shapes=schemas.COUNT,
+)
+_CALIBRATION = schemas.exactly(
+    baseline_us=schemas.by_name(schemas.POSITIVE), band=schemas.SHARE, device=schemas.TEXT
 )
 _WORKLOAD = schemas.exactly(
     name=schemas.TEXT,
@@ -70,6 +95,7 @@ SCHEMA = schemas.exactly(
         name=schemas.TEXT, package={"type": "string"}, title={"type": "string"}
     ),
     hardware=schemas.exactly(device=schemas.DEVICE, name=schemas.nullable(schemas.TEXT)),
+    calibration=schemas.nullable(_CALIBRATION),
     target=schemas.POSITIVE,
     confidence={"type": "number", "exclusiveMinimum": 0.5, "exclusiveMaximum": 1},
     protocol=_PROTOCOL,
@@ -143,6 +169,17 @@ def _check_agreement(document: dict[str, Any]) -> None:
     protocol = document["protocol"]
     if protocol["max_replicates"] < protocol["replicates"]:
         raise BenchmarkError("benchmark $.protocol.max_replicates is below replicates")
+    if protocol["rounds"] < 2 or protocol["aa_rounds"] == 1:
+        raise BenchmarkError("benchmark $.protocol: one round says nothing of its own noise")
+    if document["hardware"]["device"] == "cuda" and protocol["round_ms"] < _LEAST_CUDA_ROUND_MS:
+        raise BenchmarkError(
+            f"benchmark $.protocol.round_ms: a GPU's rounds last {_LEAST_CUDA_ROUND_MS:g} ms or more"
+        )
+    calibration = document["calibration"]
+    if calibration is not None and set(calibration["baseline_us"]) != {
+        workload["name"] for workload in document["workloads"]
+    }:
+        raise BenchmarkError("benchmark $.calibration names other workloads")
     if document["definition"]["operator"] != document["operator"]:
         raise BenchmarkError("benchmark $.definition.operator is another operator")
     if document["program"]["launch"] == "graph" and document["hardware"]["device"] != "cuda":

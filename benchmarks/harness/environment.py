@@ -13,6 +13,7 @@ import torch
 
 from benchmarks.harness import isolation
 from benchmarks.harness.arenas import Device
+from benchmarks.harness.cells import Cells
 from benchmarks.harness.devices.cpu import CpuDevice
 
 
@@ -21,7 +22,9 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def capture(device: Device) -> dict[str, Any]:
+def capture(
+    device: Device, cells: Cells, ceilings: dict[str, Any] | None
+) -> dict[str, Any]:
     """The record's `environment`."""
     packages = _packages()
     return {
@@ -29,7 +32,9 @@ def capture(device: Device) -> dict[str, Any]:
             "kind": device.kind,
             "name": device.name(),
             "memory_bytes": device.memory_bytes(),
+            "cache_bytes": device.cache_bytes(),
         },
+        "ceilings": ceilings,
         "python": platform.python_version(),
         "platform": f"{sys.platform} {platform.machine()} {platform.release()}",
         "cpu": CpuDevice().name(),
@@ -39,7 +44,7 @@ def capture(device: Device) -> dict[str, Any]:
         "cuda": torch.version.cuda if device.kind == "cuda" else None,
         "driver": _driver() if device.kind == "cuda" else None,
         "packages": packages,
-        "isolation": isolation.in_force(device),
+        "isolation": isolation.in_force(device, cells),
     }
 
 

@@ -6,6 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Role = Literal["baseline", "candidate"]
+FindingKind = Literal[
+    "probe", "output", "state", "input", "overflow", "moving", "held_back", "special"
+]
 
 
 class SideFailed(RuntimeError):
@@ -23,7 +26,7 @@ class DeviceFailed(RuntimeError):
 class Finding:
     """Something that a side was caught at; `replicate` counts from 0."""
 
-    kind: Literal["probe", "output", "state", "input", "overflow"]
+    kind: FindingKind
     side: Role
     replicate: int
     workload: str

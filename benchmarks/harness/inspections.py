@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 import time
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import torch
 
+from benchmarks.harness import repeats
 from benchmarks.harness.comparisons import compare
 from benchmarks.harness.contents import poison_shows
-from benchmarks.harness.failures import Caught, Finding, Role
+from benchmarks.harness.failures import Caught, Finding, FindingKind, Role
 from benchmarks.harness.layouts import Layout
 from benchmarks.harness.probes import Probe
 from benchmarks.harness.settings import Setting
@@ -19,7 +20,6 @@ from benchmarks.harness.states import SharedState
 from benchmarks.harness.tallies import Tally
 
 _RANDOM = random.SystemRandom()
-Kind = Literal["probe", "output", "state", "input", "overflow"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +32,7 @@ class Inspection:
     workload: dict[str, Any]
     state: SharedState
     tally: Tally
+    level: str
 
     def inspect(
         self,
@@ -41,14 +42,20 @@ class Inspection:
         canaries: dict[str, int],
         probe: Probe,
         round_s: float,
+        repeated: bool,
     ) -> None:
-        """Check a round; `inputs` is (layout, what the side had, the referee's own copy)."""
+        """Check a round; `inputs` is (layout, what the side had, the referee's own copy).
+
+        `repeated`: every call had the same input.
+        """
         self._check_probe(outputs[0], canaries, probe)
         self._check_written(*outputs, canaries)
         layout, shared, private = inputs
         if not torch.equal(shared.view(torch.int64), private.view(torch.int64)):
             self._caught("input", "wrote to its inputs")
         self._check_outputs(layout, private, outputs, round_s)
+        if repeated:
+            self._check_repeats(*outputs)
         if self.state.checked_every_round:
             self.check_state()
         self.tally.calls_probed += layout.calls
@@ -58,7 +65,7 @@ class Inspection:
         if not self.state.intact():
             self._caught("state", "wrote to the state that both sides share")
 
-    def _caught(self, kind: Kind, what: str) -> NoReturn:
+    def _caught(self, kind: FindingKind, what: str) -> NoReturn:
         raise Caught(
             Finding(
                 kind=kind,
@@ -101,6 +108,8 @@ class Inspection:
             beside = slots[:, region.elements :]
             if bool((beside != canaries[region.name]).any()):
                 self._caught("overflow", f"wrote past the end of {region.name}")
+            if bool((layout.before(memory, region) != canaries[region.name]).any()):
+                self._caught("overflow", f"wrote before the beginning of {region.name}")
             if poison_shows(region):
                 left = slots[:, : region.elements] == canaries[region.name]
                 if bool(left.any()):
@@ -128,12 +137,20 @@ class Inspection:
             self._check_call(input_layout.tensors(private, call), outputs, call)
             self.tally.calls_checked += 1
 
+    def _check_repeats(self, layout: Layout, memory: torch.Tensor) -> None:
+        tolerance = self.setting.document["tolerance"]
+        found = repeats.compared(layout, memory, range(layout.calls), tolerance)
+        self.tally.add_repeats(found)
+        if found.complaint:
+            self._caught("moving", found.complaint)
+
     def _check_call(
         self, inputs: dict[str, torch.Tensor], outputs: tuple[Layout, torch.Tensor], call: int
     ) -> None:
-        expected = self.setting.reference_step(
-            state=self.state.tensors, inputs=inputs, axes=self.workload["axes"]
-        )
+        setting = self.setting
+        reference = setting.reference if self.level == "operator" else setting.reference_step
+        assert reference is not None
+        expected = reference(state=self.state.tensors, inputs=inputs, axes=self.workload["axes"])
         layout, memory = outputs
         for name, output in layout.tensors(memory, call).items():
             tolerance = self.setting.document["tolerance"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.harness import contents
+from benchmarks.harness import contents, levels
 from benchmarks.harness.arenas import Arena
 from benchmarks.harness.channel import encode
 from benchmarks.harness.inspections import Inspection
@@ -19,6 +19,7 @@ from benchmarks.harness.processes import SideProcess
 from benchmarks.harness.settings import Setting
 from benchmarks.harness.states import SharedState
 from benchmarks.harness.tallies import Tally
+from benchmarks.harness.telemetry import Reading
 
 
 class Lane:
@@ -32,8 +33,11 @@ class Lane:
         replicate: int,
         workload: dict[str, Any],
         state: SharedState,
+        level: str,
     ) -> None:
         self.side = side
+        self.reading: Reading | None = None
+        self._level = level
         self.setup_s = 0.0
         self.setup_memory_bytes: int | None = None
         self.tally = Tally()
@@ -51,6 +55,7 @@ class Lane:
             workload=workload,
             state=state,
             tally=self.tally,
+            level=level,
         )
 
     def __enter__(self) -> Lane:
@@ -69,7 +74,7 @@ class Lane:
         free_before = device.free_bytes()
         started = time.perf_counter()
         self.side.ask(
-            {"type": "setup", "axes": self._workload["axes"], **message},
+            {"type": "setup", "level": self._level, "axes": self._workload["axes"], **message},
             descriptors=descriptors,
             expect="ready",
             limit_s=self._setting.protocol["setup_limit_s"],
@@ -91,7 +96,7 @@ class Lane:
         return sum(self._plan(part, 1).nbytes for part in ("inputs", "outputs"))
 
     def _plan(self, part: str, calls: int) -> Layout:
-        specs = self._setting.definition[f"program_{part}"]
+        specs = levels.specs(self._setting.definition, self._level, part)
         return Layout.plan(specs, self._workload["axes"], self._setting.document["dtype"], calls)
 
     def bind(self, calls: int) -> None:
@@ -128,22 +133,28 @@ class Lane:
         """Clock a round of no calls, the gather of the probe included."""
         return self._clocked(0)
 
-    def round_us(self) -> float:
+    def round_us(self, *, repeated: bool = False) -> float:
         """One round: fresh inputs, poison, the clock, every check. Raises Caught.
 
-        Returns the whole round's time, the fixed cost of a round still in it.
+        Returns the whole round's time, the fixed cost of a round still in it. `repeated` gives
+        every call the same input: no round that counts.
         """
         inputs, outputs = (arena.memory for arena in self._arenas)
         contents.refill(inputs, self._inputs, self._setting.source)
+        if repeated:
+            contents.repeat(inputs, self._inputs, range(1, self._inputs.calls))
         self._private_inputs.copy_(inputs)
         canaries = contents.poison(outputs, self._outputs)
         elapsed_us = self._clocked(self._outputs.calls)
+        # Before the checks keep the device busy, so that it is the round that is read.
+        self.reading = self._setting.watch.reading()
         self._inspection.inspect(
             inputs=(self._inputs, inputs, self._private_inputs),
             outputs=(self._outputs, outputs),
             canaries=canaries,
             probe=self._probe,
             round_s=elapsed_us / 1e6,
+            repeated=repeated,
         )
         return elapsed_us
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -21,6 +21,39 @@ def graph(step: Launch, inputs: Tensors) -> Launch:
     return _Captured(step, static_inputs)
 
 
+def graph_of_each(step: Launch, calls: Sequence[tuple[Tensors, Tensors]]) -> Launch:
+    """Capture `step` for each of the calls, on the call's own buffers: nothing is copied.
+
+    The operator alone is launched so. Its inputs are the step's own intermediate results, and
+    the step does not copy them either.
+    """
+    graphs = {_place(outputs): _captured(step, inputs, outputs) for inputs, outputs in calls}
+
+    def launch(inputs: Tensors, outputs: Tensors) -> None:
+        graphs[_place(outputs)].replay()
+
+    return launch
+
+
+def _place(outputs: Tensors) -> int:
+    return next(iter(outputs.values())).data_ptr()
+
+
+def _captured(step: Launch, inputs: Tensors, outputs: Tensors) -> torch.cuda.CUDAGraph:
+    """A graph of one call on exactly these tensors."""
+    side_stream = torch.cuda.Stream()
+    side_stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side_stream):
+        for _ in range(_WARMUP_CALLS):
+            step(inputs, outputs)
+    torch.cuda.current_stream().wait_stream(side_stream)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step(inputs, outputs)
+    return graph
+
+
 class _Captured:
     def __init__(self, step: Launch, static_inputs: Tensors) -> None:
         self._step = step
@@ -30,17 +63,7 @@ class _Captured:
 
     def _capture(self, outputs: Tensors) -> torch.cuda.CUDAGraph:
         self._outputs = {name: torch.empty_like(tensor) for name, tensor in outputs.items()}
-        side_stream = torch.cuda.Stream()
-        side_stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side_stream):
-            for _ in range(_WARMUP_CALLS):
-                self._step(self._inputs, self._outputs)
-        torch.cuda.current_stream().wait_stream(side_stream)
-        torch.cuda.synchronize()
-        captured = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(captured):
-            self._step(self._inputs, self._outputs)
-        return captured
+        return _captured(self._step, self._inputs, self._outputs)
 
     def __call__(self, inputs: Tensors, outputs: Tensors) -> None:
         if self._graph is None:

@@ -1,7 +1,8 @@
 """Where the tensors of many calls lie in one arena.
 
 Each tensor has a region of `calls` slots. A slot is the tensor, padded to an alignment that
-vector loads like, and then a guard that nobody may write: an overflow shows there.
+vector loads like, and then a guard that nobody may write. Another guard stands before the
+first slot: whoever writes before or past a tensor shows there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from kernels.definition import TensorSpec
 
 _ALIGNMENT_BYTES = 256
 _GUARD_BYTES = 256
+# Sixteen bytes of the narrowest dtype that kernels load as vectors.
+_GAP_ELEMENTS = 8
 
 
 def torch_dtype(name: str) -> torch.dtype:
@@ -28,11 +31,16 @@ def torch_dtype(name: str) -> torch.dtype:
 
 @dataclass(frozen=True, kw_only=True)
 class Region:
-    """One tensor's slots; offsets and strides in bytes. Contents: `distribution` x `amplitude`."""
+    """One tensor's slots; offset and stride in bytes. Contents: `distribution` x `amplitude`.
+
+    `steps` are the tensor's own strides in elements; where it has gaps, `span` elements lie
+    between its first and its last.
+    """
 
     name: str
     dtype: str
     sizes: tuple[int, ...]
+    steps: tuple[int, ...]
     offset: int
     stride: int
     distribution: str
@@ -50,6 +58,11 @@ class Region:
         for size in self.sizes:
             count *= size
         return count
+
+    @property
+    def span(self) -> int:
+        """Elements of the arena that one call's tensor reaches over, gaps included."""
+        return _span(self.sizes, self.steps)
 
     @property
     def stride_elements(self) -> int:
@@ -72,23 +85,28 @@ class Layout:
         axes: Mapping[str, int],
         dtype: str,
         calls: int,
+        strided: Sequence[str] = (),
     ) -> Layout:
-        """Lay out `specs` (TensorSpec as plain data) for `calls` calls at one point of the axes."""
+        """Lay out `specs` (TensorSpec as plain data) for `calls` calls at one point of the axes.
+
+        Along the axes named in `strided` the tensors get gaps.
+        """
         regions = []
         offset = 0
         for data in specs:
             spec = TensorSpec(**data)
             sizes = spec.sizes(axes)
+            steps = _steps(spec, sizes, strided)
             name = spec.dtype or dtype
-            content = torch_dtype(name).itemsize
-            for size in sizes:
-                content *= size
+            content = _span(sizes, steps) * torch_dtype(name).itemsize
             stride = -(-content // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES + _GUARD_BYTES
+            offset += _GUARD_BYTES
             regions.append(
                 Region(
                     name=spec.name,
                     dtype=name,
                     sizes=sizes,
+                    steps=steps,
                     offset=offset,
                     stride=stride,
                     distribution=spec.distribution,
@@ -102,7 +120,8 @@ class Layout:
     def from_data(cls, data: Mapping[str, Any]) -> Layout:
         """The layout that `as_data` described."""
         regions = tuple(
-            Region(**{**region, "sizes": tuple(region["sizes"])}) for region in data["regions"]
+            Region(**{**region, "sizes": tuple(region["sizes"]), "steps": tuple(region["steps"])})
+            for region in data["regions"]
         )
         return cls(regions=regions, calls=data["calls"], nbytes=data["nbytes"])
 
@@ -121,14 +140,39 @@ class Layout:
         bits = INTEGER_BY_WIDTH[region.torch_dtype.itemsize]
         return whole.view(bits).view(self.calls, region.stride_elements)
 
+    def before(self, memory: torch.Tensor, region: Region) -> torch.Tensor:
+        """The guard before a region's first slot, as bits."""
+        guard = memory[region.offset - _GUARD_BYTES : region.offset]
+        return guard.view(INTEGER_BY_WIDTH[region.torch_dtype.itemsize])
+
     def tensors(self, memory: torch.Tensor, call: int) -> dict[str, torch.Tensor]:
         """The tensors of one call, as views of the arena."""
         return {
             region.name: self.flat(memory, region)
-            .narrow(0, call * region.stride_elements, region.elements)
-            .view(region.sizes)
+            .narrow(0, call * region.stride_elements, region.span)
+            .as_strided(region.sizes, region.steps)
             for region in self.regions
         }
 
 
 INTEGER_BY_WIDTH = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def _steps(
+    spec: TensorSpec, sizes: tuple[int, ...], strided: Sequence[str]
+) -> tuple[int, ...]:
+    """Strides in elements; one step along an axis of `strided` jumps over a gap."""
+    steps: list[int] = []
+    step = 1
+    for side, size in zip(reversed(spec.shape), reversed(sizes), strict=True):
+        if side in strided:
+            step += _GAP_ELEMENTS
+        steps.append(step)
+        step *= size
+    return tuple(reversed(steps))
+
+
+def _span(sizes: tuple[int, ...], steps: tuple[int, ...]) -> int:
+    if 0 in sizes:
+        return 0
+    return 1 + sum((size - 1) * step for size, step in zip(sizes, steps, strict=True))

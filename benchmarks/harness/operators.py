@@ -62,6 +62,25 @@ def check_sealed(document: dict[str, Any]) -> None:
             raise BenchmarkError(f"{operator}/{name} here is not the sealed one: {found}")
 
 
+def costs(document: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """The operator's own arithmetic and least traffic, by workload; None where it tells neither.
+
+    Its Program calls it once a layer, or once where the axes have no `layers`.
+    """
+    op = part(document["operator"], "op")
+    if not (hasattr(op, "flops") and hasattr(op, "bytes_moved")):
+        return None
+    return [
+        {
+            "name": workload["name"],
+            "operator_calls": workload["axes"].get("layers", 1),
+            "flops": op.flops(workload["axes"]),
+            "bytes": op.bytes_moved(workload["axes"], document["dtype"]),
+        }
+        for workload in document["workloads"]
+    ]
+
+
 def baseline(operator: str, name: str) -> Any:
     """A baseline Solution; BenchmarkError for an unknown name, NotAvailable as it says."""
     known = part(operator, "baselines").BASELINES

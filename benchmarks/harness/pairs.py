@@ -10,11 +10,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.harness import watches
 from benchmarks.harness.failures import Role
 from benchmarks.harness.lanes import Lane
 from benchmarks.harness.processes import SideProcess
 from benchmarks.harness.settings import Setting
 from benchmarks.harness.states import SharedState
+from benchmarks.harness.telemetry import Reading
 
 _RANDOM = random.SystemRandom()
 _EMPTY_ROUNDS = 9
@@ -55,16 +57,25 @@ def measure(
     workload: dict[str, Any],
     calls: int | None,
     on_round: OnRound,
+    rounds: int,
+    level: str = "program",
 ) -> dict[str, Any]:
     """Measure one workload; `calls` None sizes the rounds. Returns the record's entry.
 
+    `level`: "program" for the end-to-end step, "operator" for the operator alone.
+
     Raises SideFailed when a side cannot be measured, Caught when one was caught.
     """
-    with SharedState(setting, workload["axes"]) as state, ExitStack() as stack:
+    with SharedState(setting, workload["axes"], level) as state, ExitStack() as stack:
         lanes = {
             role: stack.enter_context(
                 Lane(
-                    setting=setting, side=side, replicate=replicate, workload=workload, state=state
+                    setting=setting,
+                    side=side,
+                    replicate=replicate,
+                    workload=workload,
+                    state=state,
+                    level=level,
                 )
             )
             for role, side in sides.items()
@@ -74,7 +85,8 @@ def measure(
                 lanes[role].setup()
                 setups[role].add(lanes[role])
                 lanes[role].round_us()
-            entry = _Pair(setting, lanes, state).measure(calls, on_round)
+            entry = _Pair(setting, lanes, state).measure(calls, rounds, on_round)
+            setting.watch.look_around(side.pid for side in sides.values())
             for lane in lanes.values():
                 lane.release()
         except BaseException:
@@ -91,11 +103,12 @@ class _Pair:
         self._lanes = lanes
         self._state = state
 
-    def measure(self, calls: int | None, on_round: OnRound) -> dict[str, Any]:
+    def measure(self, calls: int | None, rounds: int, on_round: OnRound) -> dict[str, Any]:
         """The record's entry for this workload; `calls` None sizes the rounds first."""
         chosen = self.sized_calls() if calls is None else calls
         self.bind(chosen)
-        entry = self.rounds(chosen, on_round)
+        self.warm_up()
+        entry = self.rounds(chosen, rounds, on_round)
         # A writer to state that no round's check saw is the candidate: the baseline is the
         # catalogue's own code, the candidate is the stranger here.
         self._lanes["candidate"].check_state()
@@ -159,19 +172,26 @@ class _Pair:
         missing = _CACHES_TO_OUTGROW * cache - self._state.layout.nbytes
         return max(1, math.ceil(missing / self._call_bytes()))
 
-    def rounds(self, calls: int, on_round: OnRound) -> dict[str, Any]:
-        """Warm up, take the overhead, run the pairs in random order."""
+    def warm_up(self) -> None:
+        """As many rounds of both sides, and for as long, as the protocol asks."""
         protocol = self._setting.protocol
-        for _ in range(protocol["warmup_rounds"]):
-            for lane in self._lanes.values():
-                lane.round_us()
+        done, busy_us = 0, 0.0
+        while done < protocol["warmup_rounds"] or busy_us < 1e3 * protocol["warmup_ms"]:
+            busy_us += sum(lane.round_us(repeated=True) for lane in self._lanes.values())
+            done += 1
+
+    def rounds(self, calls: int, count: int, on_round: OnRound) -> dict[str, Any]:
+        """Take the overhead, run the pairs in random order."""
         overhead_us = self._overhead_us()
         rounds = []
-        for index in range(protocol["rounds"]):
+        readings: dict[Role, list[Reading | None]] = {role: [] for role in self._lanes}
+        for index in range(count):
             order = _RANDOM.sample(sorted(self._lanes), len(self._lanes))
             per_call = {
                 role: (self._lanes[role].round_us() - overhead_us) / calls for role in order
             }
+            for role, lane in self._lanes.items():
+                readings[role].append(lane.reading)
             rounds.append(
                 {
                     "first": order[0],
@@ -185,5 +205,6 @@ class _Pair:
             "overhead_us": overhead_us,
             "working_set_bytes": self._state.layout.nbytes + calls * self._call_bytes(),
             "rounds": rounds,
+            "telemetry": watches.columns(readings),
             "checks": self._lanes["candidate"].tally.as_data(),
         }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
-from benchmarks.harness import documents, samples, schemas, signatures, verdicts
+from benchmarks.harness import alone, controls, documents, observations, samples, schemas, signatures, verdicts
 from benchmarks.harness.canonical import canonical, digest, digest_of_bytes
+from benchmarks.harness.failures import FindingKind
 from benchmarks.harness.signatures import SigningKey
 
 SCHEMA_NAME = "twofold.record/1"
@@ -23,6 +24,8 @@ _CHECKS = schemas.exactly(
     max_abs_error=_ERROR,
     max_rel_error=_ERROR,
     matched_share=schemas.nullable(schemas.SHARE),
+    repeats_checked=schemas.COUNT,
+    repeats_identical=schemas.COUNT,
 )
 _ROUND = schemas.exactly(
     first=schemas.SIDE, baseline_us=schemas.NUMBER, candidate_us=schemas.NUMBER
@@ -33,6 +36,7 @@ _WORKLOAD = schemas.exactly(
     overhead_us=schemas.NOT_NEGATIVE,
     working_set_bytes=schemas.COUNT,
     rounds=schemas.listed(_ROUND, at_least=1),
+    telemetry=schemas.nullable(observations.TELEMETRY),
     checks=_CHECKS,
 )
 _SETUP = schemas.exactly(
@@ -44,11 +48,27 @@ _REPLICATE = schemas.exactly(
     workloads=schemas.listed(_WORKLOAD, at_least=1),
 )
 _FINDING = schemas.exactly(
-    kind={"enum": ["probe", "output", "state", "input", "overflow"]},
+    kind={"enum": list(get_args(FindingKind))},
     side=schemas.SIDE,
     replicate=schemas.COUNT,
     workload=schemas.TEXT,
     message=schemas.TEXT,
+)
+_TRIAL_CHECKS = schemas.exactly(
+    **{name: form for name, form in _CHECKS["properties"].items() if name != "calls_probed"}
+)
+_CORRECTNESS = schemas.exactly(
+    trials=schemas.listed(
+        schemas.exactly(
+            name=schemas.TEXT,
+            kind={"enum": ["held_back", "special"]},
+            level={"enum": ["operator", "program"]},
+            axes=schemas.by_name(schemas.COUNT),
+            outcome={"enum": ["right", "left_out"]},
+            message=schemas.nullable(schemas.TEXT),
+            checks=_TRIAL_CHECKS,
+        )
+    )
 )
 _OPTIONAL_NUMBER = schemas.nullable(schemas.NUMBER)
 _SUMMARY = schemas.exactly(
@@ -70,6 +90,15 @@ _SUMMARY = schemas.exactly(
             high=_OPTIONAL_NUMBER,
         )
     ),
+    looks=schemas.listed(
+        schemas.exactly(
+            replicates=schemas.POSITIVE_COUNT,
+            confidence=schemas.SHARE,
+            low=schemas.NUMBER,
+            high=schemas.NUMBER,
+            verdict={"enum": ["met", "missed", "inconclusive"]},
+        )
+    ),
     replicates=schemas.COUNT,
     rounds=schemas.COUNT,
     calls_checked=schemas.COUNT,
@@ -78,8 +107,12 @@ _SUMMARY = schemas.exactly(
 _VERSION = schemas.nullable(schemas.TEXT)
 _ENVIRONMENT = schemas.exactly(
     device=schemas.exactly(
-        kind=schemas.DEVICE, name=schemas.TEXT, memory_bytes=schemas.POSITIVE_COUNT
+        kind=schemas.DEVICE,
+        name=schemas.TEXT,
+        memory_bytes=schemas.POSITIVE_COUNT,
+        cache_bytes=schemas.nullable(schemas.POSITIVE_COUNT),
     ),
+    ceilings=schemas.nullable(observations.CEILINGS),
     python=schemas.TEXT,
     platform=schemas.TEXT,
     cpu=schemas.TEXT,
@@ -90,18 +123,6 @@ _ENVIRONMENT = schemas.exactly(
     driver=_VERSION,
     packages=schemas.by_name({"type": "string"}),
     isolation=schemas.by_name({"type": "boolean"}),
-)
-_OPERATOR = schemas.exactly(
-    workloads=schemas.listed(
-        schemas.exactly(
-            name=schemas.TEXT,
-            baseline_us=schemas.POSITIVE,
-            candidate_us=schemas.POSITIVE,
-            ratio=schemas.POSITIVE,
-            flops=schemas.nullable(schemas.NOT_NEGATIVE),
-            bytes=schemas.nullable(schemas.NOT_NEGATIVE),
-        )
-    )
 )
 SCHEMA = schemas.exactly(
     schema={"const": SCHEMA_NAME},
@@ -116,7 +137,10 @@ SCHEMA = schemas.exactly(
     finished_at=schemas.TEXT,
     elapsed_s=schemas.NOT_NEGATIVE,
     replicates=schemas.listed(_REPLICATE),
-    operator=schemas.nullable(_OPERATOR),
+    correctness=schemas.nullable(_CORRECTNESS),
+    observations=observations.SCHEMA,
+    controls=schemas.listed(observations.CONTROL),
+    operator=schemas.nullable(observations.OPERATOR),
     findings=schemas.listed(_FINDING),
     summary=_SUMMARY,
     digest=schemas.DIGEST,
@@ -198,8 +222,8 @@ def digest_of(record: Mapping[str, Any]) -> str:
 
 
 def sealed(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record with its summary recomputed and its digest set."""
-    with_summary = {**record, "summary": verdicts.recompute(record).as_data()}
+    """The record with what follows from it recomputed, and its digest set."""
+    with_summary = {**record, **_following(record)}
     return {**with_summary, "digest": digest_of(with_summary), "signature": None}
 
 
@@ -219,8 +243,20 @@ def problems(record: Mapping[str, Any]) -> list[str]:
     source = record["candidate"]["source"].encode()
     if digest_of_bytes(source) != record["candidate"]["source_digest"]:
         found.append("candidate.source_digest: not the digest of the source inside")
-    recomputed = verdicts.recompute(record).as_data()
-    return found + _differences("summary", record["summary"], recomputed)
+    for name, recomputed in _following(record).items():
+        found += _differences(name, record[name], recomputed)
+    return found
+
+
+def _following(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record says of itself that follows from its samples and observations."""
+    summary = verdicts.recompute(record)
+    believed = summary.ratio is not None
+    return {
+        "summary": summary.as_data(),
+        "controls": verdicts.controls_of(record),
+        "operator": alone.summarised(record) if believed else None,
+    }
 
 
 def _differences(path: str, said: Any, is_: Any) -> list[str]:

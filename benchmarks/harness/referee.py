@@ -4,22 +4,38 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from benchmarks.harness import arenas, environment, isolation, operators, records, replicates
+from benchmarks.harness import (
+    arenas,
+    ceilings,
+    cells,
+    environment,
+    isolation,
+    looks,
+    observations,
+    operators,
+    records,
+    replicates,
+    verdicts,
+)
+from benchmarks.harness.arenas import Device
 from benchmarks.harness.candidates import Candidate
 from benchmarks.harness.canonical import digest
+from benchmarks.harness.cells import CellError, Cells
 from benchmarks.harness.checksums import Checksum
 from benchmarks.harness.contents import generator
 from benchmarks.harness.documents import BenchmarkError
 from benchmarks.harness.failures import Caught, DeviceFailed
 from benchmarks.harness.progress import Progress
 from benchmarks.harness.settings import Setting
-from benchmarks.harness.verdicts import recompute
+from benchmarks.harness.telemetry import Telemetry, open_for
+from benchmarks.harness.watches import Watch
 
 
 def run(
@@ -29,12 +45,16 @@ def run(
     device_kind: str,
     command: str,
     progress: Progress,
+    required_isolation: Sequence[str] = (),
+    telemetry: Telemetry | None = None,
 ) -> dict[str, Any]:
     """Measure `candidate` by a checked benchmark document; returns the sealed record.
 
-    Raises BenchmarkError when the benchmark cannot be measured here, SideFailed when a side
+    Raises BenchmarkError when the benchmark cannot be measured here (as when one of
+    `required_isolation` is not in force), SideFailed when a side
     raised, hung, died or broke its channel, DeviceFailed when the device fails the referee.
-    A side that was caught is a record like any other.
+    A side that was caught is a record like any other. `telemetry` stands in for the device's
+    own instruments.
     """
     operators.check_sealed(document)
     isolation.hide_referee()
@@ -42,7 +62,10 @@ def run(
     started_at, started = datetime.now(UTC), time.monotonic()
     progress.started()
     with tempfile.TemporaryDirectory(prefix="twofold-") as folder:
-        setting = _setting(document, candidate, device_kind, Path(folder))
+        setting = _setting(document, candidate, device_kind, Path(folder), telemetry)
+        setting.watch.begin()
+        measured = ceilings.measure(setting.device, document["dtype"])
+        isolation.require(required_isolation, setting.device, setting.cells)
         draft: dict[str, Any] = {
             "schema": records.SCHEMA_NAME,
             "benchmark": document,
@@ -52,15 +75,18 @@ def run(
                 "source_digest": candidate.source_digest,
                 "source": candidate.source,
             },
-            "environment": environment.capture(setting.device),
+            "environment": environment.capture(setting.device, setting.cells, measured),
             "command": command,
             "started_at": started_at.isoformat(timespec="seconds"),
             "replicates": [],
-            "operator": None,
+            "correctness": None,
+            "observations": observations.nothing("the run did not come to its end"),
             "findings": [],
         }
+        draft["observations"]["costs"] = operators.costs(document)
         try:
             _measure(setting, draft, progress)
+            draft["observations"]["gpu"] = setting.watch.as_data()
         except (torch.OutOfMemoryError, MemoryError) as error:
             reason = str(error).partition("\n")[0]
             raise DeviceFailed(f"the benchmark does not fit this device: {reason}") from error
@@ -72,7 +98,11 @@ def run(
 
 
 def _setting(
-    document: dict[str, Any], candidate: Candidate, device_kind: str, folder: Path
+    document: dict[str, Any],
+    candidate: Candidate,
+    device_kind: str,
+    folder: Path,
+    telemetry: Telemetry | None,
 ) -> Setting:
     try:
         device = arenas.device(device_kind)
@@ -87,17 +117,32 @@ def _setting(
         document=document,
         device=device,
         reference_step=operators.part(document["operator"], "reference").reference_step,
+        reference=getattr(operators.part(document["operator"], "reference"), "reference", None),
+        watch=Watch(telemetry or open_for(device)),
         source=generator(device.torch_device),
         checksum=Checksum(device.torch_device),
         candidate=copy,
         scratch=folder,
+        cells=_cells(device, folder, copy),
         threads=threads,
     )
 
 
+def _cells(device: Device, folder: Path, candidate: Path) -> Cells:
+    """Where the sides live, tried out: on CUDA memory of the referee must open there."""
+    arena = device.allocate(1, read_only=False)
+    try:
+        handle, _ = arena.handle()
+        return cells.prepare(folder=folder, candidate=candidate, arena=handle.get("ipc"))
+    except CellError as error:
+        raise BenchmarkError(str(error)) from error
+    finally:
+        arena.close()
+
+
 def _measure(setting: Setting, draft: dict[str, Any], progress: Progress) -> None:
     """Fill the draft's replicates and findings; more replicates while inconclusive."""
-    protocol = setting.protocol
+    protocol, seen = setting.protocol, draft["observations"]
     calls: dict[str, int] = {}
     for index in range(protocol["max_replicates"]):
         try:
@@ -107,13 +152,21 @@ def _measure(setting: Setting, draft: dict[str, Any], progress: Progress) -> Non
         except Caught as caught:
             draft["findings"].append(caught.finding.as_data())
             return
+        draft["correctness"] = measured.pop("correctness") or draft["correctness"]
+        seen["operator"] = measured.pop("operator") or seen["operator"]
         draft["replicates"].append(measured)
-        if index + 1 < protocol["replicates"]:
+        if index + 1 not in looks.schedule(protocol):
             progress.replicate(index, low=None, high=None, message="")
             continue
-        so_far = recompute(draft)
+        if verdicts.unusable(draft):
+            return
+        so_far = verdicts.look(draft, index + 1)
         progress.replicate(
             index, low=so_far.low, high=so_far.high, message="; ".join(so_far.reasons)
         )
         if so_far.verdict != "inconclusive":
-            return
+            break
+    try:
+        seen["same_code"] = replicates.same_code(setting, len(draft["replicates"]))
+    except Caught as caught:
+        draft["findings"].append(caught.finding.as_data())

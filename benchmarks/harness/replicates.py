@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import tempfile
+from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import isolation, pairs
-from benchmarks.harness.failures import Role
+from benchmarks.harness import isolation, observations, pairs, trials
+from benchmarks.harness.failures import Caught, Role
 from benchmarks.harness.pairs import Setup
 from benchmarks.harness.processes import SideProcess
 from benchmarks.harness.progress import Progress
@@ -17,12 +19,16 @@ from benchmarks.harness.settings import Setting
 
 _RANDOM = random.SystemRandom()
 _ROLES: tuple[Role, Role] = ("baseline", "candidate")
+_OWN: Mapping[Role, Role] = {role: role for role in _ROLES}
 
 
 def measure(
     *, setting: Setting, index: int, calls: dict[str, int], progress: Progress
 ) -> dict[str, Any]:
     """Measure replicate `index` (from 0); returns the record's entry.
+
+    The first one's also has `correctness`, the trials of the run, and `operator`, its rounds
+    alone; they are None in the others'.
 
     `calls` holds each workload's calls a round and is filled by the first replicate, so that
     all replicates do the same. Raises SideFailed or Caught.
@@ -43,36 +49,106 @@ def measure(
                 workload=workload,
                 calls=calls.get(name),
                 on_round=progress.rounds_of(replicate=index, workload=name),
+                rounds=setting.protocol["rounds"],
             )
             calls[name] = entry["calls"]
             measured[name] = entry
+        # After the workloads, so that they are measured in processes that did nothing else.
+        alone = _operator_alone(setting, sides) if index == 0 else None
+        tried = trials.run(setting=setting, sides=sides, replicate=index) if index == 0 else None
     return {
         "order": list(order),
         "setup": {role: setup.as_data() for role, setup in setups.items()},
         "workloads": [measured[workload["name"]] for workload in workloads],
+        "correctness": tried,
+        "operator": alone,
     }
 
 
+def _operator_alone(
+    setting: Setting, sides: dict[Role, SideProcess]
+) -> list[dict[str, Any]] | None:
+    """A few rounds of every workload's operator by itself; None where nobody asks for them."""
+    rounds = setting.protocol["operator_rounds"]
+    if rounds == 0 or setting.reference is None:
+        return None
+    return [
+        observations.pair(
+            pairs.measure(
+                setting=setting,
+                sides=sides,
+                setups={role: Setup() for role in sides},
+                replicate=0,
+                workload=workload,
+                calls=None,
+                on_round=_unseen,
+                rounds=rounds,
+                level="operator",
+            )
+        )
+        for workload in setting.document["workloads"]
+    ]
+
+
+def same_code(setting: Setting, index: int) -> dict[str, Any] | None:
+    """The A/A pair: a fresh pair of baselines on the workload with the most traffic.
+
+    `index` numbers its processes. None where the benchmark asks for no rounds of it. Whatever
+    is caught here is the baseline's.
+    """
+    rounds = setting.protocol["aa_rounds"]
+    if rounds == 0:
+        return None
+    order: list[Role] = _RANDOM.sample(_ROLES, 2)
+    with ExitStack() as stack:
+        sides = _start(setting, index, order, stack, runs={role: "baseline" for role in order})
+        try:
+            entry = pairs.measure(
+                setting=setting,
+                sides=sides,
+                setups={role: Setup() for role in order},
+                replicate=index,
+                workload=max(setting.document["workloads"], key=lambda each: each["weight"]),
+                calls=None,
+                on_round=_unseen,
+                rounds=rounds,
+            )
+        except Caught as caught:
+            raise Caught(replace(caught.finding, side="baseline")) from caught
+    return observations.pair(entry)
+
+
+def _unseen(index: int, baseline_us: float, candidate_us: float) -> None:
+    """These rounds are no part of the estimate that people watch."""
+
+
 def _start(
-    setting: Setting, index: int, order: list[Role], stack: ExitStack
+    setting: Setting,
+    index: int,
+    order: list[Role],
+    stack: ExitStack,
+    runs: Mapping[Role, Role] = _OWN,
 ) -> dict[Role, SideProcess]:
-    """Start both processes at once; their imports overlap, their setup does not."""
+    """Start both processes at once; their imports overlap, their setup does not.
+
+    `runs` says whose code each of them runs.
+    """
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=setting.scratch)))
+    # Its user passes through here to the folder that is its own.
+    folder.chmod(0o711)
     sides: dict[Role, SideProcess] = {}
     for role in order:
-        cache = setting.scratch / f"{role}.cache"
-        cache.mkdir(exist_ok=True)
         sides[role] = stack.enter_context(
             SideProcess(
                 role=role,
                 replicate=index,
                 scratch=folder / role,
-                cache=cache,
+                cell=setting.cells.by_role[role],
                 threads=setting.threads,
                 stops_when_idle=setting.device.freezes_idle_side,
             )
         )
-        sides[role].start(_start_message(setting, role))
+        sides[role].start(_start_message(setting, runs[role]))
     for side in sides.values():
         side.started()
     return sides

@@ -10,7 +10,9 @@ from typing import Any
 import torch
 
 from benchmarks.harness.arenas import Device
+from benchmarks.harness.cells import Cells
 from benchmarks.harness.checksums import Checksum
+from benchmarks.harness.watches import Watch
 
 ReferenceStep = Callable[..., dict[str, torch.Tensor]]
 
@@ -19,17 +21,22 @@ ReferenceStep = Callable[..., dict[str, torch.Tensor]]
 class Setting:
     """The benchmark, where it is measured, and what outputs are held against.
 
+    `reference` is the operator's alone, None where it has none; `watch` reads the instruments;
     `source` draws fresh contents on the device; `candidate` is the private copy of the
-    candidate's file; `scratch` holds every side's folder and goes with the run.
+    candidate's file; `scratch` holds every side's folder and goes with the run; `cells` confine
+    the sides.
     """
 
     document: dict[str, Any]
     device: Device
     reference_step: ReferenceStep
+    reference: ReferenceStep | None
     source: torch.Generator
     checksum: Checksum
     candidate: Path
+    watch: Watch
     scratch: Path
+    cells: Cells
     threads: int
 
     @property

@@ -27,10 +27,10 @@ _PR_SET_PDEATHSIG = 1
 _MAX_FILE_BYTES = 1 << 30
 
 
-def limit_process(address_space_bytes: int | None) -> None:
-    """Die with the referee, leave no core file, and stay inside the limits."""
+def limit_process(address_space_bytes: int | None, *, parent: int) -> None:
+    """Die with what started this, leave no core file, and stay inside the limits."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() == 1:
+    if os.getppid() != parent:
         raise SystemExit("the referee is gone")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_MAX_FILE_BYTES, _MAX_FILE_BYTES))
@@ -55,7 +55,7 @@ class Side:
         operator = start["operator"]
         self._solution = (
             solutions.candidate(Path(start["candidate"]))
-            if start["role"] == "candidate"
+            if "candidate" in start
             else operators.baseline(operator, start["baseline"])
         )
         self._program = operators.part(operator, "program")
@@ -64,14 +64,16 @@ class Side:
         self._calls: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
     def setup(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
-        """Open the state and build the Program's step on it; untimed, but measured."""
+        """Open the state and build the step on it; untimed, but measured."""
+        from benchmarks.harness import levels
         from benchmarks.harness.layouts import Layout
 
         started = time.perf_counter()
         layout = Layout.from_data(message["layout"])
         arena = self._device.open(message["state"], descriptors)
         self._arenas.append(arena)
-        self._step = self._program.Step(
+        self._level = message["level"]
+        self._step = levels.builder(self._level, self._program)(
             solution=self._solution,
             state=layout.tensors(arena.memory, 0),
             axes=message["axes"],
@@ -96,9 +98,11 @@ class Side:
             self._arenas.append(arena)
             views.append([layout.tensors(arena.memory, call) for call in range(layout.calls)])
         self._calls = list(zip(*views, strict=True))
-        if self._launch is None:
+        graphed = self._start["launch"] == "graph"
+        if self._level == "operator" and graphed:
+            self._launch = launches.graph_of_each(self._step, self._calls)
+        elif self._launch is None:
             first = self._calls[0][0]
-            graphed = self._start["launch"] == "graph"
             self._launch = launches.graph(self._step, first) if graphed else self._step
             # Compiling, tuning and capturing belong to the setup, not to the first round.
             self._launch(*self._calls[0])
@@ -113,6 +117,35 @@ class Side:
             launch(inputs, outputs)
         self._device.synchronize()
         return {"type": "done", "token": message["token"]}
+
+    def trial(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Run a few untimed calls at other sizes; an error is the answer, not the end."""
+        from benchmarks.harness import levels
+        from benchmarks.harness.layouts import Layout
+
+        share = len(descriptors) // 3
+        arenas, layouts = [], []
+        for index, part in enumerate(("state", "inputs", "outputs")):
+            mine = descriptors[index * share : (index + 1) * share]
+            arenas.append(self._device.open(message[part]["arena"], mine))
+            layouts.append(Layout.from_data(message[part]["layout"]))
+        state, inputs, outputs = (
+            [layout.tensors(arena.memory, call) for call in range(layout.calls)]
+            for layout, arena in zip(layouts, arenas, strict=True)
+        )
+        error = None
+        try:
+            build = levels.builder(message["level"], self._program)
+            step = build(solution=self._solution, state=state[0], axes=message["axes"])
+            for call_inputs, call_outputs in zip(inputs, outputs, strict=True):
+                step(call_inputs, call_outputs)
+            self._device.synchronize()
+            for arena in arenas:
+                arena.close()
+        except Exception as caught:
+            traceback.print_exc()
+            error = _described(caught)
+        return {"type": "tried", "error": error}
 
     def release(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Forget the workload: step, state and all."""
@@ -142,6 +175,7 @@ class Side:
             "setup": self.setup,
             "bind": self.bind,
             "go": self.go,
+            "trial": self.trial,
             "release": self.release,
         }
         self._channel.send({"type": "started"})
@@ -167,9 +201,10 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--channel", type=int, required=True)
     channel = Channel(socket.socket(fileno=parser.parse_args().channel))
+    parent = os.getppid()
     try:
         start = channel.receive()
-        limit_process(start["address_space_bytes"])
+        limit_process(start["address_space_bytes"], parent=parent)
         Side(channel, start).serve()
     except ChannelClosed:
         return 0

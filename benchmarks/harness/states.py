@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks.harness import levels
 from benchmarks.harness.contents import refill
 from benchmarks.harness.layouts import Layout
 from benchmarks.harness.settings import Setting
@@ -15,9 +16,9 @@ _CHECKED_EVERY_ROUND_BYTES = 4 << 30
 class SharedState:
     """State both sides read. Use as a context: the memory goes at its end."""
 
-    def __init__(self, setting: Setting, axes: dict[str, int]) -> None:
+    def __init__(self, setting: Setting, axes: dict[str, int], level: str) -> None:
         self._setting = setting
-        specs = setting.definition["program_state"]
+        specs = levels.specs(setting.definition, level, "state")
         self.layout = Layout.plan(specs, axes, setting.document["dtype"], 1)
         self.arena = setting.device.allocate(self.layout.nbytes, read_only=True)
         refill(self.arena.memory, self.layout, setting.source)

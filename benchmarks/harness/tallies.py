@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.harness.comparisons import Comparison
+from benchmarks.harness.repeats import Repeats
 
 
 @dataclass
@@ -19,6 +20,8 @@ class Tally:
     max_rel_error: float = 0.0
     elements: int = 0
     matched: int = 0
+    repeats_checked: int = 0
+    repeats_identical: int = 0
 
     def add(self, comparison: Comparison) -> None:
         """Count one output tensor of one fully checked call."""
@@ -26,6 +29,11 @@ class Tally:
         self.max_rel_error = max(self.max_rel_error, comparison.max_rel_error)
         self.elements += comparison.elements
         self.matched += comparison.matched
+
+    def add_repeats(self, repeats: Repeats) -> None:
+        """Count calls that had one input."""
+        self.repeats_checked += repeats.calls
+        self.repeats_identical += repeats.identical
 
     def as_data(self) -> dict[str, Any]:
         """Plain JSON data; an infinite error, which only a caught side has, becomes null."""
@@ -35,6 +43,8 @@ class Tally:
             "max_abs_error": _finite(self.max_abs_error),
             "max_rel_error": _finite(self.max_rel_error),
             "matched_share": self.matched / self.elements if self.elements else None,
+            "repeats_checked": self.repeats_checked,
+            "repeats_identical": self.repeats_identical,
         }
 
 

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-import numpy as np
-
-from benchmarks.harness import statistics
-from benchmarks.harness.canonical import digest
-from benchmarks.harness.statistics import Estimate, Floats, Samples
+from benchmarks.harness import controls, looks, statistics
+from benchmarks.harness.counted import counted
+from benchmarks.harness.statistics import Estimate, Estimates
 
 Verdict = Literal["met", "missed", "inconclusive", "invalid", "disqualified"]
 _WRONG_SHARE = 0.10
@@ -33,8 +31,36 @@ class WorkloadSummary:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Look:
+    """What the first `replicates` replicates say at the level of their look."""
+
+    replicates: int
+    confidence: float
+    low: float
+    high: float
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    estimates: Estimates
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain JSON data, as the summary keeps it."""
+        return {
+            "replicates": self.replicates,
+            "confidence": self.confidence,
+            "low": self.low,
+            "high": self.high,
+            "verdict": self.verdict,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
 class Summary:
-    """The verdict of a record and what it rests on. `rounds` counts pairs over all replicates."""
+    """The verdict of a record and what it rests on. `rounds` counts pairs over all replicates.
+
+    `confidence` is the sealed one, and `low` to `high` the interval of the look at which the
+    run stopped, taken at that look's own, higher level so that the interval keeps the sealed
+    confidence although the run was looked at more than once (see `looks`).
+    """
 
     verdict: Verdict
     reasons: tuple[str, ...]
@@ -44,6 +70,7 @@ class Summary:
     target: float
     confidence: float
     workloads: tuple[WorkloadSummary, ...]
+    looks: tuple[dict[str, Any], ...]
     replicates: int
     rounds: int
     calls_checked: int
@@ -54,6 +81,7 @@ class Summary:
         data = asdict(self)
         return data | {
             "reasons": list(self.reasons),
+            "looks": list(self.looks),
             "workloads": [asdict(workload) for workload in self.workloads],
         }
 
@@ -67,20 +95,56 @@ def recompute(record: Mapping[str, Any]) -> Summary:
     caught = [f for f in record["findings"] if f["side"] == "candidate"]
     if caught:
         return _without_estimate(record, "disqualified", [f["message"] for f in caught])
-    invalid = _invalid_reasons(record)
+    invalid = unusable(record)
     if invalid:
         return _without_estimate(record, "invalid", invalid)
-    return _with_estimate(record)
+    taken = looks_of(record)
+    invalid = _went_on(taken) + _failed_controls(record)
+    if invalid:
+        return _without_estimate(record, "invalid", invalid)
+    return _with_estimate(record, taken)
 
 
-def _invalid_reasons(record: Mapping[str, Any]) -> list[str]:
+def looks_of(record: Mapping[str, Any]) -> list[Look]:
+    """Every look that the run took, in order; the last decides."""
+    scheduled = looks.schedule(record["benchmark"]["protocol"])
+    return [look(record, each) for each in scheduled if each <= len(record["replicates"])]
+
+
+def _went_on(taken: list[Look]) -> list[str]:
+    """Nobody measures on in the hope of another verdict."""
+    return [
+        f"the run went on after {each.replicates} replicates had said {each.verdict!r}"
+        for each in taken[:-1]
+        if each.verdict != "inconclusive"
+    ]
+
+
+def controls_of(record: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Every control's outcome as plain data; none for a record that ended before its time."""
+    if record["findings"] or unusable(record):
+        return []
+    return [control.as_data() for control in controls.judge(record)]
+
+
+def _failed_controls(record: Mapping[str, Any]) -> list[str]:
+    return [
+        f"control '{control['name']}' failed: {control['detail']}"
+        for control in controls_of(record)
+        if control["passed"] is False
+    ]
+
+
+def unusable(record: Mapping[str, Any]) -> list[str]:
+    """Why no estimate can be made of what the record holds; empty when one can."""
     reasons = [finding["message"] for finding in record["findings"]]
     reasons += _wrong_device(record)
     protocol = record["benchmark"]["protocol"]
     replicates = record["replicates"]
-    count, least, most = len(replicates), protocol["replicates"], protocol["max_replicates"]
-    if not reasons and not least <= count <= most:
-        reasons.append(f"{count} replicates, and the benchmark asks for {least} to {most}")
+    count, scheduled = len(replicates), looks.schedule(protocol)
+    if not reasons and count not in scheduled:
+        asked = " or ".join(str(each) for each in scheduled)
+        reasons.append(f"{count} replicates, and the benchmark asks for {asked}")
     if not reasons:
         reasons += [
             problem for replicate in replicates for problem in _incomplete(record, replicate)
@@ -123,54 +187,58 @@ def _incomplete(record: Mapping[str, Any], replicate: Mapping[str, Any]) -> list
     return reasons
 
 
-def _samples(record: Mapping[str, Any]) -> tuple[Samples, int]:
-    """What counts, by workload and replicate, and how many rounds were left out."""
-    samples: dict[str, list[tuple[Floats, Floats]]] = {}
-    left_out = 0
-    for replicate in record["replicates"]:
-        for workload in replicate["workloads"]:
-            baseline = np.array([r["baseline_us"] for r in workload["rounds"]], dtype=float)
-            candidate = np.array([r["candidate_us"] for r in workload["rounds"]], dtype=float)
-            kept = statistics.inside_band(baseline, candidate)
-            # In a replicate where nothing is inside, everything counts: noise shows as noise.
-            kept = kept if kept.any() else ~kept
-            left_out += int((~kept).sum())
-            samples.setdefault(workload["name"], []).append((baseline[kept], candidate[kept]))
-    return samples, left_out
+def look(record: Mapping[str, Any], replicates: int) -> Look:
+    """What the first `replicates` replicates say by themselves, controls aside.
 
-
-def _with_estimate(record: Mapping[str, Any]) -> Summary:
+    ValueError when the schedule has no such look.
+    """
     benchmark = record["benchmark"]
-    samples, left_out = _samples(record)
+    level = looks.confidence_at(benchmark["protocol"], replicates, benchmark["confidence"])
+    found = counted(record, replicates)
     estimates = statistics.estimate(
-        samples,
+        found.samples,
         {workload["name"]: workload["weight"] for workload in benchmark["workloads"]},
-        confidence=benchmark["confidence"],
-        # Sealed before anything is measured, so that nobody can try seeds.
-        seed=int(digest(benchmark).removeprefix("sha256:")[:8], 16),
+        confidence=level,
     )
-    overall, counts = estimates.overall, _counts(record)
-    verdict, reason = _judged(overall, benchmark["target"], benchmark["confidence"])
+    overall = estimates.overall
+    verdict, reason = _judged(overall, benchmark["target"], level)
     reasons = [reason]
-    if left_out:
-        reasons.append(f"{left_out} of {counts['rounds']} rounds left out as interrupted")
-    if left_out > (1 - _LEAST_KEPT_SHARE) * counts["rounds"]:
+    if found.unsteady:
+        reasons.append(f"{found.unsteady} of {found.rounds} rounds discarded: unsteady clocks")
+    if found.interrupted:
+        reasons.append(f"{found.interrupted} of {found.rounds} rounds left out as interrupted")
+    if found.interrupted > (1 - _LEAST_KEPT_SHARE) * found.rounds:
         verdict = "inconclusive"
         reasons.append("the machine was too busy for a verdict")
-    return Summary(
+    return Look(
+        replicates=replicates,
+        confidence=level,
+        low=overall.low,
+        high=overall.high,
         verdict=verdict,
         reasons=tuple(reasons),
+        estimates=estimates,
+    )
+
+
+def _with_estimate(record: Mapping[str, Any], taken: list[Look]) -> Summary:
+    last = taken[-1]
+    overall = last.estimates.overall
+    return Summary(
+        verdict=last.verdict,
+        reasons=last.reasons,
         ratio=overall.ratio,
         low=overall.low,
         high=overall.high,
-        workloads=_workloads(record, estimates.workloads),
-        **counts,
+        workloads=_workloads(record, last.estimates.workloads),
+        looks=tuple(each.as_data() for each in taken),
+        **_counts(record),
     )
 
 
-def _judged(overall: Estimate, target: float, confidence: float) -> tuple[Verdict, str]:
+def _judged(overall: Estimate, target: float, level: float) -> tuple[Verdict, str]:
     measured = (
-        f"{overall.ratio:.3f}x, {confidence:.0%} interval {overall.low:.3f} to {overall.high:.3f}"
+        f"{overall.ratio:.3f}x, {level:.4g} interval {overall.low:.3f} to {overall.high:.3f}"
     )
     if overall.low >= target:
         return "met", f"{measured}: all of it at or above the target of {target:g}x"
@@ -187,6 +255,7 @@ def _without_estimate(record: Mapping[str, Any], verdict: Verdict, reasons: list
         low=None,
         high=None,
         workloads=_workloads(record, {}),
+        looks=(),
         **_counts(record),
     )
 

@@ -27,7 +27,13 @@ def document() -> Document:
 def measure() -> Measure:
     """`measure("honest", **changes)`: the record of one exploit's run, in this process."""
 
-    def measured(exploit: str, *, document: Document | None = None, **changes: Any) -> Document:
+    def measured(
+        exploit: str,
+        *,
+        document: Document | None = None,
+        telemetry: Any = None,
+        **changes: Any,
+    ) -> Document:
         from benchmarks.harness import candidates, documents, referee
 
         chosen = document or softmax_benchmark(**changes)
@@ -38,6 +44,7 @@ def measure() -> Measure:
             device_kind=chosen["hardware"]["device"],
             command=f"python -m benchmarks.harness run b.json {exploit}.py --out r.json",
             progress=Progress(chosen, shown=False),
+            telemetry=telemetry,
         )
 
     return measured

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.harness import records
+from benchmarks.harness import observations, records
 from benchmarks.harness.canonical import digest, digest_of_bytes
 from tests.harness.softmax import Document, softmax_benchmark
 
@@ -28,6 +28,7 @@ def workload_entry(
         "overhead_us": 100.0,
         "working_set_bytes": 1 << 20,
         "rounds": [{"first": "baseline", "baseline_us": b, "candidate_us": c} for b, c in rounds],
+        "telemetry": None,
         "checks": dict(_CHECKS),
     }
 
@@ -48,10 +49,13 @@ def made_record(
     document: Document | None = None,
     findings: list[dict[str, Any]] | None = None,
     device: dict[str, Any] | None = None,
+    ceilings: dict[str, Any] | None = None,
+    seen: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A sealed record of chosen replicates; by default of three rounds of workload `wide`."""
+    """A sealed record of chosen replicates; `seen` are observations."""
     benchmark = document or softmax_benchmark()
     chosen = device or {"kind": "cpu", "name": "A processor", "memory_bytes": 1 << 30}
+    chosen = {"cache_bytes": None, **chosen}
     return records.sealed(
         {
             "schema": "twofold.record/1",
@@ -64,6 +68,7 @@ def made_record(
             },
             "environment": {
                 "device": chosen,
+                "ceilings": ceilings,
                 "python": "3.11.7",
                 "platform": "linux x86_64",
                 "cpu": "A processor",
@@ -80,7 +85,8 @@ def made_record(
             "finished_at": "2026-11-21T09:01:00+00:00",
             "elapsed_s": 60.0,
             "replicates": replicates,
-            "operator": None,
+            "correctness": None,
+            "observations": {**observations.nothing("there is no GPU in this run"), **(seen or {})},
             "findings": findings or [],
         }
     )

@@ -40,6 +40,7 @@ def softmax_benchmark(
         "tolerance": dict(plain["tolerances"]["float32"]),
         "baseline": {"name": baseline, "package": "torch", "title": "softmax"},
         "hardware": {"device": device, "name": None},
+        "calibration": None,
         "target": 1.5,
         "confidence": 0.95,
         "protocol": {
@@ -52,6 +53,13 @@ def softmax_benchmark(
             "checked_calls": 4,
             "setup_limit_s": 60.0,
             "round_limit_s": 20.0,
+            "held_back_shapes": 3,
+            "look_every": 2,
+            "warmup_ms": 0.0,
+            "aa_rounds": 0,
+            "operator_rounds": 0,
+            "clock_band": 0.15,
+            "max_discarded": 0.25,
             **protocol,
         },
     }

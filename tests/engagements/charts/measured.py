@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import records
+from benchmarks.harness import observations, records
 from benchmarks.harness.canonical import digest, digest_of_bytes
 from kernels import catalogue
 
@@ -64,7 +64,11 @@ def record(
             "finished_at": "2026-10-22T09:15:01Z",
             "elapsed_s": 58.2,
             "replicates": replicates,
-            "operator": _operator(document, speedup, device) if with_operator else None,
+            "correctness": None,
+            "observations": {
+                **observations.nothing("there is no GPU in this run"),
+                **(_alone(document, speedup, device) if with_operator else {}),
+            },
             "findings": findings or [],
         }
     )
@@ -111,6 +115,7 @@ def _replicate(draw: np.random.Generator, document: Record, speedup: float, nois
                     }
                     for _ in range(protocol["rounds"])
                 ],
+                "telemetry": None,
                 "checks": {
                     "calls_checked": 2 * protocol["checked_calls"] * protocol["rounds"],
                     "calls_probed": 2 * calls * protocol["rounds"],
@@ -131,7 +136,8 @@ def _replicate(draw: np.random.Generator, document: Record, speedup: float, nois
 def _environment(device: Record) -> Record:
     is_cuda = device["kind"] == "cuda"
     return {
-        "device": device,
+        "device": {"cache_bytes": None, **device},
+        "ceilings": None,
         "python": "3.11.11",
         "platform": "Linux-6.8.0-1021-x86_64-with-glibc2.36",
         "cpu": "Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz",
@@ -151,18 +157,27 @@ def _environment(device: Record) -> Record:
     }
 
 
-def _operator(document: Record, speedup: float, device: Record) -> Record:
+def _alone(document: Record, speedup: float, device: Record) -> Record:
+    """Observations of the operator by itself, each round alike."""
     faster = 400 if device["kind"] == "cuda" else 1
-    return {
-        "workloads": [
+    pairs, costs = [], []
+    for index, workload in enumerate(document["workloads"]):
+        baseline_us = 30_100.0 / (index + 1) / faster
+        times = {"baseline_us": baseline_us, "candidate_us": baseline_us / (speedup * 1.6)}
+        pairs.append(
             {
                 "name": workload["name"],
-                "baseline_us": 30_100.0 / (index + 1) / faster,
-                "candidate_us": 30_100.0 / (index + 1) / (speedup * 1.6) / faster,
-                "ratio": speedup * 1.6,
+                "calls": 4,
+                "overhead_us": 44.0,
+                "rounds": [{"first": side, **times} for side in ("baseline", "candidate")],
+            }
+        )
+        costs.append(
+            {
+                "name": workload["name"],
+                "operator_calls": 1,
                 "flops": 4.4e9 / (index + 1),
                 "bytes": 1.3e8 / (index + 1) ** 0.5,
             }
-            for index, workload in enumerate(document["workloads"])
-        ]
-    }
+        )
+    return {"operator": pairs, "costs": costs}

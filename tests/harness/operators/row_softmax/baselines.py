@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,8 +26,23 @@ def _run_thrice(prepared: Tensor, inputs: Mapping[str, Tensor], out: Mapping[str
         _run(prepared, inputs, out)
 
 
+def _run_lopsided(
+    prepared: Tensor, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]
+) -> None:
+    # Where it runs on the candidate's side, as only an A/A pair makes a baseline do.
+    times = 4 if Path.cwd().name == "candidate" else 1
+    for _ in range(times):
+        _run(prepared, inputs, out)
+
+
 def _run_wrong(prepared: Tensor, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
     torch.softmax(inputs["x"], -1, out=out["y"])
+
+
+def _prepare_contract_only(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> Any:
+    if axes["columns"] != 4096:
+        raise ValueError("this library takes 4096 columns")
+    return state["bias"]
 
 
 def _missing() -> Solution:
@@ -37,5 +53,9 @@ BASELINES = {
     "plain": lambda: Solution(name="plain", prepare=_prepare, run=_run),
     "thrice": lambda: Solution(name="thrice", prepare=_prepare, run=_run_thrice),
     "wrong": lambda: Solution(name="wrong", prepare=_prepare, run=_run_wrong),
+    "lopsided": lambda: Solution(name="lopsided", prepare=_prepare, run=_run_lopsided),
+    "contract_only": lambda: Solution(
+        name="contract_only", prepare=_prepare_contract_only, run=_run
+    ),
     "missing": _missing,
 }

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from kernels.definition import Definition, TensorSpec, Tolerance
+from kernels.definition import (
+    Axes,
+    Contents,
+    Definition,
+    HeldBack,
+    SpecialValues,
+    TensorSpec,
+    Tolerance,
+)
 
 _STATE = (TensorSpec(name="bias", shape=("columns",)),)
 _INPUTS = (TensorSpec(name="x", shape=("rows", "columns"), scale=2.0),)
@@ -23,4 +31,23 @@ DEFINITION = Definition(
     tolerances={
         "float32": Tolerance(max_abs=1e-7, max_rel=1e-4, matched_share=1.0, hard_cap_abs=1e-3)
     },
+    held_back=HeldBack(
+        free=("rows", "columns"),
+        strided=("rows",),
+        special=(
+            SpecialValues(name="large values", contents={"x": Contents(scale=100.0)}),
+            SpecialValues(name="zeros", contents={"x": Contents(scale=0.0)}),
+            SpecialValues(name="a NaN", contents={"x": Contents(plant="nan")}),
+        ),
+    ),
 )
+
+
+def flops(axes: Axes) -> int:
+    """One exponential, one sum and one division an element, counted as three."""
+    return 3 * axes["rows"] * axes["columns"]
+
+
+def bytes_moved(axes: Axes, dtype: str) -> int:
+    """Every element read and written once."""
+    return 2 * axes["rows"] * axes["columns"] * {"float32": 4}[dtype]

@@ -1,0 +1,34 @@
+"""The baseline takes the time that it was calibrated at: slowing it is the cheapest cheat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness.controls.outcome import Control
+from benchmarks.harness.counted import counted
+
+NAME = "baseline as calibrated"
+
+
+def judge(record: Mapping[str, Any]) -> Control:
+    """Whether every workload's baseline lies within the sealed band, slower or faster."""
+    calibration = record["benchmark"]["calibration"]
+    if calibration is None:
+        return Control(name=NAME, passed=None, detail="the benchmark was sealed uncalibrated")
+    band = calibration["band"]
+    seen, outside = [], []
+    for name, replicates in counted(record).samples.items():
+        expected = calibration["baseline_us"][name]
+        took = float(np.mean([baseline.mean() for baseline, _ in replicates]))
+        text = f"{name}: {took:,.1f} us, calibrated {expected:,.1f} us"
+        seen.append(text)
+        if abs(took / expected - 1) > band:
+            outside.append(text)
+    return Control(
+        name=NAME,
+        passed=not outside,
+        detail=f"{'; '.join(outside or seen)}; band {band:.0%}",
+    )

@@ -1,0 +1,22 @@
+"""No uncorrected memory error happened during the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarks.harness.controls.outcome import Control
+
+NAME = "no uncorrected memory errors"
+
+
+def judge(record: Mapping[str, Any]) -> Control:
+    """Whether the counter of uncorrected errors stood still."""
+    gpu = record["observations"]["gpu"]
+    if gpu["why_not"] is not None:
+        return Control(name=NAME, passed=None, detail=gpu["why_not"])
+    if gpu["ecc_uncorrected"] is None:
+        return Control(name=NAME, passed=None, detail="the GPU does not count them")
+    before, after = gpu["ecc_uncorrected"]
+    detail = f"{before} before the run, {after} after it"
+    return Control(name=NAME, passed=after == before, detail=detail)

@@ -1,0 +1,62 @@
+"""A/A: the baseline against itself in a fresh pair of processes. Its interval must hold 1.
+
+One pair says nothing of how much processes differ from each other, so its interval also takes
+in how much the baseline's own time differed between the run's replicates. The baseline's
+alone: an unsteady candidate cannot widen it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarks.harness import student
+from benchmarks.harness.controls.outcome import Control
+from benchmarks.harness.counted import counted, times_us
+from benchmarks.harness.statistics import inside_band
+
+NAME = "same code on both sides"
+# One sound run in a hundred fails here.
+CONFIDENCE = 0.99
+
+
+def judge(record: Mapping[str, Any]) -> Control:
+    """Whether the baseline against itself is told apart."""
+    pair = record["observations"]["same_code"]
+    if pair is None:
+        return Control(name=NAME, passed=None, detail="the benchmark asks for no such pair")
+    ratio, error, degrees = _within(pair["rounds"])
+    between = _between_processes(record, pair["name"])
+    if between is not None:
+        spread, degrees = between
+        error = math.hypot(error, spread)
+    reach = math.exp(min(50.0, student.critical(CONFIDENCE, degrees) * error))
+    low, high = ratio / reach, ratio * reach
+    return Control(
+        name=NAME,
+        passed=low <= 1 <= high,
+        detail=f"baseline against baseline on {pair['name']}: {ratio:.4f}x, "
+        f"{CONFIDENCE:.0%} interval {low:.4f} to {high:.4f}",
+    )
+
+
+def _within(rounds: list[Mapping[str, Any]]) -> tuple[float, float, int]:
+    """Ratio, standard error of its logarithm, and degrees of freedom, from the rounds."""
+    first, second = times_us(rounds)
+    kept = inside_band(first, second)
+    if kept.sum() > 1:
+        first, second = first[kept], second[kept]
+    pulls = first / first.mean() - second / second.mean()
+    error = float(pulls.std(ddof=1)) / math.sqrt(len(pulls))
+    return float(first.mean() / second.mean()), error, len(pulls) - 1
+
+
+def _between_processes(record: Mapping[str, Any], workload: str) -> tuple[float, int] | None:
+    """How much the ratio of two baseline processes spreads; None for a single replicate."""
+    means = [baseline.mean() for baseline, _ in counted(record).samples[workload]]
+    if len(means) < 2:
+        return None
+    mean = sum(means) / len(means)
+    variance = sum((each / mean - 1) ** 2 for each in means) / (len(means) - 1)
+    return math.sqrt(2 * variance), len(means) - 1

@@ -1,0 +1,41 @@
+"""The GPU's clocks stayed where they were, or the rounds in which they did not are few."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarks.harness.controls.outcome import Control
+from benchmarks.harness.counted import SIDES, counted
+from benchmarks.harness.throttling import names
+
+NAME = "steady clocks"
+
+
+def judge(record: Mapping[str, Any]) -> Control:
+    """Whether no more than the sealed share of pairs had to be discarded."""
+    seen = [
+        workload["telemetry"][side]
+        for replicate in record["replicates"]
+        for workload in replicate["workloads"]
+        for side in SIDES
+        if workload["telemetry"] is not None
+    ]
+    if not seen:
+        why = record["observations"]["gpu"]["why_not"] or "no round was watched"
+        return Control(name=NAME, passed=None, detail=why)
+    found = counted(record)
+    most = record["benchmark"]["protocol"]["max_discarded"]
+    reasons = 0
+    for columns in seen:
+        for each in columns["throttle"]:
+            reasons |= each
+    clocks = [mhz for columns in seen for mhz in columns["sm_mhz"]]
+    heat = [degrees for columns in seen for degrees in columns["temperature_c"]]
+    power = [watts for columns in seen for watts in columns["power_w"]]
+    detail = (
+        f"{found.unsteady} of {found.rounds} pairs discarded; SM {min(clocks)} to {max(clocks)} "
+        f"MHz, up to {max(heat)} C and {max(power):.0f} W; "
+        f"held down by: {', '.join(names(reasons)) or 'nothing'}"
+    )
+    return Control(name=NAME, passed=found.unsteady <= most * found.rounds, detail=detail)

@@ -1,0 +1,245 @@
+"""Once a run, outside the clock: sizes the contract does not hold, special values, repeats.
+
+Sizes are drawn from the operating system's entropy along the Definition's free axes. Where the
+candidate is wrong or raises, the baseline is tried at the same: if it cannot do it either, the
+trial is left out, and the record says so.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+
+from benchmarks.harness import contents, operators, repeats
+from benchmarks.harness.arenas import Arena
+from benchmarks.harness.comparisons import Comparison, compare
+from benchmarks.harness.failures import Caught, Finding, Role
+from benchmarks.harness.layouts import Layout
+from benchmarks.harness.processes import SideProcess
+from benchmarks.harness.settings import Setting
+from benchmarks.harness.tallies import Tally
+from kernels.definition import Contents
+
+_RANDOM = random.SystemRandom()
+# The last call has the first one's inputs.
+_CALLS = 3
+_PARTS = ("state", "inputs", "outputs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One trial; `contents` by tensor name, `strided` names axes along which inputs have gaps."""
+
+    name: str
+    kind: Literal["held_back", "special"]
+    level: Literal["operator", "program"]
+    axes: Mapping[str, int]
+    strided: tuple[str, ...] = ()
+    contents: Mapping[str, Contents]
+    gain: float = 1.0
+
+
+def run(*, setting: Setting, sides: Mapping[Role, SideProcess], replicate: int) -> dict[str, Any]:
+    """Every trial of a run; returns the record's `correctness`. Raises SideFailed or Caught."""
+    return {
+        "trials": [
+            _judged(setting, sides, replicate, trial) for trial in drawn(setting.document)
+        ]
+    }
+
+
+def drawn(document: Mapping[str, Any]) -> list[Trial]:
+    """The trials of one run: every size is new, every special value is tried at another one."""
+    held_back = document["definition"]["held_back"]
+    count = document["protocol"]["held_back_shapes"]
+    if count == 0:
+        return []
+    trials = [_of_size(document, index, count) for index in range(count)]
+    for special in held_back["special"]:
+        free, axes = _drawn_axes(document)
+        trials.append(
+            Trial(
+                name=f"{special['name']} at {free}",
+                kind="special",
+                level="operator",
+                axes=axes,
+                contents={name: Contents(**how) for name, how in special["contents"].items()},
+                gain=special["gain"],
+            )
+        )
+    return trials
+
+
+def _of_size(document: Mapping[str, Any], index: int, count: int) -> Trial:
+    """First everything free at 1; then drawn sizes, the last of them in the whole Program."""
+    free, axes = _drawn_axes(document, ones=index == 0)
+    in_program = index == count - 1 and index > 0
+    strided = tuple(document["definition"]["held_back"]["strided"])
+    gaps = strided if index > 0 and not in_program else ()
+    what = ", in the whole step" if in_program else ", inputs with gaps" if gaps else ""
+    return Trial(
+        name=f"{free}{what}",
+        kind="held_back",
+        level="program" if in_program else "operator",
+        axes=axes,
+        strided=gaps,
+        contents={},
+    )
+
+
+def _drawn_axes(
+    document: Mapping[str, Any], *, ones: bool = False
+) -> tuple[str, dict[str, int]]:
+    """In words and in full: odd sizes along the free axes, a workload's own along the others."""
+    axes = dict(_RANDOM.choice(document["workloads"])["axes"])
+    free = document["definition"]["held_back"]["free"]
+    for axis in free:
+        most = -(-axes[axis] // 2)
+        axes[axis] = 1 if ones else _RANDOM.randrange(1, most + 1, 2)
+    return ", ".join(f"{axis} {axes[axis]}" for axis in free) or "the contract's sizes", axes
+
+
+def _judged(
+    setting: Setting, sides: Mapping[Role, SideProcess], replicate: int, trial: Trial
+) -> dict[str, Any]:
+    with _Room(setting, trial) as room:
+        tally, complaint = room.tried(sides["candidate"])
+        outcome = "right"
+        if complaint is not None:
+            _, excuse = room.tried(sides["baseline"])
+            if excuse is None:
+                message = f"the candidate {complaint}, at {trial.name}, where the baseline is right"
+                raise Caught(
+                    Finding(
+                        kind=trial.kind,
+                        side="candidate",
+                        replicate=replicate,
+                        workload=trial.name,
+                        message=message,
+                    )
+                )
+            outcome = "left_out"
+            complaint = f"the candidate {complaint}; the baseline {excuse}"
+    checks = tally.as_data()
+    del checks["calls_probed"]
+    return {
+        "name": trial.name,
+        "kind": trial.kind,
+        "level": trial.level,
+        "axes": dict(trial.axes),
+        "outcome": outcome,
+        "message": complaint,
+        "checks": checks,
+    }
+
+
+class _Room:
+    """The memory of one trial. Use as a context; both sides may be tried in it in turn."""
+
+    def __init__(self, setting: Setting, trial: Trial) -> None:
+        self._setting = setting
+        self._trial = trial
+        self._stack = ExitStack()
+        prefix = "program_" if trial.level == "program" else ""
+        self._layouts: dict[str, Layout] = {}
+        self._arenas: dict[str, Arena] = {}
+        for part in _PARTS:
+            layout = Layout.plan(
+                setting.definition[prefix + part],
+                trial.axes,
+                setting.document["dtype"],
+                1 if part == "state" else _CALLS,
+                strided=trial.strided if part == "inputs" else (),
+            )
+            # An operator without state has an arena all the same: every side opens three.
+            arena = setting.device.allocate(max(layout.nbytes, 8), read_only=part == "state")
+            self._stack.callback(arena.close)
+            self._layouts[part], self._arenas[part] = layout, arena
+        for part in ("state", "inputs"):
+            memory, layout = self._arenas[part].memory, self._layouts[part]
+            contents.refill(memory, layout, setting.source)
+            contents.plant(memory, layout, trial.contents, setting.source)
+        contents.repeat(self._arenas["inputs"].memory, self._layouts["inputs"], [_CALLS - 1])
+        self._private = {part: self._arenas[part].memory.clone() for part in ("state", "inputs")}
+        self._expected = [self._reference(call) for call in range(_CALLS)]
+
+    def __enter__(self) -> _Room:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._expected, self._private = [], {}
+        self._stack.close()
+
+    def _reference(self, call: int) -> dict[str, torch.Tensor]:
+        module = operators.part(self._setting.document["operator"], "reference")
+        level = module.reference_step if self._trial.level == "program" else module.reference
+        expected: dict[str, torch.Tensor] = level(
+            state=self._layouts["state"].tensors(self._private["state"], 0),
+            inputs=self._layouts["inputs"].tensors(self._private["inputs"], call),
+            axes=self._trial.axes,
+        )
+        return expected
+
+    def tried(self, side: SideProcess) -> tuple[Tally, str | None]:
+        """Have a side run the calls; what was wrong with them, if anything. SideFailed."""
+        outputs = self._arenas["outputs"].memory
+        canaries = contents.poison(outputs, self._layouts["outputs"])
+        message: dict[str, Any] = {
+            "type": "trial",
+            "level": self._trial.level,
+            "axes": dict(self._trial.axes),
+        }
+        descriptors: list[int] = []
+        for part in _PARTS:
+            handle, opened = self._arenas[part].handle()
+            descriptors.extend(opened)
+            message[part] = {"layout": self._layouts[part].as_data(), "arena": handle}
+        self._setting.device.synchronize()
+        answer = side.ask(
+            message,
+            descriptors=descriptors,
+            expect="tried",
+            limit_s=self._setting.protocol["setup_limit_s"],
+            doing=f"in a trial at {self._trial.name}",
+        )
+        tally = Tally()
+        if answer.get("error") is not None:
+            return tally, f"could not compute ({str(answer['error'])[:500]})"
+        return tally, self._complaint(outputs, canaries, tally)
+
+    def _complaint(
+        self, memory: torch.Tensor, canaries: dict[str, int], tally: Tally
+    ) -> str | None:
+        layout = self._layouts["outputs"]
+        for part, private in self._private.items():
+            if not torch.equal(self._arenas[part].memory, private):
+                return f"wrote to its {part}"
+        for region in layout.regions:
+            beside = layout.slots(memory, region)[:, region.elements :]
+            before = layout.before(memory, region)
+            if bool((beside != canaries[region.name]).any() or (before != canaries[region.name]).any()):
+                return f"wrote beside {region.name}"
+        for call in range(_CALLS):
+            tally.calls_checked += 1
+            for name, output in layout.tensors(memory, call).items():
+                comparison = self._compared(name, output, self._expected[call][name])
+                tally.add(comparison)
+                if comparison.complaint:
+                    return f"gave a wrong result: {comparison.complaint}"
+        found = repeats.compared(layout, memory, [0, _CALLS - 1], self._tolerance())
+        tally.add_repeats(found)
+        return found.complaint
+
+    def _compared(self, name: str, output: torch.Tensor, expected: torch.Tensor) -> Comparison:
+        return compare(name, output, expected, self._tolerance())
+
+    def _tolerance(self) -> dict[str, float]:
+        sealed: dict[str, float] = dict(self._setting.document["tolerance"])
+        for bound in ("max_abs", "max_rel", "hard_cap_abs"):
+            sealed[bound] *= self._trial.gain
+        return sealed

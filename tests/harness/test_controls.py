@@ -1,0 +1,279 @@
+"""Each control fires where something is wrong, says why where it is not measured."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from benchmarks.harness import records
+from benchmarks.harness.canonical import canonical
+from benchmarks.harness.controls import (
+    baseline_band,
+    ecc,
+    exclusive,
+    judge,
+    roofline,
+    same_code,
+    steadiness,
+    working_set,
+)
+from benchmarks.harness.telemetry import Reading
+from benchmarks.harness.verdicts import recompute
+from tests.harness.samples import made_record, replicate_entry, workload_entry
+from tests.harness.softmax import Document, Measure, softmax_benchmark
+
+GPU = {"kind": "cuda", "name": "A GPU", "memory_bytes": 1 << 36, "cache_bytes": 1 << 20}
+CEILINGS = {"copy_bytes_per_s": 4e12, "matmul_flops_per_s": {"float32": 5e13, "bfloat16": 7e14}}
+ROUNDS = [(200.0, 100.0), (202.0, 100.0), (198.0, 99.0)]
+STEADY = {
+    "sm_mhz": [1980, 1980, 1965],
+    "memory_mhz": [3201] * 3,
+    "power_w": [600.0] * 3,
+    "temperature_c": [60, 61, 61],
+    "throttle": [0, 4, 0],
+}
+
+
+def _record(
+    *, entry: dict[str, Any] | None = None, document: Document | None = None, **made: Any
+) -> dict[str, Any]:
+    return made_record(
+        [replicate_entry(entry or workload_entry("wide", ROUNDS))], document=document, **made
+    )
+
+
+def _gpu(**told: Any) -> dict[str, Any]:
+    seen = {"why_not": None, "idle_percent": 0, "foreign_processes": None, "ecc_uncorrected": None}
+    return {"gpu": {**seen, **told}}
+
+
+def _on_gpu(**made: Any) -> dict[str, Any]:
+    document = made.pop("document", None) or softmax_benchmark(device="cuda", round_ms=20.0)
+    return _record(document=document, device=GPU, **made)
+
+
+def _pair(ratio: float) -> dict[str, Any]:
+    rounds = [
+        {"first": "baseline", "baseline_us": 200.0 * ratio * noise, "candidate_us": 200.0}
+        for noise in (1.0, 1.001, 0.999, 1.0005)
+    ]
+    return {"same_code": {"name": "wide", "calls": 4, "overhead_us": 50.0, "rounds": rounds}}
+
+
+def test_baseline_against_itself_must_hold_one() -> None:
+    assert same_code.judge(_record(seen=_pair(1.0))).passed is True
+    told_apart = _record(seen=_pair(1.05))
+    assert same_code.judge(told_apart).passed is False
+    summary = recompute(told_apart)
+    assert summary.verdict == "invalid"
+    assert "control 'same code on both sides' failed" in summary.reasons[0]
+    assert summary.ratio is None
+
+
+def test_a_pair_is_allowed_what_the_baselines_own_processes_differ_by() -> None:
+    document = softmax_benchmark(replicates=3, max_replicates=3)
+    replicates = [
+        replicate_entry(workload_entry("wide", [(pace * b, c) for b, c in ROUNDS]))
+        for pace in (1.0, 1.04, 0.97)
+    ]
+    made = made_record(replicates, document=document, seen=_pair(1.05))
+    assert same_code.judge(made).passed is True
+
+
+def test_a_baseline_outside_its_calibrated_band_is_invalid_slower_or_faster() -> None:
+    for calibrated, passed in ((200.0, True), (150.0, False), (260.0, False)):
+        document = softmax_benchmark()
+        document["calibration"] = {
+            "baseline_us": {"wide": calibrated},
+            "band": 0.1,
+            "device": "A processor",
+        }
+        control = baseline_band.judge(_record(document=document))
+        assert control.passed is passed, control.detail
+    assert baseline_band.judge(_record()).passed is None
+
+
+def _cost(**changed: float) -> dict[str, Any]:
+    cost = {"name": "wide", "operator_calls": 2, "flops": 1e9, "bytes": 1e8, **changed}
+    return {"costs": [cost]}
+
+
+def test_faster_than_the_machine_is_invalid() -> None:
+    # Two calls of 1e8 bytes at 4e12 B/s and a quarter more: 40 us.
+    assert roofline.judge(_on_gpu(ceilings=CEILINGS, seen=_cost())).passed is True
+    quick = workload_entry("wide", [(200.0, 39.0)] * 3)
+    control = roofline.judge(_on_gpu(entry=quick, ceilings=CEILINGS, seen=_cost()))
+    assert control.passed is False
+    assert "the candidate took 39.0 us, the floor is 40.0 us" in control.detail
+    # Arithmetic: at the fastest rate of any dtype, since a candidate may use tensor cores.
+    heavy = _on_gpu(ceilings=CEILINGS, seen=_cost(flops=5e10, bytes=1.0))
+    assert roofline.judge(heavy).passed is False
+
+
+def test_bytes_that_fit_the_cache_give_no_floor() -> None:
+    small = _on_gpu(
+        entry=workload_entry("wide", [(20.0, 1.0)] * 3),
+        ceilings=CEILINGS,
+        seen=_cost(bytes=4e6, flops=1.0),
+    )
+    assert roofline.judge(small).passed is True
+
+
+def test_there_is_no_floor_without_ceilings_or_on_a_processor() -> None:
+    assert roofline.judge(_record(ceilings=CEILINGS, seen=_cost())).passed is None
+    assert roofline.judge(_on_gpu(seen=_cost())).passed is None
+
+
+def test_a_working_set_that_fits_the_cache_is_said() -> None:
+    entry = workload_entry("wide", ROUNDS)
+    assert working_set.judge(_record(entry=entry)).passed is None
+    assert "1.0 times the cache" in working_set.judge(_on_gpu(entry=entry)).detail
+    entry["working_set_bytes"] = 3 << 20
+    assert working_set.judge(_on_gpu(entry=entry)).passed is True
+
+
+@pytest.mark.parametrize(
+    ("told", "passed"),
+    [
+        ({"foreign_processes": [0, 0]}, True),
+        ({"foreign_processes": [0, 1]}, False),
+        ({"foreign_processes": [0, 0], "idle_percent": 40}, False),
+        ({"idle_percent": 40}, False),
+        ({}, None),
+        ({"why_not": "nvidia-ml-py is not installed", "idle_percent": None}, None),
+    ],
+)
+def test_somebody_else_on_the_gpu_makes_the_run_invalid(
+    told: dict[str, Any], passed: bool | None
+) -> None:
+    control = exclusive.judge(_on_gpu(seen=_gpu(**told)))
+    assert control.passed is passed, control.detail
+    assert control.detail
+
+
+@pytest.mark.parametrize(
+    ("counted", "passed"), [([0, 0], True), ([3, 3], True), ([0, 1], False), (None, None)]
+)
+def test_an_uncorrected_memory_error_makes_the_run_invalid(
+    counted: list[int] | None, passed: bool | None
+) -> None:
+    assert ecc.judge(_on_gpu(seen=_gpu(ecc_uncorrected=counted))).passed is passed
+
+
+def _watched(**side: list[int]) -> dict[str, Any]:
+    """Eight rounds, of which the candidate's second is three times as slow."""
+    rounds = [(200.0 + i, 100.0) for i in range(8)]
+    rounds[1] = (200.0, 130.0)
+    entry = workload_entry("wide", rounds)
+    steady = {name: [values[0]] * 8 for name, values in STEADY.items()}
+    entry["telemetry"] = {"baseline": dict(steady), "candidate": {**steady, **side}}
+    document = softmax_benchmark(device="cuda", round_ms=20.0, rounds=8)
+    return _on_gpu(entry=entry, document=document, seen=_gpu())
+
+
+def test_a_round_on_slowed_hardware_is_discarded_with_its_pair() -> None:
+    summary = recompute(_watched(throttle=[0, 0x40, 0, 0, 0, 0, 0, 0]))
+    assert summary.verdict == "met"
+    assert summary.workloads[0].candidate_us == pytest.approx(100.0)
+    assert "1 of 8 rounds discarded: unsteady clocks" in summary.reasons
+
+
+def test_a_round_whose_clock_fell_out_of_its_band_is_discarded_with_its_pair() -> None:
+    low = recompute(_watched(sm_mhz=[1980, 1500, *[1980] * 6]))
+    assert low.workloads[0].candidate_us == pytest.approx(100.0)
+    near = recompute(_watched(sm_mhz=[1980, 1900, *[1980] * 6]))
+    assert near.workloads[0].candidate_us == pytest.approx(830 / 8)
+
+
+def test_a_power_cap_is_the_kernels_own_doing() -> None:
+    summary = recompute(_watched(throttle=[4] * 8))
+    assert summary.workloads[0].candidate_us == pytest.approx(830 / 8)
+
+
+def test_the_rule_reads_both_sides_alike() -> None:
+    of_candidate = _watched(throttle=[0, 8, 0, 0, 0, 0, 0, 0])
+    of_baseline = copy.deepcopy(of_candidate)
+    telemetry = of_baseline["replicates"][0]["workloads"][0]["telemetry"]
+    telemetry["baseline"], telemetry["candidate"] = telemetry["candidate"], telemetry["baseline"]
+    assert recompute(of_baseline).ratio == recompute(of_candidate).ratio
+
+
+def test_too_many_discarded_rounds_make_the_run_invalid() -> None:
+    record = _watched(throttle=[8, 8, 8, 0, 0, 0, 0, 0])
+    assert steadiness.judge(record).passed is False
+    assert "hardware slowdown" in steadiness.judge(record).detail
+    assert recompute(record).verdict == "invalid"
+    assert steadiness.judge(_watched()).passed is True
+    assert steadiness.judge(_on_gpu(seen=_gpu())).passed is None
+
+
+def test_controls_are_recomputed_with_the_verdict() -> None:
+    record = _on_gpu(seen=_gpu(ecc_uncorrected=[0, 1]))
+    assert [control["passed"] for control in record["controls"]].count(False) == 1
+    changed = copy.deepcopy(record)
+    for control in changed["controls"]:
+        control["passed"] = True
+    assert any(problem.startswith("controls[") for problem in records.problems(changed))
+
+
+@dataclass
+class Instruments:
+    """A GPU that tells what a test likes."""
+
+    told: Reading = field(
+        default_factory=lambda: Reading(
+            sm_mhz=1980, memory_mhz=3201, power_w=500.0, temperature_c=50, throttle=0
+        )
+    )
+    ecc: list[int] = field(default_factory=lambda: [0, 0])
+    busy_percent: int = 0
+
+    def read(self) -> Reading:
+        return self.told
+
+    def ecc_uncorrected(self) -> int | None:
+        return self.ecc.pop(0)
+
+    def processes(self) -> list[int] | None:
+        return None
+
+    def utilization_percent(self) -> int | None:
+        return self.busy_percent
+
+
+def test_what_the_instruments_tell_during_a_run_is_what_the_controls_judge(
+    measure: Measure,
+) -> None:
+    sick = Instruments(ecc=[0, 2], busy_percent=60)
+    sick.told = replace(sick.told, throttle=0x80)
+    record = measure("honest", telemetry=sick)
+    failed = [control["name"] for control in record["controls"] if control["passed"] is False]
+    assert failed == [exclusive.NAME, steadiness.NAME, ecc.NAME]
+    assert record["summary"]["verdict"] == "invalid"
+    columns = record["replicates"][0]["workloads"][0]["telemetry"]["candidate"]
+    assert columns["throttle"] == [0x80] * 3
+    assert records.problems(records.load(canonical(record))) == []
+
+
+def test_a_baseline_that_runs_differently_on_one_side_is_found_out(measure: Measure) -> None:
+    record = measure("honest", baseline="lopsided", aa_rounds=12, rounds=8)
+    pair = record["observations"]["same_code"]
+    assert len(pair["rounds"]) == 12
+    control = next(each for each in record["controls"] if each["name"] == same_code.NAME)
+    assert control["passed"] is False, control["detail"]
+    assert record["summary"]["verdict"] == "invalid"
+
+
+def test_an_honest_run_passes_every_control_that_a_processor_has(measure: Measure) -> None:
+    record = measure("honest", aa_rounds=8, operator_rounds=4, rounds=4)
+    assert [control.passed for control in judge(record)].count(False) == 0
+    assert record["environment"]["ceilings"]["copy_bytes_per_s"] > 1e8
+    (alone,) = record["operator"]["workloads"]
+    # The Program of this operator is the operator itself.
+    assert 0.3 < alone["account"]["share_of_baseline_step"] < 3
+    assert alone["ratio"] == pytest.approx(alone["baseline_us"] / alone["candidate_us"])
+    assert 0 < alone["ceiling_shares"]["candidate"]["bandwidth"]
+    assert records.problems(records.load(canonical(record))) == []

@@ -46,7 +46,7 @@ def _run(arguments: argparse.Namespace) -> int:
     # The referee's threads must sleep, not spin, while a side is on the clock; torch reads
     # this once, when it is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    from benchmarks.harness import candidates, referee
+    from benchmarks.harness import candidates, isolation, referee
     from benchmarks.harness.failures import DeviceFailed, SideFailed
 
     candidate = candidates.read(arguments.candidate)
@@ -58,6 +58,7 @@ def _run(arguments: argparse.Namespace) -> int:
             device_kind=arguments.device or document["hardware"]["device"],
             command=_command(arguments),
             progress=progress,
+            required_isolation=isolation.required(arguments.require_isolation),
         )
     except (DeviceFailed, SideFailed) as error:
         progress.failed(str(error))
@@ -149,6 +150,12 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--out", type=Path, required=True)
     run.add_argument("--progress", action="store_true", help="one JSON object a line on stdout")
     run.add_argument("--device", choices=["cpu", "cuda"])
+    run.add_argument(
+        "--require-isolation",
+        default="",
+        metavar="NAMES",
+        help="refuse to start unless these are in force: all, or names by commas",
+    )
     run.set_defaults(do=_run)
     verify = commands.add_parser(
         "verify", help="recompute a record's digest and verdict, check who signed"

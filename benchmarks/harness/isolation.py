@@ -1,14 +1,31 @@
-"""What keeps a side away from the referee, and an honest list of what does not yet."""
+"""What keeps a side away from the referee, and an honest list of what is not in force."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.harness.arenas import Device
+from benchmarks.harness.cells import Cells
+from benchmarks.harness.documents import BenchmarkError
 from benchmarks.harness.operators import SEARCH_PATH_VARIABLE
 
+# What a run may insist on (`--require-isolation`); what a machine can refuse is among it.
+FULL = (
+    "emptied_environment",
+    "files_hidden",
+    "no_capabilities",
+    "no_network",
+    "no_new_privileges",
+    "own_process_ids",
+    "private_scratch",
+    "read_only_code",
+    "referee_unreadable",
+    "scratch_limited",
+    "unprivileged_user",
+)
 _PR_SET_DUMPABLE = 4
 _PASSED_ON = (
     "PATH",
@@ -63,8 +80,11 @@ def address_space_bytes(device: Device) -> int | None:
     return max(int(device.memory_bytes() * _SHARE_OF_MEMORY), _LEAST_ADDRESS_SPACE_BYTES)
 
 
-def in_force(device: Device) -> dict[str, bool]:
-    """Each protection, and whether this run had it: the record keeps the list."""
+def in_force(device: Device, cells: Cells) -> dict[str, bool]:
+    """Each protection, and whether this run had it: the record keeps the list.
+
+    Those that a machine can refuse are `cells.found`: they were tried out.
+    """
     return {
         "separate_processes": True,
         "referee_not_dumpable": True,
@@ -75,7 +95,30 @@ def in_force(device: Device) -> dict[str, bool]:
         "idle_side_stopped": device.freezes_idle_side,
         "state_mapped_read_only": device.read_only_state,
         "address_space_limited": device.kind == "cpu",
-        "unprivileged_user": False,
-        "no_network": False,
-        "read_only_code": False,
+        **cells.found,
     }
+
+
+def required(text: str) -> tuple[str, ...]:
+    """The protections named in `text`, by commas, or `all` of them that a run may insist on.
+
+    BenchmarkError for a name that is none.
+    """
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if names == ("all",):
+        return FULL
+    unknown = sorted(set(names) - set(FULL))
+    if unknown:
+        raise BenchmarkError(
+            f"no such isolation: {', '.join(unknown)}; there are all, {', '.join(FULL)}"
+        )
+    return names
+
+
+def require(names: Sequence[str], device: Device, cells: Cells) -> None:
+    """BenchmarkError, saying why, unless everything of `names` is in force."""
+    held = in_force(device, cells)
+    missing = [name for name in names if not held.get(name, False)]
+    if missing:
+        why = f" ({'; '.join(cells.refused)})" if cells.refused else ""
+        raise BenchmarkError(f"isolation not in force here: {', '.join(missing)}{why}")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import isolation
+from benchmarks.harness.cells import Cell
 from benchmarks.harness.channel import (
     Channel,
     ChannelClosed,
@@ -26,6 +27,7 @@ _ARGUMENTS = ("-P", "-X", "faulthandler", "-m", "benchmarks.harness.side")
 _TAIL_BYTES = 4000
 _TAIL_LINES = 3
 _STARTUP_LIMIT_S = 120.0
+_SIGNALS_FROM = 128
 
 
 class SideProcess:
@@ -37,21 +39,25 @@ class SideProcess:
         role: Role,
         replicate: int,
         scratch: Path,
-        cache: Path,
+        cell: Cell,
         threads: int,
         stops_when_idle: bool,
     ) -> None:
         self.role = role
         self.where = f"replicate {replicate + 1}"
         self._stops_when_idle = stops_when_idle
-        scratch.mkdir()
+        self._cell = cell
+        cell.make_scratch(scratch)
         self._log = (scratch.parent / f"{scratch.name}.log").open("w+b")
         self._channel, theirs = Channel.pair()
         with theirs:
+            inner = [sys.executable, *_ARGUMENTS, "--channel", str(theirs.fileno())]
             self._process = subprocess.Popen(
-                [sys.executable, *_ARGUMENTS, "--channel", str(theirs.fileno())],
+                cell.command(inner, scratch=scratch),
                 cwd=scratch,
-                env=isolation.side_environment(scratch=scratch, cache=cache, threads=threads),
+                env=isolation.side_environment(
+                    scratch=scratch, cache=cell.cache, threads=threads
+                ),
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=subprocess.STDOUT,
@@ -61,8 +67,14 @@ class SideProcess:
 
     @property
     def pid(self) -> int:
-        """The process id."""
-        return self._process.pid
+        """The side's own process id, below whatever confines it."""
+        pid = self._process.pid
+        if self._cell.arrangement.own_process_ids:
+            # unshare waits for the first process of the cell, and that one for the side.
+            for _ in range(2):
+                children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+                pid = int(children[0]) if children else pid
+        return pid
 
     def __enter__(self) -> SideProcess:
         return self
@@ -71,6 +83,7 @@ class SideProcess:
         """Kill the side and all it started; nothing happens to one that is gone."""
         self._signal(signal.SIGKILL)
         self._process.wait()
+        self._cell.end_leftovers()
 
     def __exit__(self, *exc: object) -> None:
         self.end()
@@ -158,6 +171,9 @@ class SideProcess:
             code = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             return self.failed("closed its channel and went on running", doing)
+        if code > _SIGNALS_FROM:
+            # The cell's first process tells a signal as shells do.
+            code = _SIGNALS_FROM - code
         if code == 0:
             return self.failed("exited with status 0 and no result", doing)
         if code == -signal.SIGKILL:

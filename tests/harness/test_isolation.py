@@ -1,0 +1,358 @@
+"""What a side must not be able to do, tried from inside its cell in every arrangement there is.
+
+The processes are real and confined as a side is, but carry no torch: each tries one thing and
+prints what came of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.harness import cells, isolation, views
+from benchmarks.harness.cells import Arrangement, Cell
+from benchmarks.harness.devices.cpu import CpuDevice
+from benchmarks.harness.documents import BenchmarkError
+
+ROOT = Path(__file__).parents[2]
+FULL_AS_ROOT = cells._AS_ROOT[0]
+WITHOUT_PROCESS_IDS = cells._AS_ROOT[1]
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("unshare") is None or shutil.which("setpriv") is None,
+    reason="users and namespaces of their own need root and util-linux",
+)
+
+Inside = Callable[..., Any]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A run's folder, where the referee puts it."""
+    with tempfile.TemporaryDirectory(prefix="twofold-test-") as made:
+        path = Path(made)
+        (path / "candidate.py").write_text("def run(prepared, inputs, out): ...\n")
+        # As a run's own: what a side passes through, it cannot list.
+        path.chmod(0o711)
+        yield path
+
+
+@pytest.fixture(params=[FULL_AS_ROOT, WITHOUT_PROCESS_IDS], ids=["all", "no-process-ids"])
+def cell(request: pytest.FixtureRequest, folder: Path) -> Cell:
+    return made_cell(request.param, folder)
+
+
+def made_cell(arrangement: Arrangement, folder: Path, role: str = "candidate") -> Cell:
+    found = cells._cells(
+        arrangement, folder=folder, candidate=folder / "candidate.py", cuda=False
+    )
+    return {str(key): value for key, value in found.items()}[role]
+
+
+@pytest.fixture
+def inside(cell: Cell, folder: Path) -> Inside:
+    """`inside("expression or statements")`: what `answer` was at the end, tried in the cell."""
+
+    def run(code: str, *, within: Cell = cell, **names: Any) -> Any:
+        process = started(within, folder, code, **names)
+        assert process.stdout is not None
+        # Not to the end of the stream: what a side left behind would hold it open.
+        line = process.stdout.readline()
+        process.wait(timeout=30)
+        within.end_leftovers()
+        _, errors = process.communicate(timeout=30)
+        assert process.returncode == 0, errors.decode()
+        return json.loads(line)
+
+    return run
+
+
+def started(cell: Cell, folder: Path, code: str, **names: Any) -> subprocess.Popen[bytes]:
+    scratch = folder / f"scratch{time.monotonic_ns()}"
+    cell.make_scratch(scratch)
+    lines = ["import errno, json, os, socket, sys, time", *code.strip("\n").splitlines()]
+    # `tried` tells an error by its name, so that a test says which refusal it expects.
+    prelude = (
+        "def tried(what):\n"
+        "    try:\n"
+        "        what()\n"
+        "    except OSError as error:\n"
+        "        return errno.errorcode.get(error.errno, str(error))\n"
+        "    return 'done'\n"
+    )
+    values = "".join(f"{name} = {value!r}\n" for name, value in names.items())
+    program = prelude + values + "\n".join(lines) + "\nprint(json.dumps(answer), flush=True)"
+    inner = [sys.executable, "-I", "-S", "-c", program]
+    return subprocess.Popen(
+        cell.command(inner, scratch=scratch),
+        cwd=scratch,
+        env={"PATH": os.environ["PATH"]},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+REFUSED = {"EACCES", "EPERM", "ENOENT", "EROFS", "ESRCH"}
+
+
+def test_everything_a_run_may_insist_on_is_in_force_here(folder: Path) -> None:
+    made = cells.prepare(folder=folder, candidate=folder / "candidate.py", arena=None)
+    held = isolation.in_force(CpuDevice(), made)
+    assert [name for name in isolation.FULL if not held[name]] == []
+    assert made.refused == ()
+
+
+def test_the_referee_cannot_be_read(inside: Inside) -> None:
+    answer = inside(
+        "parts = ['environ', 'mem', 'maps', 'fd', 'cwd', 'root']\n"
+        "look = lambda part: (os.listdir if part == 'fd' else os.readlink\n"
+        "    if part in ('cwd', 'root') else lambda path: open(path, 'rb').read(1))\n"
+        "answer = [tried(lambda: look(part)(f'/proc/{referee}/{part}')) for part in parts]",
+        referee=os.getpid(),
+    )
+    assert set(answer) <= REFUSED
+
+
+def test_the_referee_and_the_other_side_cannot_be_signalled(
+    inside: Inside, folder: Path, cell: Cell
+) -> None:
+    other = made_cell(cell.arrangement, folder, "baseline")
+    waiting = started(replace(other, user=cell.user + 1), folder, "time.sleep(60); answer = 0")
+    answer = inside(
+        "answer = [tried(lambda: os.kill(pid, 9)) for pid in pids]",
+        pids=[os.getpid(), os.getppid(), waiting.pid],
+    )
+    assert set(answer) <= REFUSED
+    assert waiting.poll() is None
+    waiting.kill()
+    waiting.communicate()
+
+
+def test_no_socket_leads_anywhere(inside: Inside, folder: Path) -> None:
+    """Neither a database's port nor its socket file, which anybody may open outside."""
+    port, abstract = socket.socket(), socket.socket(socket.AF_UNIX)
+    file = socket.socket(socket.AF_UNIX)
+    with port, abstract, file, tempfile.TemporaryDirectory() as elsewhere:
+        port.bind(("127.0.0.1", 0))
+        port.listen()
+        abstract.bind("\0twofold-database")
+        abstract.listen()
+        path = f"{elsewhere}/.s.PGSQL.5432"
+        file.bind(path)
+        file.listen()
+        os.chmod(elsewhere, 0o755)
+        os.chmod(path, 0o777)
+        answer = inside(
+            "unix = lambda: socket.socket(socket.AF_UNIX)\n"
+            "tcp = lambda: socket.socket()\n"
+            "answer = [tried(lambda: tcp().connect(('127.0.0.1', port))),\n"
+            "          tried(lambda: tcp().connect(('192.0.2.1', 80))),\n"
+            "          tried(lambda: unix().connect('\\0twofold-database')),\n"
+            "          tried(lambda: unix().connect(path))]",
+            port=port.getsockname()[1],
+            path=path,
+        )
+    assert answer == ["ENETUNREACH", "ENETUNREACH", "ECONNREFUSED", "ENOENT"]
+
+
+def test_no_code_and_no_record_can_be_written(inside: Inside, folder: Path) -> None:
+    record = folder / "record.json"
+    record.write_text("{}")
+    targets = [*(f"{path}/planted.py" for path in views.code()), str(folder / "candidate.py")]
+    targets += [str(record), "/usr/lib/planted.so", "/etc/ld.so.preload", f"{ROOT}/planted.py"]
+    answer = inside(
+        "answer = [tried(lambda: open(path, 'a').write('x')) for path in paths]", paths=targets
+    )
+    assert set(answer) <= REFUSED
+    assert not any(Path(path).exists() for path in targets if "planted" in path)
+
+
+def test_a_read_only_view_does_not_rest_on_the_rights_of_files(
+    folder: Path, tmp_path: Path
+) -> None:
+    open_to_all = tmp_path / "operators"
+    open_to_all.mkdir()
+    open_to_all.chmod(0o777)
+    cell = made_cell(FULL_AS_ROOT, folder)
+    cell = replace(cell, shown=(*cell.shown, str(open_to_all)))
+    process = started(
+        cell,
+        folder,
+        "answer = tried(lambda: open(f'{path}/planted.py', 'w'))",
+        path=str(open_to_all),
+    )
+    assert json.loads(process.communicate(timeout=30)[0]) == "EROFS"
+
+
+def test_only_what_was_shown_is_there(inside: Inside, folder: Path) -> None:
+    with tempfile.NamedTemporaryFile(prefix="somebody-elses-") as other:
+        os.chmod(other.name, 0o644)
+        answer = inside(
+            "answer = {'temporary': os.listdir('/tmp'), 'top': os.listdir('/'),\n"
+            "          'theirs': os.path.exists(path), 'checkout': os.listdir(checkout)}",
+            path=other.name,
+            checkout=str(ROOT),
+        )
+    assert answer["temporary"] == [folder.name]
+    assert not answer["theirs"]
+    assert {"var", "run", "home", "srv", "boot"} & set(answer["top"]) == set()
+    # The site's database, secret and records lie in the checkout's .twofold.
+    assert set(answer["checkout"]) <= {"benchmarks", "kernels", ".venv", "tests"}
+
+
+def test_the_sides_share_no_cache(inside: Inside, cell: Cell, folder: Path) -> None:
+    other = folder / "baseline.cache"
+    assert inside("answer = tried(lambda: os.listdir(path))", path=str(other)) in REFUSED
+    keep = "answer = tried(lambda: open(f'{path}/kernel.so', 'w').write('compiled'))"
+    assert inside(keep, path=str(cell.cache)) == "done"
+    assert inside("answer = open(f'{path}/kernel.so').read()", path=str(cell.cache)) == "compiled"
+
+
+def test_rights_cannot_be_won_back(inside: Inside) -> None:
+    answer = inside(
+        "import subprocess\n"
+        "answer = [tried(lambda: os.setuid(0)), tried(lambda: os.chroot('/usr')),\n"
+        "          tried(lambda: os.setgroups([0])), tried(lambda: os.nice(-5)),\n"
+        "          subprocess.run(['/usr/bin/unshare', '--net', 'true'],\n"
+        "                         capture_output=True).returncode != 0,\n"
+        "          subprocess.run(['/usr/bin/mount', '-o', 'remount,rw', '/'],\n"
+        "                         capture_output=True).returncode != 0]"
+    )
+    assert answer == ["EPERM", "EPERM", "EPERM", "EPERM", True, True]
+
+
+def test_a_fork_bomb_meets_a_limit(inside: Inside, cell: Cell) -> None:
+    few = replace(cell, limits={**cell.limits, "RLIMIT_NPROC": 20})
+    count, refusal = inside(
+        "started = 0\n"
+        "def bomb():\n"
+        "    global started\n"
+        "    while started < 1000:\n"
+        "        if os.fork() == 0:\n"
+        "            time.sleep(60)\n"
+        "        started += 1\n"
+        "answer = [tried(bomb), started][::-1]",
+        within=few,
+    )
+    assert refusal == "EAGAIN"
+    assert 0 < count <= 20
+    assert processes_of(cell.user) == []
+
+
+def test_nothing_outlives_its_cell(inside: Inside, cell: Cell) -> None:
+    answer = inside(
+        "import signal\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "    if os.fork() == 0:\n"
+        "        time.sleep(60)\n"
+        "    os._exit(0)\n"
+        "answer = 'left one behind'"
+    )
+    assert answer == "left one behind"
+    assert processes_of(cell.user) == []
+
+
+def test_a_full_scratch_folder_is_the_sides_own_trouble(
+    inside: Inside, cell: Cell, folder: Path
+) -> None:
+    small = replace(cell, scratch_bytes=1 << 20)
+    free = shutil.disk_usage(folder).free
+    fill = "answer = tried(lambda: open('filler', 'wb').write(b'x' * (4 << 20)))"
+    assert inside(fill, within=small) == "ENOSPC"
+    assert shutil.disk_usage(folder).free > free - (1 << 28)
+    assert inside("answer = os.listdir('.')") == []
+
+
+def test_one_file_can_only_grow_so_far(inside: Inside, cell: Cell) -> None:
+    short = replace(cell, limits={**cell.limits, "RLIMIT_FSIZE": 1 << 20})
+    code = (
+        "import signal\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "handle = os.open(f'{path}/filler', os.O_CREAT | os.O_WRONLY)\n"
+        "os.write(handle, b'x' * (1 << 20))\n"
+        "answer = tried(lambda: os.write(handle, b'x'))"
+    )
+    assert inside(code, within=short, path=str(cell.cache)) == "EFBIG"
+
+
+def test_an_ordinary_user_confines_by_a_user_namespace() -> None:
+    python = "/usr/bin/python3"
+    if not Path(python).exists() or Path("/proc/sys/user/max_user_namespaces").read_text() == "0":
+        pytest.skip("needs a Python outside root's home, and user namespaces")
+    code = (
+        "import json, tempfile; from pathlib import Path; from benchmarks.harness import cells\n"
+        "with tempfile.TemporaryDirectory() as made:\n"
+        "    (Path(made) / 'candidate.py').touch()\n"
+        "    found = cells.prepare(folder=Path(made), candidate=Path(made) / 'candidate.py',\n"
+        "                          arena=None)\n"
+        "print(json.dumps([found.found, found.refused]))"
+    )
+    nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    ran = subprocess.run(
+        [*nobody, python, "-B", "-c", code],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    found, refused = json.loads(ran.stdout)
+    if refused:
+        pytest.skip(f"no user namespace here: {refused[0]}")
+    # Outside it is still the referee's own user: that is what the record must not hide.
+    assert {name for name, held in found.items() if not held} == {"unprivileged_user"}
+
+
+def test_a_machine_that_allows_nothing_is_told_from_one_that_does(folder: Path) -> None:
+    cell = made_cell(Arrangement(), folder)
+    found = cells._try(cell, folder=folder, arena=None)
+    assert isinstance(found, dict)
+    assert not found["unprivileged_user"]
+    assert not found["no_network"]
+    assert not found["files_hidden"]
+    made = cells.Cells(by_role={"candidate": cell}, found=found, refused=("mount: refused",))
+    with pytest.raises(BenchmarkError, match=r"not in force here: .*no_network.*mount: refused"):
+        isolation.require(isolation.FULL, CpuDevice(), made)
+    isolation.require((), CpuDevice(), made)
+
+
+def test_an_unknown_protection_is_refused_with_the_known_ones() -> None:
+    assert isolation.required("all") == isolation.FULL
+    assert isolation.required("") == ()
+    assert isolation.required("no_network, read_only_code") == ("no_network", "read_only_code")
+    with pytest.raises(BenchmarkError, match="no such isolation: moat; there are all, .*no_network"):
+        isolation.required("moat")
+
+
+def processes_of(user: int) -> list[int]:
+    """Processes of that user which still run, a moment later at most."""
+    deadline = time.monotonic() + 5
+    while True:
+        left = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    mine = entry.stat().st_uid == user
+                    ended = "\nState:\tZ" in (entry / "status").read_text()
+                except (FileNotFoundError, ProcessLookupError):
+                    continue
+                if mine and not ended:
+                    left.append(int(entry.name))
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(0.05)

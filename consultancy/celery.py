@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import setup_logging
+from celery.signals import celeryd_after_setup, setup_logging
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "consultancy.settings")
 
@@ -41,3 +41,12 @@ app.autodiscover_tasks()
 @setup_logging.connect
 def use_django_logging(**_: Any) -> None:
     """Leave logging to the settings; Celery would install its own otherwise."""
+
+
+@celeryd_after_setup.connect
+def have_a_key_where_records_are_made(instance: Any, **_: Any) -> None:
+    """A worker of the queue gpu starts with a key that it can sign with, in production."""
+    if "gpu" in instance.app.amqp.queues.consume_from:
+        from consultancy.signing import require_key
+
+        require_key()

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import psutil
 
+from benchmarks.harness.signatures import KEY_FILE_VARIABLE
+
 # Every process of a terminal carries this variable, and hands it to what it starts. So
 # what a killed terminal left behind can be told from everything else on the machine.
 MARK = "TWOFOLD_TERMINAL"
@@ -36,18 +38,23 @@ def commands(*, host: str, port: int) -> dict[str, str]:
     }
 
 
-def environment(home: Path) -> dict[str, str]:
-    """The variables of each process: this one's, and how to stop."""
-    return os.environ | {
-        MARK: str(home),
-        "DJANGO_SETTINGS_MODULE": "consultancy.settings",
-        "PYTHONUNBUFFERED": "1",
-        # A stopped worker gives its task back to the queue; it does not finish a
-        # measurement of minutes while somebody waits for their terminal.
-        "REMAP_SIGTERM": "SIGQUIT",
-        # Said for servers on the internet; this is somebody's own machine or a container.
-        "PYTHONWARNINGS": "ignore:You're running the worker with superuser:RuntimeWarning",
-    }
+def environment(home: Path, *, signing_key: Path | None = None) -> dict[str, str]:
+    """The variables of a process: this one's, how to stop, and for the referee its key."""
+    key = {KEY_FILE_VARIABLE: str(signing_key)} if signing_key else {}
+    return (
+        os.environ
+        | key
+        | {
+            MARK: str(home),
+            "DJANGO_SETTINGS_MODULE": "consultancy.settings",
+            "PYTHONUNBUFFERED": "1",
+            # A stopped worker gives its task back to the queue; it does not finish a
+            # measurement of minutes while somebody waits for their terminal.
+            "REMAP_SIGTERM": "SIGQUIT",
+            # Said for servers on the internet; this is somebody's own machine or a container.
+            "PYTHONWARNINGS": "ignore:You're running the worker with superuser:RuntimeWarning",
+        }
+    )
 
 
 def end_leftovers(home: Path) -> int:

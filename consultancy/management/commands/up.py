@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -12,6 +13,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from honcho.manager import Manager
 
+from benchmarks.errors import Refused
+from benchmarks.harness.signatures import KeyUnusable
+from consultancy import signing
 from consultancy.embedded.place import EmbeddedError, Place
 from consultancy.embedded.services import running
 from consultancy.processes import commands, end_leftovers, environment, port_taken
@@ -51,12 +55,14 @@ class Command(BaseCommand):
     def _serve(self, host: str, port: int, *, web: bool) -> int:
         home = settings.TWOFOLD_HOME
         call_command("migrate", interactive=False, verbosity=0)
+        key = self._key()
         connections.close_all()
         manager = Manager()
         for name, command in commands(host=host, port=port).items():
             if name == "web" and not web:
                 continue
-            manager.add_process(name, command, env=environment(home), cwd=str(settings.BASE_DIR))
+            variables = environment(home, signing_key=key if name == "gpu" else None)
+            manager.add_process(name, command, env=variables, cwd=str(settings.BASE_DIR))
         # A closed terminal ends them too.
         signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
         if web:
@@ -67,3 +73,12 @@ class Command(BaseCommand):
         finally:
             end_leftovers(home)
         return manager.returncode or 0
+
+    def _key(self) -> Path | None:
+        """What the worker signs records with; in production its own environment names it."""
+        if settings.PRODUCTION:
+            return None
+        try:
+            return signing.have_one()
+        except (Refused, KeyUnusable) as error:
+            raise CommandError(f"Records could not be signed: {error}") from error

@@ -7,6 +7,7 @@ must not be able to do, and what happened to it is what the record says.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -183,8 +184,14 @@ def prepare(*, folder: Path, candidate: Path, arena: str | None) -> Cells:
     folder.chmod(0o711)
     refused: list[str] = []
     for arrangement in _arrangements():
-        cells = _cells(arrangement, folder=folder, candidate=candidate, cuda=arena is not None)
-        trial = _try(cells["candidate"], folder=folder, arena=arena)
+        try:
+            cells = _cells(
+                arrangement, folder=folder, candidate=candidate, cuda=arena is not None
+            )
+            trial = _try(cells["candidate"], folder=folder, arena=arena)
+        except OSError as error:
+            # As where this container has no such users.
+            trial = str(error)
         if isinstance(trial, dict):
             return Cells(by_role=cells, found=trial, refused=tuple(refused))
         refused.append(trial)
@@ -218,7 +225,12 @@ def _cells(
 
 def _free_users() -> int:
     """The first of two neighbouring user ids that no process has."""
-    taken = {entry.stat().st_uid for entry in Path("/proc").iterdir() if entry.name.isdigit()}
+    taken = set()
+    for entry in Path("/proc").iterdir():
+        # Processes end while they are counted.
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit():
+                taken.add(entry.stat().st_uid)
     while True:
         first = _RANDOM.randrange(_FIRST_USER, _LAST_USER)
         if not {first, first + 1} & taken:

@@ -62,10 +62,10 @@ def run(
     started_at, started = datetime.now(UTC), time.monotonic()
     progress.started()
     with tempfile.TemporaryDirectory(prefix="twofold-") as folder:
-        setting = _setting(document, candidate, device_kind, Path(folder), telemetry)
+        setting = prepared(document, candidate, device_kind, Path(folder), telemetry)
+        isolation.require(required_isolation, setting.device, setting.cells)
         setting.watch.begin()
         measured = ceilings.measure(setting.device, document["dtype"])
-        isolation.require(required_isolation, setting.device, setting.cells)
         draft: dict[str, Any] = {
             "schema": records.SCHEMA_NAME,
             "benchmark": document,
@@ -97,13 +97,14 @@ def run(
     return record
 
 
-def _setting(
+def prepared(
     document: dict[str, Any],
     candidate: Candidate,
     device_kind: str,
     folder: Path,
-    telemetry: Telemetry | None,
+    telemetry: Telemetry | None = None,
 ) -> Setting:
+    """Everything that a run needs before its first side; BenchmarkError where it cannot be had."""
     try:
         device = arenas.device(device_kind)
     except (RuntimeError, ImportError) as error:

@@ -1,0 +1,50 @@
+"""Isolation with a GPU: which arrangement CUDA bears, and that a whole run works in it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks.harness import cells, isolation
+from tests.harness.softmax import Measure, softmax_benchmark
+
+pytestmark = [
+    pytest.mark.cuda,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device"),
+]
+
+
+@pytest.mark.parametrize("arrangement", cells._AS_ROOT, ids=lambda each: "+".join(each.namespaces))
+def test_memory_opens_by_handle_in_every_arrangement(arrangement: cells.Arrangement) -> None:
+    from benchmarks.harness.devices.cuda import CudaDevice
+
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    device = CudaDevice()
+    arena = device.allocate(1, read_only=False)
+    handle, _ = arena.handle()
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        folder.chmod(0o711)
+        (folder / "candidate.py").touch()
+        made_cells = cells._cells(
+            arrangement, folder=folder, candidate=folder / "candidate.py", cuda=True
+        )
+        found = cells._try(made_cells["candidate"], folder=folder, arena=handle["ipc"])
+    arena.close()
+    print(arrangement, found)
+    assert isinstance(found, dict), found
+
+
+def test_a_run_has_every_protection_and_its_record_says_so(measure: Measure) -> None:
+    document = softmax_benchmark(device="cuda", round_ms=20.0, max_calls=64, baseline="thrice")
+    record = measure("honest", document=document)
+    held = record["environment"]["isolation"]
+    print(record["summary"]["verdict"], record["summary"]["reasons"], held)
+    assert [name for name in isolation.FULL if not held[name]] == []
+    assert record["summary"]["verdict"] == "met"
+    assert record["summary"]["ratio"] > 2.5

@@ -7,10 +7,19 @@ import math
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from benchmarks.harness import alone, controls, documents, observations, samples, schemas, signatures, verdicts
+from benchmarks.harness import (
+    alone,
+    documents,
+    observations,
+    samples,
+    schemas,
+    signatures,
+    verdicts,
+)
 from benchmarks.harness.canonical import canonical, digest, digest_of_bytes
 from benchmarks.harness.failures import FindingKind
 from benchmarks.harness.signatures import SigningKey
+from benchmarks.harness.withholding import without_source
 
 SCHEMA_NAME = "twofold.record/1"
 MAX_BYTES = 8_000_000
@@ -129,7 +138,9 @@ SCHEMA = schemas.exactly(
     benchmark={"type": "object"},
     benchmark_digest=schemas.DIGEST,
     candidate=schemas.exactly(
-        name=schemas.TEXT, source_digest=schemas.DIGEST, source={"type": "string"}
+        name=schemas.TEXT,
+        source_digest=schemas.DIGEST,
+        source=schemas.nullable({"type": "string"}),
     ),
     environment=_ENVIRONMENT,
     command=schemas.TEXT,
@@ -215,9 +226,13 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def digest_of(record: Mapping[str, Any]) -> str:
-    """`sha256:…` of the canonical JSON of everything but the record's digest and signature."""
+    """`sha256:…` of the canonical JSON of everything but the record's digest and signature.
+
+    The candidate's source counts by its own digest, so that it can be left out (`withholding`).
+    """
+    covered = without_source(record)
     return digest(
-        {key: value for key, value in record.items() if key not in ("digest", "signature")}
+        {key: value for key, value in covered.items() if key not in ("digest", "signature")}
     )
 
 
@@ -240,8 +255,10 @@ def problems(record: Mapping[str, Any]) -> list[str]:
         found.append("digest: the record was changed after it was sealed")
     if digest(record["benchmark"]) != record["benchmark_digest"]:
         found.append("benchmark_digest: not the digest of the benchmark inside")
-    source = record["candidate"]["source"].encode()
-    if digest_of_bytes(source) != record["candidate"]["source_digest"]:
+    source = record["candidate"]["source"]
+    if source is not None and (
+        digest_of_bytes(source.encode()) != record["candidate"]["source_digest"]
+    ):
         found.append("candidate.source_digest: not the digest of the source inside")
     for name, recomputed in _following(record).items():
         found += _differences(name, record[name], recomputed)

@@ -1,8 +1,9 @@
 """Ed25519 signatures of records: made by the referee, checked by anybody. No torch here.
 
-The referee signs the canonical bytes of the record's file without its `signature`. The private
-key is read before any side starts, taken out of the environment, and lives in a process that
-others of the same user cannot read; a side is never handed it.
+The referee signs the canonical bytes of the record's file without its `signature`, and with null
+for the candidate's source, for which its digest stands (`withholding`). The private key is read
+before any side starts, taken out of the environment, and lives in a process that others of the
+same user cannot read; a side is never handed it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from benchmarks.harness import schemas
-from benchmarks.harness.canonical import canonical
+from benchmarks.harness.canonical import canonical, digest_of_bytes
+from benchmarks.harness.withholding import without_source
 
 ALGORITHM = "ed25519"
 KEY_FILE_VARIABLE = "TWOFOLD_SIGNING_KEY_FILE"
@@ -179,7 +181,8 @@ def take_from(environment: MutableMapping[str, str]) -> SigningKey | None:
 def signed(record: Mapping[str, Any], key: SigningKey | None) -> bytes:
     """The canonical bytes of a record's file with the key's signature, or with none."""
     body = {name: value for name, value in record.items() if name != "signature"}
-    return canonical({**body, "signature": key.signature(canonical(body)) if key else None})
+    signature = key.signature(canonical(without_source(body))) if key else None
+    return canonical({**body, "signature": signature})
 
 
 def signature_of(content: bytes) -> dict[str, str] | None:
@@ -199,11 +202,15 @@ def check(content: bytes, key: PublicKey) -> None:
         raise NotSigned("not signed")
     if signature["key_id"] != key.id:
         raise NotSigned(f"signed by key {signature['key_id']}, and not by {key.id}")
-    body = canonical(record)
+    body = canonical(without_source(record))
+    source = record["candidate"]["source"]
     try:
         value = base64.b64decode(signature["value"], validate=True)
     except binascii.Error as error:
         raise SignatureError("signature: not base64") from error
     # Whitespace and other spellings of the same JSON are changes too.
-    if content != canonical({**record, "signature": signature}) or not key.holds(value, body):
+    whole = content == canonical({**record, "signature": signature})
+    if source is not None:
+        whole &= digest_of_bytes(source.encode()) == record["candidate"]["source_digest"]
+    if not whole or not key.holds(value, body):
         raise SignatureError("signature: the record was changed after it was signed")

@@ -9,6 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from consultancy.demo.cast import Cast
 from engagements.models import Acceptance
+from tests.browser import acts
 from tests.browser.conftest import Window
 from tests.engagements.views import story
 
@@ -103,5 +104,5 @@ def test_a_contract_is_accepted_by_keyboard(window: Window) -> None:
     tab_to(page, page.get_by_role("button", name="Accept the contract"))
     page.keyboard.press("Enter")
 
-    expect(page.get_by_text("You have accepted the contract.")).to_be_visible()
+    acts.told(page, "You have accepted the contract.")
     assert Acceptance.objects.get().user == told.signatory

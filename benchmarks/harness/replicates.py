@@ -37,7 +37,7 @@ def measure(
     setups: dict[Role, Setup] = {role: Setup() for role in order}
     measured: dict[str, Any] = {}
     with ExitStack() as stack:
-        sides = _start(setting, index, order, stack)
+        sides = start(setting, index, order, stack)
         workloads = setting.document["workloads"]
         for workload in _RANDOM.sample(workloads, len(workloads)):
             name = workload["name"]
@@ -101,7 +101,7 @@ def same_code(setting: Setting, index: int) -> dict[str, Any] | None:
         return None
     order: list[Role] = _RANDOM.sample(_ROLES, 2)
     with ExitStack() as stack:
-        sides = _start(setting, index, order, stack, runs={role: "baseline" for role in order})
+        sides = start(setting, index, order, stack, runs={role: "baseline" for role in order})
         try:
             entry = pairs.measure(
                 setting=setting,
@@ -122,7 +122,7 @@ def _unseen(index: int, baseline_us: float, candidate_us: float) -> None:
     """These rounds are no part of the estimate that people watch."""
 
 
-def _start(
+def start(
     setting: Setting,
     index: int,
     order: list[Role],

@@ -1,0 +1,1 @@
+"""Operators whose true cost is known by construction; for measuring the referee itself."""

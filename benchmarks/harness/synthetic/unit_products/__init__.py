@@ -1,0 +1,1 @@
+"""One product, computed as many times over as each side is told."""

@@ -1,0 +1,43 @@
+"""y = x @ w, as many times over as the axes say for each side. No torch here."""
+
+from __future__ import annotations
+
+from kernels.definition import Axes, Definition, TensorSpec, Tolerance
+
+_STATE = (TensorSpec(name="w", shape=("columns", "columns"), fan_in=("columns",)),)
+_INPUTS = (TensorSpec(name="x", shape=("rows", "columns")),)
+_OUTPUTS = (TensorSpec(name="y", shape=("rows", "columns")),)
+
+DEFINITION = Definition(
+    operator="unit_products",
+    title="A product, over and over",
+    summary="Computes y = x @ w baseline_units or candidate_units times; the result is the same.",
+    axes={
+        "rows": "rows of x",
+        "columns": "columns of x, rows and columns of w",
+        "baseline_units": "how often the baseline computes it",
+        "candidate_units": "how often the candidate computes it",
+    },
+    state=_STATE,
+    inputs=_INPUTS,
+    outputs=_OUTPUTS,
+    program="the product alone",
+    program_state=_STATE,
+    program_inputs=_INPUTS,
+    program_outputs=_OUTPUTS,
+    tolerances={
+        "float32": Tolerance(max_abs=1e-4, max_rel=1e-4, matched_share=1.0, hard_cap_abs=1e-3),
+        "bfloat16": Tolerance(max_abs=2e-2, max_rel=2e-2, matched_share=0.999, hard_cap_abs=0.2),
+    },
+)
+
+
+def flops(axes: Axes) -> int:
+    """Of one product."""
+    return 2 * axes["rows"] * axes["columns"] ** 2
+
+
+def bytes_moved(axes: Axes, dtype: str) -> int:
+    """x and w read, y written, once each."""
+    elements = 2 * axes["rows"] * axes["columns"] + axes["columns"] ** 2
+    return elements * {"float32": 4, "bfloat16": 2}[dtype]

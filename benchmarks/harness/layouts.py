@@ -158,9 +158,7 @@ class Layout:
 INTEGER_BY_WIDTH = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
-def _steps(
-    spec: TensorSpec, sizes: tuple[int, ...], strided: Sequence[str]
-) -> tuple[int, ...]:
+def _steps(spec: TensorSpec, sizes: tuple[int, ...], strided: Sequence[str]) -> tuple[int, ...]:
     """Strides in elements; one step along an axis of `strided` jumps over a gap."""
     steps: list[int] = []
     step = 1

@@ -17,9 +17,7 @@ Build = Callable[..., Callable[[Tensors, Tensors], None]]
 class OperatorStep:
     """One operator call, built and called like a Program's Step."""
 
-    def __init__(
-        self, *, solution: Solution, state: Tensors, axes: Mapping[str, int]
-    ) -> None:
+    def __init__(self, *, solution: Solution, state: Tensors, axes: Mapping[str, int]) -> None:
         self._run = solution.run
         self._prepared: Any = solution.prepare(state, axes)
 

@@ -60,6 +60,7 @@ class Side:
         )
         self._program = operators.part(operator, "program")
         self._arenas: list[Any] = []
+        self._step: Any = None
         self._launch: Callable[..., None] | None = None
         self._calls: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
@@ -144,7 +145,8 @@ class Side:
                 arena.close()
         except Exception as caught:
             traceback.print_exc()
-            error = _described(caught)
+            told = _described(caught)
+            error = f"{told['error']} ({told['where']})"
         return {"type": "tried", "error": error}
 
     def release(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:

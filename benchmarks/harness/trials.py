@@ -47,9 +47,7 @@ class Trial:
 def run(*, setting: Setting, sides: Mapping[Role, SideProcess], replicate: int) -> dict[str, Any]:
     """Every trial of a run; returns the record's `correctness`. Raises SideFailed or Caught."""
     return {
-        "trials": [
-            _judged(setting, sides, replicate, trial) for trial in drawn(setting.document)
-        ]
+        "trials": [_judged(setting, sides, replicate, trial) for trial in drawn(setting.document)]
     }
 
 
@@ -92,15 +90,14 @@ def _of_size(document: Mapping[str, Any], index: int, count: int) -> Trial:
     )
 
 
-def _drawn_axes(
-    document: Mapping[str, Any], *, ones: bool = False
-) -> tuple[str, dict[str, int]]:
+def _drawn_axes(document: Mapping[str, Any], *, ones: bool = False) -> tuple[str, dict[str, int]]:
     """In words and in full: odd sizes along the free axes, a workload's own along the others."""
     axes = dict(_RANDOM.choice(document["workloads"])["axes"])
     free = document["definition"]["held_back"]["free"]
     for axis in free:
         most = -(-axes[axis] // 2)
-        axes[axis] = 1 if ones else _RANDOM.randrange(1, most + 1, 2)
+        # Not 1 again: gaps along an axis of one show nothing.
+        axes[axis] = 1 if ones else _RANDOM.randrange(min(3, most), most + 1, 2)
     return ", ".join(f"{axis} {axes[axis]}" for axis in free) or "the contract's sizes", axes
 
 
@@ -209,7 +206,7 @@ class _Room:
         )
         tally = Tally()
         if answer.get("error") is not None:
-            return tally, f"could not compute ({str(answer['error'])[:500]})"
+            return tally, f"raised {str(answer['error'])[:500]}"
         return tally, self._complaint(outputs, canaries, tally)
 
     def _complaint(
@@ -220,9 +217,10 @@ class _Room:
             if not torch.equal(self._arenas[part].memory, private):
                 return f"wrote to its {part}"
         for region in layout.regions:
-            beside = layout.slots(memory, region)[:, region.elements :]
-            before = layout.before(memory, region)
-            if bool((beside != canaries[region.name]).any() or (before != canaries[region.name]).any()):
+            canary = canaries[region.name]
+            past = layout.slots(memory, region)[:, region.elements :] != canary
+            before = layout.before(memory, region) != canary
+            if bool(past.any() | before.any()):
                 return f"wrote beside {region.name}"
         for call in range(_CALLS):
             tally.calls_checked += 1

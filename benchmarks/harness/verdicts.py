@@ -146,10 +146,20 @@ def unusable(record: Mapping[str, Any]) -> list[str]:
         asked = " or ".join(str(each) for each in scheduled)
         reasons.append(f"{count} replicates, and the benchmark asks for {asked}")
     if not reasons:
+        reasons += _untried(record)
         reasons += [
             problem for replicate in replicates for problem in _incomplete(record, replicate)
         ]
     return list(dict.fromkeys(reasons))
+
+
+def _untried(record: Mapping[str, Any]) -> list[str]:
+    asked = record["benchmark"]["protocol"]["held_back_shapes"]
+    correctness = record["correctness"] or {"trials": []}
+    tried = sum(trial["kind"] == "held_back" for trial in correctness["trials"])
+    if tried < asked:
+        return [f"{tried} held-back sizes were tried, and the benchmark asks for {asked}"]
+    return []
 
 
 def _wrong_device(record: Mapping[str, Any]) -> list[str]:

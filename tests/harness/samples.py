@@ -15,6 +15,8 @@ _CHECKS = {
     "max_abs_error": 1e-8,
     "max_rel_error": 1e-5,
     "matched_share": 1.0,
+    "repeats_checked": 9,
+    "repeats_identical": 9,
 }
 
 
@@ -30,6 +32,19 @@ def workload_entry(
         "rounds": [{"first": "baseline", "baseline_us": b, "candidate_us": c} for b, c in rounds],
         "telemetry": None,
         "checks": dict(_CHECKS),
+    }
+
+
+def trial_entry(name: str) -> dict[str, Any]:
+    """One trial that the candidate stood."""
+    return {
+        "name": name,
+        "kind": "held_back",
+        "level": "operator",
+        "axes": {"rows": 5},
+        "outcome": "right",
+        "message": None,
+        "checks": {key: value for key, value in _CHECKS.items() if key != "calls_probed"},
     }
 
 
@@ -85,7 +100,7 @@ def made_record(
             "finished_at": "2026-11-21T09:01:00+00:00",
             "elapsed_s": 60.0,
             "replicates": replicates,
-            "correctness": None,
+            "correctness": {"trials": [trial_entry(f"rows {rows}") for rows in (1, 5, 9)]},
             "observations": {**observations.nothing("there is no GPU in this run"), **(seen or {})},
             "findings": findings or [],
         }

@@ -1,0 +1,123 @@
+"""What a contract does not hold: other sizes, special values, one input more than once."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+
+from benchmarks.harness import contents, records, repeats, trials
+from benchmarks.harness.canonical import canonical
+from benchmarks.harness.layouts import Layout
+from benchmarks.harness.verdicts import recompute
+from kernels.definition import Contents
+from tests.harness.samples import twice_as_fast
+from tests.harness.softmax import Measure, softmax_benchmark
+
+SPECS = [{"name": "x", "shape": ["rows", "columns"], "dtype": "", "distribution": "normal"}]
+TOLERANCE = {"max_abs": 1e-3, "max_rel": 0.0, "matched_share": 1.0, "hard_cap_abs": 1e-2}
+
+
+@pytest.mark.parametrize(
+    ("exploit", "kind", "says"),
+    [
+        ("special_cased", "held_back", "gave a wrong result"),
+        ("only_the_contract", "held_back", "NotImplementedError: made for 4096 columns"),
+        ("gaps_ignored", "held_back", "inputs with gaps"),
+        ("no_maximum", "special", "at large values"),
+        ("nan_dropped", "special", "at a NaN"),
+        ("moving", "moving", "two answers to one input"),
+        ("underflow", "overflow", "wrote before the beginning of y"),
+    ],
+)
+def test_careless_code_is_caught_and_the_place_is_named(
+    measure: Measure, exploit: str, kind: str, says: str
+) -> None:
+    record = measure(exploit, rounds=2)
+    (finding,) = record["findings"]
+    assert (finding["side"], finding["kind"]) == ("candidate", kind)
+    assert says in finding["message"]
+    assert record["summary"]["verdict"] == "disqualified"
+
+
+def test_an_honest_candidate_stands_every_trial_and_the_record_lists_them(
+    measure: Measure,
+) -> None:
+    record = measure("honest", rounds=2)
+    assert record["findings"] == []
+    tried = record["correctness"]["trials"]
+    assert [trial["kind"] for trial in tried] == ["held_back"] * 3 + ["special"] * 3
+    assert tried[0]["axes"] == {"rows": 1, "columns": 1}
+    assert "inputs with gaps" in tried[1]["name"]
+    assert tried[2]["level"] == "program"
+    assert {trial["outcome"] for trial in tried} == {"right"}
+    assert all(trial["checks"]["repeats_identical"] == 1 for trial in tried)
+    checks = record["replicates"][0]["workloads"][0]["checks"]
+    assert checks["repeats_checked"] == checks["repeats_identical"] > 0
+
+
+def test_what_the_baseline_cannot_do_either_is_left_out_and_said(measure: Measure) -> None:
+    record = measure("only_the_contract", baseline="contract_only", rounds=2)
+    assert record["findings"] == []
+    tried = record["correctness"]["trials"]
+    assert {trial["outcome"] for trial in tried} == {"left_out"}
+    assert "the baseline raised ValueError" in tried[0]["message"]
+    assert records.problems(record) == []
+
+
+def test_every_run_draws_other_sizes_and_none_of_the_contract() -> None:
+    document = softmax_benchmark(held_back_shapes=4)
+    runs = [trials.drawn(document) for _ in range(5)]
+    names = {trial.name for run in runs for trial in run[1:4]}
+    assert len(names) > 5
+    for run in runs:
+        for trial in run[1:]:
+            assert trial.axes["columns"] % 2 == 1
+            assert 1 <= trial.axes["columns"] <= 2048
+    assert trials.drawn(softmax_benchmark(held_back_shapes=0)) == []
+
+
+def test_a_record_without_the_trials_it_owes_is_invalid() -> None:
+    record = copy.deepcopy(twice_as_fast())
+    record["correctness"]["trials"].pop()
+    assert recompute(record).verdict == "invalid"
+    record["correctness"] = None
+    assert "held-back sizes" in recompute(record).reasons[0]
+    assert canonical(record)
+
+
+def test_inputs_with_gaps_are_the_same_tensors_with_other_strides() -> None:
+    layout = Layout.plan(SPECS, {"rows": 5, "columns": 3}, "float32", 2, strided=("rows",))
+    layout = Layout.from_data(layout.as_data())
+    memory = torch.zeros(layout.nbytes, dtype=torch.uint8)
+    x = layout.tensors(memory, 1)["x"]
+    assert x.shape == (5, 3)
+    assert not x.is_contiguous()
+    assert x.stride(1) == 1
+    x.fill_(1.0)
+    assert layout.tensors(memory, 0)["x"].sum() == 0
+    assert int((memory.view(torch.float32) == 1).sum()) == 15
+
+
+def test_special_values_are_planted_in_one_element_a_call() -> None:
+    layout = Layout.plan(SPECS, {"rows": 5, "columns": 3}, "float32", 2)
+    memory = torch.zeros(layout.nbytes, dtype=torch.uint8)
+    source = torch.Generator().manual_seed(3)
+    contents.refill(memory, layout, source)
+    contents.plant(memory, layout, {"x": Contents(plant="nan")}, source)
+    for call in range(2):
+        assert int(layout.tensors(memory, call)["x"].isnan().sum()) == 1
+
+
+def test_answers_that_differ_in_bits_are_recorded_and_beyond_the_tolerance_told() -> None:
+    layout = Layout.plan(SPECS, {"rows": 2, "columns": 3}, "float32", 3)
+    memory = torch.zeros(layout.nbytes, dtype=torch.uint8)
+    assert repeats.compared(layout, memory, range(3), TOLERANCE).identical == 2
+    layout.tensors(memory, 1)["x"][0, 0] = 1e-4
+    found = repeats.compared(layout, memory, range(3), TOLERANCE)
+    assert (found.calls, found.identical, found.complaint) == (2, 1, None)
+    layout.tensors(memory, 2)["x"][1, 1] = 0.5
+    assert "differs by up to 0.5" in str(
+        repeats.compared(layout, memory, range(3), TOLERANCE).complaint
+    )

@@ -13,9 +13,11 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
-from benchmarks.harness import documents, records, signatures
+from benchmarks.harness import documents, records, signatures, terminal
 from benchmarks.harness.documents import BenchmarkError
 from benchmarks.harness.progress import Progress
 from benchmarks.harness.records import RecordError
@@ -43,6 +45,25 @@ def _run(arguments: argparse.Namespace) -> int:
     if not arguments.out.parent.is_dir():
         raise BenchmarkError(f"there is no folder {arguments.out.parent} for the record")
     key = signatures.take_from(os.environ)
+    with ExitStack() as stack:
+        # Whoever reads the events does not want the bar as well.
+        watcher = None if arguments.progress else stack.enter_context(terminal.watching(document))
+        measured = _measured(
+            arguments, document, Progress(document, shown=arguments.progress, watcher=watcher)
+        )
+    if isinstance(measured, Exception):
+        print(measured, file=sys.stderr)
+        return 3
+    unfinished = arguments.out.with_name(arguments.out.name + ".part")
+    unfinished.write_bytes(records.written(measured, key))
+    unfinished.replace(arguments.out)
+    return 0
+
+
+def _measured(
+    arguments: argparse.Namespace, document: dict[str, Any], progress: Progress
+) -> dict[str, Any] | Exception:
+    """The sealed record, or why a side or the device could not be measured."""
     # The referee's threads must sleep, not spin, while a side is on the clock; torch reads
     # this once, when it is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -50,9 +71,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from benchmarks.harness.failures import DeviceFailed, SideFailed
 
     candidate = candidates.read(arguments.candidate)
-    progress = Progress(document, shown=arguments.progress)
     try:
-        record = referee.run(
+        return referee.run(
             document,
             candidate,
             device_kind=arguments.device or document["hardware"]["device"],
@@ -62,15 +82,10 @@ def _run(arguments: argparse.Namespace) -> int:
         )
     except (DeviceFailed, SideFailed) as error:
         progress.failed(str(error))
-        print(error, file=sys.stderr)
-        return 3
+        return error
     except BenchmarkError as error:
         progress.failed(str(error))
         raise
-    unfinished = arguments.out.with_name(arguments.out.name + ".part")
-    unfinished.write_bytes(records.written(record, key))
-    unfinished.replace(arguments.out)
-    return 0
 
 
 def _command(arguments: argparse.Namespace) -> str:

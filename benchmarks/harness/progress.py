@@ -5,17 +5,24 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 OnRound = Callable[[int, float, float], None]
+Watcher = Callable[[Mapping[str, Any]], None]
 
 
 class Progress:
-    """Prints events on stdout when `shown`, and keeps the running estimate either way."""
+    """Prints events on stdout when `shown`, and keeps the running estimate either way.
 
-    def __init__(self, document: dict[str, Any], *, shown: bool) -> None:
+    `watcher` is called with each event too: the terminal's bar.
+    """
+
+    def __init__(
+        self, document: dict[str, Any], *, shown: bool, watcher: Watcher | None = None
+    ) -> None:
         self._shown = shown
+        self._watcher = watcher
         protocol = document["protocol"]
         self._replicates: int = protocol["replicates"]
         self._rounds: int = protocol["rounds"]
@@ -68,7 +75,7 @@ class Progress:
         self._say("failed", message)
 
     def _say(self, event: str, message: str, **changed: Any) -> None:
-        if not self._shown:
+        if not self._shown and self._watcher is None:
             return
         line = {
             "event": event,
@@ -83,4 +90,7 @@ class Progress:
             "message": message,
             **changed,
         }
-        print(json.dumps(line), file=sys.stdout, flush=True)
+        if self._shown:
+            print(json.dumps(line), file=sys.stdout, flush=True)
+        if self._watcher is not None:
+            self._watcher(line)

@@ -1,0 +1,85 @@
+"""What a person at a terminal sees of a run."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Any
+
+import pytest
+
+from benchmarks.harness import terminal
+from benchmarks.harness.progress import Progress
+from benchmarks.harness.terminal import Pace
+from tests.harness.softmax import softmax_benchmark
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is one."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def _play(document: dict[str, Any], stream: io.StringIO) -> str:
+    with terminal.watching(document, stream) as watcher:
+        progress = Progress(document, shown=False, watcher=watcher)
+        progress.started()
+        for replicate in range(2):
+            said = progress.rounds_of(replicate=replicate, workload="wide")
+            for index in range(3):
+                said(index, 200.0, 100.0)
+            progress.replicate(replicate, low=1.9, high=2.1, message="")
+        summary = {"verdict": "met", "reasons": ["all of it"], "ratio": 2.0}
+        progress.finished({**summary, "low": 1.9, "high": 2.1})
+    return stream.getvalue()
+
+
+def test_lines_say_where_the_run_is_and_its_estimate() -> None:
+    said = _play(softmax_benchmark(replicates=2, max_replicates=2), io.StringIO()).splitlines()
+    assert said == [
+        "starting",
+        "replicate 1 of 2: 2.00x (1.90 to 2.10): 0:00 left",
+        "replicate 2 of 2: 2.00x (1.90 to 2.10): 0:00 left",
+        "met: all of it",
+    ]
+
+
+def test_a_terminal_gets_a_bar() -> None:
+    said = _play(softmax_benchmark(replicates=2, max_replicates=2), Terminal())
+    assert "2.00x (1.90 to 2.10)" in said
+    assert "━" in said
+    assert "met: all of it" in said
+
+
+def test_without_the_library_of_the_bar_there_are_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    said = _play(softmax_benchmark(replicates=2, max_replicates=2), Terminal())
+    assert said.startswith("starting\nreplicate 1 of 2")
+
+
+def test_the_time_left_follows_the_pace() -> None:
+    now = [0.0]
+    pace = Pace(softmax_benchmark(replicates=2, max_replicates=4), clock=lambda: now[0])
+    assert pace.left_s() is None
+    event = {"event": "round", "replicate": 1, "replicates": 2, "rounds": 3}
+    for _ in range(3):
+        now[0] += 10.0
+        pace.see(event)
+    assert pace.left_s() == pytest.approx(30.0)
+    # An undecided run is measured on: the whole gets longer.
+    pace.see({**event, "event": "replicate", "replicate": 3, "replicates": 3})
+    assert pace.left_s() == 0.0
+    pace.see({**event, "replicates": 4})
+    assert pace.total == 12
+    assert terminal.duration(65.2) == "1:05 left"
+
+
+def test_a_failed_run_is_told_once() -> None:
+    stream = io.StringIO()
+    document = softmax_benchmark()
+    with terminal.watching(document, stream) as watcher:
+        progress = Progress(document, shown=False, watcher=watcher)
+        progress.started()
+        progress.failed("the candidate raised")
+    assert stream.getvalue() == "starting\n"

@@ -5,9 +5,12 @@ from __future__ import annotations
 from kernels.definition import (
     Axes,
     Baseline,
+    Contents,
     Definition,
+    HeldBack,
     Preset,
     Protocol,
+    SpecialValues,
     TensorSpec,
     Tolerance,
     Workload,
@@ -88,6 +91,21 @@ DEFINITION = Definition(
         "float16": Tolerance(max_abs=1e-2, max_rel=1e-2, matched_share=0.999, hard_cap_abs=0.1),
         "bfloat16": Tolerance(max_abs=4e-2, max_rel=2e-2, matched_share=0.999, hard_cap_abs=0.3),
     },
+    held_back=HeldBack(
+        free=("batch", "prefix_len", "own_len"),
+        strided=("batch",),
+        special=(
+            # exp() of such scores overflows unless the largest is taken off first.
+            SpecialValues(
+                name="large scores",
+                contents={"prefix_k": Contents(scale=16.0), "own_k": Contents(scale=16.0)},
+                gain=4.0,
+            ),
+            SpecialValues(name="a query of zeros", contents={"q": Contents(scale=0.0)}),
+            # One sequence's NaN stays in its own head, and is not lost there.
+            SpecialValues(name="a NaN in a query", contents={"q": Contents(plant="nan")}),
+        ),
+    ),
 )
 
 BASELINES = (
@@ -192,9 +210,9 @@ PRESETS = {
             ),
         ),
         protocol=Protocol(
-            replicates=2,
-            max_replicates=2,
-            rounds=3,
+            replicates=1,
+            max_replicates=1,
+            rounds=6,
             warmup_rounds=1,
             round_ms=20.0,
             max_calls=16,
@@ -235,6 +253,8 @@ PRESETS = {
             checked_calls=1,
             setup_limit_s=120.0,
             round_limit_s=60.0,
+            aa_rounds=4,
+            operator_rounds=3,
         ),
     ),
     "h200": Preset(
@@ -261,6 +281,9 @@ PRESETS = {
             checked_calls=2,
             setup_limit_s=240.0,
             round_limit_s=60.0,
+            warmup_ms=300.0,
+            aa_rounds=8,
+            operator_rounds=6,
         ),
     ),
 }

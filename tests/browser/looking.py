@@ -8,24 +8,26 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import ConsoleMessage, Page, Request, Response
 
 GRAVE = ("serious", "critical")
-# What sticks out to the right although nothing around it scrolls or cuts it.
+# The innermost elements whose content is wider than they are and neither scrolls nor ends in an
+# ellipsis: it lies over its neighbour, is cut off, or makes the whole page wider.
 STICKING_OUT = """() => {
-  const width = document.documentElement.clientWidth;
-  if (document.documentElement.scrollWidth <= window.innerWidth) return [];
-  const framed = (element) => {
-    for (let up = element.parentElement; up; up = up.parentElement) {
-      if (getComputedStyle(up).overflowX !== "visible") return true;
-    }
-    return false;
+  const spills = (element) => {
+    const style = getComputedStyle(element);
+    return element.checkVisibility()
+      && element.clientWidth > 1
+      && element.scrollWidth > element.clientWidth + 2
+      && !["auto", "scroll"].includes(style.overflowX)
+      && style.textOverflow !== "ellipsis"
+      && style.display !== "inline";
   };
-  return [...document.querySelectorAll("body *")]
-    .filter((element) => element.getBoundingClientRect().right > width + 1 && !framed(element))
+  const spilling = [...document.querySelectorAll("body *:not(svg, svg *)")].filter(spills);
+  const found = spilling
+    .filter((element) => !spilling.some((other) => other !== element && element.contains(other)))
     .map((element) => `${element.tagName.toLowerCase()}.${element.className} `
-      + `${Math.round(element.getBoundingClientRect().right)}px`)
-    .slice(0, 3)
-    .concat([`the page is ${document.documentElement.scrollWidth}px wide`]);
+      + `${element.scrollWidth} in ${element.clientWidth} px`);
+  const page = document.documentElement.scrollWidth;
+  return page > innerWidth ? [...found, `the page is ${page} px wide`] : found;
 }"""
-
 # The pictures of the theme that is on, once they have all arrived.
 BROKEN = """async () => {
   const arrived = (image) => image.complete ? null : new Promise((resolve) => {
@@ -65,8 +67,15 @@ class Ear:
         return heard
 
 
+def unfold(page: Page) -> None:
+    """Open everything that is folded away in the content."""
+    page.locator("main details").evaluate_all(
+        "folded => folded.forEach((one) => { one.open = true })"
+    )
+
+
 def sticking_out(page: Page) -> list[str]:
-    """What makes the page wider than its window; empty when nothing does."""
+    """What is wider than its place, or the page than its window; empty when nothing is."""
     found: list[str] = page.evaluate(STICKING_OUT)
     return found
 

@@ -29,7 +29,9 @@ def test_what_sticks_out_is_seen_and_what_scrolls_in_its_frame_is_not(page: Page
     assert sticking_out(page) == []
 
     put(page, wide)
-    assert sticking_out(page)[0].startswith("p.wide 20")
+    assert sticking_out(page)[-1].startswith("the page is 20")
+    put(page, f'<pre class="cut" style="width: 90px; overflow: hidden">{"x" * 60}</pre>')
+    assert sticking_out(page)[0].startswith("pre.cut")
 
 
 def test_what_cannot_be_read_is_seen(page: Page) -> None:

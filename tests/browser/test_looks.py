@@ -12,7 +12,7 @@ from playwright.sync_api import Page
 from engagements.models import Role, User
 from tests.browser import staging
 from tests.browser.conftest import Window
-from tests.browser.looking import Ear, barriers, broken_pictures, sticking_out
+from tests.browser.looking import Ear, barriers, broken_pictures, sticking_out, unfold
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -35,6 +35,7 @@ class Viewer:
         assert response is not None
         if response.status >= 400:
             self.wrong.append(f"{user} {address}: status {response.status}")
+        unfold(page)
         for size in (WIDE, NARROW):
             page.set_viewport_size(size)
             self._note(user, address, f"{size['width']} px", sticking_out(page))

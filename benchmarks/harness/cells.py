@@ -185,9 +185,7 @@ def prepare(*, folder: Path, candidate: Path, arena: str | None) -> Cells:
     refused: list[str] = []
     for arrangement in _arrangements():
         try:
-            cells = _cells(
-                arrangement, folder=folder, candidate=candidate, cuda=arena is not None
-            )
+            cells = _cells(arrangement, folder=folder, candidate=candidate, cuda=arena is not None)
             trial = _try(cells["candidate"], folder=folder, arena=arena)
         except OSError as error:
             # As where this container has no such users.

@@ -34,6 +34,8 @@ _MS_BY_OPTION = {
 }
 _PR_SET_PDEATHSIG = 1
 _ROOT_BYTES = 1 << 20
+# A file system of the side's own, not the machine's.
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a mount point in the side's own root
 _SHARED_MEMORY_BYTES = 1 << 30
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -98,7 +100,7 @@ def _make_devices(root: str, devices: list[str]) -> None:
     for device in devices:
         _mount(device, _place(root, device, folder=os.path.isdir(device)), "", _MS_BIND | _MS_REC)
     os.symlink("/proc/self/fd", root + "/dev/fd")
-    shared = _place(root, "/dev/shm", folder=True)
+    shared = _place(root, _SHARED_MEMORY, folder=True)
     size = f"mode=1777,size={_SHARED_MEMORY_BYTES}"
     _mount("tmpfs", shared, "tmpfs", _MS_NOSUID | _MS_NODEV, size)
 
@@ -120,7 +122,7 @@ def build_room(spec: dict[str, Any]) -> None:
         _mount("/proc", proc, "", _MS_BIND | _MS_REC)
     own = f"mode=700,uid={spec['user']},gid={spec['user']},size={spec['scratch_bytes']}"
     _mount("tmpfs", _place(root, scratch, folder=True), "tmpfs", _MS_NOSUID | _MS_NODEV, own)
-    _shut(root, [scratch, *spec["written"], *spec["devices"], "/dev/shm"])
+    _shut(root, [scratch, *spec["written"], *spec["devices"], _SHARED_MEMORY])
     os.chroot(root)
     os.chdir(scratch)
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 Role = Literal["baseline", "candidate"]
 FindingKind = Literal[
-    "probe", "output", "state", "input", "overflow", "moving", "held_back", "special"
+    "probe", "output", "state", "input", "overflow", "moving", "held_back", "special", "idle"
 ]
 
 

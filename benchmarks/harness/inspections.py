@@ -13,6 +13,7 @@ from benchmarks.harness import repeats
 from benchmarks.harness.comparisons import compare
 from benchmarks.harness.contents import poison_shows
 from benchmarks.harness.failures import Caught, Finding, FindingKind, Role
+from benchmarks.harness.families import Idleness
 from benchmarks.harness.layouts import Layout
 from benchmarks.harness.probes import Probe
 from benchmarks.harness.settings import Setting
@@ -59,6 +60,11 @@ class Inspection:
         if self.state.checked_every_round:
             self.check_state()
         self.tally.calls_probed += layout.calls
+
+    def check_idleness(self, idleness: Idleness) -> None:
+        """Raise Caught when the side worked while the other was measured."""
+        if idleness.complaint is not None:
+            self._caught("idle", idleness.complaint)
 
     def check_state(self) -> None:
         """Raise Caught when state no longer holds what the referee wrote."""

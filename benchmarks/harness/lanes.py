@@ -156,6 +156,7 @@ class Lane:
             round_s=elapsed_us / 1e6,
             repeated=repeated,
         )
+        self._inspection.check_idleness(self.side.idleness)
         return elapsed_us
 
     def check_state(self) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import isolation
+from benchmarks.harness import families, isolation
 from benchmarks.harness.cells import Cell
 from benchmarks.harness.channel import (
     Channel,
@@ -21,6 +21,7 @@ from benchmarks.harness.channel import (
     encode,
 )
 from benchmarks.harness.failures import Role, SideFailed
+from benchmarks.harness.families import Idleness
 
 # -P: the scratch folder, which a side can write, is no place to import from.
 _ARGUMENTS = ("-P", "-X", "faulthandler", "-m", "benchmarks.harness.side")
@@ -55,15 +56,14 @@ class SideProcess:
             self._process = subprocess.Popen(
                 cell.command(inner, scratch=scratch),
                 cwd=scratch,
-                env=isolation.side_environment(
-                    scratch=scratch, cache=cell.cache, threads=threads
-                ),
+                env=isolation.side_environment(scratch=scratch, cache=cell.cache, threads=threads),
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=subprocess.STDOUT,
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
+        self.idleness = Idleness(*self._family)
 
     @property
     def pid(self) -> int:
@@ -97,13 +97,26 @@ class SideProcess:
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
         """Let the side run; outside its turn it is stopped where the device allows that."""
+        self.idleness.ends()
         if self._stops_when_idle:
-            self._signal(signal.SIGCONT)
+            families.resume(*self._family)
         try:
             yield
         finally:
-            if self._stops_when_idle:
-                self._signal(signal.SIGSTOP)
+            self._wait_for_turn()
+
+    @property
+    def _family(self) -> tuple[int, int | None]:
+        """The first of its processes, and the user that only they have where there is one."""
+        arrangement = self._cell.arrangement
+        alone = arrangement.own_user and not arrangement.own_process_ids
+        return self._process.pid, self._cell.user if alone else None
+
+    def _wait_for_turn(self) -> None:
+        if self._stops_when_idle:
+            self._signal(signal.SIGSTOP)
+            families.stop(*self._family)
+        self.idleness.begins()
 
     def start(self, message: dict[str, Any]) -> None:
         """Send the side what it is; `started` ends the wait for it."""
@@ -112,8 +125,7 @@ class SideProcess:
     def started(self) -> None:
         """Wait until the side has imported everything, its Solution included."""
         self.answer("started", limit_s=_STARTUP_LIMIT_S, doing="starting")
-        if self._stops_when_idle:
-            self._signal(signal.SIGSTOP)
+        self._wait_for_turn()
 
     def ask(
         self,

@@ -54,9 +54,7 @@ def cell(request: pytest.FixtureRequest, folder: Path) -> Cell:
 
 
 def made_cell(arrangement: Arrangement, folder: Path, role: str = "candidate") -> Cell:
-    found = cells._cells(
-        arrangement, folder=folder, candidate=folder / "candidate.py", cuda=False
-    )
+    found = cells._cells(arrangement, folder=folder, candidate=folder / "candidate.py", cuda=False)
     return {str(key): value for key, value in found.items()}[role]
 
 
@@ -335,7 +333,7 @@ def test_an_unknown_protection_is_refused_with_the_known_ones() -> None:
     assert isolation.required("all") == isolation.FULL
     assert isolation.required("") == ()
     assert isolation.required("no_network, read_only_code") == ("no_network", "read_only_code")
-    with pytest.raises(BenchmarkError, match="no such isolation: moat; there are all, .*no_network"):
+    with pytest.raises(BenchmarkError, match=r"no such isolation: moat; .*no_network"):
         isolation.required("moat")
 
 

@@ -82,7 +82,8 @@ class HeldBack:
     """What a Solution is tried at once a run, outside the clock, beside the workloads.
 
     Sizes along the `free` axes are drawn at the run: 1 once, else odd up to half a workload's;
-    a kernel may be made for the other axes alone. Inputs of the operator may have gaps along `strided`.
+    a kernel may be made for the other axes alone. Inputs of the operator may have gaps along
+    `strided`.
     """
 
     free: tuple[str, ...]

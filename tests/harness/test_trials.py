@@ -34,7 +34,7 @@ TOLERANCE = {"max_abs": 1e-3, "max_rel": 0.0, "matched_share": 1.0, "hard_cap_ab
 def test_careless_code_is_caught_and_the_place_is_named(
     measure: Measure, exploit: str, kind: str, says: str
 ) -> None:
-    record = measure(exploit, rounds=2)
+    record = measure(exploit, rounds=2, round_ms=20.0)
     (finding,) = record["findings"]
     assert (finding["side"], finding["kind"]) == ("candidate", kind)
     assert says in finding["message"]

@@ -15,6 +15,7 @@ from kernels import catalogue, solutions
 OPERATORS = catalogue.operators()
 EVERY_PRESET = [(op, preset) for op in OPERATORS for preset in catalogue.presets(op)]
 PARTS = {
+    "calibration",
     "schema",
     "name",
     "operator",

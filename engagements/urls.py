@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 
-from engagements.views import audit, board, contract, documents, engagement, home, runs
+from engagements.views import audit, board, contract, documents, engagement, home, runs, verify
 
 on_one_engagement: list[URLPattern | URLResolver] = [
     path("", engagement.show, name="engagement"),
@@ -24,6 +24,7 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/", runs.show, name="run"),
     path("runs/<int:pk>/live/", runs.live, name="run-live"),
     path("runs/<int:pk>/record.json", runs.record, name="run-record"),
+    path("runs/<int:pk>/bundle.zip", runs.bundle, name="run-bundle"),
     path("runs/<int:pk>/pictures/<slug:name>-<slug:theme>.svg", runs.picture, name="run-picture"),
 ]
 
@@ -33,6 +34,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("engagements/new/", board.open_new, name="engagement-new"),
     path("engagements/<slug:reference>/", include(on_one_engagement)),
     path("documents/<int:pk>/", documents.show, name="document"),
+    path("verify/", verify.show, name="verify"),
+    path("keys/<slug:key_id>.pub", verify.public_key, name="public-key"),
     path("api/v1/", include("engagements.api.urls")),
     path("portal/", include("engagements.views.portal.urls")),
     path("finance/", include("engagements.views.finance.urls")),

@@ -13,14 +13,13 @@ from django.utils.http import quote_etag
 from django.views.decorators.http import require_http_methods, require_safe
 
 from benchmarks import queries as measured
-from benchmarks import storage
 from benchmarks.errors import RecordUnreadable
 from engagements import access
 from engagements.access import consultant_page
 from engagements.forms.runs import RunForm
 from engagements.models import EngagementRun, Stage
 from engagements.queries.overview import Standing, record_of, standing_of
-from engagements.services import runs
+from engagements.services import bundles, runs
 from engagements.views import pictures
 from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, may_act, refuse
 from engagements.views.live import live_of
@@ -162,19 +161,36 @@ def picture(
 @login_required
 @require_safe
 def record(request: HttpRequest, reference: str, pk: int) -> HttpResponseBase:
-    """The record's bytes as they are stored."""
+    """The record's bytes as they are stored, with the source for whom may have it."""
     run = _measured_run(request, reference, pk)
     found = record_of(run)
     assert found is not None
+    with_source = bundles.may_have_source(run=run, by=actor(request))
     try:
-        content = storage.load(found)
+        content = bundles.record_bytes(run=run, with_source=with_source)
     except RecordUnreadable as error:
         raise Http404(str(error)) from error
     response = HttpResponse(content, content_type="application/json")
     name = f"{reference}-run-{run.pk}-record.json"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["X-Content-Type-Options"] = "nosniff"
-    response["ETag"] = quote_etag(found.digest)
+    response["ETag"] = quote_etag(f"{found.digest}/{'whole' if with_source else 'sourceless'}")
+    return response
+
+
+@login_required
+@require_safe
+def bundle(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """Everything that repeats the run on another machine, in one archive."""
+    run = _measured_run(request, reference, pk)
+    try:
+        content = bundles.bundle(run=run, by=actor(request))
+    except REFUSALS as refused:
+        raise Http404(str(refused)) from refused
+    response = HttpResponse(content, content_type="application/zip")
+    response["Content-Disposition"] = f'attachment; filename="{reference}-run-{run.pk}.zip"'
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-store"
     return response
 
 

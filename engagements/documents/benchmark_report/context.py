@@ -15,6 +15,11 @@ from engagements.documents.paper import Enclosure, Paper
 from engagements.documents.subjects import Subject
 from engagements.errors import Refused
 from engagements.models import EngagementRun
+from engagements.services.bundles import (
+    WITHHELD,
+    record_bytes,
+    source_is_for_the_customer,
+)
 
 NOUN = "run"
 
@@ -33,6 +38,9 @@ def compose(subject: Subject) -> Paper:
     if not hasattr(asked.run, "record"):
         raise Refused("A benchmark report is issued when the run has a record.")
     record = queries.record_of(asked.run)
+    # A trial's report stays in the house.
+    trial = asked.purpose == EngagementRun.Purpose.TRIAL
+    with_source = trial or source_is_for_the_customer(asked)
     # The figures are those of the recomputation on arrival, never the record's own word.
     record = {**record, "summary": asked.run.record.summary}
     engagement = asked.engagement
@@ -46,14 +54,18 @@ def compose(subject: Subject) -> Paper:
         seal=record["digest"],
         sealed="The record, attached as record.json",
         summary=f"{record['candidate']['name']} against {record['benchmark']['baseline']['name']}.",
-        context=_context(asked, record),
+        context={**_context(asked, record), "withheld": "" if with_source else WITHHELD},
         enclosures=(
             Enclosure(
                 "benchmark.json",
                 canonical(record["benchmark"]),
                 "The sealed benchmark that was measured",
             ),
-            Enclosure("record.json", canonical(record), "Every sample, and what it rests on"),
+            Enclosure(
+                "record.json",
+                record_bytes(run=asked, with_source=with_source),
+                "Every sample, and what it rests on",
+            ),
         ),
         for_customer=asked.purpose == EngagementRun.Purpose.ACCEPTANCE,
     )
@@ -85,6 +97,7 @@ def _context(asked: EngagementRun, record: dict[str, Any]) -> dict[str, Any]:
         "environment": measured.environment(record),
         "protections": measured.protections(record),
         "digests": measured.digests(record),
+        "signer": asked.run.record.signed_by,
         "findings": record["findings"],
         "pictures": pictures.of(record),
         "has_roof": pictures.has_roof(record),

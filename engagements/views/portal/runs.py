@@ -10,7 +10,6 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmarks import queries as benchmark_queries
-from benchmarks import storage
 from benchmarks.models import Run
 from engagements import access, charts
 from engagements.charts import describe
@@ -18,6 +17,7 @@ from engagements.charts.palette import Theme
 from engagements.models import EngagementRun
 from engagements.queries.finance import estimate_of
 from engagements.queries.overview import record_of
+from engagements.services import bundles
 from engagements.views.live import live_of
 from engagements.views.portal.measured import (
     PHASE_WORD,
@@ -91,11 +91,13 @@ def run_file(request: HttpRequest, reference: str, pk: int, name: str) -> HttpRe
     record = record_of(run)
     if name not in FILES or record is None:
         raise Http404("No such file.")
-    kind = "application/json"
+    kind, with_source = "application/json", bundles.source_is_for_the_customer(run)
     if name == "record.json":
-        content = storage.load(record)
+        content = bundles.record_bytes(run=run, with_source=with_source)
     elif name == "benchmark.json":
         content = bytes(run.run.benchmark.canonical)
+    elif not with_source:
+        raise Http404(bundles.WITHHELD)
     else:
         content, kind = run.run.solution.source.encode(), "text/x-python; charset=utf-8"
     response = HttpResponse(content, content_type=kind)
@@ -139,6 +141,7 @@ def _measured(run: EngagementRun) -> dict[str, Any]:
         "document": run.run.benchmark.document,
         "pictures": _pictures(run) if estimate else [],
         "file_base": base,
+        "withheld": "" if bundles.source_is_for_the_customer(run) else bundles.WITHHELD,
     }
 
 

@@ -1,0 +1,89 @@
+"""One archive with which anybody repeats a measurement on a machine without a network.
+
+It holds the sealed benchmark, the record, the referee's and the operator's source, the public
+key and how to use them. The same run gives the same bytes.
+"""
+
+import io
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import storage
+from benchmarks.errors import Refused
+from benchmarks.harness.canonical import digest_of_bytes
+from benchmarks.harness.withholding import withheld
+from benchmarks.models import Record, Run
+from kernels import catalogue
+
+ROOT = Path(__file__).resolve().parent.parent
+# The oldest date that a zip can tell: an archive of the same files is the same bytes.
+DATE = (1980, 1, 1, 0, 0, 0)
+MODE = 0o644
+SUFFIXES = (".py", ".cu", ".md")
+README = """\
+Needs Python 3.11 or 3.12 with torch, numpy, rfc8785, jsonschema and cryptography, and no \
+network; run these here, in this folder:
+Check the record, without a GPU:  \
+python -m benchmarks.harness verify record.json --public-key referee.pub
+Measure it again:  \
+python -m benchmarks.harness run benchmark.json {candidate} --out again.json{missing}
+"""
+
+
+def archive(*, run: Run, with_source: bool, why_without: str = "") -> bytes:
+    """The zip of a measured run, `with_source` of the candidate or with a sentence why not.
+
+    Refused while the run has no record, or when the operator's code here is not the sealed one.
+    """
+    record = Record.objects.filter(run=run).select_related("signed_by").first()
+    if record is None:
+        raise Refused("This run has no record yet, so there is nothing to repeat.")
+    content = storage.load(record)
+    candidate = f"candidate{Path(run.solution.filename).suffix or '.py'}"
+    files = {
+        "README.txt": README.format(
+            candidate=candidate if with_source else "YOUR-KERNEL.py",
+            missing="" if with_source else f"  ({why_without})",
+        ).encode(),
+        "benchmark.json": bytes(run.benchmark.canonical),
+        "record.json": content if with_source else withheld(content),
+        **_sources(run),
+    }
+    if with_source:
+        files[candidate] = run.solution.source.encode()
+    if record.signed_by is not None:
+        files["referee.pub"] = record.signed_by.public_key.encode()
+    return _zipped(files)
+
+
+def _sources(run: Run) -> dict[str, bytes]:
+    """The referee and the operator as a source tree, without any candidate."""
+    operator = run.benchmark.operator
+    folder = ROOT / "kernels" / operator
+    for name, sealed in run.benchmark.document["sources"].items():
+        file = folder / name
+        if not file.is_file() or digest_of_bytes(file.read_bytes()) != sealed:
+            raise Refused(f"{operator}/{name} here is not the one that the benchmark sealed.")
+    return {file.relative_to(ROOT).as_posix(): file.read_bytes() for file in _needed(operator)}
+
+
+def _needed(operator: str) -> Iterator[Path]:
+    candidates = set(catalogue.candidates(operator).values())
+    yield ROOT / "benchmarks" / "__init__.py"
+    yield from (ROOT / "kernels").glob("*.py")
+    for folder in (ROOT / "benchmarks" / "harness", ROOT / "kernels" / operator):
+        for file in folder.rglob("*"):
+            if file.suffix in SUFFIXES and file not in candidates:
+                yield file
+
+
+def _zipped(files: dict[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(name, date_time=DATE)
+            entry.external_attr = MODE << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, files[name])
+    return made.getvalue()

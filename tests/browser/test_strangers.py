@@ -11,9 +11,8 @@ from playwright.sync_api import Page, expect
 from consultancy.demo.cast import LONGPROMPT, Cast, welcome
 from engagements import documents
 from engagements.models import Document
-from tests.browser import acts
+from tests.browser import acts, staging
 from tests.browser.conftest import Window
-from tests.browser.staging import run_page
 from tests.engagements.views import story
 from tests.engagements.views.story import Story
 
@@ -22,9 +21,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 def test_another_customers_pages_do_not_exist(window: Window) -> None:
     told = story.underway()
-    run = story.measured(told, 1.1)
+    story.measured(told, 1.1)
+    met = story.measured(staging.under_contract(staging.another(told, "Twice as fast")), 2.6)
     documents.issue(kind="settlement_statement", subject=paid_settlement(told))
-    pages, parts = addresses(told, run_page("portal-run", run), run_page("run", run))
+    pages, parts = addresses(
+        told, staging.run_page("portal-run", met), staging.run_page("run", met)
+    )
     mine, ours, theirs = window(told.signatory), window(told.finance), window(told.stranger)
 
     for address in pages:

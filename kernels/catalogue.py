@@ -14,7 +14,7 @@ from kernels.definition import Baseline, Definition, Preset
 
 SCHEMA = "twofold.benchmark/1"
 SOURCES = ("program.py", "reference.py", "baselines.py")
-CANDIDATE_PATTERNS = ("torch_*.py", "triton_*.py", "cuda_*.py")
+CANDIDATE_PATTERNS = ("torch_*.py", "triton_*.py", "cuda_*.py", "cuda_*.cu")
 
 _FOLDER = Path(__file__).resolve().parent
 

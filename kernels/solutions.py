@@ -10,14 +10,18 @@ import importlib.util
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from kernels import catalogue
+from kernels import catalogue, cuda
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+# A Python module; or CUDA source with its Python launcher in the first comment.
+SUFFIXES = (".py", ".cu")
 
 Prepare = Callable[["Mapping[str, Tensor]", Mapping[str, int]], Any]
 Run = Callable[[Any, "Mapping[str, Tensor]", "Mapping[str, Tensor]"], None]
@@ -55,14 +59,14 @@ def baseline(operator: str, name: str) -> Solution:
 def resolve(reference: str | Path) -> Path:
     """The file that 'operator/name' or a path stands for. SolutionError when there is none."""
     path = Path(reference)
-    if path.suffix == ".py":
+    if path.suffix in SUFFIXES:
         if not path.is_file():
             raise SolutionError(f"no such candidate file: {path}")
         return path
     operator, _, name = str(reference).partition("/")
     if operator not in catalogue.operators():
         raise SolutionError(
-            f"'{reference}' is neither a .py file nor operator/name; "
+            f"'{reference}' is neither a .py or .cu file nor operator/name; "
             f"operators: {', '.join(catalogue.operators())}"
         )
     known = catalogue.candidates(operator)
@@ -104,10 +108,33 @@ def _state_as_it_is(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> Any
     return state
 
 
+class _CudaLoader(SourceFileLoader):
+    """Loads the launcher of a `.cu` file as a module."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The launcher's code, with the file's own line numbers. SolutionError without one."""
+        launcher = cuda.launcher_of(Path(self.path).read_text())
+        if launcher is None:
+            raise SolutionError(
+                f"{Path(self.path).name} does not begin with its launcher: "
+                "/* python ... */ with prepare and run (kernels/CANDIDATES.md)"
+            )
+        return compile(launcher, self.path, "exec")
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run it, with the file's text in SOURCE."""
+        module.__dict__["SOURCE"] = Path(self.path).read_text()
+        super().exec_module(module)
+
+
 def module_of(path: Path) -> ModuleType:
-    """Run the file as a module of its own name; a SyntaxError is told with its line."""
+    """Run the file as a module of its own name; a SyntaxError is told with its line.
+
+    A `.cu` file's launcher is run, and finds the whole text in SOURCE.
+    """
     name = f"solution_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    loader = _CudaLoader(name, str(path)) if path.suffix == ".cu" else None
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
     if spec is None or spec.loader is None:
         raise SolutionError(f"{path} cannot be read as Python")
     module = importlib.util.module_from_spec(spec)

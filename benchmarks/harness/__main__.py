@@ -1,9 +1,12 @@
-"""`python -m benchmarks.harness new | run | verify | schema | keygen`; --help says what each does.
+"""`python -m benchmarks.harness new | calibrate | run | verify | schema | keygen`.
+
+`--help` says what each does.
 
 Exit codes. run: 0 a record was written, whatever its verdict; 2 unusable input; 3 a side could
 not be measured. verify: 0 the record stands, and with --public-key was signed by that key; 1 it
 differs from itself or was changed after it was signed; 2 it cannot be read; 3 it stands, but
-with --public-key it is not signed or is signed by another key. new, schema, keygen: 0 or 2.
+with --public-key it is not signed or is signed by another key. calibrate: 0, 2 or 3. new,
+schema, keygen: 0 or 2.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from benchmarks.harness.documents import BenchmarkError
 from benchmarks.harness.progress import Progress
 from benchmarks.harness.records import RecordError
 from benchmarks.harness.signatures import KeyUnusable, NotSigned, PublicKey, SignatureError
+from kernels.solutions import SUFFIXES
 
 
 def _new(arguments: argparse.Namespace) -> int:
@@ -60,6 +64,24 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _calibrate(arguments: argparse.Namespace) -> int:
+    document = documents.load(_content(arguments.benchmark))
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    from benchmarks.harness import calibration
+    from benchmarks.harness.failures import Caught, DeviceFailed, SideFailed
+
+    try:
+        found = calibration.calibrated(document)
+    except (Caught, DeviceFailed, SideFailed) as error:
+        print(error, file=sys.stderr)
+        return 3
+    arguments.benchmark.write_text(json.dumps(found, indent=2) + "\n")
+    measured = found["calibration"]
+    for name, baseline_us in measured["baseline_us"].items():
+        print(f"{name}: baseline {baseline_us:,.1f} us, band {measured['band']:.0%}")
+    return 0
+
+
 def _measured(
     arguments: argparse.Namespace, document: dict[str, Any], progress: Progress
 ) -> dict[str, Any] | Exception:
@@ -81,7 +103,7 @@ def _measured(
             required_isolation=isolation.required(arguments.require_isolation),
         )
     except (DeviceFailed, SideFailed) as error:
-        progress.failed(str(error))
+        progress.failed(str(error), log=getattr(error, "log", None))
         return error
     except BenchmarkError as error:
         progress.failed(str(error))
@@ -91,7 +113,7 @@ def _measured(
 def _command(arguments: argparse.Namespace) -> str:
     """The command that repeats this run, without this machine's folders."""
     named = arguments.candidate
-    candidate = Path(named).name if named.endswith(".py") else named
+    candidate = Path(named).name if named.endswith(SUFFIXES) else named
     return (
         f"python -m benchmarks.harness run {arguments.benchmark.name} {candidate} "
         f"--out {arguments.out.name}"
@@ -161,7 +183,7 @@ def _parser() -> argparse.ArgumentParser:
     new.set_defaults(do=_new)
     run = commands.add_parser("run", help="measure a candidate, write the record")
     run.add_argument("benchmark", type=Path)
-    run.add_argument("candidate", help="a .py file, or operator/name of the catalogue")
+    run.add_argument("candidate", help="a .py or .cu file, or operator/name of the catalogue")
     run.add_argument("--out", type=Path, required=True)
     run.add_argument("--progress", action="store_true", help="one JSON object a line on stdout")
     run.add_argument("--device", choices=["cpu", "cuda"])
@@ -169,9 +191,14 @@ def _parser() -> argparse.ArgumentParser:
         "--require-isolation",
         default="",
         metavar="NAMES",
-        help="refuse to start unless these are in force: all, or names by commas",
+        help="refuse to start unless these are in force: all, acceptance, or names by commas",
     )
     run.set_defaults(do=_run)
+    calibrate = commands.add_parser(
+        "calibrate", help="measure the baseline's own time into a benchmark, before it is sealed"
+    )
+    calibrate.add_argument("benchmark", type=Path)
+    calibrate.set_defaults(do=_calibrate)
     verify = commands.add_parser(
         "verify", help="recompute a record's digest and verdict, check who signed"
     )

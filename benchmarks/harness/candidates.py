@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.harness.canonical import digest_of_bytes
 from benchmarks.harness.documents import BenchmarkError
 from kernels import solutions
-from kernels.solutions import SolutionError
+from kernels.solutions import SUFFIXES, SolutionError
 
 _MAX_SOURCE_BYTES = 1_000_000
 
@@ -19,6 +19,7 @@ class Candidate:
 
     name: str
     source: str
+    filename: str = "candidate.py"
 
     @property
     def source_digest(self) -> str:
@@ -27,13 +28,13 @@ class Candidate:
 
 
 def read(argument: str) -> Candidate:
-    """A path to a .py file, or `operator/name` of the catalogue; BenchmarkError otherwise."""
+    """A .py or .cu file's path, or `operator/name` of the catalogue; BenchmarkError otherwise."""
     path, name = _located(argument)
     content = path.read_bytes()
     if len(content) > _MAX_SOURCE_BYTES:
         raise BenchmarkError(f"candidate {name} is larger than {_MAX_SOURCE_BYTES:,} bytes")
     try:
-        return Candidate(name=name, source=content.decode())
+        return Candidate(name=name, filename=path.name, source=content.decode())
     except UnicodeDecodeError as error:
         raise BenchmarkError(f"candidate {name} is not UTF-8 text: {error}") from error
 
@@ -43,4 +44,4 @@ def _located(argument: str) -> tuple[Path, str]:
         path = solutions.resolve(argument)
     except SolutionError as error:
         raise BenchmarkError(str(error)) from error
-    return path, path.stem if argument.endswith(".py") else argument
+    return path, path.stem if argument.endswith(SUFFIXES) else argument

@@ -14,8 +14,13 @@ FindingKind = Literal[
 class SideFailed(RuntimeError):
     """A side raised, hung, died or broke the channel; no record follows.
 
-    The text is one line that a person can act on: who, when, what, and its last words.
+    The text is one line that a person can act on: who, when, what, and its last words. `log`
+    is what a compiler had to say, where one refused the candidate.
     """
+
+    def __init__(self, message: str, *, log: str | None = None) -> None:
+        super().__init__(message)
+        self.log = log
 
 
 class DeviceFailed(RuntimeError):

@@ -171,7 +171,8 @@ class SideProcess:
             raise self._gone(doing) from error
         if reply["type"] == "failed":
             where = f" ({reply['where']})" if reply.get("where") else ""
-            raise self.failed(f"raised {str(reply.get('error'))[:500]}{where}", doing, tail=False)
+            text = f"raised {str(reply.get('error'))[:500]}{where}"
+            raise self.failed(text, doing, tail=False, log=reply.get("log"))
         if reply["type"] != expect:
             text = f"wrote rubbish down the channel (a {reply['type'][:40]!r} out of turn)"
             raise self.failed(text, doing)
@@ -197,11 +198,14 @@ class SideProcess:
             return self.failed(f"died of {signal.Signals(-code).name}", doing)
         return self.failed(f"exited with status {code}", doing)
 
-    def failed(self, reason: str, doing: str, *, tail: bool = True) -> SideFailed:
+    def failed(
+        self, reason: str, doing: str, *, tail: bool = True, log: object = None
+    ) -> SideFailed:
         """The one line that a person reads: who, what, when, and the side's last lines."""
         text = f"the {self.role} {reason}, while {doing} ({self.where})"
         last = self._last_lines() if tail else ""
-        return SideFailed(f"{text}; its last lines: {last}" if last else text)
+        told = f"{text}; its last lines: {last}" if last else text
+        return SideFailed(told, log=log[:_TAIL_BYTES] if isinstance(log, str) else None)
 
     def _last_lines(self) -> str:
         size = self._log.seek(0, os.SEEK_END)

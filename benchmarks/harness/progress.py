@@ -70,9 +70,9 @@ class Progress:
         message = f"{summary['verdict']}: {'; '.join(summary['reasons'])}"
         self._say("finished", message, ratio=summary["ratio"])
 
-    def failed(self, message: str) -> None:
-        """No record will follow."""
-        self._say("failed", message)
+    def failed(self, message: str, *, log: str | None = None) -> None:
+        """No record will follow. `log`: what a compiler had to say, where one refused."""
+        self._say("failed", message, **({} if log is None else {"log": log}))
 
     def _say(self, event: str, message: str, **changed: Any) -> None:
         if not self._shown and self._watcher is None:

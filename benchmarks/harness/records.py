@@ -139,6 +139,7 @@ SCHEMA = schemas.exactly(
     benchmark_digest=schemas.DIGEST,
     candidate=schemas.exactly(
         name=schemas.TEXT,
+        filename=schemas.TEXT,
         source_digest=schemas.DIGEST,
         source=schemas.nullable({"type": "string"}),
     ),

@@ -72,6 +72,7 @@ def run(
             "benchmark_digest": digest(document),
             "candidate": {
                 "name": candidate.name,
+                "filename": candidate.filename,
                 "source_digest": candidate.source_digest,
                 "source": candidate.source,
             },
@@ -112,7 +113,7 @@ def prepared(
     threads = environment.cores()
     torch.set_num_threads(threads)
     # Only what the referee read is run, whatever becomes of the original file meanwhile.
-    copy = folder / "candidate.py"
+    copy = folder / f"candidate{Path(candidate.filename).suffix}"
     copy.write_text(candidate.source)
     return Setting(
         document=document,
@@ -167,7 +168,12 @@ def _measure(setting: Setting, draft: dict[str, Any], progress: Progress) -> Non
         )
         if so_far.verdict != "inconclusive":
             break
+    if protocol["aa_rounds"] == 0:
+        return
+    heaviest = max(setting.document["workloads"], key=lambda each: float(each["weight"]))
     try:
-        seen["same_code"] = replicates.same_code(setting, len(draft["replicates"]))
+        (seen["same_code"],) = replicates.same_code(
+            setting, len(draft["replicates"]), [heaviest], protocol["aa_rounds"]
+        )
     except Caught as caught:
         draft["findings"].append(caught.finding.as_data())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -90,32 +90,35 @@ def _operator_alone(
     ]
 
 
-def same_code(setting: Setting, index: int) -> dict[str, Any] | None:
-    """The A/A pair: a fresh pair of baselines on the workload with the most traffic.
+def same_code(
+    setting: Setting, index: int, workloads: Sequence[dict[str, Any]], rounds: int
+) -> list[dict[str, Any]]:
+    """An A/A pair: a fresh pair of baselines, `rounds` rounds of each of the workloads.
 
-    `index` numbers its processes. None where the benchmark asks for no rounds of it. Whatever
-    is caught here is the baseline's.
+    `index` numbers its processes. Whatever is caught here is the baseline's.
     """
-    rounds = setting.protocol["aa_rounds"]
-    if rounds == 0:
-        return None
     order: list[Role] = _RANDOM.sample(_ROLES, 2)
     with ExitStack() as stack:
-        sides = start(setting, index, order, stack, runs={role: "baseline" for role in order})
+        sides = start(setting, index, order, stack, runs=dict.fromkeys(order, "baseline"))
         try:
-            entry = pairs.measure(
-                setting=setting,
-                sides=sides,
-                setups={role: Setup() for role in order},
-                replicate=index,
-                workload=max(setting.document["workloads"], key=lambda each: each["weight"]),
-                calls=None,
-                on_round=_unseen,
-                rounds=rounds,
-            )
+            return [
+                observations.pair(
+                    pairs.measure(
+                        setting=setting,
+                        sides=sides,
+                        setups={role: Setup() for role in order},
+                        replicate=index,
+                        workload=workload,
+                        calls=None,
+                        on_round=_unseen,
+                        rounds=rounds,
+                    )
+                )
+                for workload in workloads
+            ]
         except Caught as caught:
-            raise Caught(replace(caught.finding, side="baseline")) from caught
-    return observations.pair(entry)
+            said = caught.finding.message.replace("the candidate", "the baseline", 1)
+            raise Caught(replace(caught.finding, side="baseline", message=said)) from caught
 
 
 def _unseen(index: int, baseline_us: float, candidate_us: float) -> None:

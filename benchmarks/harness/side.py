@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.channel import Channel, ChannelClosed
+from kernels.cuda import CompileError
 
 _PR_SET_PDEATHSIG = 1
 _MAX_FILE_BYTES = 1 << 30
@@ -191,11 +192,14 @@ class Side:
 def _described(error: BaseException) -> dict[str, str]:
     """The error in one line, and where: the candidate's own last frame where it has one."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if Path(frame.filename).name == "candidate.py"]
+    own = [frame for frame in frames if Path(frame.filename).stem == "candidate"]
     last = (own or frames)[-1] if frames else None
     text = " ".join(str(error).split())[:500]
     where = "" if last is None else f"{Path(last.filename).name} line {last.lineno} in {last.name}"
-    return {"type": "failed", "error": f"{type(error).__name__}: {text}", "where": where}
+    described = {"type": "failed", "error": f"{type(error).__name__}: {text}", "where": where}
+    if isinstance(error, CompileError):
+        described["log"] = error.log
+    return described
 
 
 def main() -> int:

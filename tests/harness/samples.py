@@ -78,6 +78,7 @@ def made_record(
             "benchmark_digest": digest(benchmark),
             "candidate": {
                 "name": "made",
+                "filename": "made.py",
                 "source_digest": digest_of_bytes(SOURCE.encode()),
                 "source": SOURCE,
             },

@@ -54,6 +54,7 @@ def record(
             "benchmark_digest": digest(document),
             "candidate": {
                 "name": f"{document['operator']}/torch_cascade",
+                "filename": "torch_cascade.py",
                 "source_digest": digest_of_bytes(source.encode()),
                 "source": source,
             },

@@ -1,0 +1,175 @@
+"""CUDA C++ for candidates: compiled by NVRTC through cuda.core, launched on torch's own stream.
+
+Chosen over torch's `load_inline`: NVRTC needs neither nvcc nor a host compiler nor ninja on the
+customer's machine, starts no processes (a side may start few), and takes a tenth of a second
+where torch's headers take a minute. The price: kernels only, no host C++; the launcher is
+Python.
+
+A `.cu` candidate is CUDA source whose first comment is its launcher:
+
+    /* python
+    from kernels import cuda
+    kernel = cuda.compile(SOURCE, "scale_rows")
+
+    def prepare(state, axes): ...
+    def run(prepared, inputs, out): kernel(grid, block, inputs["x"], out["y"], 3)
+    */
+    extern "C" __global__ void scale_rows(const float* x, float* y, int n) { ... }
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import site
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from kernels.definition import NotAvailable
+
+_LAUNCHER = re.compile(r"\A\s*/\*[ \t]*python[ \t]*\n(?P<text>.*?)\*/", re.DOTALL)
+_MOST_LOG_CHARACTERS = 4000
+_INT32 = range(-(1 << 31), 1 << 31)
+Grid = int | tuple[int, ...]
+
+
+class CompileError(RuntimeError):
+    """CUDA source that does not compile; the text has its first error, `log` all of them."""
+
+    def __init__(self, message: str, log: str) -> None:
+        super().__init__(message)
+        self.log = log
+
+
+class Kernel:
+    """One compiled kernel."""
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+
+    def __call__(self, grid: Grid, block: Grid, *arguments: object, shared_bytes: int = 0) -> None:
+        """Queue one launch on torch's current stream; may be captured in a CUDA graph.
+
+        A tensor goes as its pointer, an int as a 32-bit int, a float as a 32-bit float; another
+        width as a ctypes value. TypeError or ValueError for anything else.
+        """
+        import torch
+        from cuda.core import LaunchConfig, launch
+
+        config = LaunchConfig(grid=grid, block=block, shmem_size=shared_bytes)
+        passed = [_argument(argument) for argument in arguments]
+        launch(_Stream(torch.cuda.current_stream().cuda_stream), config, self._kernel, *passed)
+
+
+class _Stream:
+    """torch's stream in the form that cuda.core takes."""
+
+    def __init__(self, address: int) -> None:
+        self._address = address
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self._address
+
+
+def compile(source: str, name: str, *, options: Sequence[tuple[str, str]] = ()) -> Kernel:
+    """The `extern "C"` kernel `name` of `source`; `options` are macros to define, as pairs.
+
+    CompileError with the compiler's own words; NotAvailable without cuda.core or a GPU.
+    """
+    import torch
+
+    if not torch.cuda.is_available():
+        raise NotAvailable("a CUDA candidate needs a CUDA GPU")
+    torch.cuda.init()
+    major, minor = torch.cuda.get_device_capability()
+    code = compiled(source, arch=f"sm_{major}{minor}", options=options)
+    device = _core().Device(torch.cuda.current_device())
+    device.set_current()
+    try:
+        return Kernel(code.get_kernel(name))
+    except Exception as error:
+        # Whatever of its errors the driver gives: what helps is the name.
+        text = f'there is no kernel `extern "C" __global__ void {name}(...)` in the source'
+        raise CompileError(text, str(error)) from error
+
+
+def compiled(source: str, *, arch: str, options: Sequence[tuple[str, str]] = ()) -> Any:
+    """Machine code for `arch` (such as sm_90); needs no GPU. CompileError, NotAvailable."""
+    core = _core()
+    settings = core.ProgramOptions(
+        name="candidate.cu",
+        arch=arch,
+        define_macro=list(options) or None,
+        include_path=_header_folders() or None,
+    )
+    try:
+        return core.Program(_without_launcher(source), "c++", settings).compile("cubin")
+    except Exception as error:
+        # cuda.core keeps its own exception types private; the log is in the text.
+        raise _told(str(error)) from error
+
+
+def launcher_of(source: str) -> str | None:
+    """The Python in a `.cu` file's first comment, on the lines it stands on; None without one."""
+    found = _LAUNCHER.match(source)
+    if found is None:
+        return None
+    return "\n" * source.count("\n", 0, found.start("text")) + found["text"]
+
+
+def _without_launcher(source: str) -> str:
+    """The source with its launcher blank, so that the compiler's line numbers stay right."""
+    found = _LAUNCHER.match(source)
+    if found is None:
+        return source
+    return "\n" * source.count("\n", 0, found.end()) + source[found.end() :]
+
+
+def _told(log: str) -> CompileError:
+    lines = [" ".join(line.split()) for line in log.splitlines() if line.strip()]
+    first = next((line for line in lines if "error" in line and "(" in line), lines[0])
+    return CompileError(f"the CUDA source does not compile: {first}", log[-_MOST_LOG_CHARACTERS:])
+
+
+def _core() -> Any:
+    try:
+        import cuda.core
+    except ImportError as error:
+        raise NotAvailable(
+            "a CUDA candidate needs cuda.core and NVRTC: pip install 'cuda-core[cu13]'"
+        ) from error
+    return cuda.core
+
+
+def _argument(value: object) -> Any:
+    pointer = getattr(value, "data_ptr", None)
+    if pointer is not None:
+        return pointer()
+    if isinstance(value, bool):
+        return ctypes.c_bool(value)
+    if isinstance(value, int):
+        if value not in _INT32:
+            raise ValueError(f"{value} is no 32-bit int: pass ctypes.c_int64({value})")
+        return ctypes.c_int32(value)
+    if isinstance(value, float):
+        return ctypes.c_float(value)
+    if isinstance(value, ctypes._SimpleCData):
+        return value
+    raise TypeError(f"a kernel takes tensors, numbers and ctypes values, not {type(value)}")
+
+
+def _header_folders() -> list[str]:
+    """Where CUDA's own headers (cuda_fp16.h) are: NVIDIA's wheels, or an installed toolkit."""
+    roots = [Path(folder) / "nvidia" for folder in _site_folders()]
+    found = [header.parent for root in roots for header in root.glob("*/include/cuda_fp16.h")]
+    toolkit = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "include"
+    if (toolkit / "cuda_fp16.h").is_file():
+        found.append(toolkit)
+    return [str(folder) for folder in found]
+
+
+def _site_folders() -> Iterable[str]:
+    return dict.fromkeys([*site.getsitepackages(), *(folder for folder in sys.path if folder)])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Page
+from playwright.sync_api import Page, ViewportSize
 
 from engagements.models import Role, User
 from tests.browser import staging
@@ -16,7 +16,8 @@ from tests.browser.looking import Ear, barriers, broken_pictures, sticking_out, 
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+WIDE: ViewportSize = {"width": 1280, "height": 900}
+NARROW: ViewportSize = {"width": 390, "height": 844}
 CONTRAST_ONLY = {"runOnly": ["color-contrast"]}
 
 

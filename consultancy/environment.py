@@ -81,8 +81,8 @@ class Environment:
         return [word.strip() for word in (self.optional(name) or "").split(",") if word.strip()]
 
     def isolation(self, *, production: bool) -> list[str]:
-        """What a run insists on: everything in production unless said otherwise."""
-        words = self.words("TWOFOLD_REQUIRED_ISOLATION") or (["all"] if production else [])
+        """What a run insists on: in production what an acceptance needs, unless said otherwise."""
+        words = self.words("TWOFOLD_REQUIRED_ISOLATION") or (["acceptance"] if production else [])
         return [] if words == ["none"] else words
 
     def path(self, name: str, default: Path) -> Path:

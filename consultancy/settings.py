@@ -164,7 +164,7 @@ STORAGES = {
 }
 
 # What must keep a measured side away from the referee before anything is measured: names of
-# `--require-isolation`, `all` of them, or `none`.
+# `--require-isolation`, `acceptance`, `all`, or `none`.
 TWOFOLD_REQUIRED_ISOLATION = env.isolation(production=PRODUCTION)
 
 # People.

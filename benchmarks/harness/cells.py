@@ -41,15 +41,18 @@ class Arrangement:
     """One way to confine a side, of those that a machine may allow.
 
     `namespaces` are unshare's words; `own_user` is a user of the side's own, which needs root.
+    With a namespace of mounts the side gets a root folder that holds only what it is shown
+    (`own_view`), or keeps the machine's with the code made read-only.
     """
 
     namespaces: tuple[str, ...] = ()
     own_user: bool = False
+    own_view: bool = False
 
     @property
-    def own_view(self) -> bool:
-        """Whether the side sees only the files that it is shown."""
-        return "mount" in self.namespaces
+    def guarded(self) -> bool:
+        """Whether the machine's own root folder is kept, with its code read-only."""
+        return "mount" in self.namespaces and not self.own_view
 
     @property
     def own_process_ids(self) -> bool:
@@ -58,16 +61,21 @@ class Arrangement:
 
 
 _ALL = ("net", "ipc", "uts", "mount", "pid")
+_WITHOUT_PROCESS_IDS = _ALL[:-1]
+# Strictest first. CUDA on an H200 did not start in a root folder of its own (error 304).
 _AS_ROOT = (
+    Arrangement(namespaces=_ALL, own_user=True, own_view=True),
     Arrangement(namespaces=_ALL, own_user=True),
-    Arrangement(namespaces=("net", "mount"), own_user=True),
+    Arrangement(namespaces=_WITHOUT_PROCESS_IDS, own_user=True),
+    Arrangement(namespaces=("net", "ipc"), own_user=True),
     Arrangement(namespaces=("net",), own_user=True),
     Arrangement(own_user=True),
     Arrangement(),
 )
 _AS_OTHERS = (
+    Arrangement(namespaces=("user", *_ALL), own_view=True),
     Arrangement(namespaces=("user", *_ALL)),
-    Arrangement(namespaces=("user", "net", "mount")),
+    Arrangement(namespaces=("user", *_WITHOUT_PROCESS_IDS)),
     Arrangement(namespaces=("user", "net")),
     Arrangement(),
 )
@@ -142,6 +150,7 @@ class Cell:
             root.mkdir(mode=0o755, exist_ok=True)
         spec = {
             "root": str(root) if self.arrangement.own_view else None,
+            "guarded": views.code() if self.arrangement.guarded else None,
             "shown": self.shown,
             "written": [str(self.cache)],
             "scratch": str(scratch),

@@ -5,7 +5,8 @@ util-linux's `unshare` made the namespaces before; its `setpriv` drops the right
 In between this makes a root folder that holds nothing but what was named, read-only, with a
 scratch folder of limited size, and sets the limits that only root may set.
 
-SPEC is JSON: `root` (an empty folder to build in, or null for no view of its own), `shown`
+SPEC is JSON: `root` (an empty folder to build in; null keeps the machine's own), `guarded` (paths
+to make read-only in the machine's own root; null leaves all mounts alone), `shown`
 (paths bound read-only), `written` (paths bound writable), `scratch` and `scratch_bytes`,
 `devices`, `own_process_ids`, `group` (control group to enter, or null), `limits`.
 """
@@ -120,11 +121,32 @@ def build_room(spec: dict[str, Any]) -> None:
         _mount("proc", proc, "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
     else:
         _mount("/proc", proc, "", _MS_BIND | _MS_REC)
-    own = f"mode=700,uid={spec['user']},gid={spec['user']},size={spec['scratch_bytes']}"
-    _mount("tmpfs", _place(root, scratch, folder=True), "tmpfs", _MS_NOSUID | _MS_NODEV, own)
+    _mount(
+        "tmpfs",
+        _place(root, scratch, folder=True),
+        "tmpfs",
+        _MS_NOSUID | _MS_NODEV,
+        _scratch_options(spec),
+    )
     _shut(root, [scratch, *spec["written"], *spec["devices"], _SHARED_MEMORY])
     os.chroot(root)
     os.chdir(scratch)
+
+
+def guard(spec: dict[str, Any]) -> None:
+    """Keep the machine's own root folder, the code read-only, the scratch folder limited."""
+    _mount("", "/", "", _MS_PRIVATE | _MS_REC)
+    for path in spec["guarded"]:
+        _mount(path, path, "", _MS_BIND | _MS_REC)
+        _shut(path, [])
+    _mount("tmpfs", spec["scratch"], "tmpfs", _MS_NOSUID | _MS_NODEV, _scratch_options(spec))
+    if spec["own_process_ids"]:
+        _mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    os.chdir(spec["scratch"])
+
+
+def _scratch_options(spec: dict[str, Any]) -> str:
+    return f"mode=700,uid={spec['user']},gid={spec['user']},size={spec['scratch_bytes']}"
 
 
 def _limit(limits: dict[str, int]) -> None:
@@ -162,6 +184,8 @@ def main(spec: dict[str, Any], command: list[str]) -> int:
     os.umask(0o022)
     if spec["root"] is not None:
         build_room(spec)
+    elif spec["guarded"] is not None:
+        guard(spec)
     os.umask(0o077)
     _limit(spec["limits"])
     # Orders of the terminal or of a supervisor are for the referee, which then ends its sides.

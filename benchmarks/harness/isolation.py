@@ -26,6 +26,10 @@ FULL = (
     "scratch_limited",
     "unprivileged_user",
 )
+# What decides a contract is measured under these at least; CUDA bears all of them.
+ACCEPTANCE = tuple(
+    name for name in FULL if name not in ("files_hidden", "own_process_ids", "scratch_limited")
+)
 _PR_SET_DUMPABLE = 4
 _PASSED_ON = (
     "PATH",
@@ -100,17 +104,19 @@ def in_force(device: Device, cells: Cells) -> dict[str, bool]:
 
 
 def required(text: str) -> tuple[str, ...]:
-    """The protections named in `text`, by commas, or `all` of them that a run may insist on.
+    """The protections named in `text`, by commas; `all`, or `acceptance` for what CUDA bears.
 
     BenchmarkError for a name that is none.
     """
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if names == ("all",):
         return FULL
+    if names == ("acceptance",):
+        return ACCEPTANCE
     unknown = sorted(set(names) - set(FULL))
     if unknown:
         raise BenchmarkError(
-            f"no such isolation: {', '.join(unknown)}; there are all, {', '.join(FULL)}"
+            f"no such isolation: {', '.join(unknown)}; there are all, acceptance, {', '.join(FULL)}"
         )
     return names
 

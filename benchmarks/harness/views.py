@@ -15,6 +15,8 @@ from pathlib import Path
 import kernels
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/sys")
+# Where there is one, CUDA's driver speaks to it when it starts.
+_DRIVER = ("/run/nvidia-persistenced",)
 _PATHS_FROM = ("PYTHONPATH", "LD_LIBRARY_PATH", "CUDA_HOME")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _HARNESS = Path(__file__).resolve().parent
@@ -28,7 +30,7 @@ def code() -> list[str]:
 
 def shown(more: Iterable[Path]) -> list[str]:
     """Paths to show read-only, none inside another: system, Python, harness, kernels, `more`."""
-    parts = [*_SYSTEM, sys.prefix, sys.base_prefix, sys.exec_prefix]
+    parts = [*_SYSTEM, *_DRIVER, sys.prefix, sys.base_prefix, sys.exec_prefix]
     parts += [str(_HARNESS), str(_HARNESS.parent / "__init__.py"), *_packages(), *_named()]
     parts += [str(path) for path in more]
     wanted = dict.fromkeys(path for part in parts for path in (part, os.path.realpath(part)))

@@ -28,7 +28,8 @@ from benchmarks.harness.documents import BenchmarkError
 
 ROOT = Path(__file__).parents[2]
 FULL_AS_ROOT = cells._AS_ROOT[0]
-WITHOUT_PROCESS_IDS = cells._AS_ROOT[1]
+WITHOUT_PROCESS_IDS = Arrangement(namespaces=("net", "mount"), own_user=True, own_view=True)
+GUARDED = cells._AS_ROOT[1:3]
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("unshare") is None or shutil.which("setpriv") is None,
     reason="users and namespaces of their own need root and util-linux",
@@ -329,8 +330,22 @@ def test_a_machine_that_allows_nothing_is_told_from_one_that_does(folder: Path) 
     isolation.require((), CpuDevice(), made)
 
 
+@pytest.mark.parametrize("arrangement", GUARDED, ids=["process-ids", "no-process-ids"])
+def test_where_the_machines_root_is_kept_the_code_is_read_only_all_the_same(
+    folder: Path, arrangement: Arrangement
+) -> None:
+    """What CUDA is measured in, where it does not start in a root folder of its own."""
+    found = cells._try(made_cell(arrangement, folder), folder=folder, arena=None)
+    assert isinstance(found, dict), found
+    missing = {name for name, held in found.items() if not held}
+    assert missing == {"files_hidden"} | (
+        set() if arrangement.own_process_ids else {"own_process_ids"}
+    )
+
+
 def test_an_unknown_protection_is_refused_with_the_known_ones() -> None:
     assert isolation.required("all") == isolation.FULL
+    assert set(isolation.required("acceptance")) < set(isolation.FULL)
     assert isolation.required("") == ()
     assert isolation.required("no_network, read_only_code") == ("no_network", "read_only_code")
     with pytest.raises(BenchmarkError, match=r"no such isolation: moat; .*no_network"):

@@ -25,11 +25,8 @@ _ALWAYS_ON_CUDA = "bfloat16"
 
 
 def measure(device: Device, dtype: str) -> dict[str, Any]:
-    """The record's `ceilings`: bytes read plus written, and floating-point operations, per second."""
-    source = torch.ones(_COPY_BYTES[device.kind], dtype=torch.uint8, device=device.torch_device)
-    target = torch.empty_like(source)
-    copied = _per_second(device, 2 * source.numel(), lambda: target.copy_(source))
-    del source, target
+    """The record's `ceilings`: bytes read plus written, and arithmetic operations, per second."""
+    copied = _copied(device)
     dtypes = dict.fromkeys([dtype, *([_ALWAYS_ON_CUDA] if device.kind == "cuda" else [])])
     rates = {name: _products(device, name) for name in dtypes}
     if device.kind == "cuda":
@@ -37,12 +34,17 @@ def measure(device: Device, dtype: str) -> dict[str, Any]:
     return {"copy_bytes_per_s": copied, "matmul_flops_per_s": rates}
 
 
+def _copied(device: Device) -> float:
+    source = torch.ones(_COPY_BYTES[device.kind], dtype=torch.uint8, device=device.torch_device)
+    target = torch.empty_like(source)
+    return _per_second(device, 2 * source.numel(), lambda: target.copy_(source))
+
+
 def _products(device: Device, dtype: str) -> float:
     side = _SIDE[device.kind]
     # Random contents, as sides compute on: zeros draw less power and run faster.
     first, second = (
-        torch.randn(side, side, device=device.torch_device).to(torch_dtype(dtype))
-        for _ in range(2)
+        torch.randn(side, side, device=device.torch_device).to(torch_dtype(dtype)) for _ in range(2)
     )
     out = torch.empty_like(first)
     return _per_second(device, 2 * side**3, lambda: torch.mm(first, second, out=out))

@@ -173,7 +173,8 @@ def _check_agreement(document: dict[str, Any]) -> None:
         raise BenchmarkError("benchmark $.protocol: one round says nothing of its own noise")
     if document["hardware"]["device"] == "cuda" and protocol["round_ms"] < _LEAST_CUDA_ROUND_MS:
         raise BenchmarkError(
-            f"benchmark $.protocol.round_ms: a GPU's rounds last {_LEAST_CUDA_ROUND_MS:g} ms or more"
+            "benchmark $.protocol.round_ms: a GPU's rounds last "
+            f"{_LEAST_CUDA_ROUND_MS:g} ms or more"
         )
     calibration = document["calibration"]
     if calibration is not None and set(calibration["baseline_us"]) != {

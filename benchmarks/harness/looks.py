@@ -37,5 +37,5 @@ def confidence_at(protocol: Mapping[str, Any], replicates: int, confidence: floa
     looks = schedule(protocol)
     if replicates not in looks:
         raise ValueError(f"no look after {replicates} replicates; there are {looks}")
-    before = ([0] + looks)[looks.index(replicates)]
+    before = [0, *looks][looks.index(replicates)]
     return 1 - (1 - confidence) * (replicates - before) / looks[-1]

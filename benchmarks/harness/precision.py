@@ -17,6 +17,7 @@ import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -228,12 +229,10 @@ def measured(bench: Bench, device: str, most: int, budget_s: float) -> list[Tria
     ends = time.monotonic() + budget_s
     trials: list[Trial] = []
     for index in range(most):
-        works: list[Any] = [
-            lambda us=us: bench.same(us, index % bench.pairs) for us in _CALLS_US[device]
-        ]
+        works = [partial(bench.same, call_us, index % bench.pairs) for call_us in _CALLS_US[device]]
         # A verdict takes as many measurements as there are pairs.
         if index % bench.pairs == 0:
-            works += [lambda units=units: bench.power(units) for units in _POWER]
+            works += [partial(bench.power, units) for units in _POWER]
         for work in works:
             if time.monotonic() > ends:
                 return trials

@@ -249,7 +249,8 @@ def _with_estimate(record: Mapping[str, Any], taken: list[Look]) -> Summary:
 
 
 def _judged(overall: Estimate, target: float, level: float) -> tuple[Verdict, str]:
-    measured = f"{overall.ratio:.3f}x, {level:.4g} interval {overall.low:.3f} to {overall.high:.3f}"
+    interval = f"{100 * level:.3g}% interval {overall.low:.3f} to {overall.high:.3f}"
+    measured = f"{overall.ratio:.3f}x, {interval}"
     if overall.low >= target:
         return "met", f"{measured}: all of it at or above the target of {target:g}x"
     if overall.high < target:

@@ -45,9 +45,7 @@ def test_a_candidate_at_its_target_is_called_met_no_more_often_than_it_may_be() 
 
 
 def _replicates(*paces: float) -> list[dict[str, object]]:
-    return [
-        replicate_entry(workload_entry("wide", [(150.0 * pace, 100.0)] * 3)) for pace in paces
-    ]
+    return [replicate_entry(workload_entry("wide", [(150.0 * pace, 100.0)] * 3)) for pace in paces]
 
 
 def test_a_run_that_went_on_after_a_verdict_is_invalid() -> None:

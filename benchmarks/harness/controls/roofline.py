@@ -36,8 +36,9 @@ def judge(record: Mapping[str, Any]) -> Control:
         for side, times in zip(SIDES, zip(*samples[cost["name"]], strict=True), strict=True):
             took = float(np.mean([each.mean() for each in times]))
             if took < floor:
-                under.append(f"{cost['name']}: the {side} took {took:,.1f} us, the floor is "
-                             f"{floor:,.1f} us")
+                under.append(
+                    f"{cost['name']}: the {side} took {took:,.1f} us, the floor is {floor:,.1f} us"
+                )
     return Control(name=NAME, passed=not under, detail="; ".join(under or seen))
 
 

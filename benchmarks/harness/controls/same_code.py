@@ -26,11 +26,13 @@ def judge(record: Mapping[str, Any]) -> Control:
     pair = record["observations"]["same_code"]
     if pair is None:
         return Control(name=NAME, passed=None, detail="the benchmark asks for no such pair")
-    ratio, error, degrees = _within(pair["rounds"])
     between = _between_processes(record, pair["name"])
-    if between is not None:
-        spread, degrees = between
-        error = math.hypot(error, spread)
+    if between is None:
+        detail = "one replicate does not tell how much processes of the same code differ"
+        return Control(name=NAME, passed=None, detail=detail)
+    spread, degrees = between
+    ratio, error = _within(pair["rounds"])
+    error = math.hypot(error, spread)
     reach = math.exp(min(50.0, student.critical(CONFIDENCE, degrees) * error))
     low, high = ratio / reach, ratio * reach
     return Control(
@@ -41,15 +43,15 @@ def judge(record: Mapping[str, Any]) -> Control:
     )
 
 
-def _within(rounds: list[Mapping[str, Any]]) -> tuple[float, float, int]:
-    """Ratio, standard error of its logarithm, and degrees of freedom, from the rounds."""
+def _within(rounds: list[Mapping[str, Any]]) -> tuple[float, float]:
+    """The ratio, and the standard error of its logarithm, from the rounds."""
     first, second = times_us(rounds)
     kept = inside_band(first, second)
     if kept.sum() > 1:
         first, second = first[kept], second[kept]
     pulls = first / first.mean() - second / second.mean()
     error = float(pulls.std(ddof=1)) / math.sqrt(len(pulls))
-    return float(first.mean() / second.mean()), error, len(pulls) - 1
+    return float(first.mean() / second.mean()), error
 
 
 def _between_processes(record: Mapping[str, Any], workload: str) -> tuple[float, int] | None:

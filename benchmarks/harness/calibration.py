@@ -1,0 +1,68 @@
+"""The baseline's own time, taken before a benchmark is sealed, so that nobody can slow it later.
+
+Pairs of fresh processes run the baseline on both sides. The band is as wide as processes of
+the baseline differ from each other, and never narrower than a machine differs from itself
+from one day to the next.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.harness import documents, isolation, operators, referee, replicates
+from benchmarks.harness.candidates import Candidate
+from benchmarks.harness.counted import times_us
+from benchmarks.harness.documents import BenchmarkError
+
+PAIRS = 3
+_LEAST_BAND = {"cuda": 0.05, "cpu": 0.2}
+# Standard deviations of a process's mean: a sound baseline falls outside once in thousands.
+_DEVIATIONS = 4
+# Half as slow again would still pass: that is no control.
+_WIDEST_BAND = 0.5
+_NOBODY = Candidate(name="nobody", filename="nobody.py", source="")
+
+
+def calibrated(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any]:
+    """The document with its `calibration` measured here.
+
+    Raises BenchmarkError, SideFailed or DeviceFailed as a run does, and Caught for a baseline
+    whose results are wrong.
+    """
+    operators.check_sealed(document)
+    isolation.hide_referee()
+    torch.set_grad_enabled(False)
+    times: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory(prefix="twofold-") as folder:
+        setting = referee.prepared(document, _NOBODY, document["hardware"]["device"], Path(folder))
+        workloads, rounds = document["workloads"], setting.protocol["rounds"]
+        for index in range(pairs):
+            for entry in replicates.same_code(setting, index, workloads, rounds):
+                for side in times_us(entry["rounds"]):
+                    times.setdefault(entry["name"], []).append(statistics.median(side))
+        kind, name = setting.device.kind, setting.device.name()
+    band = max(_LEAST_BAND[kind], _DEVIATIONS * _spread(times))
+    if band > _WIDEST_BAND:
+        raise BenchmarkError(
+            f"the baseline's processes differ too much here to calibrate it: a band of {band:.0%}"
+        )
+    found = {
+        **document,
+        "calibration": {
+            "baseline_us": {name: statistics.fmean(each) for name, each in times.items()},
+            "band": round(band, 4),
+            "device": name,
+        },
+    }
+    documents.check(found)
+    return found
+
+
+def _spread(times: dict[str, list[float]]) -> float:
+    """The largest relative standard deviation of any workload's process times."""
+    return max(statistics.stdev(each) / statistics.fmean(each) for each in times.values())

@@ -22,9 +22,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def capture(
-    device: Device, cells: Cells, ceilings: dict[str, Any] | None
-) -> dict[str, Any]:
+def capture(device: Device, cells: Cells, ceilings: dict[str, Any] | None) -> dict[str, Any]:
     """The record's `environment`."""
     packages = _packages()
     return {

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import site
 import sys
 from collections.abc import Iterable, Sequence
@@ -29,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from kernels.definition import NotAvailable
+from kernels.launchers import without_launcher
 
-_LAUNCHER = re.compile(r"\A\s*/\*[ \t]*python[ \t]*\n(?P<text>.*?)\*/", re.DOTALL)
 _MOST_LOG_CHARACTERS = 4000
 _INT32 = range(-(1 << 31), 1 << 31)
 Grid = int | tuple[int, ...]
@@ -106,26 +105,10 @@ def compiled(source: str, *, arch: str, options: Sequence[tuple[str, str]] = ())
         include_path=_header_folders() or None,
     )
     try:
-        return core.Program(_without_launcher(source), "c++", settings).compile("cubin")
+        return core.Program(without_launcher(source), "c++", settings).compile("cubin")
     except Exception as error:
         # cuda.core keeps its own exception types private; the log is in the text.
         raise _told(str(error)) from error
-
-
-def launcher_of(source: str) -> str | None:
-    """The Python in a `.cu` file's first comment, on the lines it stands on; None without one."""
-    found = _LAUNCHER.match(source)
-    if found is None:
-        return None
-    return "\n" * source.count("\n", 0, found.start("text")) + found["text"]
-
-
-def _without_launcher(source: str) -> str:
-    """The source with its launcher blank, so that the compiler's line numbers stay right."""
-    found = _LAUNCHER.match(source)
-    if found is None:
-        return source
-    return "\n" * source.count("\n", 0, found.end()) + source[found.end() :]
 
 
 def _told(log: str) -> CompileError:

@@ -15,7 +15,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from kernels import catalogue, cuda
+from kernels import catalogue
+from kernels.launchers import launcher_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -113,7 +114,7 @@ class _CudaLoader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         """The launcher's code, with the file's own line numbers. SolutionError without one."""
-        launcher = cuda.launcher_of(Path(self.path).read_text())
+        launcher = launcher_of(Path(self.path).read_text())
         if launcher is None:
             raise SolutionError(
                 f"{Path(self.path).name} does not begin with its launcher: "

@@ -1,4 +1,4 @@
-"""Taking in solutions: one file of Python source each."""
+"""Taking in solutions: one file each, Python source or CUDA with its launcher in Python."""
 
 import ast
 import re
@@ -7,9 +7,10 @@ from benchmarks.errors import Refused
 from benchmarks.harness.canonical import digest_of_bytes
 from benchmarks.models import Solution
 from kernels import catalogue
+from kernels.launchers import launcher_of
 
 LARGEST_SOURCE_BYTES = 512 * 1024
-FILENAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,100}\.py")
+FILENAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,100}\.(py|cu)")
 
 
 def submit(*, name: str, operator: str, filename: str, source: str) -> Solution:
@@ -24,11 +25,13 @@ def submit(*, name: str, operator: str, filename: str, source: str) -> Solution:
         known = ", ".join(catalogue.operators())
         raise Refused(f"There is no operator called {operator}; the catalogue has {known}.")
     if not FILENAME.fullmatch(filename):
-        raise Refused("A solution is one Python file with a plain name, such as triton_fused.py.")
+        raise Refused(
+            "A solution is one .py or .cu file with a plain name, such as triton_fused.py."
+        )
     solution, _ = Solution.objects.get_or_create(
         operator=operator,
         name=name,
-        digest=digest_of_bytes(_checked(source)),
+        digest=digest_of_bytes(_checked(source, filename)),
         defaults={"filename": filename, "source": source},
     )
     return solution
@@ -49,7 +52,7 @@ def from_catalogue(*, operator: str, name: str) -> Solution:
     return submit(name=name, operator=operator, filename=file.name, source=source)
 
 
-def _checked(source: str) -> bytes:
+def _checked(source: str, filename: str) -> bytes:
     try:
         content = source.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -60,8 +63,13 @@ def _checked(source: str) -> bytes:
         raise Refused(f"The source is larger than {LARGEST_SOURCE_BYTES // 1024} KiB.")
     if b"\0" in content:
         raise Refused("The source holds a NUL character; it must be plain text.")
+    python = launcher_of(source) if filename.endswith(".cu") else source
+    if python is None:
+        raise Refused(
+            "The .cu file does not begin with its launcher: /* python … */ with prepare and run."
+        )
     try:
-        ast.parse(content)
+        ast.parse(python)
     except SyntaxError as error:
         where = f" in line {error.lineno}" if error.lineno else ""
         raise Refused(f"The source is not valid Python: {error.msg}{where}.") from error

@@ -43,10 +43,11 @@ class RunForm(forms.Form):
         allow_empty_file=True,
         label="Solution file",
         help_text=(
-            "One Python file (.py, UTF-8, at most "
-            f"{LARGEST_SOURCE_BYTES // 1024} KiB) with prepare() and run()."
+            "One file (UTF-8, at most "
+            f"{LARGEST_SOURCE_BYTES // 1024} KiB): Python (.py) with prepare() and run(), or CUDA "
+            "(.cu) with these in its first comment."
         ),
-        widget=forms.FileInput(attrs={"accept": ".py,text/x-python"}),
+        widget=forms.FileInput(attrs={"accept": ".py,.cu,text/x-python"}),
     )
     request_key = forms.UUIDField(widget=forms.HiddenInput, initial=uuid.uuid4)
     kept_name = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -76,7 +77,7 @@ class RunForm(forms.Form):
                 self.add_error("file", error)
                 return cleaned
         if not cleaned.get("kept_source"):
-            self.add_error("file", "Choose a Python file, or a kernel of the catalogue above.")
+            self.add_error("file", "Choose a file, or a kernel of the catalogue above.")
         self._keep(cleaned.get("kept_name", ""), cleaned.get("kept_source", ""))
         return cleaned
 
@@ -92,7 +93,7 @@ class RunForm(forms.Form):
             return solutions.from_catalogue(operator=of, name=name)
         filename: str = self.cleaned_data["kept_name"]
         return solutions.submit(
-            name=filename.removesuffix(".py"),
+            name=filename.rpartition(".")[0],
             operator=operator,
             filename=filename,
             source=self.cleaned_data["kept_source"],
@@ -130,7 +131,7 @@ def _read(uploaded: UploadedFile) -> tuple[str, str]:
         )
     content = uploaded.read()
     if b"\0" in content:
-        raise ValidationError(f"{name} is a binary file, not Python source.", code="binary")
+        raise ValidationError(f"{name} is a binary file, not source.", code="binary")
     try:
         return name, content.decode("utf-8")
     except UnicodeDecodeError as error:

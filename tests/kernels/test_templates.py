@@ -1,0 +1,80 @@
+"""The templates that a candidate begins as: right at every size, and measured by the referee."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from kernels import catalogue, cuda, solutions
+from kernels.definition import NotAvailable
+from kernels.launchers import launcher_of, without_launcher
+from kernels.trials import compare
+from tests.kernels.shapes import SHARED, SIZES, draw, poisoned, reference_of
+
+TEMPLATES = Path(solutions.__file__).parent / "template"
+CU = TEMPLATES / "cuda_template.cu"
+
+
+@pytest.mark.parametrize("size", SIZES[SHARED])
+@pytest.mark.parametrize("name", ["torch_template.py", "triton_template.py"])
+def test_a_template_is_right_at_every_size(name: str, size: str) -> None:
+    torch.manual_seed(3)
+    what, axes = catalogue.definition(SHARED), SIZES[SHARED][size]
+    state, inputs = draw(what.state, axes, torch.float32), draw(what.inputs, axes, torch.float32)
+    out = poisoned(what.outputs, axes, torch.float32)
+    solution = solutions.candidate(TEMPLATES / name)
+
+    solution.run(solution.prepare(state, axes), inputs, out)
+
+    expected = reference_of(SHARED, state, inputs, axes)
+    right, words = compare(out["out"], expected["out"], what.tolerances["float32"])
+    assert right, words
+
+
+def test_a_cu_file_is_cuda_with_its_launcher_on_the_lines_where_they_stand() -> None:
+    source = CU.read_text()
+    launcher, kernel = launcher_of(source), without_launcher(source)
+    assert launcher is not None
+    line = next(i for i, text in enumerate(source.splitlines()) if text.startswith("def run"))
+    assert launcher.splitlines()[line].startswith("def run")
+    line = next(i for i, text in enumerate(source.splitlines()) if "__global__" in text)
+    assert "__global__" in kernel.splitlines()[line]
+    assert "def run" not in kernel
+    solution = solutions.candidate(CU)
+    assert (solution.name, callable(solution.run)) == ("cuda_template", True)
+
+
+def test_a_cu_file_without_a_launcher_or_with_a_broken_one_says_so(tmp_path: Path) -> None:
+    bare = tmp_path / "cuda_bare.cu"
+    bare.write_text('extern "C" __global__ void nothing() {}\n')
+    with pytest.raises(solutions.SolutionError, match="does not begin with its launcher"):
+        solutions.candidate(bare)
+    broken = tmp_path / "cuda_broken.cu"
+    broken.write_text("/* python\ndef prepare(state, axes):\n    return {\n*/\n")
+    with pytest.raises(solutions.SolutionError, match=r"cuda_broken.cu line 3"):
+        solutions.candidate(broken)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_a_cuda_candidate_says_that_it_needs_a_gpu() -> None:
+    with pytest.raises(NotAvailable, match="CUDA GPU"):
+        cuda.compile("", "nothing")
+
+
+def test_only_what_a_kernel_can_take_is_passed_to_it() -> None:
+    assert cuda._argument(torch.zeros(1)) > 0
+    assert cuda._argument(7).value == 7
+    assert cuda._argument(0.5).value == 0.5
+    with pytest.raises(ValueError, match="c_int64"):
+        cuda._argument(1 << 40)
+    with pytest.raises(TypeError, match="tensors, numbers"):
+        cuda._argument("seven")
+
+
+def test_the_compilers_first_error_is_told_and_its_log_kept() -> None:
+    log = "6: NVRTC_ERROR_COMPILATION, compilation log:\n\ncandidate.cu(7): error: no such thing\n"
+    told = cuda._told(log)
+    assert str(told) == "the CUDA source does not compile: candidate.cu(7): error: no such thing"
+    assert told.log == log

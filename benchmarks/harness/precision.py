@@ -3,7 +3,7 @@
     python -m benchmarks.harness.precision --device cuda --budget-s 150 --out precision.json
 
 A/A: the same work on both sides; each trial has state, memory and inputs of its own, runs in
-one of a few pairs of processes, and takes its interval from its rounds. `do_bench` times the
+one of four pairs of processes, and takes its interval from its rounds. `do_bench` times the
 same function twice in this process. Power: the baseline computes 39, 40 or 41 units where the
 candidate computes 20; a trial is a whole verdict, with one replicate in each pair.
 """
@@ -11,13 +11,14 @@ candidate computes 20; a trial is a whole verdict, with one replicate in each pa
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,10 @@ import torch
 
 from benchmarks.harness import candidates, isolation, operators, pairs, referee, replicates
 from benchmarks.harness.counted import times_us
+from benchmarks.harness.failures import Role
+from benchmarks.harness.processes import SideProcess
 from benchmarks.harness.settings import Setting
-from benchmarks.harness.statistics import Samples, estimate, inside_band
+from benchmarks.harness.statistics import Floats, Samples, estimate, inside_band
 
 _FOLDER = Path(__file__).with_name("synthetic")
 _SIZES = {"cuda": (1024, 2048, "bfloat16"), "cpu": (16, 128, "float32")}
@@ -82,21 +85,24 @@ def document(device: str) -> dict[str, Any]:
 
 
 class Bench:
-    """Pairs of sides that stay up, and trials on them."""
+    """One pair of sides after the other, and trials on the one that is up."""
 
-    def __init__(self, setting: Setting, stack: ExitStack) -> None:
+    def __init__(self, setting: Setting) -> None:
         self._setting = setting
         self._calls: dict[str, int] = {}
-        self._pairs = [
-            replicates.start(setting, index, ["baseline", "candidate"], stack)
-            for index in range(_PAIRS if setting.device.kind == "cuda" else 2)
-        ]
+        self._sides: dict[Role, SideProcess] = {}
+        self._pair = 0
+        # For each verdict on the baseline's units, the replicates that it has so far.
+        self._replicates: dict[tuple[int, int], list[tuple[Floats, Floats]]] = {}
         self.unit_us = self._unit_us()
 
-    @property
-    def pairs(self) -> int:
-        """How many pairs of processes there are."""
-        return len(self._pairs)
+    @contextlib.contextmanager
+    def fresh_pair(self, index: int) -> Iterator[None]:
+        """Start a pair. One at a time: sides of the same role are the same user."""
+        with ExitStack() as stack:
+            self._pair = index
+            self._sides = replicates.start(self._setting, index, ["baseline", "candidate"], stack)
+            yield
 
     def _function(self, units: int) -> Any:
         rows, columns, dtype = _SIZES[self._setting.device.kind]
@@ -120,16 +126,16 @@ class Bench:
             self._setting.device.synchronize()
         return (time.perf_counter() - started) / many * 1e6
 
-    def rounds(self, pair: int, baseline_units: int, candidate_units: int) -> tuple[Any, Any]:
-        """Baseline and candidate times of one fresh measurement in that pair, in us a call."""
+    def rounds(self, baseline_units: int, candidate_units: int) -> tuple[Floats, Floats]:
+        """Baseline and candidate times of one fresh measurement, in us a call."""
         axes = self._setting.document["workloads"][0]["axes"]
         units = {"baseline_units": baseline_units, "candidate_units": candidate_units}
         name = f"{baseline_units} to {candidate_units}"
         entry = pairs.measure(
             setting=self._setting,
-            sides=self._pairs[pair],
-            setups={role: pairs.Setup() for role in self._pairs[pair]},
-            replicate=pair,
+            sides=self._sides,
+            setups={role: pairs.Setup() for role in self._sides},
+            replicate=self._pair,
             workload={"name": name, "axes": {**axes, **units}, "weight": 1.0},
             calls=self._calls.get(name),
             on_round=lambda index, baseline_us, candidate_us: None,
@@ -140,10 +146,10 @@ class Bench:
         kept = inside_band(baseline, candidate)
         return (baseline[kept], candidate[kept]) if kept.sum() > 1 else (baseline, candidate)
 
-    def same(self, call_us: int, pair: int) -> Trial:
+    def same(self, call_us: int) -> Trial:
         """One A/A trial of about `call_us` a call."""
         units = max(1, round(call_us / self.unit_us))
-        samples: Samples = {"units": [self.rounds(pair, units, units)]}
+        samples: Samples = {"units": [self.rounds(units, units)]}
         found = estimate(samples, {"units": 1.0}, confidence=_CONFIDENCE).overall
         return Trial(
             condition=f"A/A {call_us} us",
@@ -162,20 +168,28 @@ class Bench:
         first, second = (do_bench(function, warmup=5, rep=20) for _ in range(2))
         return float(first / second)
 
-    def power(self, baseline_units: int) -> Trial:
-        """One verdict on a candidate whose true ratio is baseline_units to 20."""
-        samples: Samples = {
-            "units": [
-                self.rounds(pair, baseline_units, _CANDIDATE_UNITS) for pair in range(self.pairs)
-            ]
-        }
-        found = estimate(samples, {"units": 1.0}, confidence=_CONFIDENCE).overall
-        return Trial(
-            condition=f"true {baseline_units / _CANDIDATE_UNITS:.2f}x",
-            ratio=found.ratio,
-            low=found.low,
-            high=found.high,
-        )
+    def power(self, baseline_units: int, verdict: int) -> None:
+        """One replicate of that verdict on a candidate of true ratio baseline_units to 20."""
+        mine = self._replicates.setdefault((baseline_units, verdict), [])
+        mine.append(self.rounds(baseline_units, _CANDIDATE_UNITS))
+
+    def verdicts(self) -> list[Trial]:
+        """A trial for each verdict that has a replicate in every pair."""
+        return [
+            _verdict(baseline_units, samples)
+            for (baseline_units, _), samples in sorted(self._replicates.items())
+            if len(samples) == _PAIRS
+        ]
+
+
+def _verdict(baseline_units: int, samples: list[tuple[Floats, Floats]]) -> Trial:
+    found = estimate({"units": samples}, {"units": 1.0}, confidence=_CONFIDENCE).overall
+    return Trial(
+        condition=f"true {baseline_units / _CANDIDATE_UNITS:.2f}x",
+        ratio=found.ratio,
+        low=found.low,
+        high=found.high,
+    )
 
 
 def table(trials: list[Trial]) -> list[dict[str, Any]]:
@@ -225,19 +239,22 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 
 def measured(bench: Bench, device: str, most: int, budget_s: float) -> list[Trial]:
-    """Trials of every condition in turn until there are `most` of each, or time is up."""
-    ends = time.monotonic() + budget_s
-    trials: list[Trial] = []
-    for index in range(most):
-        works = [partial(bench.same, call_us, index % bench.pairs) for call_us in _CALLS_US[device]]
-        # A verdict takes as many measurements as there are pairs.
-        if index % bench.pairs == 0:
-            works += [partial(bench.power, units) for units in _POWER]
-        for work in works:
-            if time.monotonic() > ends:
-                return trials
-            trials.append(work())
-    return trials
+    """Trials of every condition in turn until there are `most` of each, or time is up.
+
+    Each pair gets its share of the trials and of the time.
+    """
+    began, trials = time.monotonic(), []
+    for pair in range(_PAIRS):
+        ends = began + budget_s * (pair + 1) / _PAIRS
+        with bench.fresh_pair(pair):
+            for index in range(-(-most // _PAIRS)):
+                for call_us in _CALLS_US[device]:
+                    if time.monotonic() < ends:
+                        trials.append(bench.same(call_us))
+                for units in _POWER:
+                    if time.monotonic() < ends:
+                        bench.power(units, index)
+    return trials + bench.verdicts()
 
 
 def main() -> None:
@@ -254,9 +271,9 @@ def main() -> None:
     isolation.hide_referee()
     torch.set_grad_enabled(False)
     candidate = candidates.read(str(_FOLDER / "unit_products" / "candidate.py"))
-    with tempfile.TemporaryDirectory(prefix="twofold-") as folder, ExitStack() as stack:
+    with tempfile.TemporaryDirectory(prefix="twofold-") as folder:
         setting = referee.prepared(document(asked.device), candidate, asked.device, Path(folder))
-        bench = Bench(setting, stack)
+        bench = Bench(setting)
         left_s = asked.budget_s - (time.monotonic() - started)
         trials = measured(bench, asked.device, asked.trials, left_s)
     rows = table(trials)

@@ -22,11 +22,7 @@ from tests.harness.softmax import EXPLOITS, Measure, softmax_benchmark
     ("exploit", "reason"),
     [
         ("hangs", r"did not answer within 1 s and was stopped, while in a round"),
-        ("killed", r"killed by SIGKILL, most likely for lack of memory"),
-        ("memory", r"raised \w+: .*[Mm]emory"),
         ("rubbish", r"wrote rubbish down the channel \(bytes that are no message: b'all "),
-        ("forged", r"wrote rubbish down the channel \(a 'done' out of turn\)"),
-        ("exits", r"exited with status 0 and no result"),
         ("no_run", r"has no function run\(prepared, inputs, out\)"),
     ],
 )

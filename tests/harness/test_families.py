@@ -1,0 +1,66 @@
+"""A side's whole family stands still between its turns, and work done then is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks.harness import families
+from benchmarks.harness.families import Idleness
+
+SPINS_ELSEWHERE = """
+import os
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        print("spinning", flush=True)
+    while True:
+        pass
+while True:
+    os.wait()
+"""
+
+
+@pytest.fixture
+def spinning() -> Iterator[int]:
+    """A process that waits, over two that spin in a session of their own."""
+    with subprocess.Popen([sys.executable, "-c", SPINS_ELSEWHERE], stdout=subprocess.PIPE) as found:
+        assert found.stdout is not None
+        found.stdout.readline()
+        yield found.pid
+        families.signal_all(families.members(found.pid, None), 9)
+
+
+def test_who_left_the_process_group_is_stopped_too(spinning: int) -> None:
+    assert len(families.members(spinning, None)) == 3
+    families.stop(spinning, None)
+    before = families.processor_s(spinning, None)
+    time.sleep(0.3)
+    assert families.processor_s(spinning, None) - before < 0.05
+    families.resume(spinning, None)
+    deadline = time.monotonic() + 10
+    while families.processor_s(spinning, None) - before < 0.1:
+        assert time.monotonic() < deadline
+
+
+def test_work_between_turns_is_held_against_the_side(spinning: int) -> None:
+    idleness = Idleness(spinning, None)
+    idleness.begins()
+    time.sleep(1.0)
+    idleness.ends()
+    assert idleness.complaint is not None
+    assert "worked while it was not its turn" in idleness.complaint
+
+
+def test_a_side_that_waits_has_nothing_to_answer_for(spinning: int) -> None:
+    families.stop(spinning, None)
+    idleness = Idleness(spinning, None)
+    for _ in range(3):
+        idleness.begins()
+        time.sleep(0.1)
+        idleness.ends()
+    assert idleness.complaint is None

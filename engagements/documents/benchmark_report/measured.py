@@ -48,9 +48,43 @@ def correctness(record: Data) -> dict[str, Any]:
         )
     return {
         "rows": rows,
+        "trials": _trials(record["correctness"]),
+        "repeats": _repeats(record["replicates"]),
         "detection": record["summary"]["detection"],
         "tolerance": _tolerance(record["benchmark"]["tolerance"]),
     }
+
+
+def _trials(correctness: Data | None) -> str | None:
+    """What the candidate was tried at beside the workloads, in one sentence; None for nothing."""
+    tried = (correctness or {}).get("trials") or []
+    if not tried:
+        return None
+    right = [trial for trial in tried if trial["outcome"] == "right"]
+    named = "; ".join(trial["name"] for trial in right)
+    left_out = len(tried) - len(right)
+    more = (
+        f" {left_out} more were left out: the baseline could not do them either."
+        if left_out
+        else ""
+    )
+    return (
+        f"Once in this run, outside the clock, it was tried at {len(tried)} sizes and special "
+        f"values that the contract does not hold, and was right at {len(right)}: {named}.{more}"
+    )
+
+
+def _repeats(replicates: list[Data]) -> str | None:
+    """How answers to one input agreed over calls; None where none was repeated."""
+    checks = [each["checks"] for replicate in replicates for each in replicate["workloads"]]
+    repeated = sum(each["repeats_checked"] for each in checks)
+    if not repeated:
+        return None
+    same = sum(each["repeats_identical"] for each in checks)
+    how = (
+        "every bit" if same == repeated else f"every bit in {same:,} of them, the tolerance in all"
+    )
+    return f"{repeated:,} calls repeated another one's input, and agreed with it in {how}."
 
 
 def _tolerance(tolerance: Data) -> str:

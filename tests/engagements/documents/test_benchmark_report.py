@@ -179,3 +179,14 @@ def test_a_queued_run_has_no_report_yet(story: Story) -> None:
     )
     with pytest.raises(Refused, match="has a record"):
         documents.issue(kind="benchmark_report", subject=f"run:{asked.pk}")
+
+
+def test_what_a_candidate_was_tried_at_is_said_in_words() -> None:
+    found = measured.record()
+    told = tables.correctness(found)
+    assert "large scores at batch 5" in told["trials"]
+    assert "agreed with it in every bit" in told["repeats"]
+    trial = found["correctness"]["trials"][0]
+    found["correctness"]["trials"].append(trial | {"outcome": "left_out", "name": "batch 1"})
+    assert "1 more were left out" in tables.correctness(found)["trials"]
+    assert tables.correctness(found | {"correctness": None})["trials"] is None

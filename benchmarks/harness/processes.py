@@ -21,7 +21,11 @@ from benchmarks.harness.channel import (
     encode,
 )
 from benchmarks.harness.failures import Role, SideFailed
-from benchmarks.harness.families import Idleness
+from benchmarks.harness.families import (
+    FORGIVEN_WHILE_RUNNING,
+    FORGIVEN_WHILE_STOPPED,
+    Idleness,
+)
 
 # -P: the scratch folder, which a side can write, is no place to import from.
 _ARGUMENTS = ("-P", "-X", "faulthandler", "-m", "benchmarks.harness.side")
@@ -63,7 +67,8 @@ class SideProcess:
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
-        self.idleness = Idleness(*self._family)
+        forgiven = FORGIVEN_WHILE_STOPPED if self._stops_when_idle else FORGIVEN_WHILE_RUNNING
+        self.idleness = Idleness(*self._family, forgiven_processors=forgiven)
 
     @property
     def pid(self) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.harness import families
-from benchmarks.harness.families import Idleness
+from benchmarks.harness.families import FORGIVEN_WHILE_RUNNING, Idleness
 
 SPINS_ELSEWHERE = """
 import os
@@ -64,3 +64,11 @@ def test_a_side_that_waits_has_nothing_to_answer_for(spinning: int) -> None:
         time.sleep(0.1)
         idleness.ends()
     assert idleness.complaint is None
+
+
+def test_a_side_that_is_not_stopped_may_keep_a_compiler_busy() -> None:
+    unstopped = Idleness(1, None, forgiven_processors=FORGIVEN_WHILE_RUNNING)
+    unstopped.waited_s, unstopped.worked_s = 2.51, 2.47
+    assert unstopped.complaint is None
+    unstopped.worked_s = 24.7
+    assert unstopped.complaint is not None

@@ -241,3 +241,17 @@ def wait_until(true: Callable[[], bool], limit_s: float = 30.0) -> None:
     while not true():
         assert time.monotonic() < deadline, "it never came"
         time.sleep(0.02)
+
+
+def test_a_side_may_pass_through_the_folder_of_its_run(
+    monkeypatch: pytest.MonkeyPatch, claimed: Run, lock: int
+) -> None:
+    modes = []
+
+    def to_the_end(watch: supervisor.Watch) -> bytes:
+        modes.append(watch.folder.stat().st_mode & 0o777)
+        raise supervisor.outcomes.Failed("that was all")
+
+    monkeypatch.setattr(supervisor.Watch, "to_the_end", to_the_end)
+    supervisor.measure(claimed, device_lock=lock)
+    assert modes == [0o711]

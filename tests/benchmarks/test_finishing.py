@@ -131,7 +131,11 @@ def swap_the_source_under_the_digest(record: dict[str, Any]) -> None:
         (speed_up, True, "the samples give"),
         (lower_the_target, True, "another benchmark"),
         (swap_the_source, True, "another source"),
-        (swap_the_source_under_the_digest, True, "not the digest of the source"),
+        (
+            swap_the_source_under_the_digest,
+            True,
+            "not the digest of the source|after it was signed",
+        ),
     ],
 )
 def test_a_tampered_record_fails_the_run_and_is_not_believed(

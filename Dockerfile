@@ -20,14 +20,14 @@ WORKDIR /srv/twofold
 FROM base AS build
 COPY .ci/tools.txt ./
 RUN pip install --no-cache-dir --requirement tools.txt
-ENV UV_LINK_MODE=copy VIRTUAL_ENV=/opt/venv
+ENV UV_LINK_MODE=copy UV_CACHE_DIR=/var/cache/uv VIRTUAL_ENV=/opt/venv
 RUN uv venv /opt/venv
 COPY pyproject.toml .ci/constraints.txt ./
-RUN --mount=type=cache,target=/root/.cache/uv \
+RUN --mount=type=cache,target=/var/cache/uv \
     uv pip install --requirement pyproject.toml --constraint constraints.txt
 
 FROM build AS build-gpu
-RUN --mount=type=cache,target=/root/.cache/uv \
+RUN --mount=type=cache,target=/var/cache/uv \
     uv pip install --requirement pyproject.toml --extra worker --constraint constraints.txt
 
 FROM base AS web

@@ -134,7 +134,7 @@ def swap_the_source_under_the_digest(record: dict[str, Any]) -> None:
         (
             swap_the_source_under_the_digest,
             True,
-            "not the digest of the source|after it was signed",
+            "after it was signed",
         ),
     ],
 )

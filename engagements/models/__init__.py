@@ -5,12 +5,14 @@ from engagements.models.contract import Acceptance, ContractVersion, Party, Time
 from engagements.models.document import Document
 from engagements.models.engagement import Engagement, EngagementRun, Stage
 from engagements.models.event import Event
+from engagements.models.evidence import Answer, Evidence
 from engagements.models.milestone import Milestone, Payment, ReleaseCondition
 from engagements.models.people import Contact, Customer, Membership, Role, User
 from engagements.models.settlement import Settlement
 
 __all__ = [
     "Acceptance",
+    "Answer",
     "Audit",
     "Check",
     "Contact",
@@ -20,6 +22,7 @@ __all__ = [
     "Engagement",
     "EngagementRun",
     "Event",
+    "Evidence",
     "Finding",
     "FindingOutcome",
     "Membership",

@@ -23,7 +23,8 @@ class TensorSpec:
     `shape` holds axis names or fixed lengths. `dtype` is a torch dtype's name, or "" for the
     benchmark's own. Random contents are drawn from `distribution` times `amplitude(axes)`:
     a weight names in `fan_in` the axes it sums over, so that activations stay near 1 at
-    every size.
+    every size. Whole numbers: "uniform" is 0 up to the amplitude, itself excluded, "normal" is
+    rounded and cut to the dtype's range; indices into an axis name it in `below`.
     """
 
     name: str
@@ -32,13 +33,19 @@ class TensorSpec:
     distribution: Distribution = "normal"
     scale: float = 1.0
     fan_in: tuple[str, ...] = ()
+    below: str = ""
 
     def sizes(self, axes: Axes) -> tuple[int, ...]:
         """The shape at one point of the axes; KeyError names an axis that is missing."""
         return tuple(axes[side] if isinstance(side, str) else side for side in self.shape)
 
     def amplitude(self, axes: Axes) -> float:
-        """What the random contents are multiplied by: scale / sqrt(product of the fan-in)."""
+        """What the random contents are multiplied by: scale / sqrt(product of the fan-in).
+
+        For indices `below` an axis its length.
+        """
+        if self.below:
+            return float(axes[self.below])
         return self.scale / math.sqrt(math.prod(axes[axis] for axis in self.fan_in))
 
 

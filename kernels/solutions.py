@@ -26,6 +26,8 @@ SUFFIXES = (".py", ".cu")
 
 Prepare = Callable[["Mapping[str, Tensor]", Mapping[str, int]], Any]
 Run = Callable[[Any, "Mapping[str, Tensor]", "Mapping[str, Tensor]"], None]
+# gradients(state, inputs, out, grads, axes) -> gradient by name of a state or input tensor
+Gradients = Callable[..., "Mapping[str, Tensor]"]
 
 
 class SolutionError(RuntimeError):
@@ -38,12 +40,15 @@ class Solution:
 
     `prepare(state, axes)` is called once a layer, untimed, and may lay the state out anew; it
     must not write to it. `run(prepared, inputs, out)` is timed: it queues one call and writes
-    every element of every output.
+    every element of every output. `gradients(state, inputs, out, grads, axes)` is the backward
+    pass for those that have one: `grads` holds the gradient of each output, and what comes back
+    those of states and inputs by name.
     """
 
     name: str
     prepare: Prepare
     run: Run
+    gradients: Gradients | None = None
 
 
 def baseline(operator: str, name: str) -> Solution:
@@ -81,8 +86,9 @@ def resolve(reference: str | Path) -> Path:
 def candidate(reference: str | Path) -> Solution:
     """A Solution from a file: a module with run(prepared, inputs, out) and prepare(state, axes).
 
-    A file without `prepare` is handed its state as it is. SolutionError when the file cannot
-    be read as Python or has no `run`; NotAvailable passes through.
+    A file without `prepare` is handed its state as it is; one with `gradients` has a backward
+    pass. SolutionError when the file cannot be read as Python or has no `run`; NotAvailable
+    passes through.
     """
     path = resolve(reference)
     module = module_of(path)
@@ -92,7 +98,8 @@ def candidate(reference: str | Path) -> Solution:
     prepare = getattr(module, "prepare", None) or _state_as_it_is
     if not callable(prepare):
         raise SolutionError(f"{path.name}: prepare is no function; write prepare(state, axes)")
-    return Solution(name=path.stem, prepare=prepare, run=run)
+    gradients = getattr(module, "gradients", None)
+    return Solution(name=path.stem, prepare=prepare, run=run, gradients=gradients)
 
 
 def program(operator: str) -> ModuleType:

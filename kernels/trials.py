@@ -49,10 +49,7 @@ class Bench:
     def poisoned(self) -> dict[str, Tensor]:
         """Output buffers full of NaN: what is not written shows."""
         return {
-            spec.name: torch.full(
-                spec.sizes(self.axes), float("nan"), dtype=self.dtype, device=self.device
-            )
-            for spec in self.outputs
+            spec.name: _poison(spec, self.axes, self.dtype, self.device) for spec in self.outputs
         }
 
 
@@ -63,15 +60,34 @@ def draw(
     drawn = {}
     for spec in specs:
         kind = getattr(torch, spec.dtype) if spec.dtype else dtype
-        tensor = torch.empty(spec.sizes(axes), dtype=kind, device=device)
+        wide = kind if kind.is_floating_point and kind.itemsize > 1 else torch.float32
+        tensor = torch.empty(spec.sizes(axes), dtype=wide, device=device)
         if spec.distribution == "normal":
             tensor.normal_()
         elif spec.distribution == "uniform":
             tensor.uniform_()
         else:
             tensor.fill_(1.0)
-        drawn[spec.name] = tensor.mul_(spec.amplitude(axes))
+        drawn[spec.name] = _as(tensor.mul_(spec.amplitude(axes)), kind, spec)
     return drawn
+
+
+def _as(tensor: Tensor, kind: torch.dtype, spec: TensorSpec) -> Tensor:
+    """The contents in their own dtype; whole numbers as the harness draws them."""
+    if kind == torch.bool:
+        return torch.rand_like(tensor) < 0.5
+    if kind.is_floating_point:
+        return tensor.to(kind)
+    limits = torch.iinfo(kind)
+    whole = tensor.round() if spec.distribution == "normal" else tensor.floor()
+    return whole.clamp(limits.min, limits.max).to(kind)
+
+
+def _poison(spec: TensorSpec, axes: Mapping[str, int], dtype: torch.dtype, device: str) -> Tensor:
+    """An output nobody has written: NaN; for whole numbers a value far from what they hold."""
+    kind = getattr(torch, spec.dtype) if spec.dtype else dtype
+    value = float("nan") if kind.is_floating_point else 1 if kind == torch.bool else 113
+    return torch.full(spec.sizes(axes), value, dtype=kind, device=device)
 
 
 def operator_bench(operator: str, preset: Preset, load: Workload) -> Bench:

@@ -55,11 +55,16 @@ def _draw(flat: torch.Tensor, region: Region, source: torch.Generator) -> None:
 
 
 def _refill_integers(flat: torch.Tensor, region: Region, source: torch.Generator) -> None:
-    """Integers: uniform in [0, amplitude), or `amplitude` itself for 'ones'."""
+    """Integers: uniform in [0, amplitude), rounded normal, or `amplitude` itself for 'ones'."""
     if region.distribution == "ones":
         flat.fill_(int(region.amplitude))
     elif region.torch_dtype == torch.bool:
         flat.random_(0, 2, generator=source)
+    elif region.distribution == "normal":
+        limits = torch.iinfo(region.torch_dtype)
+        wide = torch.empty(flat.shape, dtype=torch.float32, device=flat.device)
+        wide.normal_(0.0, region.amplitude, generator=source)
+        flat.copy_(wide.round_().clamp_(limits.min, limits.max))
     else:
         flat.random_(0, max(1, int(region.amplitude)), generator=source)
 

@@ -14,13 +14,16 @@ MAX_BYTES = 1_000_000
 # A shorter round is mostly its own fixed cost: an A/A pair of 2 ms rounds was 5% off.
 _LEAST_CUDA_ROUND_MS = 20.0
 
-_TENSOR = schemas.exactly(
-    name=schemas.TEXT,
-    shape=schemas.listed({"anyOf": [schemas.TEXT, schemas.POSITIVE_COUNT]}),
-    dtype={"type": "string"},
-    distribution={"enum": ["normal", "uniform", "ones"]},
-    scale=schemas.NUMBER,
-    fan_in=schemas.listed(schemas.TEXT),
+_TENSOR = schemas.or_with(
+    schemas.exactly(
+        name=schemas.TEXT,
+        shape=schemas.listed({"anyOf": [schemas.TEXT, schemas.POSITIVE_COUNT]}),
+        dtype={"type": "string"},
+        distribution={"enum": ["normal", "uniform", "ones"]},
+        scale=schemas.NUMBER,
+        fan_in=schemas.listed(schemas.TEXT),
+    ),
+    below={"type": "string"},
 )
 _TOLERANCE = schemas.exactly(
     max_abs=schemas.NOT_NEGATIVE,
@@ -156,7 +159,7 @@ def _check_axes(document: dict[str, Any]) -> None:
             raise BenchmarkError(f"benchmark $.definition.{part}: a tensor's name repeats")
         for spec in definition[part]:
             needed |= {side for side in spec["shape"] if isinstance(side, str)}
-            needed |= set(spec["fan_in"])
+            needed |= {*spec["fan_in"], spec.get("below", "")} - {""}
     for index, workload in enumerate(document["workloads"]):
         missing = sorted(needed - set(workload["axes"]))
         if missing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -26,14 +27,19 @@ def nullable(schema: Schema) -> Schema:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-def exactly(**fields: Schema) -> Schema:
-    """An object with all of these fields and no other."""
+def exactly(*, optional: Sequence[str] = (), **fields: Schema) -> Schema:
+    """An object with all of these fields and no other; those in `optional` may be left out."""
     return {
         "type": "object",
         "properties": fields,
-        "required": list(fields),
+        "required": [name for name in fields if name not in optional],
         "additionalProperties": False,
     }
+
+
+def or_with(schema: Schema, **fields: Schema) -> Schema:
+    """The same object, which may have these fields besides: documents from before lack them."""
+    return {**schema, "properties": {**schema["properties"], **fields}}
 
 
 def listed(schema: Schema, *, at_least: int = 0) -> Schema:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 
-import pytest
 import torch
 
 from benchmarks.harness import contents, records, repeats, trials
@@ -17,28 +16,6 @@ from tests.harness.softmax import Measure, softmax_benchmark
 
 SPECS = [{"name": "x", "shape": ["rows", "columns"], "dtype": "", "distribution": "normal"}]
 TOLERANCE = {"max_abs": 1e-3, "max_rel": 0.0, "matched_share": 1.0, "hard_cap_abs": 1e-2}
-
-
-@pytest.mark.parametrize(
-    ("exploit", "kind", "says"),
-    [
-        ("special_cased", "held_back", "gave a wrong result"),
-        ("only_the_contract", "held_back", "NotImplementedError: made for 4096 columns"),
-        ("gaps_ignored", "held_back", "inputs with gaps"),
-        ("no_maximum", "special", "at large values"),
-        ("nan_dropped", "special", "at a NaN"),
-        ("moving", "moving", "two answers to one input"),
-        ("underflow", "overflow", "wrote before the beginning of y"),
-    ],
-)
-def test_careless_code_is_caught_and_the_place_is_named(
-    measure: Measure, exploit: str, kind: str, says: str
-) -> None:
-    record = measure(exploit, rounds=2, round_ms=20.0)
-    (finding,) = record["findings"]
-    assert (finding["side"], finding["kind"]) == ("candidate", kind)
-    assert says in finding["message"]
-    assert record["summary"]["verdict"] == "disqualified"
 
 
 def test_an_honest_candidate_stands_every_trial_and_the_record_lists_them(

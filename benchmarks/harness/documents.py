@@ -14,15 +14,15 @@ MAX_BYTES = 1_000_000
 # A shorter round is mostly its own fixed cost: an A/A pair of 2 ms rounds was 5% off.
 _LEAST_CUDA_ROUND_MS = 20.0
 
-_TENSOR = schemas.or_with(
-    schemas.exactly(
-        name=schemas.TEXT,
-        shape=schemas.listed({"anyOf": [schemas.TEXT, schemas.POSITIVE_COUNT]}),
-        dtype={"type": "string"},
-        distribution={"enum": ["normal", "uniform", "ones"]},
-        scale=schemas.NUMBER,
-        fan_in=schemas.listed(schemas.TEXT),
-    ),
+_TENSOR = schemas.exactly(
+    # A document from before it was kept stays usable.
+    optional=("below",),
+    name=schemas.TEXT,
+    shape=schemas.listed({"anyOf": [schemas.TEXT, schemas.POSITIVE_COUNT]}),
+    dtype={"type": "string"},
+    distribution={"enum": ["normal", "uniform", "ones"]},
+    scale=schemas.NUMBER,
+    fan_in=schemas.listed(schemas.TEXT),
     below={"type": "string"},
 )
 _TOLERANCE = schemas.exactly(

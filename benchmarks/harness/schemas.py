@@ -37,11 +37,6 @@ def exactly(*, optional: Sequence[str] = (), **fields: Schema) -> Schema:
     }
 
 
-def or_with(schema: Schema, **fields: Schema) -> Schema:
-    """The same object, which may have these fields besides: documents from before lack them."""
-    return {**schema, "properties": {**schema["properties"], **fields}}
-
-
 def listed(schema: Schema, *, at_least: int = 0) -> Schema:
     """A list of `schema`."""
     return {"type": "array", "items": schema, "minItems": at_least}

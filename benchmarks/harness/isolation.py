@@ -73,6 +73,7 @@ def side_environment(*, scratch: Path, cache: Path, threads: int) -> dict[str, s
         "TRITON_CACHE_DIR": str(cache / "triton"),
         "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
         "CUDA_CACHE_PATH": str(cache / "cuda"),
+        "FLASHINFER_WORKSPACE_BASE": str(cache / "flashinfer"),
         "OMP_NUM_THREADS": str(threads),
     }
 

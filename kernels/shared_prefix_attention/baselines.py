@@ -1,7 +1,12 @@
-"""What one gets off the shelf: each sequence keeps a KV cache of its own, prompt included."""
+"""What one gets off the shelf.
+
+`sdpa` and `flex_attention`: each sequence keeps a KV cache of its own, prompt included.
+FlashInfer: one paged cache in which the prompt's pages are shared.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -91,7 +96,93 @@ def _need_compiler() -> None:
         raise NotAvailable("FlexAttention on the processor needs a C++ compiler: install g++")
 
 
+# Tokens of a page: FlashInfer's own examples and most serving stacks use 16.
+PAGE = 16
+# What FlashInfer asks for to keep partial results in.
+WORKSPACE_BYTES = 128 << 20
+
+
+@dataclass(frozen=True)
+class _Pages:
+    """One table of pages: the prompt's, then each sequence's own with a free slot."""
+
+    k: Tensor  # [pages, kv_heads, PAGE, head_dim]
+    v: Tensor
+    k_slot: Tensor  # [batch, kv_heads, head_dim]: where the new token goes
+    v_slot: Tensor
+    attend: Any  # planned for these sizes
+
+
+def _paged(prefix: Tensor, own: Tensor) -> tuple[Tensor, Tensor]:
+    """The prompt and own tokens as pages, and the view of every sequence's free slot."""
+    batch, kv_heads, own_len, width = own.shape
+    shared, each = -(-prefix.shape[1] // PAGE), own_len // PAGE + 1
+    pages = own.new_zeros(shared + batch * each, kv_heads, PAGE, width)
+
+    def whole(tokens: Tensor, count: int) -> Tensor:
+        room = tokens.new_zeros(*tokens.shape[:-2], count * PAGE, width)
+        room[..., : tokens.shape[-2], :] = tokens
+        return room.unflatten(-2, (count, PAGE))
+
+    pages[:shared] = whole(prefix, shared).transpose(0, 1)
+    mine = pages[shared:].view(batch, each, kv_heads, PAGE, width)
+    mine.copy_(whole(own, each).transpose(1, 2))
+    return pages, mine[:, own_len // PAGE, :, own_len % PAGE]
+
+
+def _prepare_cascade(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> _Pages:
+    import flashinfer
+
+    k, k_slot = _paged(state["prefix_k"], state["own_k"])
+    v, v_slot = _paged(state["prefix_v"], state["own_v"])
+    batch, shared, each = axes["batch"], -(-axes["prefix_len"] // PAGE), axes["own_len"] // PAGE + 1
+
+    def whole(*numbers: int) -> Tensor:
+        return torch.tensor(numbers, dtype=torch.int32, device=k.device)
+
+    sequences = torch.arange(batch + 1, dtype=torch.int32, device=k.device)
+    pages = torch.arange(k.shape[0], dtype=torch.int32, device=k.device)
+    workspace = torch.empty(WORKSPACE_BYTES, dtype=torch.uint8, device=k.device)
+    attend = flashinfer.MultiLevelCascadeAttentionWrapper(2, workspace, "HND")
+    attend.plan(
+        [whole(0, batch), sequences],
+        [whole(0, shared), sequences * each],
+        [pages[:shared], pages[shared:]],
+        [
+            whole((axes["prefix_len"] - 1) % PAGE + 1),
+            whole(axes["own_len"] % PAGE + 1).expand(batch).contiguous(),
+        ],
+        axes["heads"],
+        axes["kv_heads"],
+        axes["head_dim"],
+        PAGE,
+        q_data_type=k.dtype,
+    )
+    return _Pages(k=k, v=v, k_slot=k_slot, v_slot=v_slot, attend=attend)
+
+
+def _run_cascade(prepared: _Pages, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
+    prepared.k_slot.copy_(inputs["k_new"])
+    prepared.v_slot.copy_(inputs["v_new"])
+    attended = prepared.attend.run(inputs["q"].contiguous(), (prepared.k, prepared.v))
+    out["out"].copy_(attended)
+
+
+def flashinfer_cascade() -> Solution:
+    """FlashInfer's cascade as it is shipped: both levels by its prefill kernel, then a merge."""
+    _need_flashinfer()
+    return Solution(name="flashinfer_cascade", prepare=_prepare_cascade, run=_run_cascade)
+
+
+def _need_flashinfer() -> None:
+    if not torch.cuda.is_available():
+        raise NotAvailable("FlashInfer needs a CUDA GPU")
+    if importlib.util.find_spec("flashinfer") is None:
+        raise NotAvailable("FlashInfer is not installed: pip install flashinfer-python")
+
+
 BASELINES: dict[str, Callable[[], Solution]] = {
     "sdpa": sdpa,
     "flex_attention": flex_attention,
+    "flashinfer_cascade": flashinfer_cascade,
 }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from kernels import llama, protocols
 from kernels.definition import (
     Axes,
     Baseline,
@@ -9,7 +12,6 @@ from kernels.definition import (
     Definition,
     HeldBack,
     Preset,
-    Protocol,
     SpecialValues,
     TensorSpec,
     Workload,
@@ -40,16 +42,10 @@ DEFINITION = Definition(
         "The inputs may be strided along the batch."
     ),
     axes={
-        "layers": "layers of the step",
         "batch": "sequences decoded together",
         "prefix_len": "tokens of the shared prompt",
         "own_len": "earlier tokens of each sequence's own",
-        "heads": "query heads",
-        "kv_heads": "key and value heads",
-        "qkv_heads": "heads + 2 kv_heads",
-        "head_dim": "width of a head",
-        "hidden": "width of the hidden state",
-        "ffn": "inner width of the MLP",
+        **llama.AXES,
     },
     state=(
         TensorSpec(name="prefix_k", shape=PREFIX, scale=PREFIX_KEY_SCALE),
@@ -65,20 +61,7 @@ DEFINITION = Definition(
     outputs=(TensorSpec(name="out", shape=QUERY),),
     program="llama_decode_step",
     program_state=(
-        TensorSpec(name="norm_attention", shape=("layers", "hidden"), distribution="ones"),
-        TensorSpec(
-            name="w_qkv",
-            shape=("layers", "qkv_heads", "head_dim", "hidden"),
-            fan_in=("hidden",),
-        ),
-        TensorSpec(
-            name="w_out",
-            shape=("layers", "hidden", "heads", "head_dim"),
-            fan_in=("heads", "head_dim"),
-        ),
-        TensorSpec(name="norm_mlp", shape=("layers", "hidden"), distribution="ones"),
-        TensorSpec(name="w_gate_up", shape=("layers", 2, "ffn", "hidden"), fan_in=("hidden",)),
-        TensorSpec(name="w_down", shape=("layers", "hidden", "ffn"), fan_in=("ffn",)),
+        *llama.weights(),
         TensorSpec(name="prefix_k", shape=("layers", *PREFIX), scale=PREFIX_KEY_SCALE),
         TensorSpec(name="prefix_v", shape=("layers", *PREFIX)),
         TensorSpec(name="own_k", shape=("layers", *OWN), scale=OWN_KEY_SCALE),
@@ -116,6 +99,11 @@ BASELINES = (
         package="torch",
         title="FlexAttention, compiled, over each sequence's own KV cache",
     ),
+    Baseline(
+        name="flashinfer_cascade",
+        package="flashinfer-python",
+        title="FlashInfer's MultiLevelCascadeAttentionWrapper over a paged KV cache",
+    ),
 )
 
 
@@ -133,74 +121,37 @@ def bytes_moved(axes: Axes, dtype: str) -> int:
     return (prefix + own + queries) * axes["head_dim"] * ITEM_BYTES[dtype]
 
 
-def sized(
-    *,
-    layers: int,
-    batch: int,
-    prefix_len: int,
-    own_len: int,
-    heads: int,
-    kv_heads: int,
-    head_dim: int,
-    hidden: int,
-    ffn: int,
-) -> dict[str, int]:
-    """A complete set of axes; the derived one is filled in."""
-    return {
-        "layers": layers,
-        "batch": batch,
-        "prefix_len": prefix_len,
-        "own_len": own_len,
-        "heads": heads,
-        "kv_heads": kv_heads,
-        "qkv_heads": heads + 2 * kv_heads,
-        "head_dim": head_dim,
-        "hidden": hidden,
-        "ffn": ffn,
-    }
+_SMALL = {"heads": 8, "kv_heads": 4, "head_dim": 64, "hidden": 512, "ffn": 1536}
 
 
-def _small(*, layers: int, batch: int, prefix_len: int) -> dict[str, int]:
-    return sized(
-        layers=layers,
-        batch=batch,
-        prefix_len=prefix_len,
-        own_len=32,
-        heads=8,
-        kv_heads=4,
-        head_dim=64,
-        hidden=512,
-        ffn=1536,
-    )
+def _small(*, layers: int, batch: int, prefix_len: int) -> Axes:
+    return llama.sized(_SMALL, layers=layers, batch=batch, prefix_len=prefix_len, own_len=32)
 
 
-def _llama_8b(*, batch: int, prefix_len: int) -> dict[str, int]:
-    return sized(
-        layers=4,
-        batch=batch,
-        prefix_len=prefix_len,
-        own_len=256,
-        heads=32,
-        kv_heads=8,
-        head_dim=128,
-        hidden=4096,
-        ffn=14336,
-    )
+def _llama_8b(*, batch: int) -> Axes:
+    return llama.sized(llama.LLAMA_8B, layers=4, batch=batch, prefix_len=32768, own_len=256)
 
 
-def _llama_1b(*, batch: int) -> dict[str, int]:
-    return sized(
-        layers=4,
-        batch=batch,
-        prefix_len=16384,
-        own_len=256,
-        heads=32,
-        kv_heads=8,
-        head_dim=64,
-        hidden=2048,
-        ffn=8192,
-    )
+def _llama_1b(*, batch: int) -> Axes:
+    return llama.sized(llama.LLAMA_1B, layers=4, batch=batch, prefix_len=16384, own_len=256)
 
+
+_H200 = Preset(
+    title="Four Llama-3-8B layers, 32 and 16 sequences over a 32K prompt",
+    device="cuda",
+    hardware="NVIDIA H200",
+    dtype="bfloat16",
+    launch="graph",
+    baseline="sdpa",
+    candidate="triton_cascade",
+    target=2.0,
+    confidence=0.95,
+    workloads=(
+        Workload(name="32x32768", axes=_llama_8b(batch=32), weight=0.7),
+        Workload(name="16x32768", axes=_llama_8b(batch=16), weight=0.3),
+    ),
+    protocol=protocols.H200,
+)
 
 PRESETS = {
     "tiny": Preset(
@@ -220,18 +171,7 @@ PRESETS = {
                 weight=1.0,
             ),
         ),
-        protocol=Protocol(
-            replicates=1,
-            max_replicates=1,
-            rounds=6,
-            warmup_rounds=1,
-            round_ms=20.0,
-            max_calls=16,
-            checked_calls=2,
-            setup_limit_s=60.0,
-            round_limit_s=30.0,
-            held_back_shapes=2,
-        ),
+        protocol=protocols.TINY,
     ),
     "cpu": Preset(
         title="Two layers on the processor, 16 and 8 sequences over one prompt",
@@ -255,20 +195,7 @@ PRESETS = {
                 weight=0.3,
             ),
         ),
-        protocol=Protocol(
-            replicates=4,
-            max_replicates=6,
-            rounds=6,
-            warmup_rounds=1,
-            round_ms=60.0,
-            max_calls=16,
-            checked_calls=1,
-            setup_limit_s=120.0,
-            round_limit_s=60.0,
-            held_back_shapes=3,
-            aa_rounds=4,
-            operator_rounds=3,
-        ),
+        protocol=protocols.CPU,
     ),
     "cuda": Preset(
         title="Four Llama-3.2-1B layers, 16 and 8 sequences over a 16K prompt, in 8 GB",
@@ -284,50 +211,12 @@ PRESETS = {
             Workload(name="16x16384", axes=_llama_1b(batch=16), weight=0.7),
             Workload(name="8x16384", axes=_llama_1b(batch=8), weight=0.3),
         ),
-        protocol=Protocol(
-            replicates=4,
-            max_replicates=8,
-            rounds=10,
-            warmup_rounds=2,
-            round_ms=40.0,
-            max_calls=64,
-            checked_calls=2,
-            setup_limit_s=240.0,
-            round_limit_s=60.0,
-            held_back_shapes=4,
-            warmup_ms=300.0,
-            aa_rounds=8,
-            operator_rounds=6,
-        ),
+        protocol=protocols.CUDA,
     ),
-    "h200": Preset(
-        title="Four Llama-3-8B layers, 32 and 16 sequences over a 32K prompt",
-        device="cuda",
-        hardware="NVIDIA H200",
-        dtype="bfloat16",
-        launch="graph",
-        baseline="sdpa",
-        candidate="triton_cascade",
-        target=2.0,
-        confidence=0.95,
-        workloads=(
-            Workload(name="32x32768", axes=_llama_8b(batch=32, prefix_len=32768), weight=0.7),
-            Workload(name="16x32768", axes=_llama_8b(batch=16, prefix_len=32768), weight=0.3),
-        ),
-        protocol=Protocol(
-            replicates=4,
-            max_replicates=8,
-            rounds=12,
-            warmup_rounds=2,
-            round_ms=50.0,
-            max_calls=64,
-            checked_calls=2,
-            setup_limit_s=240.0,
-            round_limit_s=60.0,
-            held_back_shapes=4,
-            warmup_ms=300.0,
-            aa_rounds=8,
-            operator_rounds=6,
-        ),
+    "h200": _H200,
+    "h200-flashinfer": replace(
+        _H200,
+        title="The same, held against FlashInfer's cascade",
+        baseline="flashinfer_cascade",
     ),
 }

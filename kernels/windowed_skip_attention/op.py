@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from kernels import llama, protocols
 from kernels.definition import (
     Axes,
     Baseline,
@@ -9,7 +12,6 @@ from kernels.definition import (
     Definition,
     HeldBack,
     Preset,
-    Protocol,
     SpecialValues,
     TensorSpec,
     Workload,
@@ -35,17 +37,11 @@ DEFINITION = Definition(
         "inputs may be strided along all but the last axis."
     ),
     axes={
-        "layers": "layers of the step",
         "batch": "documents",
         "seq_len": "tokens of a document",
         "window": "newest keys a query attends to, itself included",
         "stride": "every stride-th earlier key is attended to as well",
-        "heads": "query heads",
-        "kv_heads": "key and value heads",
-        "qkv_heads": "heads + 2 kv_heads",
-        "head_dim": "width of a head",
-        "hidden": "width of the hidden state",
-        "ffn": "inner width of the MLP",
+        **llama.AXES,
     },
     state=(),
     inputs=(
@@ -55,23 +51,7 @@ DEFINITION = Definition(
     ),
     outputs=(TensorSpec(name="out", shape=QUERY),),
     program="long_document_layers",
-    program_state=(
-        TensorSpec(name="norm_attention", shape=("layers", "hidden"), distribution="ones"),
-        TensorSpec(
-            name="w_qkv",
-            shape=("layers", "qkv_heads", "head_dim", "hidden"),
-            scale=QKV_SCALE,
-            fan_in=("hidden",),
-        ),
-        TensorSpec(
-            name="w_out",
-            shape=("layers", "hidden", "heads", "head_dim"),
-            fan_in=("heads", "head_dim"),
-        ),
-        TensorSpec(name="norm_mlp", shape=("layers", "hidden"), distribution="ones"),
-        TensorSpec(name="w_gate_up", shape=("layers", 2, "ffn", "hidden"), fan_in=("hidden",)),
-        TensorSpec(name="w_down", shape=("layers", "hidden", "ffn"), fan_in=("ffn",)),
-    ),
+    program_state=llama.weights(qkv_scale=QKV_SCALE),
     program_inputs=(TensorSpec(name="x", shape=("batch", "seq_len", "hidden")),),
     program_outputs=(TensorSpec(name="y", shape=("batch", "seq_len", "hidden")),),
     # The MLP's sum is the longest; norm, projection, attention and MLP each store their result.
@@ -133,78 +113,19 @@ def bytes_moved(axes: Axes, dtype: str) -> int:
     return axes["batch"] * axes["seq_len"] * heads * axes["head_dim"] * ITEM_BYTES[dtype]
 
 
-def sized(
-    *,
-    layers: int,
-    batch: int,
-    seq_len: int,
-    window: int,
-    stride: int,
-    heads: int,
-    kv_heads: int,
-    head_dim: int,
-    hidden: int,
-    ffn: int,
-) -> dict[str, int]:
-    """A complete set of axes; the derived one is filled in."""
-    return {
-        "layers": layers,
-        "batch": batch,
-        "seq_len": seq_len,
-        "window": window,
-        "stride": stride,
-        "heads": heads,
-        "kv_heads": kv_heads,
-        "qkv_heads": heads + 2 * kv_heads,
-        "head_dim": head_dim,
-        "hidden": hidden,
-        "ffn": ffn,
-    }
+_SMALL = {"heads": 4, "kv_heads": 2, "head_dim": 64, "hidden": 256, "ffn": 768}
 
 
-def _small(*, seq_len: int) -> dict[str, int]:
-    return sized(
-        layers=1,
-        batch=1,
-        seq_len=seq_len,
-        window=256,
-        stride=32,
-        heads=4,
-        kv_heads=2,
-        head_dim=64,
-        hidden=256,
-        ffn=768,
-    )
+def _small(*, seq_len: int) -> Axes:
+    return llama.sized(_SMALL, layers=1, batch=1, seq_len=seq_len, window=256, stride=32)
 
 
-def _llama_8b(*, seq_len: int) -> dict[str, int]:
-    return sized(
-        layers=1,
-        batch=1,
-        seq_len=seq_len,
-        window=2048,
-        stride=64,
-        heads=32,
-        kv_heads=8,
-        head_dim=128,
-        hidden=4096,
-        ffn=14336,
-    )
+def _llama_8b(*, seq_len: int) -> Axes:
+    return llama.sized(llama.LLAMA_8B, layers=1, batch=1, seq_len=seq_len, window=2048, stride=64)
 
 
-def _llama_1b(*, seq_len: int) -> dict[str, int]:
-    return sized(
-        layers=1,
-        batch=1,
-        seq_len=seq_len,
-        window=1024,
-        stride=64,
-        heads=32,
-        kv_heads=8,
-        head_dim=64,
-        hidden=2048,
-        ffn=8192,
-    )
+def _llama_1b(*, seq_len: int) -> Axes:
+    return llama.sized(llama.LLAMA_1B, layers=1, batch=1, seq_len=seq_len, window=1024, stride=64)
 
 
 PRESETS = {
@@ -219,18 +140,7 @@ PRESETS = {
         target=2.0,
         confidence=0.95,
         workloads=(Workload(name="512", axes=_small(seq_len=512), weight=1.0),),
-        protocol=Protocol(
-            replicates=1,
-            max_replicates=1,
-            rounds=6,
-            warmup_rounds=1,
-            round_ms=20.0,
-            max_calls=16,
-            checked_calls=2,
-            setup_limit_s=60.0,
-            round_limit_s=30.0,
-            held_back_shapes=2,
-        ),
+        protocol=protocols.TINY,
     ),
     "cpu": Preset(
         title="One layer on the processor over documents of 2048 and 1024 tokens",
@@ -246,20 +156,7 @@ PRESETS = {
             Workload(name="2048", axes=_small(seq_len=2048), weight=0.7),
             Workload(name="1024", axes=_small(seq_len=1024), weight=0.3),
         ),
-        protocol=Protocol(
-            replicates=4,
-            max_replicates=6,
-            rounds=6,
-            warmup_rounds=1,
-            round_ms=80.0,
-            max_calls=16,
-            checked_calls=1,
-            setup_limit_s=120.0,
-            round_limit_s=60.0,
-            held_back_shapes=3,
-            aa_rounds=4,
-            operator_rounds=3,
-        ),
+        protocol=replace(protocols.CPU, round_ms=80.0),
     ),
     "cuda": Preset(
         title="A Llama-3.2-1B layer over documents of 8K and 4K tokens, in 8 GB",
@@ -275,21 +172,7 @@ PRESETS = {
             Workload(name="8192", axes=_llama_1b(seq_len=8192), weight=0.7),
             Workload(name="4096", axes=_llama_1b(seq_len=4096), weight=0.3),
         ),
-        protocol=Protocol(
-            replicates=4,
-            max_replicates=8,
-            rounds=10,
-            warmup_rounds=2,
-            round_ms=40.0,
-            max_calls=32,
-            checked_calls=1,
-            setup_limit_s=240.0,
-            round_limit_s=60.0,
-            held_back_shapes=4,
-            warmup_ms=300.0,
-            aa_rounds=8,
-            operator_rounds=6,
-        ),
+        protocol=replace(protocols.CUDA, max_calls=32, checked_calls=1),
     ),
     "h200": Preset(
         title="A Llama-3-8B layer over documents of 16K and 8K tokens",
@@ -305,20 +188,6 @@ PRESETS = {
             Workload(name="16384", axes=_llama_8b(seq_len=16384), weight=0.7),
             Workload(name="8192", axes=_llama_8b(seq_len=8192), weight=0.3),
         ),
-        protocol=Protocol(
-            replicates=4,
-            max_replicates=8,
-            rounds=10,
-            warmup_rounds=2,
-            round_ms=50.0,
-            max_calls=16,
-            checked_calls=1,
-            setup_limit_s=240.0,
-            round_limit_s=60.0,
-            held_back_shapes=4,
-            warmup_ms=300.0,
-            aa_rounds=8,
-            operator_rounds=6,
-        ),
+        protocol=replace(protocols.H200, max_calls=16),
     ),
 }

@@ -5,44 +5,27 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kernels import catalogue, solutions
+from kernels import catalogue, llama, solutions
 from kernels.definition import TensorSpec
-from kernels.shared_prefix_attention import op as shared_prefix
-from kernels.windowed_skip_attention import op as windowed_skip
 
 SHARED = "shared_prefix_attention"
 WINDOWED = "windowed_skip_attention"
 
 
 def _shared(batch: int, prefix: int, own: int, heads: int, kv_heads: int, width: int) -> dict:
-    return shared_prefix.sized(
-        layers=2,
-        batch=batch,
-        prefix_len=prefix,
-        own_len=own,
-        heads=heads,
-        kv_heads=kv_heads,
-        head_dim=width,
-        hidden=24,
-        ffn=40,
-    )
+    model = _model(heads, kv_heads, width)
+    return llama.sized(model, layers=2, batch=batch, prefix_len=prefix, own_len=own)
 
 
 def _windowed(
     batch: int, length: int, window: int, stride: int, heads: int, kv_heads: int, width: int
 ) -> dict:
-    return windowed_skip.sized(
-        layers=2,
-        batch=batch,
-        seq_len=length,
-        window=window,
-        stride=stride,
-        heads=heads,
-        kv_heads=kv_heads,
-        head_dim=width,
-        hidden=24,
-        ffn=40,
-    )
+    model = _model(heads, kv_heads, width)
+    return llama.sized(model, layers=2, batch=batch, seq_len=length, window=window, stride=stride)
+
+
+def _model(heads: int, kv_heads: int, width: int) -> dict:
+    return {"heads": heads, "kv_heads": kv_heads, "head_dim": width, "hidden": 24, "ffn": 40}
 
 
 SIZES = {

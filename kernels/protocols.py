@@ -1,0 +1,72 @@
+"""How thoroughly a ready-made benchmark is measured, by the machine it is for. No torch here.
+
+An operator takes one as it is, or changes in it what its own sizes ask for.
+"""
+
+from __future__ import annotations
+
+from kernels.definition import Protocol
+
+# Seconds on a processor: for tests of the application.
+TINY = Protocol(
+    replicates=1,
+    max_replicates=1,
+    rounds=6,
+    warmup_rounds=1,
+    round_ms=20.0,
+    max_calls=16,
+    checked_calls=2,
+    setup_limit_s=60.0,
+    round_limit_s=30.0,
+    held_back_shapes=2,
+)
+
+# A minute or two on two quiet cores.
+CPU = Protocol(
+    replicates=4,
+    max_replicates=6,
+    rounds=6,
+    warmup_rounds=1,
+    round_ms=60.0,
+    max_calls=16,
+    checked_calls=1,
+    setup_limit_s=120.0,
+    round_limit_s=60.0,
+    held_back_shapes=3,
+    aa_rounds=4,
+    operator_rounds=3,
+)
+
+# Any GPU: its clock moves more than a data centre's, so more rounds and looks.
+CUDA = Protocol(
+    replicates=4,
+    max_replicates=8,
+    rounds=10,
+    warmup_rounds=2,
+    round_ms=40.0,
+    max_calls=64,
+    checked_calls=2,
+    setup_limit_s=240.0,
+    round_limit_s=60.0,
+    held_back_shapes=4,
+    warmup_ms=300.0,
+    aa_rounds=8,
+    operator_rounds=6,
+)
+
+# About a minute of an H200, compiling aside.
+H200 = Protocol(
+    replicates=4,
+    max_replicates=6,
+    rounds=8,
+    warmup_rounds=2,
+    round_ms=40.0,
+    max_calls=64,
+    checked_calls=1,
+    setup_limit_s=240.0,
+    round_limit_s=60.0,
+    held_back_shapes=3,
+    warmup_ms=200.0,
+    aa_rounds=6,
+    operator_rounds=5,
+)

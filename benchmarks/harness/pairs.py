@@ -58,11 +58,13 @@ def measure(
     calls: int | None,
     on_round: OnRound,
     rounds: int,
+    single_rounds: int = 0,
     level: str = "program",
 ) -> dict[str, Any]:
     """Measure one workload; `calls` None sizes the rounds. Returns the record's entry.
 
-    `level`: "program" for the end-to-end step, "operator" for the operator alone.
+    `single_rounds` of one call each follow the others. `level`: "program" for the end-to-end
+    step, "operator" for the operator alone.
 
     Raises SideFailed when a side cannot be measured, Caught when one was caught.
     """
@@ -81,11 +83,12 @@ def measure(
             for role, side in sides.items()
         }
         try:
-            for role in _RANDOM.sample(sorted(lanes), len(lanes)):
-                lanes[role].setup()
-                setups[role].add(lanes[role])
-                lanes[role].round_us()
-            entry = _Pair(setting, lanes, state).measure(calls, rounds, on_round)
+            with setting.phases.of("setup"):
+                for role in _RANDOM.sample(sorted(lanes), len(lanes)):
+                    lanes[role].setup()
+                    setups[role].add(lanes[role])
+                    lanes[role].round_us()
+            entry = _Pair(setting, lanes, state).measure(calls, rounds, single_rounds, on_round)
             setting.watch.look_around(side.pid for side in sides.values())
             for lane in lanes.values():
                 lane.release()
@@ -103,12 +106,19 @@ class _Pair:
         self._lanes = lanes
         self._state = state
 
-    def measure(self, calls: int | None, rounds: int, on_round: OnRound) -> dict[str, Any]:
+    def measure(
+        self, calls: int | None, rounds: int, single_rounds: int, on_round: OnRound
+    ) -> dict[str, Any]:
         """The record's entry for this workload; `calls` None sizes the rounds first."""
-        chosen = self.sized_calls() if calls is None else calls
-        self.bind(chosen)
-        self.warm_up()
-        entry = self.rounds(chosen, rounds, on_round)
+        phases = self._setting.phases
+        with phases.of("sizing"):
+            chosen = self.sized_calls() if calls is None else calls
+            self.bind(chosen)
+        with phases.of("warming_up"):
+            self.warm_up()
+        with phases.of("measuring"):
+            entry = self.rounds(chosen, rounds, on_round)
+            entry["single"] = self.singles(chosen, single_rounds, entry["overhead_us"])
         # A writer to state that no round's check saw is the candidate: the baseline is the
         # catalogue's own code, the candidate is the stranger here.
         self._lanes["candidate"].check_state()
@@ -208,3 +218,15 @@ class _Pair:
             "telemetry": watches.columns(readings),
             "checks": self._lanes["candidate"].tally.as_data(),
         }
+
+    def singles(
+        self, calls: int, count: int, overhead_us: float
+    ) -> dict[Role, list[float]] | None:
+        """Rounds of one call each, in us; None where every round is of one call anyway."""
+        if calls == 1 or count == 0:
+            return None
+        took_us: dict[Role, list[float]] = {role: [] for role in self._lanes}
+        for _ in range(count):
+            for role in _RANDOM.sample(sorted(self._lanes), len(self._lanes)):
+                took_us[role].append(self._lanes[role].single_us() - overhead_us)
+        return took_us

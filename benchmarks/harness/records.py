@@ -40,6 +40,8 @@ _ROUND = schemas.exactly(
     first=schemas.SIDE, baseline_us=schemas.NUMBER, candidate_us=schemas.NUMBER
 )
 _WORKLOAD = schemas.exactly(
+    # A record from before they were measured stays readable.
+    optional=("single",),
     name=schemas.TEXT,
     calls=schemas.POSITIVE_COUNT,
     overhead_us=schemas.NOT_NEGATIVE,
@@ -47,6 +49,7 @@ _WORKLOAD = schemas.exactly(
     rounds=schemas.listed(_ROUND, at_least=1),
     telemetry=schemas.nullable(observations.TELEMETRY),
     checks=_CHECKS,
+    single=schemas.nullable(observations.SINGLE),
 )
 _SETUP = schemas.exactly(
     elapsed_s=schemas.NOT_NEGATIVE, memory_bytes=schemas.nullable(schemas.COUNT)
@@ -133,7 +136,10 @@ _ENVIRONMENT = schemas.exactly(
     packages=schemas.by_name({"type": "string"}),
     isolation=schemas.by_name({"type": "boolean"}),
 )
+# A record from before it was kept stays readable.
+_OPTIONAL = ("phases_s",)
 SCHEMA = schemas.exactly(
+    optional=_OPTIONAL,
     schema={"const": SCHEMA_NAME},
     benchmark={"type": "object"},
     benchmark_digest=schemas.DIGEST,
@@ -148,6 +154,7 @@ SCHEMA = schemas.exactly(
     started_at=schemas.TEXT,
     finished_at=schemas.TEXT,
     elapsed_s=schemas.NOT_NEGATIVE,
+    phases_s=schemas.by_name(schemas.NOT_NEGATIVE),
     replicates=schemas.listed(_REPLICATE),
     correctness=schemas.nullable(_CORRECTNESS),
     observations=observations.SCHEMA,
@@ -171,7 +178,8 @@ def published_schema() -> dict[str, Any]:
         "benchmark": documents.SCHEMA,
         "replicates": {"anyOf": [samples.PACKED_SCHEMA, SCHEMA["properties"]["replicates"]]},
     }
-    return schemas.published(schemas.exactly(**fields), name=SCHEMA_NAME, title="A Twofold record")
+    form = schemas.exactly(optional=_OPTIONAL, **fields)
+    return schemas.published(form, name=SCHEMA_NAME, title="A Twofold record")
 
 
 def load(content: bytes) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from benchmarks.harness.checksums import Checksum
 from benchmarks.harness.contents import generator
 from benchmarks.harness.documents import BenchmarkError
 from benchmarks.harness.failures import Caught, DeviceFailed
+from benchmarks.harness.phases import Phases
 from benchmarks.harness.progress import Progress
 from benchmarks.harness.settings import Setting
 from benchmarks.harness.telemetry import Telemetry, open_for
@@ -60,12 +61,14 @@ def run(
     isolation.hide_referee()
     torch.set_grad_enabled(False)
     started_at, started = datetime.now(UTC), time.monotonic()
+    phases = Phases()
     progress.started()
     with tempfile.TemporaryDirectory(prefix="twofold-") as folder:
-        setting = prepared(document, candidate, device_kind, Path(folder), telemetry)
-        isolation.require(required_isolation, setting.device, setting.cells)
-        setting.watch.begin()
-        measured = ceilings.measure(setting.device, document["dtype"])
+        with phases.of("preparing"):
+            setting = prepared(document, candidate, device_kind, Path(folder), telemetry, phases)
+            isolation.require(required_isolation, setting.device, setting.cells)
+            setting.watch.begin()
+            measured = ceilings.measure(setting.device, document["dtype"])
         draft: dict[str, Any] = {
             "schema": records.SCHEMA_NAME,
             "benchmark": document,
@@ -92,6 +95,7 @@ def run(
             reason = str(error).partition("\n")[0]
             raise DeviceFailed(f"the benchmark does not fit this device: {reason}") from error
     draft["finished_at"] = datetime.now(UTC).isoformat(timespec="seconds")
+    draft["phases_s"] = phases.seconds()
     draft["elapsed_s"] = round(time.monotonic() - started, 3)
     record = records.sealed(draft)
     progress.finished(record["summary"])
@@ -104,6 +108,7 @@ def prepared(
     device_kind: str,
     folder: Path,
     telemetry: Telemetry | None = None,
+    phases: Phases | None = None,
 ) -> Setting:
     """Everything that a run needs before its first side; BenchmarkError where it cannot be had."""
     try:
@@ -127,6 +132,7 @@ def prepared(
         scratch=folder,
         cells=_cells(device, folder, copy),
         threads=threads,
+        phases=phases or Phases(),
     )
 
 

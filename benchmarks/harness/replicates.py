@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import isolation, observations, pairs, trials
+from benchmarks.harness.controls import one_by_one
 from benchmarks.harness.failures import Caught, Role
 from benchmarks.harness.pairs import Setup
 from benchmarks.harness.processes import SideProcess
@@ -50,6 +51,7 @@ def measure(
                 calls=calls.get(name),
                 on_round=progress.rounds_of(replicate=index, workload=name),
                 rounds=setting.protocol["rounds"],
+                single_rounds=one_by_one.ROUNDS,
             )
             calls[name] = entry["calls"]
             measured[name] = entry
@@ -72,22 +74,23 @@ def _operator_alone(
     rounds = setting.protocol["operator_rounds"]
     if rounds == 0 or setting.reference is None:
         return None
-    return [
-        observations.pair(
-            pairs.measure(
-                setting=setting,
-                sides=sides,
-                setups={role: Setup() for role in sides},
-                replicate=0,
-                workload=workload,
-                calls=None,
-                on_round=_unseen,
-                rounds=rounds,
-                level="operator",
+    with setting.phases.of("operator_alone", whole=True):
+        return [
+            observations.pair(
+                pairs.measure(
+                    setting=setting,
+                    sides=sides,
+                    setups={role: Setup() for role in sides},
+                    replicate=0,
+                    workload=workload,
+                    calls=None,
+                    on_round=_unseen,
+                    rounds=rounds,
+                    level="operator",
+                )
             )
-        )
-        for workload in setting.document["workloads"]
-    ]
+            for workload in setting.document["workloads"]
+        ]
 
 
 def same_code(
@@ -98,7 +101,7 @@ def same_code(
     `index` numbers its processes. Whatever is caught here is the baseline's.
     """
     order: list[Role] = _RANDOM.sample(_ROLES, 2)
-    with ExitStack() as stack:
+    with setting.phases.of("same_code", whole=True), ExitStack() as stack:
         sides = start(setting, index, order, stack, runs=dict.fromkeys(order, "baseline"))
         try:
             return [
@@ -140,20 +143,21 @@ def start(
     # Its user passes through here to the folder that is its own.
     folder.chmod(0o711)
     sides: dict[Role, SideProcess] = {}
-    for role in order:
-        sides[role] = stack.enter_context(
-            SideProcess(
-                role=role,
-                replicate=index,
-                scratch=folder / role,
-                cell=setting.cells.by_role[role],
-                threads=setting.threads,
-                stops_when_idle=setting.device.freezes_idle_side,
+    with setting.phases.of("starting"):
+        for role in order:
+            sides[role] = stack.enter_context(
+                SideProcess(
+                    role=role,
+                    replicate=index,
+                    scratch=folder / role,
+                    cell=setting.cells.by_role[role],
+                    threads=setting.threads,
+                    stops_when_idle=setting.device.freezes_idle_side,
+                )
             )
-        )
-        sides[role].start(_start_message(setting, runs[role]))
-    for side in sides.values():
-        side.started()
+            sides[role].start(_start_message(setting, runs[role]))
+        for side in sides.values():
+            side.started()
     return sides
 
 

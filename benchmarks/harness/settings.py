@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import torch
 from benchmarks.harness.arenas import Device
 from benchmarks.harness.cells import Cells
 from benchmarks.harness.checksums import Checksum
+from benchmarks.harness.phases import Phases
 from benchmarks.harness.watches import Watch
 
 ReferenceStep = Callable[..., dict[str, torch.Tensor]]
@@ -24,7 +25,7 @@ class Setting:
     `reference` is the operator's alone, None where it has none; `watch` reads the instruments;
     `source` draws fresh contents on the device; `candidate` is the private copy of the
     candidate's file; `scratch` holds every side's folder and goes with the run; `cells` confine
-    the sides.
+    the sides; `phases` counts where the time goes.
     """
 
     document: dict[str, Any]
@@ -38,6 +39,7 @@ class Setting:
     scratch: Path
     cells: Cells
     threads: int
+    phases: Phases = field(default_factory=Phases)
 
     @property
     def protocol(self) -> dict[str, Any]:

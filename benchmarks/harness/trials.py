@@ -46,9 +46,9 @@ class Trial:
 
 def run(*, setting: Setting, sides: Mapping[Role, SideProcess], replicate: int) -> dict[str, Any]:
     """Every trial of a run; returns the record's `correctness`. Raises SideFailed or Caught."""
-    return {
-        "trials": [_judged(setting, sides, replicate, trial) for trial in drawn(setting.document)]
-    }
+    with setting.phases.of("trials", whole=True):
+        tried = [_judged(setting, sides, replicate, trial) for trial in drawn(setting.document)]
+    return {"trials": tried}
 
 
 def drawn(document: Mapping[str, Any]) -> list[Trial]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernels.definition import Axes, Definition, TensorSpec, Tolerance
+from kernels.definition import Axes, Definition, HeldBack, TensorSpec, Tolerance
 
 _STATE = (TensorSpec(name="w", shape=("columns", "columns"), fan_in=("columns",)),)
 _INPUTS = (TensorSpec(name="x", shape=("rows", "columns")),)
@@ -29,6 +29,7 @@ DEFINITION = Definition(
         "float32": Tolerance(max_abs=1e-4, max_rel=1e-4, matched_share=1.0, hard_cap_abs=1e-3),
         "bfloat16": Tolerance(max_abs=2e-2, max_rel=2e-2, matched_share=0.999, hard_cap_abs=0.2),
     },
+    held_back=HeldBack(free=("rows",)),
 )
 
 

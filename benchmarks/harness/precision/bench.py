@@ -1,0 +1,117 @@
+"""Trials measured: for each a set of fresh pairs of processes, and every condition in each pair.
+
+A trial's conditions share its pairs, so that forty trials need forty sets of pairs and not
+forty for each condition. Trials of one condition share nothing.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from contextlib import ExitStack
+from typing import Any
+
+import torch
+
+from benchmarks.harness import pairs, replicates
+from benchmarks.harness.precision import do_bench
+from benchmarks.harness.precision.conditions import (
+    AXES,
+    DTYPES,
+    Condition,
+    conditions,
+    workload,
+)
+from benchmarks.harness.settings import Setting
+
+_RANDOM = random.SystemRandom()
+_MANY_CALLS = {"cuda": 2000, "cpu": 100}
+
+
+class Bench:
+    """Measures one trial after the other on one device."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        # As in a run: sized in the first pair, and the same in all others.
+        self._calls: dict[str, int] = {}
+        self.unit_us = self._unit_us()
+        self.conditions = conditions(self._kind, self.unit_us)
+
+    @property
+    def _kind(self) -> str:
+        return self._setting.device.kind
+
+    def trial(self) -> list[dict[str, Any]]:
+        """One trial of every condition: its record's replicates, and `do_bench` beside them."""
+        found: dict[str, list[dict[str, Any]]] = {each.name: [] for each in self.conditions}
+        beside = self._beside()
+        for index in range(self._setting.protocol["replicates"]):
+            for name, entry in self._pair(index).items():
+                found[name].append({"workloads": [entry]})
+        return [
+            {
+                "condition": each.name,
+                "true_ratio": each.true_ratio,
+                "replicates": found[each.name],
+                "do_bench": beside.get(each.name),
+            }
+            for each in self.conditions
+        ]
+
+    def _pair(self, index: int) -> dict[str, dict[str, Any]]:
+        """Every condition's entry from one fresh pair, in random order."""
+        entries = {}
+        with ExitStack() as stack:
+            order = _RANDOM.sample(["baseline", "candidate"], 2)
+            sides = replicates.start(self._setting, index, order, stack)  # type: ignore[arg-type]
+            for condition in _RANDOM.sample(self.conditions, len(self.conditions)):
+                entry = pairs.measure(
+                    setting=self._setting,
+                    sides=sides,
+                    setups={role: pairs.Setup() for role in sides},
+                    replicate=index,
+                    workload=workload(condition, self._kind),
+                    calls=self._calls.get(condition.name),
+                    on_round=lambda *_: None,
+                    rounds=self._setting.protocol["rounds"],
+                )
+                self._calls[condition.name] = entry["calls"]
+                entries[condition.name] = entry
+        return entries
+
+    def _beside(self) -> dict[str, float]:
+        """`do_bench`'s ratio of each condition with the same code on both sides; CUDA only."""
+        if self._kind != "cuda":
+            return {}
+        same = [each for each in self.conditions if each.call_us is not None]
+        return {
+            each.name: do_bench.ratio(lambda each=each: self._function(each))  # type: ignore[misc]
+            for each in _RANDOM.sample(same, len(same))
+        }
+
+    def _function(self, condition: Condition) -> Any:
+        """The baseline's calls in this process, in memory of its own."""
+        axes, device = AXES[self._kind], self._setting.device.torch_device
+        dtype = getattr(torch, DTYPES[self._kind])
+        x = torch.randn(axes["rows"], axes["columns"], device=device, dtype=dtype)
+        w = torch.randn(axes["columns"], axes["columns"], device=device, dtype=dtype)
+        y = torch.empty_like(x)
+
+        def run() -> None:
+            for _ in range(condition.baseline_units):
+                torch.mm(x, w, out=y)
+
+        return run
+
+    def _unit_us(self) -> float:
+        many = _MANY_CALLS[self._kind]
+        unit = Condition(name="unit", baseline_units=many, candidate_units=many, call_us=None)
+        run, best_s = self._function(unit), float("inf")
+        for _ in range(3):
+            self._setting.device.synchronize()
+            started = time.perf_counter()
+            run()
+            self._setting.device.synchronize()
+            best_s = min(best_s, time.perf_counter() - started)
+        return best_s / many * 1e6

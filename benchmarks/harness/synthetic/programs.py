@@ -1,0 +1,40 @@
+"""The benchmark of a synthetic program of a chosen length, at the default protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.harness.precision import conditions
+
+# What one unit takes on an H200, within a few per cent; a program's length is only about right.
+_UNIT_US = {"cuda": 12.0, "cpu": 25.0}
+_TRUE_RATIO = 2.2
+# As in the catalogue's presets for a GPU.
+_DEFAULT = {
+    "replicates": 4,
+    "max_replicates": 8,
+    "rounds": 12,
+    "warmup_rounds": 2,
+    "round_ms": 50.0,
+    "max_calls": 64,
+    "checked_calls": 2,
+    "setup_limit_s": 240.0,
+    "round_limit_s": 60.0,
+    "held_back_shapes": 4,
+    "warmup_ms": 300.0,
+    "aa_rounds": 8,
+    "operator_rounds": 6,
+}
+
+
+def benchmark(device: str, call_us: int) -> dict[str, Any]:
+    """A benchmark whose baseline takes about `call_us` and whose candidate is truly 2.2x."""
+    units = max(1, round(call_us / _UNIT_US[device] / _TRUE_RATIO))
+    work = conditions.Condition(
+        name=f"{call_us} us",
+        baseline_units=round(_TRUE_RATIO * units),
+        candidate_units=units,
+        call_us=None,
+    )
+    document = conditions.document(device, _DEFAULT)
+    return document | {"workloads": [conditions.workload(work, device)]}

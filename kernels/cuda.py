@@ -32,6 +32,8 @@ from kernels.launchers import without_launcher
 
 _MOST_LOG_CHARACTERS = 4000
 _INT32 = range(-(1 << 31), 1 << 31)
+# What a launch may ask of dynamic shared memory before the kernel's limit must be raised.
+_SHARED_BYTES_OF_RIGHT = 48 * 1024
 Grid = int | tuple[int, ...]
 
 
@@ -48,29 +50,57 @@ class Kernel:
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
+        self._shared_bytes = _SHARED_BYTES_OF_RIGHT
 
     def __call__(self, grid: Grid, block: Grid, *arguments: object, shared_bytes: int = 0) -> None:
         """Queue one launch on torch's current stream; may be captured in a CUDA graph.
 
-        A tensor goes as its pointer, an int as a 32-bit int, a float as a 32-bit float; another
-        width as a ctypes value. TypeError or ValueError for anything else.
+        A tensor goes as its pointer, an int as a 32-bit int, a float as a 32-bit float, a tensor
+        map (kernels.tensor_maps) as itself; another width as a ctypes value. TypeError or
+        ValueError for anything else. RuntimeError in the driver's words.
         """
         import torch
-        from cuda.core import LaunchConfig, launch
+        from cuda.bindings import driver
 
-        config = LaunchConfig(grid=grid, block=block, shmem_size=shared_bytes)
+        if shared_bytes > self._shared_bytes:
+            self._allow(shared_bytes)
         passed = [_argument(argument) for argument in arguments]
-        launch(_Stream(torch.cuda.current_stream().cuda_stream), config, self._kernel, *passed)
+        places = (ctypes.c_void_p * len(passed))(*(_place(value) for value in passed))
+        checked(
+            driver.cuLaunchKernel(
+                driver.CUfunction(int(self._kernel.handle)),
+                *_three(grid),
+                *_three(block),
+                shared_bytes,
+                torch.cuda.current_stream().cuda_stream,
+                ctypes.addressof(places),
+                0,
+            )
+        )
+
+    def _allow(self, shared_bytes: int) -> None:
+        """More dynamic shared memory than a kernel gets unasked."""
+        import torch
+        from cuda.bindings import driver
+
+        most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        device = checked(driver.cuDeviceGet(torch.cuda.current_device()))
+        handle = driver.CUkernel(int(self._kernel.handle))
+        checked(driver.cuKernelSetAttribute(most, shared_bytes, handle, device))
+        self._shared_bytes = shared_bytes
 
 
-class _Stream:
-    """torch's stream in the form that cuda.core takes."""
+def checked(answer: tuple[Any, ...]) -> Any:
+    """What a call of the driver gave back; RuntimeError with the error's name."""
+    error, *values = answer
+    if int(error):
+        raise RuntimeError(f"the CUDA driver answered {getattr(error, 'name', error)}")
+    return values[0] if values else None
 
-    def __init__(self, address: int) -> None:
-        self._address = address
 
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return 0, self._address
+def _three(sides: Grid) -> tuple[int, ...]:
+    found = (sides,) if isinstance(sides, int) else tuple(sides)
+    return found + (1,) * (3 - len(found))
 
 
 def compile(source: str, name: str, *, options: Sequence[tuple[str, str]] = ()) -> Kernel:
@@ -84,7 +114,9 @@ def compile(source: str, name: str, *, options: Sequence[tuple[str, str]] = ()) 
         raise NotAvailable("a CUDA candidate needs a CUDA GPU")
     torch.cuda.init()
     major, minor = torch.cuda.get_device_capability()
-    code = compiled(source, arch=f"sm_{major}{minor}", options=options)
+    # The "a" admits what this architecture alone has (wgmma, setmaxnreg): made here, run here.
+    arch = f"sm_{major}{minor}" + ("a" if major >= 9 else "")
+    code = compiled(source, arch=arch, options=options)
     device = _core().Device(torch.cuda.current_device())
     device.set_current()
     try:
@@ -130,7 +162,7 @@ def _core() -> Any:
 def _argument(value: object) -> Any:
     pointer = getattr(value, "data_ptr", None)
     if pointer is not None:
-        return pointer()
+        return ctypes.c_void_p(pointer())
     if isinstance(value, bool):
         return ctypes.c_bool(value)
     if isinstance(value, int):
@@ -139,9 +171,15 @@ def _argument(value: object) -> Any:
         return ctypes.c_int32(value)
     if isinstance(value, float):
         return ctypes.c_float(value)
-    if isinstance(value, ctypes._SimpleCData):
+    if isinstance(value, ctypes._SimpleCData) or hasattr(value, "getPtr"):
         return value
     raise TypeError(f"a kernel takes tensors, numbers and ctypes values, not {type(value)}")
+
+
+def _place(value: Any) -> int:
+    """The host address that the driver copies a launch's argument from."""
+    found: int = value.getPtr() if hasattr(value, "getPtr") else ctypes.addressof(value)
+    return found
 
 
 def _header_folders() -> list[str]:

@@ -64,7 +64,7 @@ def test_a_cuda_candidate_says_that_it_needs_a_gpu() -> None:
 
 
 def test_only_what_a_kernel_can_take_is_passed_to_it() -> None:
-    assert cuda._argument(torch.zeros(1)) > 0
+    assert cuda._argument(torch.zeros(1)).value > 0
     assert cuda._argument(7).value == 7
     assert cuda._argument(0.5).value == 0.5
     with pytest.raises(ValueError, match="c_int64"):

@@ -1,0 +1,118 @@
+"""The sum of two vectors as plain data: axes, tensors, tolerances, cost. No torch here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kernels import protocols
+from kernels.definition import (
+    Axes,
+    Baseline,
+    Contents,
+    Definition,
+    HeldBack,
+    Preset,
+    SpecialValues,
+    TensorSpec,
+    Workload,
+)
+from kernels.tolerances import tolerances
+
+ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
+
+VECTOR = ("length",)
+
+DEFINITION = Definition(
+    operator="vector_add",
+    title="Vector addition",
+    summary="out[i] = x[i] + y[i], rounded once to the vectors' dtype.",
+    axes={
+        "length": "numbers in a vector",
+        "layers": "micro-batches that are added, one call each",
+    },
+    state=(),
+    inputs=(TensorSpec(name="x", shape=VECTOR), TensorSpec(name="y", shape=VECTOR)),
+    outputs=(TensorSpec(name="out", shape=VECTOR),),
+    program="gradient_accumulation",
+    program_state=(TensorSpec(name="earlier", shape=("layers", *VECTOR)),),
+    program_inputs=(TensorSpec(name="gradient", shape=VECTOR),),
+    program_outputs=(TensorSpec(name="total", shape=VECTOR),),
+    # Every micro-batch stores its sum once, and four of them are about twice as large as one.
+    tolerances=tolerances(terms=1, roundings=8),
+    held_back=HeldBack(
+        free=("length",),
+        special=(
+            SpecialValues(name="a NaN", contents={"x": Contents(plant="nan")}),
+            SpecialValues(name="an infinity", contents={"y": Contents(plant="inf")}),
+            SpecialValues(
+                name="infinities that may meet",
+                contents={"x": Contents(plant="inf"), "y": Contents(plant="-inf")},
+            ),
+        ),
+    ),
+)
+
+BASELINES = (
+    Baseline(name="torch_add", package="torch", title="torch.add into the output"),
+    Baseline(name="compiled", package="torch", title="x + y under torch.compile"),
+)
+
+
+def flops(axes: Axes) -> int:
+    """Additions of one operator call."""
+    return axes["length"]
+
+
+def bytes_moved(axes: Axes, dtype: str) -> int:
+    """Both vectors read once, their sum written once."""
+    return 3 * axes["length"] * ITEM_BYTES[dtype]
+
+
+def _workload(length: int, *, layers: int, weight: float) -> Workload:
+    return Workload(name=f"{length}", axes={"length": length, "layers": layers}, weight=weight)
+
+
+PRESETS = {
+    "tiny": Preset(
+        title="Two micro-batches of ten thousand numbers",
+        device="cpu",
+        hardware=None,
+        dtype="float32",
+        launch="eager",
+        baseline="torch_add",
+        candidate="torch_plain",
+        target=2.0,
+        confidence=0.95,
+        workloads=(_workload(10_000, layers=2, weight=1.0),),
+        protocol=protocols.TINY,
+    ),
+    "cuda": Preset(
+        title="Four micro-batches, the gradient of one 4096 x 4096 weight",
+        device="cuda",
+        hardware=None,
+        dtype="float16",
+        launch="graph",
+        baseline="torch_add",
+        candidate="triton_add",
+        target=2.0,
+        confidence=0.95,
+        workloads=(_workload(1 << 24, layers=4, weight=1.0),),
+        protocol=replace(protocols.CUDA, max_calls=16),
+    ),
+    "h200": Preset(
+        title="Four micro-batches, the gradients of Llama-3-8B's smaller and larger weights",
+        device="cuda",
+        hardware="NVIDIA H200",
+        dtype="bfloat16",
+        launch="graph",
+        baseline="torch_add",
+        candidate="triton_add",
+        target=2.0,
+        confidence=0.95,
+        workloads=(
+            _workload(4096 * 4096, layers=4, weight=0.5),
+            _workload(14336 * 4096, layers=4, weight=0.5),
+        ),
+        protocol=replace(protocols.H200, max_calls=32),
+    ),
+}

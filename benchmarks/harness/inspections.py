@@ -44,22 +44,23 @@ class Inspection:
         probe: Probe,
         round_s: float,
         repeated: bool,
+        ran: range,
     ) -> None:
         """Check a round; `inputs` is (layout, what the side had, the referee's own copy).
 
-        `repeated`: every call had the same input.
+        `repeated`: every call had the same input. `ran`: the calls that were asked for.
         """
-        self._check_probe(outputs[0], canaries, probe)
-        self._check_written(*outputs, canaries)
+        self._check_probe(outputs[0], canaries, probe, ran)
+        self._check_written(*outputs, canaries, ran)
         layout, shared, private = inputs
         if not torch.equal(shared.view(torch.int64), private.view(torch.int64)):
             self._caught("input", "wrote to its inputs")
-        self._check_outputs(layout, private, outputs, round_s)
+        self._check_outputs(layout, private, outputs, round_s, ran)
         if repeated:
             self._check_repeats(*outputs)
         if self.state.checked_every_round:
             self.check_state()
-        self.tally.calls_probed += layout.calls
+        self.tally.calls_probed += len(ran)
 
     def check_idleness(self, idleness: Idleness) -> None:
         """Raise Caught when the side worked while the other was measured."""
@@ -82,33 +83,35 @@ class Inspection:
             )
         )
 
-    def _check_probe(self, layout: Layout, canaries: dict[str, int], probe: Probe) -> None:
+    def _check_probe(
+        self, layout: Layout, canaries: dict[str, int], probe: Probe, ran: range
+    ) -> None:
         seen = probe.values()
         probe.read()
         settled = probe.values()
         for region in layout.regions:
-            at_the_clock = seen[region.name]
+            at_the_clock = seen[region.name][ran.start : ran.stop]
             if poison_shows(region):
                 missing = (at_the_clock == canaries[region.name]).any(dim=1)
                 if bool(missing.any()):
                     self._caught(
                         "probe",
                         f"answered without {region.name}: in {int(missing.sum())} of "
-                        f"{layout.calls} calls a secret position was still unwritten when "
+                        f"{len(ran)} calls a secret position was still unwritten when "
                         "the clock stopped",
                     )
-            late = (at_the_clock != settled[region.name]).any(dim=1)
+            late = (at_the_clock != settled[region.name][ran.start : ran.stop]).any(dim=1)
             if bool(late.any()):
                 self._caught(
                     "probe",
-                    f"answered early: in {int(late.sum())} of {layout.calls} calls "
+                    f"answered early: in {int(late.sum())} of {len(ran)} calls "
                     f"{region.name} still changed after the clock had stopped",
                 )
 
     def _check_written(
-        self, layout: Layout, memory: torch.Tensor, canaries: dict[str, int]
+        self, layout: Layout, memory: torch.Tensor, canaries: dict[str, int], ran: range
     ) -> None:
-        """Every element was written, and nothing beside the tensors was."""
+        """Every element of the calls that ran was written, and nothing beside the tensors was."""
         for region in layout.regions:
             slots = layout.slots(memory, region)
             beside = slots[:, region.elements :]
@@ -117,7 +120,7 @@ class Inspection:
             if bool((layout.before(memory, region) != canaries[region.name]).any()):
                 self._caught("overflow", f"wrote before the beginning of {region.name}")
             if poison_shows(region):
-                left = slots[:, : region.elements] == canaries[region.name]
+                left = slots[ran.start : ran.stop, : region.elements] == canaries[region.name]
                 if bool(left.any()):
                     self._caught(
                         "output", f"left {int(left.sum())} elements of {region.name} unwritten"
@@ -129,9 +132,10 @@ class Inspection:
         private: torch.Tensor,
         outputs: tuple[Layout, torch.Tensor],
         round_s: float,
+        ran: range,
     ) -> None:
         """Full checks of random calls, drawn only now; of all calls where that is cheap."""
-        calls = list(range(input_layout.calls))
+        calls = list(ran)
         _RANDOM.shuffle(calls)
         sealed = self.setting.protocol["checked_calls"]
         started = time.perf_counter()

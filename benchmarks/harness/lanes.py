@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 import secrets
 import time
 from typing import Any
@@ -20,6 +21,8 @@ from benchmarks.harness.settings import Setting
 from benchmarks.harness.states import SharedState
 from benchmarks.harness.tallies import Tally
 from benchmarks.harness.telemetry import Reading
+
+_RANDOM = random.SystemRandom()
 
 
 class Lane:
@@ -131,7 +134,15 @@ class Lane:
 
     def empty_round_us(self) -> float:
         """Clock a round of no calls, the gather of the probe included."""
-        return self._clocked(0)
+        return self._clocked(range(0))
+
+    def single_us(self) -> float:
+        """One round of one call, a random one of those that there is room for. Raises Caught.
+
+        Whatever a side gains by having many calls at hand, it does not have here.
+        """
+        call = _RANDOM.randrange(self._outputs.calls)
+        return self._round_us(range(call, call + 1))
 
     def round_us(self, *, repeated: bool = False) -> float:
         """One round: fresh inputs, poison, the clock, every check. Raises Caught.
@@ -139,33 +150,40 @@ class Lane:
         Returns the whole round's time, the fixed cost of a round still in it. `repeated` gives
         every call the same input: no round that counts.
         """
+        return self._round_us(range(self._outputs.calls), repeated=repeated)
+
+    def _round_us(self, ran: range, *, repeated: bool = False) -> float:
         inputs, outputs = (arena.memory for arena in self._arenas)
-        contents.refill(inputs, self._inputs, self._setting.source)
-        if repeated:
-            contents.repeat(inputs, self._inputs, range(1, self._inputs.calls))
-        self._private_inputs.copy_(inputs)
-        canaries = contents.poison(outputs, self._outputs)
-        elapsed_us = self._clocked(self._outputs.calls)
+        with self._setting.phases.of("filling"):
+            contents.refill(inputs, self._inputs, self._setting.source)
+            if repeated:
+                contents.repeat(inputs, self._inputs, range(1, self._inputs.calls))
+            self._private_inputs.copy_(inputs)
+            canaries = contents.poison(outputs, self._outputs)
+            self._setting.device.synchronize()
+        elapsed_us = self._clocked(ran)
         # Before the checks keep the device busy, so that it is the round that is read.
         self.reading = self._setting.watch.reading()
-        self._inspection.inspect(
-            inputs=(self._inputs, inputs, self._private_inputs),
-            outputs=(self._outputs, outputs),
-            canaries=canaries,
-            probe=self._probe,
-            round_s=elapsed_us / 1e6,
-            repeated=repeated,
-        )
-        self._inspection.check_idleness(self.side.idleness)
+        with self._setting.phases.of("checking"):
+            self._inspection.inspect(
+                inputs=(self._inputs, inputs, self._private_inputs),
+                outputs=(self._outputs, outputs),
+                canaries=canaries,
+                probe=self._probe,
+                round_s=elapsed_us / 1e6,
+                repeated=repeated,
+                ran=ran,
+            )
+            self._inspection.check_idleness(self.side.idleness)
         return elapsed_us
 
     def check_state(self) -> None:
         """Raise Caught when the shared state has changed."""
         self._inspection.check_state()
 
-    def _clocked(self, calls: int) -> float:
+    def _clocked(self, ran: range) -> float:
         token = secrets.token_hex(8)
-        order = encode({"type": "go", "calls": calls, "token": token})
+        order = encode({"type": "go", "first": ran.start, "calls": len(ran), "token": token})
         limit_s = self._setting.protocol["round_limit_s"]
         doing = self._doing("a round")
         self._probe.draw(self._setting.source)

@@ -16,6 +16,10 @@ _COLUMNS = schemas.exactly(
 TELEMETRY = schemas.exactly(baseline=_COLUMNS, candidate=_COLUMNS)
 """One reading a round and side, in the order of the rounds."""
 
+_TIMES_US = schemas.listed(schemas.NUMBER, at_least=1)
+SINGLE = schemas.exactly(baseline=_TIMES_US, candidate=_TIMES_US)
+"""Times of rounds of one call each, in us, in the order in which they were taken."""
+
 CEILINGS = schemas.exactly(
     copy_bytes_per_s=schemas.POSITIVE, matmul_flops_per_s=schemas.by_name(schemas.POSITIVE)
 )

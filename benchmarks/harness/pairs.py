@@ -219,9 +219,7 @@ class _Pair:
             "checks": self._lanes["candidate"].tally.as_data(),
         }
 
-    def singles(
-        self, calls: int, count: int, overhead_us: float
-    ) -> dict[Role, list[float]] | None:
+    def singles(self, calls: int, count: int, overhead_us: float) -> dict[Role, list[float]] | None:
         """Rounds of one call each, in us; None where every round is of one call anyway."""
         if calls == 1 or count == 0:
             return None

@@ -112,10 +112,11 @@ class Side:
         return {"type": "bound"}
 
     def go(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
-        """Run the first `calls` calls, wait for them, answer with the round's token."""
+        """Run `calls` calls from `first` on, wait for them, answer with the round's token."""
         launch = self._launch
         assert launch is not None
-        for inputs, outputs in self._calls[: message["calls"]]:
+        first = message["first"]
+        for inputs, outputs in self._calls[first : first + message["calls"]]:
             launch(inputs, outputs)
         self._device.synchronize()
         return {"type": "done", "token": message["token"]}

@@ -14,6 +14,7 @@ from benchmarks.harness.controls import (
     baseline_band,
     ecc,
     exclusive,
+    one_by_one,
     roofline,
     same_code,
     steadiness,
@@ -26,6 +27,7 @@ __all__ = ["Control", "judge"]
 _ALL: tuple[Callable[[Mapping[str, Any]], Control], ...] = (
     same_code.judge,
     baseline_band.judge,
+    one_by_one.judge,
     roofline.judge,
     working_set.judge,
     exclusive.judge,

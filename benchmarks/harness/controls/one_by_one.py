@@ -1,0 +1,70 @@
+"""A call by itself takes what it takes among many: nobody computes a round's calls together.
+
+A round hands a side the inputs of all its calls, where a real caller's come one by one. Rounds
+of one call show what is gained by having the others at hand. Some of it is honest (launching
+the next call while this one runs, waiting once for all), and the baseline gains as much: what
+a candidate gains beyond that, beyond a share of its call and a launch, fails the control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness.controls.outcome import Control
+from benchmarks.harness.counted import counted
+
+NAME = "one call at a time"
+# Rounds of one call of each side, in every replicate and workload.
+ROUNDS = 5
+# Of a call: caches, clocks and the tail of a kernel are a little different in a round of one.
+SHARE = 0.05
+# Launching and waiting, which more than one kernel a call or a graph may hide among many calls.
+LAUNCH_US = {"cuda": 30.0, "cpu": 100.0}
+
+
+def judge(record: Mapping[str, Any]) -> Control:
+    """Whether no workload's candidate gains from many calls what the baseline does not."""
+    kind = record["environment"]["device"]["kind"]
+    # A processor is busy with other things for longer than a round of one call lasts.
+    usual = max if kind == "cpu" else np.median
+    among_many = counted(record).samples
+    seen, failed = [], []
+    for workload in record["benchmark"]["workloads"]:
+        name = workload["name"]
+        single = _singles_us(record, name)
+        if single is None:
+            continue
+        many = [np.mean([pair[side].mean() for pair in among_many[name]]) for side in (0, 1)]
+        # Whatever disturbs a round lengthens it: the candidate's quickest is the one to believe.
+        baseline_us, candidate_us = float(usual(single[0])), min(single[1])
+        text = (
+            f"{name}: the candidate takes {candidate_us:,.1f} us by itself and {many[1]:,.1f} us "
+            f"among many, the baseline {baseline_us:,.1f} and {many[0]:,.1f}"
+        )
+        honest_us = max(0.0, baseline_us - many[0]) + SHARE * candidate_us + LAUNCH_US[kind]
+        seen.append(text)
+        if candidate_us - many[1] > honest_us:
+            failed.append(f"{text}: it works on several calls at once")
+    if not seen:
+        detail = "every round was of one call, or rounds of one call were not measured"
+        return Control(name=NAME, passed=None, detail=detail)
+    return Control(name=NAME, passed=not failed, detail="; ".join(failed or seen))
+
+
+def _singles_us(record: Mapping[str, Any], name: str) -> tuple[list[float], list[float]] | None:
+    """Baseline's and candidate's rounds of one call, of all replicates; None without any."""
+    singles = [
+        workload["single"]
+        for replicate in record["replicates"]
+        for workload in replicate["workloads"]
+        if workload["name"] == name and workload.get("single") is not None
+    ]
+    if not singles:
+        return None
+    return (
+        [us for single in singles for us in single["baseline"]],
+        [us for single in singles for us in single["candidate"]],
+    )

@@ -1,6 +1,6 @@
 """Real captures of different kinds, made on a CUDA GPU, for the tests of the evidence parsers.
 
-    python3 tests/engagements/evidence/capture.py traces FOLDER
+    python3 tests/engagements/evidence/capture.py traces FOLDER [NAME ...]
     python3 tests/engagements/evidence/capture.py counters FOLDER
 
 `traces` writes one torch.profiler trace a workload; `counters` runs Nsight Compute over the
@@ -220,14 +220,16 @@ def _trace(name: str, folder: Path) -> None:
             step()
             finish()
             profiler.step()
-    packed.write_bytes(gzip.compress(plain.read_bytes(), 9, mtime=0))
+    # kineto writes the file's own path into it, which is nobody's business.
+    text = plain.read_bytes().replace(str(plain).encode(), plain.name.encode())
+    packed.write_bytes(gzip.compress(text, 9, mtime=0))
     plain.unlink()
     print(f"{packed.stat().st_size:8d} bytes  {packed.name}", flush=True)
 
 
 def traces(folder: Path) -> None:
     """One trace a workload, each in a process of its own, so that none inherits another's state."""
-    for name in WORKLOADS:
+    for name in sys.argv[3:] or WORKLOADS:
         done = subprocess.run([sys.executable, __file__, "trace", str(folder), name], check=False)
         if done.returncode:
             print(f"{name} failed: {done.returncode}", flush=True)

@@ -1,0 +1,1 @@
+"""Causal self-attention over whole prompts: the case for which libraries exist."""

@@ -1,0 +1,179 @@
+"""Causal attention over a prompt as plain data: axes, tensors, tolerances, cost. No torch here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kernels import llama, protocols
+from kernels.definition import (
+    Axes,
+    Baseline,
+    Contents,
+    Definition,
+    HeldBack,
+    Preset,
+    SpecialValues,
+    TensorSpec,
+    Workload,
+)
+from kernels.tolerances import tolerances
+
+ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
+
+# Queries and keys each this much larger than 1: a softmax over thousands of keys is close to
+# zero everywhere otherwise, and an attention that is left out would pass.
+QKV_SCALE = 1.6
+
+QUERY = ("batch", "seq_len", "heads", "head_dim")
+KEY = ("batch", "seq_len", "kv_heads", "head_dim")
+
+DEFINITION = Definition(
+    operator="flash_attention",
+    title="Causal attention over a prompt",
+    summary=(
+        "Query i attends to every key j <= i. Grouped queries: head h reads key/value head "
+        "h // (heads / kv_heads). Scores are scaled by 1/sqrt(head_dim). The inputs may be "
+        "strided along all but the last axis."
+    ),
+    axes={
+        "batch": "prompts",
+        "seq_len": "tokens of a prompt",
+        **{axis: words for axis, words in llama.AXES.items() if axis != "ffn"},
+    },
+    state=(),
+    inputs=(
+        TensorSpec(name="q", shape=QUERY, scale=QKV_SCALE),
+        TensorSpec(name="k", shape=KEY, scale=QKV_SCALE),
+        TensorSpec(name="v", shape=KEY),
+    ),
+    outputs=(TensorSpec(name="out", shape=QUERY),),
+    program="prefill_attention_block",
+    program_state=llama.attention_weights(qkv_scale=QKV_SCALE),
+    program_inputs=(TensorSpec(name="x", shape=("batch", "seq_len", "hidden")),),
+    program_outputs=(TensorSpec(name="y", shape=("batch", "seq_len", "hidden")),),
+    # A whole prompt of keys is the longest sum; norm, projections and attention are stored.
+    tolerances=tolerances(terms=1 << 13, roundings=4),
+    held_back=HeldBack(
+        free=("batch", "seq_len"),
+        strided=("seq_len",),
+        special=(
+            # exp() of such scores overflows unless the largest is taken off first.
+            SpecialValues(name="large scores", contents={"k": Contents(scale=24.0)}, gain=4.0),
+            SpecialValues(name="queries of zeros", contents={"q": Contents(scale=0.0)}),
+            # One query's NaN stays in its own row, and is not lost there.
+            SpecialValues(name="a NaN in a query", contents={"q": Contents(plant="nan")}),
+        ),
+    ),
+)
+
+BASELINES = (
+    Baseline(
+        name="sdpa",
+        package="torch",
+        title="scaled_dot_product_attention, whichever back end torch picks",
+    ),
+    Baseline(
+        name="sdpa_cudnn",
+        package="torch",
+        title="scaled_dot_product_attention by cuDNN",
+    ),
+    Baseline(
+        name="flex_attention",
+        package="torch",
+        title="FlexAttention, compiled, with a causal block mask",
+    ),
+    Baseline(
+        name="flash_attention_4",
+        package="flash-attn-4",
+        title="FlashAttention-4, the CuTe DSL kernels of flash_attn.cute",
+    ),
+)
+
+
+def pairs(axes: Axes) -> int:
+    """Query-key pairs of one prompt and head."""
+    return axes["seq_len"] * (axes["seq_len"] + 1) // 2
+
+
+def flops(axes: Axes) -> int:
+    """Multiply-adds of one operator call, counted as two: scores and their product with V."""
+    return 4 * axes["batch"] * axes["heads"] * axes["head_dim"] * pairs(axes)
+
+
+def bytes_moved(axes: Axes, dtype: str) -> int:
+    """The least one operator call can move: q, k, v and the output once."""
+    heads = 2 * axes["heads"] + 2 * axes["kv_heads"]
+    return axes["batch"] * axes["seq_len"] * heads * axes["head_dim"] * ITEM_BYTES[dtype]
+
+
+_SMALL = {"heads": 4, "kv_heads": 2, "head_dim": 32, "hidden": 128}
+
+
+def _of(model: Axes, *, batch: int, seq_len: int) -> Axes:
+    attention = {axis: size for axis, size in model.items() if axis != "ffn"}
+    return llama.sized(attention, layers=1, batch=batch, seq_len=seq_len)
+
+
+PRESETS = {
+    "tiny": Preset(
+        title="An attention block small enough for a test of the application",
+        device="cpu",
+        hardware=None,
+        dtype="float32",
+        launch="eager",
+        baseline="sdpa",
+        candidate="torch_naive",
+        target=2.0,
+        confidence=0.95,
+        workloads=(Workload(name="2x128", axes=_of(_SMALL, batch=2, seq_len=128), weight=1.0),),
+        protocol=protocols.TINY,
+    ),
+    "cpu": Preset(
+        title="One attention block on the processor over prompts of 1024 and 512 tokens",
+        device="cpu",
+        hardware=None,
+        dtype="float32",
+        launch="eager",
+        baseline="sdpa",
+        candidate="torch_naive",
+        target=2.0,
+        confidence=0.95,
+        workloads=(
+            Workload(name="2x1024", axes=_of(_SMALL, batch=2, seq_len=1024), weight=0.7),
+            Workload(name="2x512", axes=_of(_SMALL, batch=2, seq_len=512), weight=0.3),
+        ),
+        protocol=protocols.CPU,
+    ),
+    "cuda": Preset(
+        title="A Llama-3.2-1B attention block over prompts of 4096 and 2048 tokens, in 8 GB",
+        device="cuda",
+        hardware=None,
+        dtype="float16",
+        launch="graph",
+        baseline="sdpa",
+        candidate="triton_flash",
+        target=2.0,
+        confidence=0.95,
+        workloads=(
+            Workload(name="2x4096", axes=_of(llama.LLAMA_1B, batch=2, seq_len=4096), weight=0.7),
+            Workload(name="2x2048", axes=_of(llama.LLAMA_1B, batch=2, seq_len=2048), weight=0.3),
+        ),
+        protocol=replace(protocols.CUDA, max_calls=32, checked_calls=1),
+    ),
+    "h200": Preset(
+        title="A Llama-3-8B attention block over four prompts of 8192 and of 2048 tokens",
+        device="cuda",
+        hardware="NVIDIA H200",
+        dtype="bfloat16",
+        launch="graph",
+        baseline="flash_attention_4",
+        candidate="triton_flash",
+        target=2.0,
+        confidence=0.95,
+        workloads=(
+            Workload(name="4x8192", axes=_of(llama.LLAMA_8B, batch=4, seq_len=8192), weight=0.7),
+            Workload(name="4x2048", axes=_of(llama.LLAMA_8B, batch=4, seq_len=2048), weight=0.3),
+        ),
+        protocol=replace(protocols.H200, max_calls=8),
+    ),
+}

@@ -1,0 +1,164 @@
+"""Rotary position embedding as plain data: axes, tensors, tolerances, cost. No torch here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kernels import llama, protocols
+from kernels.definition import (
+    Axes,
+    Baseline,
+    Contents,
+    Definition,
+    HeldBack,
+    Preset,
+    SpecialValues,
+    TensorSpec,
+    Workload,
+)
+from kernels.tolerances import tolerances
+
+ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
+TABLE_BYTES = 4
+
+TABLE = ("seq_len", "half_dim")
+QUERY = ("batch", "seq_len", "heads", "head_dim")
+KEY = ("batch", "seq_len", "kv_heads", "head_dim")
+
+# With these a cosine's and a sine's share of a result come out near 1 together.
+TABLE_SCALE = 0.7
+# Queries and keys each this much larger than 1: a softmax over flat scores is nearly the same
+# for every rotation, and a step that leaves the embedding out would pass.
+QKV_SCALE = 1.4
+
+DEFINITION = Definition(
+    operator="rotary_embedding",
+    title="Rotary position embedding",
+    summary=(
+        "Queries and keys turned by their position, in the half-split layout of Llama's "
+        "checkpoints: of each head, first' = first * cos - second * sin and second' = second * "
+        "cos + first * sin. The tables hold one row a position, in float32; each result is "
+        "rounded once. The inputs may be strided along the sequence, as slices of one projection."
+    ),
+    axes={
+        "batch": "documents",
+        "seq_len": "tokens of a document",
+        "half_dim": "half the width of a head",
+        **llama.AXES,
+    },
+    state=(
+        TensorSpec(name="cos", shape=TABLE, dtype="float32", scale=TABLE_SCALE),
+        TensorSpec(name="sin", shape=TABLE, dtype="float32", scale=TABLE_SCALE),
+    ),
+    inputs=(TensorSpec(name="q", shape=QUERY), TensorSpec(name="k", shape=KEY)),
+    outputs=(TensorSpec(name="q_turned", shape=QUERY), TensorSpec(name="k_turned", shape=KEY)),
+    program="llama_attention_block",
+    program_state=llama.attention_weights(qkv_scale=QKV_SCALE),
+    program_inputs=(TensorSpec(name="x", shape=("batch", "seq_len", "hidden")),),
+    program_outputs=(TensorSpec(name="y", shape=("batch", "seq_len", "hidden")),),
+    # The projections sum over the hidden state; norm, projection, rotation and attention each
+    # store their result.
+    tolerances=tolerances(terms=4096, roundings=4),
+    held_back=HeldBack(
+        free=("batch", "seq_len"),
+        strided=("seq_len",),
+        special=(
+            SpecialValues(name="queries of zeros", contents={"q": Contents(scale=0.0)}),
+            # One NaN stays in its own pair, and is not lost there.
+            SpecialValues(name="a NaN in a query", contents={"q": Contents(plant="nan")}),
+            SpecialValues(name="an infinity in a key", contents={"k": Contents(plant="inf")}),
+        ),
+    ),
+)
+
+BASELINES = (
+    Baseline(
+        name="rotate_half",
+        package="torch",
+        title="q * cos + rotate_half(q) * sin, eager, as in Hugging Face's Llama",
+    ),
+    Baseline(name="compiled", package="torch", title="the same under torch.compile"),
+    Baseline(
+        name="flashinfer",
+        package="flashinfer-python",
+        title="FlashInfer's rotary embedding with tables, written into the outputs",
+    ),
+    Baseline(
+        name="liger",
+        package="liger-kernel",
+        title="Liger's rotary embedding, in place on a copy of its inputs",
+    ),
+)
+
+
+def flops(axes: Axes) -> int:
+    """Multiply-adds of one operator call, counted as two: three operations an output."""
+    return 3 * _turned(axes)
+
+
+def bytes_moved(axes: Axes, dtype: str) -> int:
+    """Queries and keys read and written once, both tables read once."""
+    tables = 2 * axes["seq_len"] * axes["half_dim"] * TABLE_BYTES
+    return 2 * _turned(axes) * ITEM_BYTES[dtype] + tables
+
+
+def _turned(axes: Axes) -> int:
+    """Numbers that one call turns."""
+    tokens = axes["batch"] * axes["seq_len"]
+    return tokens * (axes["heads"] + axes["kv_heads"]) * axes["head_dim"]
+
+
+def _workload(model: Mapping[str, int], *, batch: int, seq_len: int, weight: float) -> Workload:
+    axes = llama.sized(
+        model, layers=1, batch=batch, seq_len=seq_len, half_dim=model["head_dim"] // 2
+    )
+    return Workload(name=f"{batch}x{seq_len}", axes=axes, weight=weight)
+
+
+_SMALL = {"heads": 4, "kv_heads": 2, "head_dim": 16, "hidden": 64, "ffn": 96}
+
+PRESETS = {
+    "tiny": Preset(
+        title="Two documents of 24 tokens",
+        device="cpu",
+        hardware=None,
+        dtype="float32",
+        launch="eager",
+        baseline="rotate_half",
+        candidate="torch_rotate",
+        target=2.0,
+        confidence=0.95,
+        workloads=(_workload(_SMALL, batch=2, seq_len=24, weight=1.0),),
+        protocol=protocols.TINY,
+    ),
+    "cuda": Preset(
+        title="A Llama-3.2-1B attention block over two documents of 4096 tokens",
+        device="cuda",
+        hardware=None,
+        dtype="float16",
+        launch="graph",
+        baseline="compiled",
+        candidate="triton_rotate",
+        target=2.0,
+        confidence=0.95,
+        workloads=(_workload(llama.LLAMA_1B, batch=2, seq_len=4096, weight=1.0),),
+        protocol=replace(protocols.CUDA, max_calls=16),
+    ),
+    "h200": Preset(
+        title="A Llama-3-8B attention block over 8192 tokens, in one document and in four",
+        device="cuda",
+        hardware="NVIDIA H200",
+        dtype="bfloat16",
+        launch="graph",
+        baseline="compiled",
+        candidate="triton_rotate",
+        target=2.0,
+        confidence=0.95,
+        workloads=(
+            _workload(llama.LLAMA_8B, batch=1, seq_len=8192, weight=0.5),
+            _workload(llama.LLAMA_8B, batch=4, seq_len=2048, weight=0.5),
+        ),
+        protocol=replace(protocols.H200, max_calls=32),
+    ),
+}

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.harness new | calibrate | run | verify | schema | keygen`.
+"""`python -m benchmarks.harness new | calibrate | run | verify | cost | schema | keygen`.
 
 `--help` says what each does.
 
@@ -6,7 +6,7 @@ Exit codes. run: 0 a record was written, whatever its verdict; 2 unusable input;
 not be measured. verify: 0 the record stands, and with --public-key was signed by that key; 1 it
 differs from itself or was changed after it was signed; 2 it cannot be read; 3 it stands, but
 with --public-key it is not signed or is signed by another key. calibrate: 0, 2 or 3. new,
-schema, keygen: 0 or 2.
+cost, schema, keygen: 0 or 2.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import documents, records, signatures, terminal
+from benchmarks.harness import cost, documents, records, signatures, terminal
 from benchmarks.harness.documents import BenchmarkError
 from benchmarks.harness.progress import Progress
 from benchmarks.harness.records import RecordError
@@ -154,6 +154,15 @@ def _signer(content: bytes, key: PublicKey | None) -> tuple[int, str]:
     return 0, f"signed by key {key.id}, and unchanged since"
 
 
+def _cost(arguments: argparse.Namespace) -> int:
+    record = records.load(_content(arguments.record))
+    try:
+        print(cost.table(record))
+    except ValueError as error:
+        raise RecordError(str(error)) from error
+    return 0
+
+
 def _schema(arguments: argparse.Namespace) -> int:
     of = {"record": records.published_schema, "benchmark": documents.published_schema}
     sys.stdout.write(json.dumps(of[arguments.of](), indent=2) + "\n")
@@ -205,6 +214,9 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("record", type=Path)
     verify.add_argument("--public-key", type=Path, help="who must have signed it: PEM or base64")
     verify.set_defaults(do=_verify)
+    spent = commands.add_parser("cost", help="print where the time of a record's run went")
+    spent.add_argument("record", type=Path)
+    spent.set_defaults(do=_cost)
     schema = commands.add_parser("schema", help="print the JSON Schema of a record or benchmark")
     schema.add_argument("of", choices=["record", "benchmark"], nargs="?", default="record")
     schema.set_defaults(do=_schema)

@@ -27,13 +27,19 @@ _DEFAULT = {
 }
 
 
+def units_of(device: str, call_us: float, true_ratio: float) -> tuple[int, int]:
+    """Baseline's and candidate's units, for a baseline of about `call_us` a call."""
+    candidate_units = max(1, round(call_us / _UNIT_US[device] / true_ratio))
+    return round(true_ratio * candidate_units), candidate_units
+
+
 def benchmark(device: str, call_us: int) -> dict[str, Any]:
     """A benchmark whose baseline takes about `call_us` and whose candidate is truly 2.2x."""
-    units = max(1, round(call_us / _UNIT_US[device] / _TRUE_RATIO))
+    baseline_units, candidate_units = units_of(device, call_us, _TRUE_RATIO)
     work = conditions.Condition(
         name=f"{call_us} us",
-        baseline_units=round(_TRUE_RATIO * units),
-        candidate_units=units,
+        baseline_units=baseline_units,
+        candidate_units=candidate_units,
         call_us=None,
     )
     document = conditions.document(device, _DEFAULT)

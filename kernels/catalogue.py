@@ -77,13 +77,22 @@ def source_digests(operator: str) -> dict[str, str]:
     return {name: _digest(folder / name) for name in SOURCES}
 
 
-def benchmark_document(operator: str, preset: str) -> dict[str, Any]:
-    """The complete benchmark of one preset, ready to be sealed: plain JSON data."""
+def benchmark_document(
+    operator: str, preset: str, *, baseline: str | None = None
+) -> dict[str, Any]:
+    """The complete benchmark of one preset, ready to be sealed: plain JSON data.
+
+    `baseline` names another than the preset's own.
+    """
     what = definition(operator)
     chosen = _preset(operator, preset)
+    against = baseline or chosen.baseline
+    if against not in baselines(operator):
+        known = ", ".join(baselines(operator))
+        raise CatalogueError(f"{operator} has no baseline '{against}'; it has {known}")
     return {
         "schema": SCHEMA,
-        "name": f"{operator}/{preset}",
+        "name": f"{operator}/{preset}" + (f" against {baseline}" if baseline else ""),
         "operator": operator,
         "dtype": chosen.dtype,
         "definition": what.as_data(),
@@ -94,7 +103,7 @@ def benchmark_document(operator: str, preset: str) -> dict[str, Any]:
             for load in chosen.workloads
         ],
         "tolerance": asdict(what.tolerances[chosen.dtype]),
-        "baseline": asdict(baselines(operator)[chosen.baseline]),
+        "baseline": asdict(baselines(operator)[against]),
         "hardware": {"device": chosen.device, "name": chosen.hardware},
         "calibration": None,
         "target": chosen.target,

@@ -6,7 +6,6 @@ verdict comes from the referee in benchmarks.harness.
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,25 +17,36 @@ from kernels import catalogue, solutions
 from kernels.definition import Definition, Preset, TensorSpec, Tolerance, Workload
 from kernels.solutions import Solution
 
-# Calls timed together, each over state and inputs of its own, so that caches stay cold.
+# Calls timed together, each over inputs and, for the operator alone, a state of its own.
 SETS = 4
-REPEATS = 25
+MOST_SETS = 64
+# Together they outgrow the last cache so often, and stay within so much memory.
+_CACHES = 4
+_MOST_BYTES = 24 << 30
+# Milliseconds of calls before those that count, and of those, on a GPU.
+_WARMUP_MS, _MEASURED_MS = 40.0, 120.0
+_LEAST_REPEATS, _MOST_REPEATS = 7, 60
 
 
 @dataclass(frozen=True)
 class Timed:
-    """One line of the table; `call_us` is None when it did not run or was wrong."""
+    """One line of the table; `call_us`, a median, is None when it did not run or was wrong.
+
+    `quartiles_us` is where the middle half of the repeats lies.
+    """
 
     name: str
     call_us: float | None
     note: str
+    quartiles_us: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
 class Bench:
-    """One workload's tensors: SETS pairs of state and inputs and the right answer to the first."""
+    """One workload's tensors: pairs of state and inputs and the right answer to the first."""
 
     operator: str
+    launch: str
     axes: Mapping[str, int]
     dtype: torch.dtype
     device: str
@@ -93,11 +103,12 @@ def _poison(spec: TensorSpec, axes: Mapping[str, int], dtype: torch.dtype, devic
 def operator_bench(operator: str, preset: Preset, load: Workload) -> Bench:
     """The operator alone at one workload, every call with a state of its own."""
     what, dtype, device = _placed(operator, preset)
-    state = [draw(what.state, load.axes, dtype, device) for _ in range(SETS)]
-    inputs = [draw(what.inputs, load.axes, dtype, device) for _ in range(SETS)]
-    higher = torch.float64 if device == "cpu" else torch.float32
+    sets = _sets(preset.device, catalogue.bytes_moved(operator, load.axes, preset.dtype))
+    state = [draw(what.state, load.axes, dtype, device) for _ in range(sets)]
+    inputs = [draw(what.inputs, load.axes, dtype, device) for _ in range(sets)]
     return Bench(
         operator=operator,
+        launch=preset.launch,
         axes=load.axes,
         dtype=dtype,
         device=device,
@@ -105,7 +116,9 @@ def operator_bench(operator: str, preset: Preset, load: Workload) -> Bench:
         outputs=what.outputs,
         state=state,
         inputs=inputs,
-        expected=solutions.reference(operator).reference(state[0], inputs[0], load.axes, higher),
+        expected=solutions.reference(operator).reference(
+            state=state[0], inputs=inputs[0], axes=load.axes
+        ),
     )
 
 
@@ -117,6 +130,7 @@ def step_bench(operator: str, preset: Preset, load: Workload) -> Bench:
     step = solutions.reference(operator).reference_step
     return Bench(
         operator=operator,
+        launch=preset.launch,
         axes=load.axes,
         dtype=dtype,
         device=device,
@@ -126,6 +140,15 @@ def step_bench(operator: str, preset: Preset, load: Workload) -> Bench:
         inputs=inputs,
         expected=step(state=state, inputs=inputs[0], axes=load.axes),
     )
+
+
+def _sets(device: str, call_bytes: int) -> int:
+    """How many calls' tensors keep a GPU's last cache cold, within reason."""
+    if device == "cpu":
+        return SETS
+    cache = int(torch.cuda.get_device_properties(0).L2_cache_size)
+    wanted = -(-_CACHES * cache // max(call_bytes, 1))
+    return max(2, min(wanted, MOST_SETS, _MOST_BYTES // max(call_bytes, 1)))
 
 
 def _placed(operator: str, preset: Preset) -> tuple[Definition, torch.dtype, str]:
@@ -168,30 +191,36 @@ def time_step(bench: Bench, solution: Solution) -> Timed:
 def _checked_and_timed(
     bench: Bench, name: str, call: Callable[[int], None], outs: list[dict[str, Tensor]]
 ) -> Timed:
-    for index in range(SETS):
+    for index in range(len(outs)):
         call(index)
     checks = [compare(outs[0][key], bench.expected[key], bench.tolerance) for key in bench.expected]
     note = "; ".join(words for _, words in checks)
     if not all(right for right, _ in checks):
         return Timed(name, None, f"WRONG: {note}")
-    return Timed(name, _median_us(bench.device, call), note)
-
-
-def _median_us(device: str, call: Callable[[int], None]) -> float:
-    """Median microseconds of one call: CUDA graph replays by events, or the wall clock."""
 
     def all_sets() -> None:
-        for index in range(SETS):
+        for index in range(len(outs)):
             call(index)
 
-    if device == "cpu":
-        return statistics.median(_wall_us(all_sets) for _ in range(5)) / SETS
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        all_sets()
-    for _ in range(3):
-        graph.replay()
-    return statistics.median(_event_us(graph.replay) for _ in range(REPEATS)) / SETS
+    took = sorted(_repeats_us(bench, all_sets))
+    low, median, high = (took[len(took) * quarter // 4] / len(outs) for quarter in (1, 2, 3))
+    return Timed(name, median, note, (low, high))
+
+
+def _repeats_us(bench: Bench, work: Callable[[], None]) -> list[float]:
+    """Microseconds of `work`, repeated: the wall clock, or events around it or its CUDA graph."""
+    if bench.device == "cpu":
+        return [_wall_us(work) for _ in range(5)]
+    if bench.launch == "graph":
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            work()
+        work = graph.replay
+    first = max(_event_us(work), 1.0)
+    for _ in range(int(_WARMUP_MS * 1e3 / first)):
+        work()
+    repeats = int(_MEASURED_MS * 1e3 / _event_us(work))
+    return [_event_us(work) for _ in range(max(_LEAST_REPEATS, min(repeats, _MOST_REPEATS)))]
 
 
 def _wall_us(work: Callable[[], None]) -> float:

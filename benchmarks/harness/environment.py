@@ -24,6 +24,11 @@ def cores() -> int:
 
 def capture(device: Device, cells: Cells, ceilings: dict[str, Any] | None) -> dict[str, Any]:
     """The record's `environment`."""
+    return {**machine(device, ceilings), "isolation": isolation.in_force(device, cells)}
+
+
+def machine(device: Device, ceilings: dict[str, Any] | None) -> dict[str, Any]:
+    """Device, versions and packages, whatever was measured and however it was kept apart."""
     packages = _packages()
     return {
         "device": {
@@ -42,7 +47,6 @@ def capture(device: Device, cells: Cells, ceilings: dict[str, Any] | None) -> di
         "cuda": torch.version.cuda if device.kind == "cuda" else None,
         "driver": _driver() if device.kind == "cuda" else None,
         "packages": packages,
-        "isolation": isolation.in_force(device, cells),
     }
 
 

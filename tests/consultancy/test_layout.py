@@ -16,8 +16,10 @@ READING = {
     "canonical",
     "documents",
     "records",
+    "reports",
     "signatures",
     "statistics",
+    "surveys",
     "verdicts",
     "withholding",
 }

@@ -16,13 +16,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from engagements.charts import describe
-from engagements.charts.data_sheets import published_roof
+from engagements.charts.limits import measured_roof
 from engagements.charts.palette import Theme
 
 __all__ = [
     "describe",
     "estimate_history",
-    "published_roof",
+    "measured_roof",
     "ratio_distribution",
     "ratio_interval",
     "roofline",

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from engagements.charts.limits import measured_roof
+
 Data = Mapping[str, Any]
 
 
@@ -68,6 +70,12 @@ def roofline(record: Data) -> str:
         lines.append(
             f"{point['name']}, {point['side']}: {point['intensity']:.3g} FLOP per byte, "
             f"{point['gflop_per_s']:.4g} GFLOP/s, {point['gb_per_s']:.4g} GB/s."
+        )
+    roof = measured_roof(record)
+    if roof is not None:
+        lines.append(
+            f"The machine itself copies {roof.gb_per_s:.4g} GB/s and multiplies matrices at "
+            f"{roof.gflop_per_s:.4g} GFLOP/s."
         )
     return " ".join(lines)
 

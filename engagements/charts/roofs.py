@@ -10,17 +10,18 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from engagements.charts import canvas, describe
-from engagements.charts.data_sheets import published_roof
+from engagements.charts.limits import Roof, measured_roof
 from engagements.charts.palette import Theme
 
 TITLE = "The operator on the roofline"
 # Characters of workload names that fit into one row of the legend.
 _ONE_ROW = 36
+_ROOF = "measured here"
 _SERIES = ("candidate", "series-2", "series-3", "series-4")
 
 
 def draw(record: Mapping[str, Any], theme: Theme) -> str:
-    """A point a side and workload; the roof where the maker publishes one."""
+    """A point a side and workload, under the roof that the same run measured."""
     points = describe.operator_points(record)
     if not points:
         return ""
@@ -28,7 +29,7 @@ def draw(record: Mapping[str, Any], theme: Theme) -> str:
         theme=theme, title=TITLE, description=describe.roofline(record), height_in=2.7
     ) as drawn:
         axes = drawn.axes[0]
-        roof = published_roof(record)
+        roof = measured_roof(record)
         _frame(axes, points, roof)
         if roof is not None:
             _roof(axes, points, roof, drawn.ink)
@@ -36,16 +37,15 @@ def draw(record: Mapping[str, Any], theme: Theme) -> str:
     return drawn.svg
 
 
-def _frame(
-    axes: Axes, points: Sequence[Mapping[str, Any]], roof: tuple[float, float] | None
-) -> None:
+def _frame(axes: Axes, points: Sequence[Mapping[str, Any]], roof: Roof | None) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     intensities = [point["intensity"] for point in points]
     speeds = [point["gflop_per_s"] for point in points]
     ceiling = max(speeds) * 2
     if roof is not None:
-        ceiling = max(ceiling, min(roof[1], roof[0] * max(intensities) * 4) * 1.6)
+        reached = min(roof.gflop_per_s, roof.gb_per_s * max(intensities) * 4)
+        ceiling = max(ceiling, reached * 1.6)
     axes.set_xlim(min(intensities) / 4, max(intensities) * 4)
     axes.set_ylim(min(speeds) / 2.5, ceiling)
     for axis in (axes.xaxis, axes.yaxis):
@@ -60,14 +60,18 @@ def _frame(
 
 def _rate(gflop_per_s: float) -> str:
     if gflop_per_s >= 1000:
-        return f"{gflop_per_s / 1000:g} TFLOP/s"
-    return f"{gflop_per_s:g} GFLOP/s"
+        return f"{gflop_per_s / 1000:.3g} TFLOP/s"
+    return f"{gflop_per_s:.3g} GFLOP/s"
+
+
+def _bandwidth(gb_per_s: float) -> str:
+    return f"{gb_per_s / 1000:.3g} TB/s" if gb_per_s >= 1000 else f"{gb_per_s:.3g} GB/s"
 
 
 def _roof(
     axes: Axes,
     points: Sequence[Mapping[str, Any]],
-    roof: tuple[float, float],
+    roof: Roof,
     ink: Mapping[str, str],
 ) -> None:
     gb_per_s, gflop_per_s = roof
@@ -76,7 +80,7 @@ def _roof(
     ridge = gflop_per_s / gb_per_s
     corners = [low, *([ridge] if low < ridge < high else []), high]
     heights = [min(gflop_per_s, gb_per_s * each) for each in corners]
-    label = f"maker's data sheet, {gb_per_s / 1000:g} TB/s"
+    label = f"{_ROOF}, {_bandwidth(gb_per_s)} and {_rate(gflop_per_s)}"
     axes.plot(corners, heights, color=ink["axis"], linewidth=1.2, label=label)
 
 
@@ -112,7 +116,7 @@ def _legend(axes: Axes, names: Sequence[str], ink: Mapping[str, str]) -> None:
             for index in range(len(names))
         ),
     ]
-    roofs = [line for line in axes.lines if str(line.get_label()).startswith("maker")]
+    roofs = [line for line in axes.lines if str(line.get_label()).startswith(_ROOF)]
     axes.figure.legend(
         [*handles, *roofs],
         ["baseline", "candidate", *names, *(str(line.get_label()) for line in roofs)],

@@ -81,6 +81,12 @@ def share(value: float | None) -> str:
 
 
 @register.filter
+def percent(value: float | None) -> str:
+    """A share of 1 as a whole percentage; a dash where not measured."""
+    return NOT_MEASURED if value is None else f"{value:.0%}"
+
+
+@register.filter
 def kibibytes(value: int | None) -> str:
     """A size in KiB, MiB or GiB."""
     if value is None:

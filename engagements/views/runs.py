@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from benchmarks import queries as measured
 from benchmarks.errors import RecordUnreadable
-from engagements import access
+from engagements import access, operator_account
 from engagements.access import consultant_page
 from engagements.forms.runs import RunForm
 from engagements.models import EngagementRun, Stage
@@ -129,7 +129,12 @@ def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
         data = measured.record_of(run.run)
     except RecordUnreadable as error:
         return {**context, "damage": str(error)}
-    return {**context, "data": data, "pictures": pictures.of(run, data)}
+    return {
+        **context,
+        "data": data,
+        "alone": operator_account.alone(data),
+        "pictures": pictures.of(run, data),
+    }
 
 
 @login_required

@@ -78,7 +78,7 @@ def addresses(told: Story, portal_run: str, house_run: str) -> tuple[list[str], 
     parts = [
         f"{portal_run}live/",
         f"{portal_run}charts/workloads-light.svg",
-        *(f"{portal_run}{name}" for name in ("record.json", "benchmark.json", "candidate.py")),
+        *(f"{portal_run}{name}" for name in ("record.json", "benchmark.json", "candidate")),
         f"{house_run}live/",
         f"{house_run}record.json",
         f"{house_run}pictures/workloads-light.svg",

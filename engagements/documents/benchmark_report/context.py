@@ -94,6 +94,7 @@ def _context(asked: EngagementRun, record: dict[str, Any]) -> dict[str, Any]:
         "workloads": measured.workloads(summary),
         "correctness": measured.correctness(record),
         "operator": measured.operator(record),
+        "account": measured.account(record),
         "environment": measured.environment(record),
         "protections": measured.protections(record),
         "digests": measured.digests(record),

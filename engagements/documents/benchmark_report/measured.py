@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from engagements import operator_account
 from engagements.documents import wording
 
 Data = Mapping[str, Any]
@@ -98,18 +99,25 @@ def _tolerance(tolerance: Data) -> str:
 
 def operator(record: Data) -> list[dict[str, str]]:
     """The operator alone, by workload. Empty where it was not measured."""
-    alone = (record["operator"] or {}).get("workloads") or []
     return [
         {
-            "name": each["name"],
-            "baseline_us": _time_us(each["baseline_us"]),
-            "candidate_us": _time_us(each["candidate_us"]),
-            "ratio": wording.ratio(each["ratio"]),
-            "gflop_per_s": _rate(each["flops"], each["candidate_us"]),
-            "gb_per_s": _rate(each["bytes"], each["candidate_us"]),
+            "name": each.name,
+            "baseline_us": _time_us(each.baseline_us),
+            "candidate_us": _time_us(each.candidate_us),
+            "ratio": wording.ratio(each.ratio),
+            "step_share": _share(each.step_share),
+            "gflop_per_s": _rate(each.flops, each.candidate_us),
+            "arithmetic_share": _share(each.arithmetic_share),
+            "gb_per_s": _rate(each.bytes_moved, each.candidate_us),
+            "bandwidth_share": _share(each.bandwidth_share),
         }
-        for each in alone
+        for each in operator_account.alone(record)
     ]
+
+
+def account(record: Data) -> list[str]:
+    """How the operator's ratio becomes the step's, a sentence a workload."""
+    return [each.sentence for each in operator_account.alone(record) if each.sentence]
 
 
 def environment(record: Data) -> list[tuple[str, str]]:
@@ -155,6 +163,10 @@ def digests(record: Data) -> list[tuple[str, str]]:
 
 def _time_us(value: float | None) -> str:
     return NOT_MEASURED if value is None else f"{value:,.1f}"
+
+
+def _share(value: float | None) -> str:
+    return NOT_MEASURED if value is None else f"{value:.0%}"
 
 
 def _interval(low: float | None, high: float | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -11,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from benchmarks import queries as benchmark_queries
 from benchmarks.models import Run
-from engagements import access, charts
+from engagements import access, charts, operator_account
 from engagements.charts import describe
 from engagements.charts.palette import Theme
 from engagements.models import EngagementRun
@@ -42,7 +44,9 @@ CHARTS = {
     ),
 }
 THEMES: tuple[Theme, ...] = ("light", "dark")
-FILES = ("record.json", "benchmark.json", "candidate.py")
+FILES = ("record.json", "benchmark.json", "candidate")
+# What htmx takes for "swap this in, and ask no more".
+STOP_POLLING = 286
 
 
 @access.portal_page
@@ -56,11 +60,14 @@ def run_page(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
 @access.portal_page
 @require_safe
 def run_live(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
-    """The moving part of the page. Once the run is over, the whole page is asked for again."""
+    """The moving part of the page; once the run is over, all of it, and the polling stops."""
     run = _run(request, reference, pk)
-    response = render(request, "portal/_run_live.html", _live(run))
     if run.run.is_concluded:
-        response["HX-Refresh"] = "true"
+        response = render(request, "portal/_run.html", {**_live(run), **_measured(run)})
+        response.status_code = STOP_POLLING
+        response["HX-Retarget"], response["HX-Reswap"] = "#run", "outerHTML"
+    else:
+        response = render(request, "portal/_run_live.html", _live(run))
     response["Cache-Control"] = "no-store"
     return response
 
@@ -99,11 +106,17 @@ def run_file(request: HttpRequest, reference: str, pk: int, name: str) -> HttpRe
     elif not with_source:
         raise Http404(bundles.WITHHELD)
     else:
-        content, kind = run.run.solution.source.encode(), "text/x-python; charset=utf-8"
+        content, kind = run.run.solution.source.encode(), "text/plain; charset=utf-8"
+        name = _candidate_name(run)
     response = HttpResponse(content, content_type=kind)
     filename = f"{run.engagement.reference}-run-{run.pk}-{name}"
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
     return response
+
+
+def _candidate_name(run: EngagementRun) -> str:
+    """What the candidate's file is called when it is handed out: Python or CUDA C++."""
+    return f"candidate{PurePosixPath(run.run.solution.filename).suffix}"
 
 
 def _run(request: HttpRequest, reference: str, pk: int) -> EngagementRun:
@@ -132,21 +145,22 @@ def _measured(run: EngagementRun) -> dict[str, Any]:
     if record is None:
         return {"record": None}
     estimate = estimate_of(run)
-    base = f"{run.engagement.reference}-run-{run.pk}"
+    data = benchmark_queries.record_of(run.run) if estimate else None
     return {
         "record": record,
         "verdict_label": VERDICT_WORD[record.verdict],
         "measured": measured_words(estimate) if estimate else None,
         "summary": record.summary,
         "document": run.run.benchmark.document,
-        "pictures": _pictures(run) if estimate else [],
-        "file_base": base,
+        "pictures": _pictures(run, data) if data else [],
+        "alone": operator_account.alone(data) if data else [],
+        "file_base": f"{run.engagement.reference}-run-{run.pk}",
+        "candidate_name": _candidate_name(run),
         "withheld": "" if bundles.source_is_for_the_customer(run) else bundles.WITHHELD,
     }
 
 
-def _pictures(run: EngagementRun) -> list[dict[str, str]]:
-    data = benchmark_queries.record_of(run.run)
+def _pictures(run: EngagementRun, data: Mapping[str, Any]) -> list[dict[str, str]]:
     return [
         {
             "alt": words(data),

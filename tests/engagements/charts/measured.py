@@ -38,6 +38,7 @@ def record(
     device: Record | None = None,
     source: str = SOURCE,
     findings: list[Record] | None = None,
+    ceilings: Record | None = None,
 ) -> Record:
     """A sealed record whose raw samples scatter around `speedup`."""
     document = document or benchmark()
@@ -58,7 +59,7 @@ def record(
                 "source_digest": digest_of_bytes(source.encode()),
                 "source": source,
             },
-            "environment": _environment(device),
+            "environment": {**_environment(device), "ceilings": ceilings},
             "command": "python -m benchmarks.harness run benchmark.json candidate.py "
             "--out record.json",
             "started_at": "2026-10-22T09:14:03Z",

@@ -110,11 +110,19 @@ def test_the_words_give_ratio_interval_and_target() -> None:
     assert "agents" in words
 
 
-def test_only_a_known_device_has_a_published_roof() -> None:
-    assert charts.published_roof(RECORD) is None
-    known = measured.record(document=measured.benchmark(preset="h200"))
-    assert charts.published_roof(known) == (4800, 989_000)
-    assert "data sheet" not in charts.describe.roofline(known)
+def test_the_roof_is_what_the_same_run_measured() -> None:
+    ceilings = {"copy_bytes_per_s": 4.2e12, "matmul_flops_per_s": {"bfloat16": 781e12}}
+    known = measured.record(document=measured.benchmark(preset="h200"), ceilings=ceilings)
+    assert charts.measured_roof(known) == (4200, 781_000)
+    words = charts.describe.roofline(known)
+    assert "copies 4200 GB/s and multiplies matrices at 7.81e+05 GFLOP/s" in words
+    assert words in charts.roofline(known, theme="print").replace("&#x27;", "'")
+
+
+def test_without_ceilings_no_roof_is_drawn() -> None:
+    without = measured.record()
+    assert charts.measured_roof(without) is None
+    assert "The machine itself" not in charts.describe.roofline(without)
 
 
 @pytest.mark.parametrize(

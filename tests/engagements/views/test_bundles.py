@@ -55,7 +55,7 @@ def test_a_missed_target_keeps_the_source_in_the_house(client: Client, story: St
         assert record["candidate"]["source"] is None
         assert records.problems(record) == []
         signatures.check(got.content, signing.KEY.public)
-    source = reverse("portal-run-file", args=[story.reference, asked.pk, "candidate.py"])
+    source = reverse("portal-run-file", args=[story.reference, asked.pk, "candidate"])
     assert client.get(source).status_code == 404
     page = client.get(reverse("portal-run", args=[story.reference, asked.pk])).content.decode()
     assert WITHHELD.replace("'", "&#x27;") in page

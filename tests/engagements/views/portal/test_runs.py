@@ -62,15 +62,27 @@ def test_progress_is_shown_live_and_without_scripts(client: Client, story: Story
     assert "<html" not in page
 
 
-def test_the_live_part_asks_for_the_whole_page_once_it_is_over(
+def test_the_live_part_turns_into_the_result_once_it_is_over_and_asks_no_more(
     client: Client, story: Story
 ) -> None:
     asked = told.measured(story, 2.6)
     client.force_login(story.viewer)
     url = reverse("portal-run-live", args=[story.reference, asked.pk])
     response = client.get(url)
-    assert response["HX-Refresh"] == "true"
-    assert "hx-trigger" not in response.content.decode()
+    page = response.content.decode()
+    assert response.status_code == 286
+    assert response["HX-Retarget"] == "#run"
+    assert 'data-announce="Measured: Target met"' in page
+    assert "<html" not in page
+    assert "hx-trigger" not in page
+
+
+def test_the_kernels_own_figure_is_told_beside_the_steps(client: Client, story: Story) -> None:
+    page = page_of(client, story, told.measured(story, 2.6))
+    assert "Why the kernel&#x27;s own figure is another" in page or (
+        "Why the kernel's own figure is another" in page
+    )
+    assert "by itself" in page
 
 
 def test_a_met_target_is_said_in_plain_words(client: Client, story: Story) -> None:
@@ -100,7 +112,7 @@ def test_what_is_downloaded_repeats_the_verdict(client: Client, story: Story) ->
     assert verdicts.recompute(record).verdict == "met"
     assert digest_of_bytes(fetch("benchmark.json")) == asked.run.benchmark.digest
     assert json.loads(fetch("benchmark.json")) == record["benchmark"]
-    assert digest_of_bytes(fetch("candidate.py")) == record["candidate"]["source_digest"]
+    assert digest_of_bytes(fetch("candidate")) == record["candidate"]["source_digest"]
 
 
 def test_the_pictures_are_drawn_in_both_themes(client: Client, story: Story) -> None:

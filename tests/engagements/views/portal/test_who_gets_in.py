@@ -17,6 +17,10 @@ def story() -> Story:
     return told.met()
 
 
+# 286 is the page of a run that is over: htmx takes it and stops asking.
+SHOWN = {200, 286}
+
+
 def pages(story: Story) -> list[str]:
     """Every address of the portal that is read, for this story's engagement."""
     run = story.engagement.runs.get()
@@ -31,7 +35,7 @@ def pages(story: Story) -> list[str]:
         reverse("portal-run-chart", args=[ref, run.pk, "workloads", "dark"]),
         *(
             reverse("portal-run-file", args=[ref, run.pk, name])
-            for name in ("record.json", "benchmark.json", "candidate.py")
+            for name in ("record.json", "benchmark.json", "candidate")
         ),
     ]
 
@@ -50,7 +54,7 @@ def test_the_customers_own_people_open_every_page(client: Client, story: Story) 
     for person in (story.signatory, story.viewer):
         client.force_login(person)
         for url in [reverse("portal"), *pages(story)]:
-            assert client.get(url).status_code == 200, url
+            assert client.get(url).status_code in SHOWN, url
 
 
 def test_another_customers_person_gets_404_everywhere(client: Client, story: Story) -> None:
@@ -73,7 +77,7 @@ def test_the_house_may_look_at_the_portal_and_not_act_in_it(client: Client, stor
     for person in (story.consultant, story.finance, story.admin):
         client.force_login(person)
         for url in [reverse("portal"), *pages(story)]:
-            assert client.get(url).status_code == 200, url
+            assert client.get(url).status_code in SHOWN, url
         for url in acts(story):
             assert client.post(url, {"agreed": "on"}).status_code == 403, url
 

@@ -28,7 +28,7 @@ class Device(Protocol):
     kind: Literal["cpu", "cuda"]
     torch_device: torch.device
     freezes_idle_side: bool
-    """Whether a side is stopped while it is not its turn."""
+    """Whether a side is stopped whenever it is not its turn, not only in rounds that count."""
     read_only_state: bool
     """Whether the memory of state refuses writes, rather than only being checked for them."""
 

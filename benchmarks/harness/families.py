@@ -19,9 +19,9 @@ _STOPPED = {"T", "t", "Z", "X"}
 _MOST_SWEEPS = 20
 # Counted by ticks of 10 ms, and a signal takes its time to arrive.
 _FORGIVEN_S = 0.1
-# Processors that a family may keep busy while it waits. Stopped, it should use none. Where it
-# is not stopped (CUDA), honest sides do: the compiler of torch.compile keeps one busy after a
-# compiled baseline's first calls, and takes nothing from a GPU that the other side measures on.
+# Processors that a family may keep busy while it waits. Stopped, it should use none. While it
+# is not (on CUDA between the rounds that count), honest sides do: the compiler of torch.compile
+# keeps one busy after a compiled baseline's first calls.
 FORGIVEN_WHILE_STOPPED = 0.1
 FORGIVEN_WHILE_RUNNING = 2.0
 
@@ -99,6 +99,7 @@ class Idleness:
     forgiven_processors: float = FORGIVEN_WHILE_STOPPED
     waited_s: float = 0.0
     worked_s: float = 0.0
+    allowed_s: float = _FORGIVEN_S
     _since: tuple[float, float] | None = None
 
     def begins(self) -> None:
@@ -110,14 +111,16 @@ class Idleness:
         if self._since is None:
             return
         began, used = self._since
-        self.waited_s += time.monotonic() - began
+        waited_s = time.monotonic() - began
+        self.waited_s += waited_s
+        self.allowed_s += self.forgiven_processors * waited_s
         self.worked_s += max(0.0, processor_s(self.first, self.user) - used)
         self._since = None
 
     @property
     def complaint(self) -> str | None:
         """What to hold against the side; None while it kept still."""
-        if self.worked_s <= _FORGIVEN_S + self.forgiven_processors * self.waited_s:
+        if self.worked_s <= self.allowed_s:
             return None
         return (
             f"worked while it was not its turn: {self.worked_s:.2f} s of processor time in "

@@ -51,6 +51,8 @@ class Inspection:
         `repeated`: every call had the same input. `ran`: the calls that were asked for.
         """
         self._check_probe(outputs[0], canaries, probe, ran)
+        if not self.setting.quiet.undisturbed():
+            self._caught("probe", "answered early: it still worked after the clock had stopped")
         self._check_written(*outputs, canaries, ran)
         layout, shared, private = inputs
         if not torch.equal(shared.view(torch.int64), private.view(torch.int64)):

@@ -97,7 +97,7 @@ def in_force(device: Device, cells: Cells) -> dict[str, bool]:
         "private_scratch": True,
         "no_inherited_descriptors": True,
         "dies_with_referee": True,
-        "idle_side_stopped": device.freezes_idle_side,
+        "idle_side_stopped": True,
         "state_mapped_read_only": device.read_only_state,
         "address_space_limited": device.kind == "cpu",
         **cells.found,

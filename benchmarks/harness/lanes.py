@@ -17,12 +17,15 @@ from benchmarks.harness.inspections import Inspection
 from benchmarks.harness.layouts import Layout
 from benchmarks.harness.probes import Probe
 from benchmarks.harness.processes import SideProcess
+from benchmarks.harness.quiet import NotQuiet
 from benchmarks.harness.settings import Setting
 from benchmarks.harness.states import SharedState
 from benchmarks.harness.tallies import Tally
 from benchmarks.harness.telemetry import Reading
 
 _RANDOM = random.SystemRandom()
+# Once may be chance: each has other inputs.
+_ATTEMPTS = 5
 
 
 class Lane:
@@ -134,6 +137,7 @@ class Lane:
 
     def empty_round_us(self) -> float:
         """Clock a round of no calls, the gather of the probe included."""
+        self._probe.draw(self._setting.source)
         return self._clocked(range(0))
 
     def single_us(self) -> float:
@@ -155,12 +159,7 @@ class Lane:
     def _round_us(self, ran: range, *, repeated: bool = False) -> float:
         inputs, outputs = (arena.memory for arena in self._arenas)
         with self._setting.phases.of("filling"):
-            contents.refill(inputs, self._inputs, self._setting.source)
-            if repeated:
-                contents.repeat(inputs, self._inputs, range(1, self._inputs.calls))
-            self._private_inputs.copy_(inputs)
-            canaries = contents.poison(outputs, self._outputs)
-            self._setting.device.synchronize()
+            canaries = self._filled(inputs, outputs, repeated)
         elapsed_us = self._clocked(ran)
         # Before the checks keep the device busy, so that it is the round that is read.
         self.reading = self._setting.watch.reading()
@@ -177,6 +176,21 @@ class Lane:
             self._inspection.check_idleness(self.side.idleness)
         return elapsed_us
 
+    def _filled(
+        self, inputs: torch.Tensor, outputs: torch.Tensor, repeated: bool
+    ) -> dict[str, int]:
+        """Poison, and fresh inputs where the side sees them, with nobody at work on them yet."""
+        for _ in range(_ATTEMPTS):
+            private = self._private_inputs
+            contents.refill(private, self._inputs, self._setting.source)
+            if repeated:
+                contents.repeat(private, self._inputs, range(1, self._inputs.calls))
+            canaries = contents.poison(outputs, self._outputs)
+            self._probe.draw(self._setting.source)
+            if self._setting.quiet.hands_over(inputs, private):
+                return canaries
+        raise NotQuiet
+
     def check_state(self) -> None:
         """Raise Caught when the shared state has changed."""
         self._inspection.check_state()
@@ -186,7 +200,6 @@ class Lane:
         order = encode({"type": "go", "first": ran.start, "calls": len(ran), "token": token})
         limit_s = self._setting.protocol["round_limit_s"]
         doing = self._doing("a round")
-        self._probe.draw(self._setting.source)
         self._setting.device.synchronize()
         gc.disable()
         try:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.harness import watches
-from benchmarks.harness.failures import Role
+from benchmarks.harness.failures import Caught, DeviceFailed, Finding, Role
 from benchmarks.harness.lanes import Lane
 from benchmarks.harness.processes import SideProcess
+from benchmarks.harness.quiet import NotQuiet
 from benchmarks.harness.settings import Setting
 from benchmarks.harness.states import SharedState
 from benchmarks.harness.telemetry import Reading
@@ -92,12 +93,34 @@ def measure(
             setting.watch.look_around(side.pid for side in sides.values())
             for lane in lanes.values():
                 lane.release()
+        except NotQuiet:
+            raise _blamed(setting, sides, replicate, workload["name"]) from None
         except BaseException:
             # Before the memory that they have open is freed under them.
             for side in sides.values():
                 side.end()
             raise
     return {"name": workload["name"], **entry}
+
+
+def _blamed(
+    setting: Setting, sides: dict[Role, SideProcess], replicate: int, workload: str
+) -> Exception:
+    """Ends one side after the other: whose end leaves the device quiet kept it busy."""
+    for role in ("candidate", "baseline"):
+        sides[role].end()
+        if setting.quiet.undisturbed():
+            message = f"the {role} left work running on the device while it was not its turn"
+            return Caught(
+                Finding(
+                    kind="idle",
+                    side=role,
+                    replicate=replicate,
+                    workload=workload,
+                    message=message,
+                )
+            )
+    return DeviceFailed("somebody else computes on this device; a benchmark needs it for itself")
 
 
 class _Pair:
@@ -114,11 +137,14 @@ class _Pair:
         with phases.of("sizing"):
             chosen = self.sized_calls() if calls is None else calls
             self.bind(chosen)
-        with phases.of("warming_up"):
-            self.warm_up()
-        with phases.of("measuring"):
-            entry = self.rounds(chosen, rounds, on_round)
-            entry["single"] = self.singles(chosen, single_rounds, entry["overhead_us"])
+        with ExitStack() as stack:
+            for lane in self._lanes.values():
+                stack.enter_context(lane.side.held())
+            with phases.of("warming_up"):
+                self.warm_up()
+            with phases.of("measuring"):
+                entry = self.rounds(chosen, rounds, on_round)
+                entry["single"] = self.singles(chosen, single_rounds, entry["overhead_us"])
         # A writer to state that no round's check saw is the candidate: the baseline is the
         # catalogue's own code, the candidate is the stranger here.
         self._lanes["candidate"].check_state()

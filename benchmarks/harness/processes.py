@@ -48,6 +48,7 @@ class SideProcess:
         threads: int,
         stops_when_idle: bool,
     ) -> None:
+        """`stops_when_idle`: always; otherwise only while it is `held`."""
         self.role = role
         self.where = f"replicate {replicate + 1}"
         self._stops_when_idle = stops_when_idle
@@ -67,8 +68,7 @@ class SideProcess:
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
-        forgiven = FORGIVEN_WHILE_STOPPED if self._stops_when_idle else FORGIVEN_WHILE_RUNNING
-        self.idleness = Idleness(*self._family, forgiven_processors=forgiven)
+        self.idleness = Idleness(*self._family, forgiven_processors=_forgiven(stops_when_idle))
 
     @property
     def pid(self) -> int:
@@ -109,6 +109,26 @@ class SideProcess:
             yield
         finally:
             self._wait_for_turn()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Inside, it is stopped while it is not its turn, on every device."""
+        before = self._stops_when_idle
+        self._hold(True)
+        try:
+            yield
+        finally:
+            self._hold(before)
+
+    def _hold(self, stops: bool) -> None:
+        if stops == self._stops_when_idle:
+            return
+        self.idleness.ends()
+        self._stops_when_idle = stops
+        self.idleness.forgiven_processors = _forgiven(stops)
+        if not stops:
+            families.resume(*self._family)
+        self._wait_for_turn()
 
     @property
     def _family(self) -> tuple[int, int | None]:
@@ -218,6 +238,10 @@ class SideProcess:
         text = self._log.read().decode(errors="replace")
         lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
         return " / ".join(line[:200] for line in _telling(lines))
+
+
+def _forgiven(stops_when_idle: bool) -> float:
+    return FORGIVEN_WHILE_STOPPED if stops_when_idle else FORGIVEN_WHILE_RUNNING
 
 
 def _telling(lines: list[str]) -> list[str]:

@@ -34,6 +34,7 @@ from benchmarks.harness.documents import BenchmarkError
 from benchmarks.harness.failures import Caught, DeviceFailed
 from benchmarks.harness.phases import Phases
 from benchmarks.harness.progress import Progress
+from benchmarks.harness.quiet import Quiet
 from benchmarks.harness.settings import Setting
 from benchmarks.harness.telemetry import Telemetry, open_for
 from benchmarks.harness.watches import Watch
@@ -126,6 +127,7 @@ def prepared(
         reference_step=operators.part(document["operator"], "reference").reference_step,
         reference=getattr(operators.part(document["operator"], "reference"), "reference", None),
         watch=Watch(telemetry or open_for(device)),
+        quiet=Quiet(device),
         source=generator(device.torch_device),
         checksum=Checksum(device.torch_device),
         candidate=copy,

@@ -13,6 +13,7 @@ from benchmarks.harness.arenas import Device
 from benchmarks.harness.cells import Cells
 from benchmarks.harness.checksums import Checksum
 from benchmarks.harness.phases import Phases
+from benchmarks.harness.quiet import Quiet
 from benchmarks.harness.watches import Watch
 
 ReferenceStep = Callable[..., dict[str, torch.Tensor]]
@@ -25,7 +26,7 @@ class Setting:
     `reference` is the operator's alone, None where it has none; `watch` reads the instruments;
     `source` draws fresh contents on the device; `candidate` is the private copy of the
     candidate's file; `scratch` holds every side's folder and goes with the run; `cells` confine
-    the sides; `phases` counts where the time goes.
+    the sides; `quiet` knows whether the device rests; `phases` counts where the time goes.
     """
 
     document: dict[str, Any]
@@ -36,6 +37,7 @@ class Setting:
     checksum: Checksum
     candidate: Path
     watch: Watch
+    quiet: Quiet
     scratch: Path
     cells: Cells
     threads: int

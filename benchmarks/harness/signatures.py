@@ -192,7 +192,7 @@ def signature_of(content: bytes) -> dict[str, str] | None:
 
 
 def check(content: bytes, key: PublicKey) -> None:
-    """Raise SignatureError unless `key` signed exactly these bytes of a record's file.
+    """Raise SignatureError unless `key` signed exactly these bytes of a record's or survey's file.
 
     NotSigned when there is no signature, or that of another key.
     """
@@ -203,7 +203,8 @@ def check(content: bytes, key: PublicKey) -> None:
     if signature["key_id"] != key.id:
         raise NotSigned(f"signed by key {signature['key_id']}, and not by {key.id}")
     body = canonical(without_source(record))
-    source = record["candidate"]["source"]
+    candidate = record.get("candidate")
+    source = candidate["source"] if isinstance(candidate, dict) else None
     try:
         value = base64.b64decode(signature["value"], validate=True)
     except binascii.Error as error:

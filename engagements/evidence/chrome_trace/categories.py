@@ -1,0 +1,35 @@
+"""What the categories of events mean, in kineto's spellings of today and of before."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+HOST, KERNEL, COPY, MEMSET, CALL, ANNOTATION, FUNCTION, DEVICE_RANGE, IGNORED = range(9)
+
+# Older kineto wrote the same words with a capital letter, and without "gpu_" and "cpu_".
+CATEGORIES: Final[dict[str, int]] = {
+    name: kind
+    for kind, names in {
+        HOST: "cpu_op operator cpu_instant_event",
+        KERNEL: "kernel concurrent_kernel gpu_op",
+        COPY: "gpu_memcpy memcpy",
+        MEMSET: "gpu_memset memset",
+        CALL: "cuda_runtime runtime cuda_driver driver hip_runtime hip_driver xpu_runtime "
+        "privateuse1_runtime cuda_profiler_range",
+        ANNOTATION: "user_annotation",
+        FUNCTION: "python_function python",
+        DEVICE_RANGE: "gpu_user_annotation",
+        # The profiler's own work, and arrows from one event to another.
+        IGNORED: "overhead trace ac2g fwdbwd async_cpu_to_gpu async_gpu",
+    }.items()
+    for name in names.split()
+}
+
+# torch records modules as "nn.Module: Linear_3"; the number tells instances of a class apart.
+MODULE: Final = "nn.Module: "
+LAUNCHES: Final = re.compile(r"Launch(Cooperative)?Kernel|LaunchKernel|launchKernel|^cuLaunch")
+GRAPH_LAUNCHES: Final = re.compile(r"GraphLaunch|graphLaunch")
+SYNCHRONISES: Final = re.compile(r"Synchronize|synchronize")
+# A plain cudaMemcpy waits, and so does anything else that launches a copy: all are launches.
+COPIES: Final = re.compile(r"[mM]em(cpy|set)")

@@ -1,0 +1,193 @@
+"""Facts of a timeline of a program. Times are milliseconds unless the name says otherwise."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Time:
+    """Device time of one thing inside the window.
+
+    `gpu_ms` adds up every call. `busy_ms` counts overlapping calls once; the shares are of it:
+    `share_of_gpu` of the time in which any device was busy, `share_of_wall` of the window, so
+    share_of_wall = share_of_gpu * gpu_busy_share.
+    """
+
+    name: str
+    calls: int
+    gpu_ms: float
+    busy_ms: float
+    share_of_gpu: float
+    share_of_wall: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KernelTime(Time):
+    """One kernel by its full name."""
+
+    family: str
+    mean_us: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GroupTime(Time):
+    """Kernels that belong together; `kernels` names the longest of them.
+
+    kind: family (by name pattern, the expression in `pattern`), range (launched inside an NVTX
+    range or record_function of this name), module (launched inside an nn.Module of this name),
+    or pattern (asked for by the caller). Copies and memsets are families, no kernels.
+    """
+
+    kind: Literal["family", "range", "module", "pattern"]
+    pattern: str | None = None
+    kernels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeviceTime:
+    """One device. `name` is None where the file does not tell."""
+
+    device: int
+    name: str | None
+    streams: int
+    busy_ms: float
+    busy_share: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepTime:
+    """One step of the window: the annotation's own span on the host."""
+
+    name: str
+    wall_ms: float
+    gpu_busy_share: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Window:
+    """What wall time means here. kind: steps (ProfilerStep# and the like) or recorded."""
+
+    kind: Literal["steps", "recorded"]
+    definition: str
+    start_us: float
+    end_us: float
+    steps: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Timeline:
+    """How much of each bucket every kernel family kept a device busy, overlap counted once."""
+
+    bucket_ms: float
+    busy: tuple[float, ...]
+    families: dict[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GapLengths:
+    """Gaps of up to `up_to_us` and longer than the bucket before; None is any length."""
+
+    up_to_us: float | None
+    count: int
+    ms: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gaps:
+    """When no device was busy inside the window.
+
+    `launch_bound_share` is the share of wall time in gaps whose next operation was not even
+    launched when the gap began: the device waited for the host. None without launch records.
+    """
+
+    count: int
+    idle_ms: float
+    median_us: float | None
+    longest_us: float | None
+    by_length: tuple[GapLengths, ...]
+    launch_bound_share: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Launches:
+    """How work reached the device. `calls` are launches by the host, a CUDA graph being one.
+
+    `graph_kernel_share` is the share of kernel executions that came from CUDA graphs, None
+    where launches were not recorded. `host_ms` is time inside launch calls, `sync_ms` time in
+    which a host thread waited for a device, both added up over threads.
+    """
+
+    kernels: int
+    mean_kernel_us: float | None
+    median_kernel_us: float | None
+    short_kernel_share: float | None
+    calls: int | None
+    graph_calls: int | None
+    graph_kernel_share: float | None
+    host_ms: float | None
+    sync_ms: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TraceFacts:
+    """A timeline of a program, from the PyTorch profiler or from Nsight Systems.
+
+    `wall_ms` is the length of `window`. `gpu_busy_share` is the union of the intervals of all
+    device operations (kernels, copies, memsets; of all streams and devices) over it; None when
+    the file holds no device operation, which then was not recorded.
+    `copy_share` and `communication_share` are shares of wall of copies and memsets, and of
+    collective kernels (NCCL and the like). `kernels_left_out` counts the names that the list
+    has no room for.
+    """
+
+    format: Literal["chrome_trace", "nsight_systems"]
+    producer: str
+    events: int
+    window: Window
+    wall_ms: float
+    gpu_busy_ms: float | None
+    gpu_busy_share: float | None
+    gpu_idle_share: float | None
+    kernels: tuple[KernelTime, ...]
+    kernels_left_out: int
+    families: tuple[GroupTime, ...]
+    ranges: tuple[GroupTime, ...]
+    modules: tuple[GroupTime, ...]
+    patterns: tuple[GroupTime, ...]
+    devices: tuple[DeviceTime, ...]
+    steps: tuple[StepTime, ...]
+    timeline: Timeline | None
+    gaps: Gaps | None
+    launches: Launches
+    copy_share: float | None
+    communication_share: float | None
+    overlap_ms: float
+    warnings: tuple[str, ...]
+
+    def share_of_wall(self, pattern: str) -> tuple[float, float]:
+        """Between which two shares of wall the kernels whose name `pattern` finds lie.
+
+        Both are the same where no two different kernels ran at once. re.error as `re` says it.
+        """
+        wanted = re.compile(pattern)
+        found = [kernel.busy_ms for kernel in self.kernels if wanted.search(kernel.name)]
+        if not found or self.wall_ms <= 0:
+            return 0.0, 0.0
+        most = min(sum(found), self.gpu_busy_ms or 0.0)
+        least = min(most, max(max(found), sum(found) - self.overlap_ms))
+        return least / self.wall_ms, most / self.wall_ms
+
+    def shown(self) -> dict[str, Any]:
+        """What `manage.py evidence show --json` prints."""
+        names = ("name", "calls", "gpu_ms", "share_of_gpu", "share_of_wall")
+        return {
+            "format": self.format,
+            "wall_ms": self.wall_ms,
+            "gpu_busy_share": self.gpu_busy_share,
+            "gpu_idle_share": self.gpu_idle_share,
+            "kernels": [{name: getattr(row, name) for name in names} for row in self.kernels],
+            "warnings": list(self.warnings),
+        }

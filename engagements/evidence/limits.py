@@ -1,0 +1,44 @@
+"""What a file may ask of the machine before it is refused."""
+
+from __future__ import annotations
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+
+# A trace of an hour is a few gigabytes; a gzip bomb is a thousand times its own size.
+DECOMPRESSED_BYTES = 8 * GIB
+# What is read at once. Larger blocks are no faster and hold more events in memory.
+BLOCK_BYTES = 2 * MIB
+# One event with its arguments, and what stands before and after the events.
+EVENT_BYTES = 8 * MIB
+HEAD_BYTES = 64 * MIB
+
+# Device operations, launches and ranges kept for the sums: 48 bytes each at most.
+DEVICE_OPERATIONS = 8_000_000
+LAUNCHES = 8_000_000
+RANGES = 4_000_000
+# Different names, and characters of all of them.
+NAMES = 100_000
+NAME_CHARACTERS = 64 * MIB
+LONGEST_NAME = 4_000
+# What a summary lists of each kind; the rest is added up in one line.
+LISTED_KERNELS = 1_000
+LISTED_GROUPS = 200
+LISTED_STEPS = 500
+TIMELINE_BUCKETS = 200
+WARNINGS = 50
+
+TABLE_BYTES = 512 * MIB
+TABLE_ROWS = 2_000_000
+CELL_CHARACTERS = 128 * KIB
+# 28 bytes are kept of each row of traffic, and its text of each different shape.
+TRAFFIC_ROWS = 10_000_000
+TRAFFIC_SHAPES = 300_000
+TRAFFIC_COLUMNS = 64
+TRAFFIC_BATCH_ROWS = 50_000
+PARQUET_COLUMN_BYTES = 512 * MIB
+LINE_BYTES = 1 * MIB
+LISTED_SHAPES = 200
+CURVE_POINTS = 100
+MODELS = 100
+
+SQL_SECONDS = 300.0

@@ -1,0 +1,197 @@
+"""The tables of an export, whichever version of the schema wrote them.
+
+Times there are nanoseconds from the start of the session. What differs between versions is
+whether a text stands in its row or in StringIds, and which tables there are at all.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from engagements.evidence import recording
+from engagements.evidence.chrome_trace.categories import COPIES, GRAPH_LAUNCHES, LAUNCHES
+from engagements.evidence.errors import EvidenceError
+from engagements.evidence.nsight_systems.database import Database, connected
+from engagements.evidence.opening import Opened
+from engagements.evidence.recording import NO_CORRELATION, Names, Recording
+
+KERNELS, COPIED, SET = (f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET"))
+GRAPHS, CALLS, WAITS = (
+    f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("GRAPH_TRACE", "RUNTIME", "SYNCHRONIZATION")
+)
+NVTX = "NVTX_EVENTS"
+KNOWN = (KERNELS, COPIED, SET, GRAPHS, CALLS, NVTX)
+
+# NVTX events of these types are ranges: pushed and popped, and started and ended.
+_RANGES = frozenset({59, 60})
+# CUpti_ActivityMemcpyKind, as in the profiler traces of PyTorch.
+_DIRECTIONS = {1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 8: "DtoD", 9: "HtoH", 10: "PtoP"}
+_VERSION_SUFFIX = re.compile(r"_v\d+$")
+_LONGEST_NS = 10**18
+
+
+def record(opened: Opened) -> Recording:
+    """The recording of an export. EvidenceError when it is broken or none of Nsight Systems."""
+    with opened.on_disk() as path, connected(path) as database:
+        return Reader(database).record()
+
+
+class Reader:
+    """Fills a recording from one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._recording = Recording(format="nsight_systems")
+        self._texts: dict[int, str] = {}
+
+    def record(self) -> Recording:
+        """Read every table that there is."""
+        if not any(table in self._database.tables for table in KNOWN):
+            raise EvidenceError(
+                "This SQLite file is no export of Nsight Systems: it has none of the tables "
+                f"{', '.join(KNOWN)}"
+            )
+        self._read_texts()
+        self._read_kernels()
+        self._read_copies()
+        self._read_calls()
+        self._read_ranges()
+        self._read_devices()
+        found = self._recording
+        found.producer = f"Nsight Systems {self._version()}".strip()
+        if found.high_us < found.low_us:
+            raise EvidenceError("None of the export's tables holds an event")
+        return found
+
+    def _read_texts(self) -> None:
+        kept = Names()
+        for number, text in self._database.rows("STRINGIDS", "id", "value"):
+            if isinstance(number, int) and isinstance(text, str):
+                self._texts[number] = kept.texts[kept.number(text)]
+            if kept.is_full:
+                raise EvidenceError("The export holds too many texts", where="table StringIds")
+
+    def _read_kernels(self) -> None:
+        columns = ("start", "end", "deviceId", "streamId", "correlationId")
+        names = ("demangledName", "shortName", "mangledName")
+        for row in self._rows(KERNELS, *columns, *names):
+            found = next((text for text in map(self._text, row[5:]) if text), "(kernel)")
+            self._add_operation(recording.KERNEL, found, row)
+        # A graph traced as a whole shows no kernels of its own.
+        for row in self._rows(GRAPHS, *columns):
+            self._add_operation(recording.KERNEL, "(CUDA graph as a whole)", row)
+
+    def _read_copies(self) -> None:
+        columns = ("start", "end", "deviceId", "streamId", "correlationId")
+        for row in self._rows(COPIED, *columns, "copyKind"):
+            name = f"Memcpy {_DIRECTIONS.get(row[5], '')}".strip()
+            self._add_operation(recording.COPY, name, row)
+        for row in self._rows(SET, *columns):
+            self._add_operation(recording.MEMSET, "Memset", row)
+
+    def _add_operation(self, kind: int, name: str, row: tuple[Any, ...]) -> None:
+        span = self._span(row)
+        if span is None:
+            return
+        columns = self._recording.operations
+        columns.starts.append(span[0])
+        columns.ends.append(span[1])
+        columns.kinds.append(kind)
+        columns.names.append(self._recording.names.number(name))
+        columns.devices.append(_integer(row[2], 0))
+        columns.streams.append(_integer(row[3], 0))
+        columns.correlations.append(_integer(row[4], NO_CORRELATION, bits=63))
+
+    def _read_calls(self) -> None:
+        columns = self._recording.calls
+        kinds: dict[Any, int | None] = {}
+        self._recording.has_calls = CALLS in self._database.tables
+        for row in self._rows(CALLS, "start", "end", "globalTid", "correlationId", "nameId"):
+            span = self._span(row)
+            if span is None:
+                continue
+            name_id = row[4] if isinstance(row[4], int) else None
+            if name_id not in kinds:
+                kinds[name_id] = _kind_of_call(self._text(name_id))
+            kind = kinds[name_id]
+            if kind is None:
+                continue
+            columns.starts.append(span[0])
+            columns.ends.append(span[1])
+            columns.threads.append(self._recording.threads.number(str(row[2])))
+            columns.correlations.append(_integer(row[3], NO_CORRELATION, bits=63))
+            columns.kinds.append(kind)
+        for row in self._rows(WAITS, "start", "end"):
+            span = self._span(row)
+            if span is not None:
+                self._recording.synced_us += span[1] - span[0]
+
+    def _read_ranges(self) -> None:
+        columns = self._recording.ranges
+        for row in self._rows(NVTX, "start", "end", "globalTid", "text", "textId", "eventType"):
+            if row[5] is not None and row[5] not in _RANGES:
+                continue
+            span = self._span(row)
+            text = self._text(row[3]) or self._text(row[4])
+            if span is None or not text:
+                continue
+            columns.starts.append(span[0])
+            columns.ends.append(span[1])
+            columns.threads.append(self._recording.threads.number(str(row[2])))
+            columns.names.append(self._recording.names.number(text))
+            columns.kinds.append(recording.ANNOTATION)
+
+    def _read_devices(self) -> None:
+        for number, name in list(self._database.rows("TARGET_INFO_GPU", "id", "name"))[:1024]:
+            if isinstance(number, int) and isinstance(name, str):
+                self._recording.device_names[number] = name[:200]
+
+    def _rows(self, table: str, *columns: str) -> Any:
+        """The rows of a table, none where it is missing."""
+        if table not in self._database.tables:
+            return
+        lacks = [name for name in columns[:2] if name.upper() not in self._database.columns(table)]
+        if lacks:
+            raise EvidenceError(f"A column is missing: {', '.join(lacks)}", where=f"table {table}")
+        for count, row in enumerate(self._database.rows(table, *columns)):
+            if count % 100_000 == 0:
+                self._recording.check_size()
+            self._recording.events += 1
+            yield row
+
+    def _span(self, row: tuple[Any, ...]) -> tuple[float, float] | None:
+        """Start and end in microseconds; None for an instant, an open end, or nonsense."""
+        start, end = row[0], row[1]
+        if not isinstance(start, int) or not isinstance(end, int):
+            return None
+        if not -_LONGEST_NS < start <= end < _LONGEST_NS:
+            return None
+        span = start / 1e3, end / 1e3
+        self._recording.low_us = min(self._recording.low_us, span[0])
+        self._recording.high_us = max(self._recording.high_us, span[1])
+        return span
+
+    def _text(self, value: Any) -> str:
+        """A text that stands here, or by its number in StringIds."""
+        return value if isinstance(value, str) else self._texts.get(value, "")
+
+    def _version(self) -> str:
+        for name, value in list(self._database.rows("META_DATA_EXPORT", "name", "value"))[:1000]:
+            if name == "EXPORT_SCHEMA_VERSION" and isinstance(value, str | int):
+                return f"(schema {str(value)[:40]})"
+        return ""
+
+
+def _kind_of_call(name: str) -> int | None:
+    """What a call of this name launches; None when it launches nothing."""
+    plain = _VERSION_SUFFIX.sub("", name)
+    if GRAPH_LAUNCHES.search(plain):
+        return recording.GRAPH_LAUNCH
+    if LAUNCHES.search(plain) or COPIES.search(plain):
+        return recording.LAUNCH
+    return None
+
+
+def _integer(value: Any, default: int, *, bits: int = 31) -> int:
+    return value if isinstance(value, int) and -(2**bits) <= value < 2**bits else default

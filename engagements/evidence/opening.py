@@ -1,0 +1,109 @@
+"""A file that is read: its first bytes, its bytes without compression, its place on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+from isal import igzip, isal_zlib
+
+from engagements.evidence import limits
+from engagements.evidence.errors import EvidenceError
+
+Source: TypeAlias = Path | str | BinaryIO
+# Called with the share of the file that has been read, 0 to 1.
+Progress: TypeAlias = Callable[[float], None]
+
+GZIP = b"\x1f\x8b"
+HEAD_BYTES = 64 * limits.KIB
+
+
+class Opened:
+    """One evidence file. `read` gives its content, decompressed where it was compressed."""
+
+    def __init__(self, raw: BinaryIO, *, name: str, progress: Progress | None = None) -> None:
+        self.name = name
+        self.raw = raw
+        self.size_bytes = raw.seek(0, os.SEEK_END)
+        raw.seek(0)
+        self.is_gzip = raw.read(2) == GZIP
+        raw.seek(0)
+        self._content: Any = igzip.GzipFile(fileobj=raw) if self.is_gzip else raw
+        self._taken = 0
+        self._progress = progress
+        self.head = self._bytes(HEAD_BYTES)
+        self._unread = self.head
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` more bytes of the content; none at its end."""
+        if self._unread:
+            taken, self._unread = self._unread[:size], self._unread[size:]
+            return taken
+        block = self._bytes(size)
+        if self._progress is not None and self.size_bytes:
+            self._progress(min(1.0, self.raw.tell() / self.size_bytes))
+        return block
+
+    def whole(self, limit: int) -> bytes:
+        """All of the content. EvidenceError beyond `limit` bytes."""
+        parts, taken = [], 0
+        while block := self.read(limits.BLOCK_BYTES):
+            taken += len(block)
+            if taken > limit:
+                raise EvidenceError(f"This is more than the {limit:,} bytes that are read of it")
+            parts.append(block)
+        return b"".join(parts)
+
+    def _bytes(self, size: int) -> bytes:
+        try:
+            block = self._content.read(size)
+        except EOFError as error:
+            raise EvidenceError("The gzip file is cut short", where=self._place()) from error
+        except (igzip.BadGzipFile, isal_zlib.IsalError, zlib.error) as error:
+            raise EvidenceError(f"Broken gzip: {error}", where=self._place()) from error
+        except OSError as error:
+            raise EvidenceError(f"The file cannot be read: {error}") from error
+        self._taken += len(block)
+        if self._taken > limits.DECOMPRESSED_BYTES:
+            raise EvidenceError(f"More than {limits.DECOMPRESSED_BYTES:,} bytes come out of it")
+        return block
+
+    def _place(self) -> str:
+        return f"after {self._taken:,} decompressed bytes"
+
+    @contextmanager
+    def on_disk(self) -> Iterator[Path]:
+        """The content as a file with a path, a temporary copy where there is none."""
+        path = getattr(self.raw, "name", None)
+        if not self.is_gzip and isinstance(path, str) and os.path.isfile(path):
+            yield Path(path)
+            return
+        with tempfile.NamedTemporaryFile(prefix="twofold-evidence-") as copy:
+            while block := self.read(limits.BLOCK_BYTES):
+                copy.write(block)
+            copy.flush()
+            yield Path(copy.name)
+
+
+@contextmanager
+def opened(source: Source, *, name: str, progress: Progress | None = None) -> Iterator[Opened]:
+    """Open a path or take a stream of bytes, which is left open. EvidenceError when it is not."""
+    with contextlib.ExitStack() as stack:
+        if isinstance(source, str | Path):
+            try:
+                raw: BinaryIO = stack.enter_context(open(source, "rb"))
+            except OSError as error:
+                raise EvidenceError(f"The file cannot be opened: {error.strerror}") from error
+        elif source.seekable():
+            raw = source
+        else:
+            raw = stack.enter_context(tempfile.TemporaryFile())
+            shutil.copyfileobj(source, raw)
+        yield Opened(raw, name=name, progress=progress)

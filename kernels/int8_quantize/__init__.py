@@ -1,0 +1,1 @@
+"""Dynamic quantisation of activations to int8, one scale a token."""

@@ -1,0 +1,1 @@
+"""A mixture of experts: every token goes to a few of many small MLPs."""

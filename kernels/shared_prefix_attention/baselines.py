@@ -103,14 +103,26 @@ WORKSPACE_BYTES = 128 << 20
 
 
 @dataclass(frozen=True)
-class _Pages:
-    """One table of pages: the prompt's, then each sequence's own with a free slot."""
+class _Table:
+    """One table of pages: the prompt's, then each sequence's own with a free slot.
+
+    A level's plan is where its rows of q begin, where its lists of pages begin, the pages, and
+    how many tokens the last page of each list holds.
+    """
 
     k: Tensor  # [pages, kv_heads, PAGE, head_dim]
     v: Tensor
     k_slot: Tensor  # [batch, kv_heads, head_dim]: where the new token goes
     v_slot: Tensor
-    attend: Any  # planned for these sizes
+    shared: tuple[Tensor, ...]  # the prompt's plan: one list for all rows
+    own: tuple[Tensor, ...]  # the sequences' plan: a list for each row
+    sizes: tuple[int, ...]  # query heads, key heads, head_dim, PAGE
+
+
+@dataclass(frozen=True)
+class _Planned:
+    table: _Table
+    attend: Callable[[Tensor], Tensor]  # q [batch, heads, head_dim] to its attention
 
 
 def _paged(prefix: Tensor, own: Tensor) -> tuple[Tensor, Tensor]:
@@ -130,48 +142,92 @@ def _paged(prefix: Tensor, own: Tensor) -> tuple[Tensor, Tensor]:
     return pages, mine[:, own_len // PAGE, :, own_len % PAGE]
 
 
-def _prepare_cascade(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> _Pages:
-    import flashinfer
-
+def _table(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> _Table:
     k, k_slot = _paged(state["prefix_k"], state["own_k"])
     v, v_slot = _paged(state["prefix_v"], state["own_v"])
-    batch, shared, each = axes["batch"], -(-axes["prefix_len"] // PAGE), axes["own_len"] // PAGE + 1
+    batch, prefix_len, own_len = axes["batch"], axes["prefix_len"], axes["own_len"]
+    shared, each = -(-prefix_len // PAGE), own_len // PAGE + 1
 
     def whole(*numbers: int) -> Tensor:
         return torch.tensor(numbers, dtype=torch.int32, device=k.device)
 
-    sequences = torch.arange(batch + 1, dtype=torch.int32, device=k.device)
+    rows = torch.arange(batch + 1, dtype=torch.int32, device=k.device)
     pages = torch.arange(k.shape[0], dtype=torch.int32, device=k.device)
-    workspace = torch.empty(WORKSPACE_BYTES, dtype=torch.uint8, device=k.device)
-    attend = flashinfer.MultiLevelCascadeAttentionWrapper(2, workspace, "HND")
-    attend.plan(
-        [whole(0, batch), sequences],
-        [whole(0, shared), sequences * each],
-        [pages[:shared], pages[shared:]],
-        [
-            whole((axes["prefix_len"] - 1) % PAGE + 1),
-            whole(axes["own_len"] % PAGE + 1).expand(batch).contiguous(),
-        ],
-        axes["heads"],
-        axes["kv_heads"],
-        axes["head_dim"],
-        PAGE,
-        q_data_type=k.dtype,
+    last_own = whole(own_len % PAGE + 1).repeat(batch)
+    return _Table(
+        k=k,
+        v=v,
+        k_slot=k_slot,
+        v_slot=v_slot,
+        shared=(
+            whole(0, batch),
+            whole(0, shared),
+            pages[:shared],
+            whole((prefix_len - 1) % PAGE + 1),
+        ),
+        own=(rows, rows * each, pages[shared:], last_own),
+        sizes=(axes["heads"], axes["kv_heads"], axes["head_dim"], PAGE),
     )
-    return _Pages(k=k, v=v, k_slot=k_slot, v_slot=v_slot, attend=attend)
 
 
-def _run_cascade(prepared: _Pages, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
-    prepared.k_slot.copy_(inputs["k_new"])
-    prepared.v_slot.copy_(inputs["v_new"])
-    attended = prepared.attend.run(inputs["q"].contiguous(), (prepared.k, prepared.v))
-    out["out"].copy_(attended)
+def _workspace(table: _Table) -> Tensor:
+    return torch.empty(WORKSPACE_BYTES, dtype=torch.uint8, device=table.k.device)
+
+
+def _run_planned(
+    prepared: _Planned, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]
+) -> None:
+    table = prepared.table
+    table.k_slot.copy_(inputs["k_new"])
+    table.v_slot.copy_(inputs["v_new"])
+    out["out"].copy_(prepared.attend(inputs["q"].contiguous()))
+
+
+def _prepare_cascade(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> _Planned:
+    import flashinfer
+
+    table = _table(state, axes)
+    wrapper = flashinfer.MultiLevelCascadeAttentionWrapper(2, _workspace(table), "HND")
+    levels = [list(pair) for pair in zip(table.shared, table.own, strict=True)]
+    wrapper.plan(*levels, *table.sizes, q_data_type=table.k.dtype)
+    return _Planned(table=table, attend=lambda q: wrapper.run(q, (table.k, table.v)))
 
 
 def flashinfer_cascade() -> Solution:
-    """FlashInfer's cascade as it is shipped: both levels by its prefill kernel, then a merge."""
+    """FlashInfer's cascade as it is shipped. On Hopper it takes its fa3 kernels for the prompt,
+    which do not split a long list of keys over the multiprocessors.
+    """
     _need_flashinfer()
-    return Solution(name="flashinfer_cascade", prepare=_prepare_cascade, run=_run_cascade)
+    return Solution(name="flashinfer_cascade", prepare=_prepare_cascade, run=_run_planned)
+
+
+def _prepare_parts(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> _Planned:
+    import flashinfer
+
+    table = _table(state, axes)
+    prefill = flashinfer.BatchPrefillWithPagedKVCacheWrapper(
+        _workspace(table), "HND", backend="fa2"
+    )
+    prefill.plan(*table.shared, *table.sizes, causal=False, q_data_type=table.k.dtype)
+    decode = flashinfer.BatchDecodeWithPagedKVCacheWrapper(
+        _workspace(table), "HND", use_tensor_cores=True
+    )
+    decode.plan(*table.own[1:], *table.sizes, q_data_type=table.k.dtype)
+
+    def attend(q: Tensor) -> Tensor:
+        own, own_lse = decode.run(q, (table.k, table.v), return_lse=True)
+        shared, shared_lse = prefill.run(q, (table.k, table.v), return_lse=True)
+        flashinfer.merge_state_in_place(own, own_lse, shared, shared_lse)
+        attended: Tensor = own
+        return attended
+
+    return _Planned(table=table, attend=attend)
+
+
+def flashinfer_parts() -> Solution:
+    """The cascade put together from FlashInfer's parts, with fa2 kernels, which do split."""
+    _need_flashinfer()
+    return Solution(name="flashinfer_parts", prepare=_prepare_parts, run=_run_planned)
 
 
 def _need_flashinfer() -> None:
@@ -185,4 +241,5 @@ BASELINES: dict[str, Callable[[], Solution]] = {
     "sdpa": sdpa,
     "flex_attention": flex_attention,
     "flashinfer_cascade": flashinfer_cascade,
+    "flashinfer_parts": flashinfer_parts,
 }

@@ -25,7 +25,7 @@ _CHANGEABLE = {"replicates": int, "rounds": int, "round_ms": float, "warmup_ms":
 
 def main() -> None:
     """Measure and write a part, or merge parts; print the tables either way."""
-    asked = _parser().parse_args()
+    asked = parser().parse_args()
     if asked.merge:
         parts = [json.loads(path.read_text()) for path in asked.merge]
     else:
@@ -67,7 +67,7 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
             "unit_us": bench.unit_us,
             "trials": [],
         }
-        for done in range(_trials_of(asked)):
+        for done in range(trials_of(asked)):
             spent_s = time.monotonic() - started
             if done and spent_s * (done + 1) / done > asked.budget_s:
                 break
@@ -80,7 +80,7 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
     return part
 
 
-def _trials_of(asked: argparse.Namespace) -> int:
+def trials_of(asked: argparse.Namespace) -> int:
     """How many of the trials are this part's."""
     index, parts = asked.shard
     return len(range(index - 1, asked.trials, parts))
@@ -96,21 +96,21 @@ def _shard(text: str) -> tuple[int, int]:
     return found
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
         prog="python -m benchmarks.harness.precision",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
-    parser.add_argument("--trials", type=int, default=40, help="over all shards")
-    parser.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N")
-    parser.add_argument("--budget-s", type=float, default=480.0, help="start no trial beyond it")
-    parser.add_argument("--out", type=Path, help="where this part's trials are written")
-    parser.add_argument("--merge", type=Path, nargs="+", metavar="PART", help="measure nothing")
+    made.add_argument("--device", choices=["cpu", "cuda"], default="cuda")
+    made.add_argument("--trials", type=int, default=40, help="over all shards")
+    made.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N")
+    made.add_argument("--budget-s", type=float, default=480.0, help="start no trial beyond it")
+    made.add_argument("--out", type=Path, help="where this part's trials are written")
+    made.add_argument("--merge", type=Path, nargs="+", metavar="PART", help="measure nothing")
     for name, kind in _CHANGEABLE.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help="of the protocol")
-    return parser
+        made.add_argument(f"--{name.replace('_', '-')}", type=kind, help="of the protocol")
+    return made
 
 
 if __name__ == "__main__":

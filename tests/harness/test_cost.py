@@ -1,0 +1,50 @@
+"""What a verdict cost, as its record says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.harness import __main__ as commands
+from benchmarks.harness import cost, records
+from tests.harness.samples import twice_as_fast
+from tests.harness.softmax import Measure
+
+
+def test_the_parts_of_a_real_run_add_up_to_all_of_it(measure: Measure) -> None:
+    record = measure("honest", held_back_shapes=0)
+    parts = {part.name: part for part in cost.parts(record)}
+    assert sum(part.spent_s for part in parts.values()) == pytest.approx(
+        record["elapsed_s"], abs=0.1
+    )
+    assert sum(part.share for part in parts.values()) == pytest.approx(1)
+    assert parts["rounds that count"].spent_s > 0
+    assert parts["starting processes, preparing, setup"].spent_s > 0
+
+
+def test_the_command_prints_shares_and_the_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = records.sealed({**twice_as_fast(), "phases_s": {"measuring": 15.0, "starting": 45.0}})
+    (tmp_path / "record.json").write_bytes(records.written(made, None))
+    assert commands.main(["cost", str(tmp_path / "record.json")]) == 0
+    said = capsys.readouterr().out
+    assert "| rounds that count | 15.0 | 25% |" in said
+    assert "| starting processes, preparing, setup | 45.0 | 75% |" in said
+    assert "met in 60.0 s: 1 replicates, 3 rounds" in said
+
+
+def test_a_record_from_before_phases_stays_readable(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "record.json").write_bytes(records.written(twice_as_fast(), None))
+    assert commands.main(["verify", str(tmp_path / "record.json")]) == 0
+    assert commands.main(["cost", str(tmp_path / "record.json")]) == 2
+    assert "does not say where its time went" in capsys.readouterr().err
+
+
+def test_changed_phases_fail_the_digest() -> None:
+    made = records.sealed({**twice_as_fast(), "phases_s": {"measuring": 15.0}})
+    made["phases_s"]["measuring"] = 1.0
+    assert any("changed after it was sealed" in problem for problem in records.problems(made))

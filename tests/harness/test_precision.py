@@ -1,0 +1,149 @@
+"""How precise the referee is, on work whose true ratio is known; figures for a busy machine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.harness import documents, operators
+from benchmarks.harness.precision import __main__ as command
+from benchmarks.harness.precision import conditions, tables
+from benchmarks.harness.synthetic import programs
+from tests.harness.samples import workload_entry
+
+ROOT = Path(__file__).parents[2]
+_TRIALS = 2
+
+
+@pytest.fixture(autouse=True)
+def synthetic_operators(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(operators.SEARCH_PATH_VARIABLE, str(conditions.FOLDER))
+
+
+def _run(*arguments: str | Path) -> str:
+    ran = subprocess.run(
+        [sys.executable, "-m", "benchmarks.harness.precision", *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@pytest.fixture(scope="module")
+def part(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two trials measured on this machine's processor."""
+    out = tmp_path_factory.mktemp("precision") / "part.json"
+    _run("--device", "cpu", "--trials", str(_TRIALS), "--replicates", "2", "--out", out)
+    return out
+
+
+def _rows(path: Path) -> dict[str, tables.Row]:
+    return {row.condition: row for row in tables.rows([json.loads(path.read_text())])}
+
+
+def _fastest(path: Path, condition: str) -> float:
+    """The ratio of the sides' fastest rounds: a busy machine only ever lengthens one."""
+    trials = json.loads(path.read_text())["trials"]
+    rounds = [
+        each
+        for trial in trials
+        if trial["condition"] == condition
+        for replicate in trial["replicates"]
+        for each in replicate["workloads"][0]["rounds"]
+    ]
+    sides = ("baseline_us", "candidate_us")
+    baseline_us, candidate_us = (min(each[side] for each in rounds) for side in sides)
+    return float(baseline_us / candidate_us)
+
+
+def test_the_same_work_on_both_sides_comes_out_even(part: Path) -> None:
+    row = _rows(part)["2 ms"]
+    assert (row.trials, row.true_ratio) == (_TRIALS, 1)
+    # An interval of 95% misses in one trial of twenty; not in both.
+    assert row.holds_truth >= 1
+    assert _fastest(part, "2 ms") == pytest.approx(1, rel=0.25)
+
+
+def test_far_candidates_never_get_the_other_verdict(part: Path) -> None:
+    found = _rows(part)
+    assert found["0.50x"].met == 0
+    assert found["4.00x"].missed == 0
+    assert _fastest(part, "0.50x") == pytest.approx(0.5, rel=0.25)
+    assert _fastest(part, "4.00x") == pytest.approx(4, rel=0.25)
+
+
+def test_every_trial_had_processes_of_its_own(part: Path) -> None:
+    found = json.loads(part.read_text())
+    replicates = found["benchmark"]["protocol"]["replicates"]
+    assert found["pairs"] == _TRIALS * replicates
+    assert {len(trial["replicates"]) for trial in found["trials"]} == {replicates}
+
+
+def test_parts_are_merged_into_one_table(part: Path) -> None:
+    said = _run("--merge", part, part)
+    assert f"| 2 ms | {2 * _TRIALS} |" in said
+
+
+def test_forty_trials_are_shared_out_whole() -> None:
+    shards = [command.parser().parse_args(["--shard", f"{index}/3"]) for index in (1, 2, 3)]
+    assert sum(command.trials_of(asked) for asked in shards) == 40
+    for wrong in ("0/4", "5/4", "1"):
+        with pytest.raises(SystemExit):
+            command.parser().parse_args(["--shard", wrong])
+
+
+def test_the_documents_are_such_as_a_contract_seals() -> None:
+    for call_us in (1_000, 10_000):
+        document = programs.benchmark("cuda", call_us)
+        documents.check(document)
+        axes = document["workloads"][0]["axes"]
+        assert axes["baseline_units"] / axes["candidate_units"] == pytest.approx(2.2, rel=0.01)
+    made = conditions.conditions("cuda", 10.0)
+    assert [each.true_ratio for each in made] == [1, 1, 1, 1, 1.95, 2.0, 2.05]
+    assert [each.baseline_units for each in made[:4]] == [1, 10, 100, 1000]
+
+
+def _part(ratios: list[float], *, true_ratio: float) -> dict[str, Any]:
+    """A part with a trial for each ratio: four replicates that hardly differ."""
+    document = conditions.document("cpu", {"replicates": 4})
+    condition = conditions.conditions("cpu", 10.0)[0]
+    trials = []
+    for ratio in ratios:
+        spread = (0.999, 1.0, 1.0, 1.001)
+        replicates = [
+            {"workloads": [workload_entry("units", [(100.0 * ratio * each, 100.0)] * 5)]}
+            for each in spread
+        ]
+        trials.append(
+            {
+                "condition": "made",
+                "true_ratio": true_ratio,
+                "replicates": replicates,
+                "do_bench": None,
+            }
+        )
+    workload = conditions.workload(condition, "cpu")
+    return {"benchmark": document, "workload": workload, "trials": trials}
+
+
+def test_a_row_counts_what_a_contract_would_be_told() -> None:
+    (row,) = tables.rows([_part([1.9, 2.0, 2.1], true_ratio=2.0)])
+    assert (row.met, row.inconclusive, row.missed) == (1, 1, 1)
+    assert row.holds_truth == 1
+    assert row.ratios == pytest.approx((1.9, 2.0, 2.1), rel=1e-3)
+    assert 0.0005 < row.half_width_median < 0.005
+
+
+def test_trials_of_several_parts_are_counted_together() -> None:
+    parts = [_part([1.0, 1.001], true_ratio=1.0), _part([0.999], true_ratio=1.0)]
+    (row,) = tables.rows(parts)
+    assert (row.trials, row.holds_truth) == (3, 3)
+    assert "| made | 3 | 0.9990 to 1.0010 |" in tables.markdown([row])

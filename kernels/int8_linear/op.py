@@ -1,0 +1,194 @@
+"""A linear layer with int8 weights as plain data: axes, tensors, tolerances, cost. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kernels import llama, protocols
+from kernels.definition import (
+    Axes,
+    Baseline,
+    Contents,
+    Definition,
+    HeldBack,
+    Preset,
+    SpecialValues,
+    TensorSpec,
+    Workload,
+)
+from kernels.tolerances import tolerances
+
+ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
+
+# Standard deviation of the int8 weights: three of it fill their range, as quantised weights do.
+WEIGHT_SIZE = 40.0
+# Scales are drawn from 0 up, so twice what brings a product back to 1.
+SCALE_SIZE = 2.0 / WEIGHT_SIZE
+# Keys this much larger than 1 let a few of them dominate a softmax, as in trained models: what
+# the projections before it got wrong shows in the step.
+KEY_SCALE = 2.0
+
+CACHE = ("layers", "batch", "kv_heads", "context_len", "head_dim")
+
+
+def _scale(name: str, shape: tuple[str | int, ...], fan_in: tuple[str, ...]) -> TensorSpec:
+    return TensorSpec(
+        name=name, shape=shape, distribution="uniform", scale=SCALE_SIZE, fan_in=fan_in
+    )
+
+
+def _weight(name: str, shape: tuple[str | int, ...]) -> TensorSpec:
+    return TensorSpec(name=name, shape=shape, dtype="int8", scale=WEIGHT_SIZE)
+
+
+DEFINITION = Definition(
+    operator="int8_linear",
+    title="Linear layer with int8 weights",
+    summary=(
+        "out = (x weight^T) * scale: weights are int8 with one scale for each output feature "
+        "(per channel, symmetric), activations and results are not quantised. x may be strided "
+        "along the batch; in_features is a multiple of 8."
+    ),
+    axes={
+        "batch": "rows of x: sequences decoded together",
+        "in_features": "numbers in a row of x",
+        "out_features": "numbers in a row of the result",
+        "context_len": "earlier tokens of each sequence",
+        **llama.AXES,
+    },
+    state=(
+        _weight("weight", ("out_features", "in_features")),
+        _scale("scale", ("out_features",), ("in_features",)),
+    ),
+    inputs=(TensorSpec(name="x", shape=("batch", "in_features")),),
+    outputs=(TensorSpec(name="out", shape=("batch", "out_features")),),
+    program="llama_int8_decode_step",
+    program_state=(
+        TensorSpec(name="norm_attention", shape=("layers", "hidden"), distribution="ones"),
+        _weight("w_qkv", ("layers", "qkv_heads", "head_dim", "hidden")),
+        _scale("s_qkv", ("layers", "qkv_heads", "head_dim"), ("hidden",)),
+        _weight("w_out", ("layers", "hidden", "heads", "head_dim")),
+        _scale("s_out", ("layers", "hidden"), ("heads", "head_dim")),
+        TensorSpec(name="norm_mlp", shape=("layers", "hidden"), distribution="ones"),
+        _weight("w_gate_up", ("layers", 2, "ffn", "hidden")),
+        _scale("s_gate_up", ("layers", 2, "ffn"), ("hidden",)),
+        _weight("w_down", ("layers", "hidden", "ffn")),
+        _scale("s_down", ("layers", "hidden"), ("ffn",)),
+        TensorSpec(name="cache_k", shape=CACHE, scale=KEY_SCALE),
+        TensorSpec(name="cache_v", shape=CACHE),
+    ),
+    program_inputs=(TensorSpec(name="x", shape=("batch", "hidden")),),
+    program_outputs=(TensorSpec(name="y", shape=("batch", "hidden")),),
+    # The down projection sums over the MLP; norm, projection, attention and MLP each store their
+    # result, and 16-bit weights are rounded once more than int8 ones.
+    tolerances=tolerances(terms=14336, roundings=6),
+    held_back=HeldBack(
+        free=("batch",),
+        strided=("batch",),
+        special=(
+            SpecialValues(name="rows of zeros", contents={"x": Contents(scale=0.0)}),
+            SpecialValues(name="large activations", contents={"x": Contents(scale=8.0)}, gain=8.0),
+            # One row's NaN stays in its own row, and is not lost there.
+            SpecialValues(name="a NaN in a row", contents={"x": Contents(plant="nan")}),
+        ),
+    ),
+)
+
+BASELINES = (
+    Baseline(
+        name="cublas",
+        package="torch",
+        title="F.linear with the weights dequantised beforehand to the activations' dtype",
+    ),
+    Baseline(
+        name="unfused",
+        package="torch",
+        title="the weights dequantised in every call, then F.linear",
+    ),
+    Baseline(
+        name="compiled",
+        package="torch",
+        title="F.linear of the cast weights, then the scales, under torch.compile",
+    ),
+    Baseline(name="int8pack", package="torch", title="torch._weight_int8pack_mm"),
+)
+
+
+def flops(axes: Axes) -> int:
+    """Multiply-adds of one operator call, counted as two."""
+    return 2 * axes["batch"] * axes["in_features"] * axes["out_features"]
+
+
+def bytes_moved(axes: Axes, dtype: str) -> int:
+    """Weights once at a byte each, scales, activations and results once."""
+    weights = axes["in_features"] * axes["out_features"]
+    rows = axes["batch"] * (axes["in_features"] + axes["out_features"])
+    return weights + (axes["out_features"] + rows) * ITEM_BYTES[dtype]
+
+
+def _workload(
+    model: Mapping[str, int], *, layers: int, batch: int, context_len: int, weight: float
+) -> Workload:
+    """A decode step; the operator alone is the up projection of its MLP."""
+    axes = llama.sized(
+        model,
+        layers=layers,
+        batch=batch,
+        context_len=context_len,
+        in_features=model["hidden"],
+        out_features=model["ffn"],
+    )
+    return Workload(name=f"batch {batch}", axes=axes, weight=weight)
+
+
+_SMALL = {"heads": 4, "kv_heads": 2, "head_dim": 16, "hidden": 64, "ffn": 152}
+
+PRESETS = {
+    "tiny": Preset(
+        title="One small layer, seven sequences",
+        device="cpu",
+        hardware=None,
+        dtype="float32",
+        launch="eager",
+        baseline="cublas",
+        candidate="torch_scaled",
+        target=2.0,
+        confidence=0.95,
+        workloads=(_workload(_SMALL, layers=1, batch=7, context_len=16, weight=1.0),),
+        protocol=protocols.TINY,
+    ),
+    "cuda": Preset(
+        title="Four Llama-3.2-1B layers, 1 and 16 sequences",
+        device="cuda",
+        hardware=None,
+        dtype="float16",
+        launch="graph",
+        baseline="cublas",
+        candidate="triton_fused",
+        target=2.0,
+        confidence=0.95,
+        workloads=(
+            _workload(llama.LLAMA_1B, layers=4, batch=1, context_len=256, weight=0.5),
+            _workload(llama.LLAMA_1B, layers=4, batch=16, context_len=256, weight=0.5),
+        ),
+        protocol=protocols.CUDA,
+    ),
+    "h200": Preset(
+        title="Four Llama-3-8B layers, 1, 16 and 64 sequences",
+        device="cuda",
+        hardware="NVIDIA H200",
+        dtype="bfloat16",
+        launch="graph",
+        baseline="cublas",
+        candidate="triton_fused",
+        target=2.0,
+        confidence=0.95,
+        workloads=(
+            _workload(llama.LLAMA_8B, layers=4, batch=1, context_len=256, weight=0.3),
+            _workload(llama.LLAMA_8B, layers=4, batch=16, context_len=256, weight=0.4),
+            _workload(llama.LLAMA_8B, layers=4, batch=64, context_len=256, weight=0.3),
+        ),
+        protocol=replace(protocols.H200, max_calls=64),
+    ),
+}

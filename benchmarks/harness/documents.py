@@ -8,6 +8,7 @@ from typing import Any
 
 from benchmarks.harness import schemas
 from benchmarks.harness.canonical import canonical
+from benchmarks.harness.failures import BenchmarkError
 
 SCHEMA_NAME = "twofold.benchmark/1"
 MAX_BYTES = 1_000_000
@@ -103,10 +104,6 @@ SCHEMA = schemas.exactly(
     confidence={"type": "number", "exclusiveMinimum": 0.5, "exclusiveMaximum": 1},
     protocol=_PROTOCOL,
 )
-
-
-class BenchmarkError(ValueError):
-    """A benchmark document (or what it asks for) cannot be used; the text says what and where."""
 
 
 def published_schema() -> dict[str, Any]:

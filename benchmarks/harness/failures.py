@@ -1,4 +1,4 @@
-"""How a measurement ends early: a side that cannot be measured, or one that was caught."""
+"""How a measurement ends early: unusable input, a side that fails, or one that was caught."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ Role = Literal["baseline", "candidate"]
 FindingKind = Literal[
     "probe", "output", "state", "input", "overflow", "moving", "held_back", "special", "idle"
 ]
+
+
+class BenchmarkError(ValueError):
+    """A benchmark document (or what it asks for) cannot be used; the text says what and where."""
 
 
 class SideFailed(RuntimeError):

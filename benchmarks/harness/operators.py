@@ -14,7 +14,9 @@ from typing import Any
 
 import kernels
 from benchmarks.harness.canonical import canonical, digest_of_bytes
-from benchmarks.harness.documents import BenchmarkError
+
+# Not by way of `documents`: a side needs no JSON Schema, and it takes a while to import.
+from benchmarks.harness.failures import BenchmarkError
 
 SEARCH_PATH_VARIABLE = "TWOFOLD_OPERATORS"
 

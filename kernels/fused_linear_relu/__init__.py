@@ -1,0 +1,1 @@
+"""A linear layer with bias and ReLU in one kernel."""

@@ -1,0 +1,63 @@
+"""The control on rounds of one call: who gains from having a round's calls at hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.harness import records
+from benchmarks.harness.controls import one_by_one
+from benchmarks.harness.verdicts import recompute
+from tests.harness.samples import made_record, replicate_entry, workload_entry
+from tests.harness.softmax import Measure, softmax_benchmark
+
+ROUNDS = [(2000.0, 1000.0), (2010.0, 1000.0), (1990.0, 1000.0)]
+CUDA = {"kind": "cuda", "name": "A GPU", "memory_bytes": 1 << 34, "cache_bytes": 1 << 20}
+
+
+def _record(baseline_us: list[float], candidate_us: list[float]) -> dict[str, Any]:
+    entry = workload_entry("wide", ROUNDS)
+    entry["single"] = {"baseline": baseline_us, "candidate": candidate_us}
+    document = softmax_benchmark(device="cuda", round_ms=20.0)
+    return made_record([replicate_entry(entry)], device=CUDA, document=document)
+
+
+def test_a_call_that_takes_as_long_by_itself_passes() -> None:
+    control = one_by_one.judge(_record([2050.0] * 5, [1060.0, 1055.0, 1100.0, 1058.0, 1061.0]))
+    assert control.passed is True
+    assert "1,055.0 us by itself" in control.detail
+
+
+def test_what_the_baseline_gains_as_well_is_allowed() -> None:
+    control = one_by_one.judge(_record([2900.0] * 5, [1900.0] * 5))
+    assert control.passed is True
+
+
+def test_calls_that_are_worked_on_together_fail_and_make_the_run_invalid() -> None:
+    record = _record([2050.0] * 5, [1700.0] * 5)
+    control = one_by_one.judge(record)
+    assert control.passed is False
+    assert "it works on several calls at once" in control.detail
+    summary = recompute(record)
+    assert summary.verdict == "invalid"
+    assert any("one call at a time" in reason for reason in summary.reasons)
+
+
+def test_one_disturbed_round_is_no_evidence() -> None:
+    control = one_by_one.judge(_record([2050.0] * 5, [1055.0, 9000.0, 9000.0, 9000.0, 9000.0]))
+    assert control.passed is True
+
+
+def test_a_record_without_such_rounds_says_so_and_stays_readable() -> None:
+    record = made_record([replicate_entry(workload_entry("wide", ROUNDS))], device=CUDA)
+    assert one_by_one.judge(record).passed is None
+    assert records.problems(record) == []
+
+
+def test_a_run_measures_them_and_an_honest_candidate_passes(measure: Measure) -> None:
+    record = measure("honest", rounds=2, held_back_shapes=1)
+    (workload,) = record["replicates"][0]["workloads"]
+    assert {side: len(us) for side, us in workload["single"].items()} == {
+        "baseline": one_by_one.ROUNDS,
+        "candidate": one_by_one.ROUNDS,
+    }
+    assert one_by_one.judge(record).passed is True

@@ -1,0 +1,74 @@
+"""Work that a side left on the device: noticed, and blamed on whose end stops it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, cast
+
+import pytest
+import torch
+
+from benchmarks.harness import pairs
+from benchmarks.harness.arenas import Device
+from benchmarks.harness.failures import Caught, DeviceFailed, Role
+from benchmarks.harness.quiet import Quiet
+
+
+class _Slow:
+    """A device that answers after `slice_s`, as one that somebody else works on."""
+
+    kind = "cuda"
+    torch_device = torch.device("cpu")
+
+    def __init__(self) -> None:
+        self.slice_s = 0.0
+
+    def synchronize(self) -> None:
+        time.sleep(self.slice_s)
+
+
+class _Side:
+    def __init__(self, device: _Slow, *, guilty: bool) -> None:
+        self._device, self._guilty = device, guilty
+
+    def end(self) -> None:
+        if self._guilty:
+            self._device.slice_s = 0.0
+
+
+def _busy() -> tuple[_Slow, Quiet]:
+    device = _Slow()
+    quiet = Quiet(cast(Device, device))
+    assert quiet.undisturbed()
+    device.slice_s = 0.0025
+    return device, quiet
+
+
+def test_a_device_that_answers_late_is_at_work_for_somebody() -> None:
+    _, quiet = _busy()
+    assert not quiet.undisturbed()
+    private = torch.ones(1 << 10, dtype=torch.uint8)
+    shared = torch.zeros_like(private)
+    assert not quiet.hands_over(shared, private)
+    assert torch.equal(shared, private)
+
+
+@pytest.mark.parametrize("guilty", ["candidate", "baseline"])
+def test_the_side_whose_end_leaves_it_quiet_is_blamed(guilty: Role) -> None:
+    device, quiet = _busy()
+    found = _blamed(device, quiet, guilty)
+    assert isinstance(found, Caught)
+    assert (found.finding.kind, found.finding.side) == ("idle", guilty)
+
+
+def test_neither_side_is_blamed_for_a_stranger() -> None:
+    device, quiet = _busy()
+    found = _blamed(device, quiet, None)
+    assert isinstance(found, DeviceFailed)
+    assert "somebody else" in str(found)
+
+
+def _blamed(device: _Slow, quiet: Quiet, guilty: Role | None) -> Exception:
+    sides = {role: _Side(device, guilty=role == guilty) for role in ("baseline", "candidate")}
+    setting = type("Setting", (), {"quiet": quiet})()
+    return pairs._blamed(cast(Any, setting), cast(Any, sides), 0, "wide")

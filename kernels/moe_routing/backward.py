@@ -13,14 +13,15 @@ from kernels.moe_routing.choice import Router
 DIFFERENTIABLE = ("w_gate_up", "w_down", "x", "router_logits")
 
 
-def gradients(
+def expert_gradients(
     state: Mapping[str, Tensor],
     inputs: Mapping[str, Tensor],
-    out: Mapping[str, Tensor],
-    grads: Mapping[str, Tensor],
+    grad: Tensor,
     axes: Mapping[str, int],
 ) -> dict[str, Tensor]:
-    """Gradients of both weights, x and router_logits; which expert is chosen has none.
+    """Gradients of both weights, x and router_logits for that of out [tokens, hidden].
+
+    Which expert is chosen has none.
 
     Inner states are not kept by the forward pass but computed again, through torch's grouped
     matmul: about 1.5 times the operations of a backward pass that kept them.
@@ -29,7 +30,7 @@ def gradients(
     leaves = {name: given[name].detach().requires_grad_() for name in DIFFERENTIABLE}
     with torch.enable_grad():
         result = _forward(leaves, axes)
-    found = torch.autograd.grad(result, list(leaves.values()), grads["out"])
+    found = torch.autograd.grad(result, list(leaves.values()), grad)
     return dict(zip(leaves, found, strict=True))
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from kernels import tuning
 from kernels.definition import NotAvailable
-from kernels.moe_routing.backward import gradients
+from kernels.moe_routing.backward import expert_gradients
 
 try:
     from kernels import hopper_matmul
@@ -22,8 +22,6 @@ try:
     from kernels.moe_routing.dispatch import Dispatch, most_tiles
 except ImportError as error:
     raise NotAvailable("cuda_gluon needs Triton 3.6 or later: pip install triton") from error
-
-__all__ = ["gradients", "prepare", "run", "variants"]
 
 CONFIGS = (
     Order(stages=4, group=16, mixed=True),
@@ -86,6 +84,17 @@ def run(prepared: _Prepared, inputs: Mapping[str, Tensor], out: Mapping[str, Ten
     _multiply(prepared, prepared.packed, prepared.gate_up, prepared.inner, swiglu=True)
     _multiply(prepared, prepared.inner, prepared.down, prepared.given, swiglu=False)
     prepared.dispatch.gather(prepared.given, out["out"])
+
+
+def gradients(
+    state: Mapping[str, Tensor],
+    inputs: Mapping[str, Tensor],
+    out: Mapping[str, Tensor],
+    grads: Mapping[str, Tensor],
+    axes: Mapping[str, int],
+) -> dict[str, Tensor]:
+    """Of both weights, x and router_logits."""
+    return expert_gradients(state, inputs, grads["out"], axes)
 
 
 def _multiply(

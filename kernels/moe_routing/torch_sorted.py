@@ -14,10 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kernels.definition import NotAvailable
-from kernels.moe_routing.backward import gradients
+from kernels.moe_routing.backward import expert_gradients
 from kernels.moe_routing.choice import Router
-
-__all__ = ["gradients", "prepare", "run"]
 
 
 @dataclass(frozen=True)
@@ -55,3 +53,14 @@ def run(layer: _Layer, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) 
     packed.mul_(share.flatten()[order].unsqueeze(1).to(packed.dtype))
     out["out"].zero_()
     out["out"].index_add_(0, token, packed)
+
+
+def gradients(
+    state: Mapping[str, Tensor],
+    inputs: Mapping[str, Tensor],
+    out: Mapping[str, Tensor],
+    grads: Mapping[str, Tensor],
+    axes: Mapping[str, int],
+) -> dict[str, Tensor]:
+    """Of both weights, x and router_logits."""
+    return expert_gradients(state, inputs, grads["out"], axes)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from kernels.definition import NotAvailable
-from kernels.moe_routing.backward import gradients
+from kernels.moe_routing.backward import expert_gradients
 
 try:
     import triton
@@ -26,8 +26,6 @@ try:
     from kernels.moe_routing.dispatch import Dispatch, most_tiles
 except ImportError as error:
     raise NotAvailable("triton_grouped needs Triton 3.4 or later: pip install triton") from error
-
-__all__ = ["gradients", "prepare", "run", "variants"]
 
 # What tl.dot takes at least.
 LEAST = 16
@@ -142,6 +140,17 @@ def run(prepared: _Prepared, inputs: Mapping[str, Tensor], out: Mapping[str, Ten
     _multiply(prepared, prepared.packed, prepared.gate_up, prepared.inner, swiglu=True)
     _multiply(prepared, prepared.inner, prepared.down, prepared.given, swiglu=False)
     dispatch.gather(prepared.given, out["out"])
+
+
+def gradients(
+    state: Mapping[str, Tensor],
+    inputs: Mapping[str, Tensor],
+    out: Mapping[str, Tensor],
+    grads: Mapping[str, Tensor],
+    axes: Mapping[str, int],
+) -> dict[str, Tensor]:
+    """Of both weights, x and router_logits."""
+    return expert_gradients(state, inputs, grads["out"], axes)
 
 
 def _multiply(

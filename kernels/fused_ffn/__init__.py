@@ -1,0 +1,1 @@
+"""The SwiGLU feed-forward network of a transformer layer."""

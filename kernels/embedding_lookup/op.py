@@ -99,7 +99,7 @@ _SMALL = {"heads": 2, "kv_heads": 1, "head_dim": 8, "hidden": 40, "ffn": 64}
 
 PRESETS = {
     "tiny": Preset(
-        title="Two documents of 24 tokens over a vocabulary of 100",
+        title="Three documents of 16 tokens over a vocabulary of 100",
         device="cpu",
         hardware=None,
         dtype="float32",
@@ -108,7 +108,7 @@ PRESETS = {
         candidate="torch_gather",
         target=2.0,
         confidence=0.95,
-        workloads=(_workload(_SMALL, vocab=100, batch=2, seq_len=24, weight=1.0),),
+        workloads=(_workload(_SMALL, vocab=100, batch=3, seq_len=16, weight=1.0),),
         protocol=protocols.TINY,
     ),
     "cuda": Preset(

@@ -87,10 +87,12 @@ def test_listed_baselines_are_the_ones_that_load(operator: str) -> None:
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_cost_grows_with_the_work(operator: str) -> None:
     axes = dict(catalogue.presets(operator)["tiny"].workloads[0].axes)
-    twice = {**axes, "batch": 2 * axes["batch"]}
+    axis = catalogue.definition(operator).held_back.free[0]
+    twice = {**axes, axis: 2 * axes[axis]}
     assert catalogue.flops(operator, twice) == 2 * catalogue.flops(operator, axes)
     smaller = catalogue.bytes_moved(operator, axes, "bfloat16")
-    assert catalogue.bytes_moved(operator, axes, "float32") == 2 * smaller
+    # Indices, scales and int8 weights are as wide whatever the benchmark's dtype is.
+    assert smaller < catalogue.bytes_moved(operator, axes, "float32") <= 2 * smaller
     assert catalogue.bytes_moved(operator, twice, "bfloat16") > smaller
 
 

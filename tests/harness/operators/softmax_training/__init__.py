@@ -1,0 +1,1 @@
+"""A training step of softmax: its Program's outputs are the result and the gradient."""

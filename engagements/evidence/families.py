@@ -31,7 +31,7 @@ PATTERNS: Final[dict[str, str]] = {
     "normalisation": r"(?i)norm",
     "rotary embedding": r"(?i)rotary|rope",
     "embedding and gather": r"(?i)embedding|gather|scatter|index(_|Select|ing|FuncLarge|Func)"
-    r"|take_along|masked_(fill|select)",
+    r"|take_along|nonzero|write_indices|masked_(fill|select)",
     "sampling and sorting": r"(?i)sort|top_?k|top_?p|sampl|multinomial|radix|argmax|histogram"
     r"|distribution_",
     "optimiser": r"(?i)adam|multi_tensor|optimi[sz]er|sgd|lamb_",

@@ -21,6 +21,8 @@ Source: TypeAlias = Path | str | BinaryIO
 # Called with the share of the file that has been read, 0 to 1.
 Progress: TypeAlias = Callable[[float], None]
 
+# Its type stub takes the error for an instance.
+_BROKEN: tuple[Any, ...] = (igzip.BadGzipFile, isal_zlib.error, zlib.error)
 GZIP = b"\x1f\x8b"
 HEAD_BYTES = 64 * limits.KIB
 
@@ -66,7 +68,7 @@ class Opened:
             block = self._content.read(size)
         except EOFError as error:
             raise EvidenceError("The gzip file is cut short", where=self._place()) from error
-        except (igzip.BadGzipFile, isal_zlib.IsalError, zlib.error) as error:
+        except _BROKEN as error:
             raise EvidenceError(f"Broken gzip: {error}", where=self._place()) from error
         except OSError as error:
             raise EvidenceError(f"The file cannot be read: {error}") from error

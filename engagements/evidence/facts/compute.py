@@ -12,7 +12,8 @@ class MeasuredKernel:
 
     `dram_share`, `memory_share`, `sm_share` and `tensor_share` are shares of the peak that the
     device sustains: of DRAM, of the busiest part of the memory system, of the SMs, of the
-    tensor pipes. `occupancy` is achieved, `theoretical_occupancy` what the launch allows.
+    tensor pipes. `excess_share` is the share of sectors moved by global accesses that were not
+    needed. `occupancy` is achieved, `theoretical_occupancy` what the launch allows.
     `bound` and `signature` are explained in `nsight_compute.signature`. `dram_bytes` is what
     went through DRAM, in bytes.
     """
@@ -24,6 +25,7 @@ class MeasuredKernel:
     memory_share: float | None
     sm_share: float | None
     tensor_share: float | None
+    excess_share: float | None
     occupancy: float | None
     theoretical_occupancy: float | None
     dram_bytes: float | None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from engagements.evidence.nsight_compute import units
+from engagements.evidence.nsight_compute import metrics, units
+from engagements.evidence.nsight_compute.table import number
 
 
 @dataclass
@@ -20,6 +21,18 @@ class Measures:
     compute_capability: str = ""
     passes: int = 1
     advice: list[str] = field(default_factory=list)
+    rules: dict[str, list[str]] = field(default_factory=dict)
+
+    def take(self, section: str, name: str, cell: str, unit: str) -> None:
+        """Note a metric that is read of any launch; without a section it is found too.
+
+        The same metric again is another pass over the launch: its value counts when it has
+        one.
+        """
+        value = number(cell)
+        for key in ((section, name), ("", name)):
+            if key in metrics.WANTED and (value is not None or key not in self.values):
+                self.values[key] = value, unit
 
     def share(self, *names: str) -> float | None:
         """The first of these metrics that is a percentage, as a fraction of 1."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from engagements.evidence import limits
 from engagements.evidence.errors import EvidenceError
+from engagements.evidence.nsight_compute import metrics
 from engagements.evidence.nsight_compute.measures import Measures
-from engagements.evidence.nsight_compute.table import Table, number
+from engagements.evidence.nsight_compute.table import Table
 
 LONGEST_ADVICE = 600
 MOST_ADVICE = 8
+MOST_RULES = 100
 _DESCRIBING = (
     "ID",
     "Process ID",
@@ -39,77 +39,83 @@ def launches_of(table: Table) -> tuple[list[Measures], list[str]]:
 
 
 def _details(table: Table) -> tuple[list[Measures], list[str]]:
-    found: dict[tuple[str, str], Measures] = {}
+    launches = Launches()
     warnings: list[str] = []
-    for line, row in table.rows:
+    least = table.header.index("Metric Value") + 1
+    for line, row in table.rows():
         cells = dict(zip(table.header, row, strict=False))
-        if len(row) < table.header.index("Metric Value") + 1:
+        if len(row) < least or "Metric Name" not in cells:
             warnings.append(f"Line {line:,} is cut short and was left out.")
             continue
-        key = (cells["Process ID"], cells["ID"])
-        launch = found.get(key)
-        if launch is None:
-            launch = found[key] = _launch(cells)
+        launch, _ = launches.of(cells)
         name, section = cells["Metric Name"].strip(), cells.get("Section Name", "").strip()
         if name:
-            # The same metric again is another pass over the same launch; the last one stays.
-            value = number(cells["Metric Value"]), cells.get("Metric Unit", "")
-            launch.values[(section, name)] = value
-            launch.values.setdefault(("", name), value)
-        elif cells.get("Rule Type") == "OPT" and len(launch.advice) < MOST_ADVICE:
-            said = " ".join(cells.get("Rule Description", "").split())
-            launch.advice.append(said[:LONGEST_ADVICE])
-    return list(found.values()), warnings
+            launch.take(section, name, cells["Metric Value"], cells.get("Metric Unit", ""))
+        elif cells.get("Rule Name"):
+            _take_rule(launch, cells)
+    return launches.in_order, warnings[: limits.WARNINGS]
+
+
+def _take_rule(launch: Measures, cells: dict[str, str]) -> None:
+    """Keep what one of ncu's rules says; what it advises is shown."""
+    said = " ".join(cells.get("Rule Description", "").split())[:LONGEST_ADVICE]
+    heard = launch.rules.setdefault(cells["Rule Name"][:80], [])
+    if len(heard) < MOST_ADVICE and len(launch.rules) < MOST_RULES:
+        heard.append(said)
+    if cells.get("Rule Type") == "OPT" and len(launch.advice) < MOST_ADVICE:
+        launch.advice.append(said)
 
 
 def _raw(table: Table) -> tuple[list[Measures], list[str]]:
-    rows = list(table.rows)
     names = table.header
-    # The row of units has no launch of its own.
-    is_units = bool(rows) and not rows[0][1][0].strip()
-    units = rows.pop(0)[1] if is_units else []
-    units += [""] * (len(names) - len(units))
-    described = {names.index(name) for name in _DESCRIBING if name in names}
-    found: dict[tuple[str, str], Measures] = {}
+    described = {name: names.index(name) for name in _DESCRIBING if name in names}
+    read = [(place, name) for place, name in enumerate(names) if ("", name) in metrics.WANTED]
+    units = [""] * len(names)
+    launches = Launches()
     warnings: list[str] = []
-    for line, row in rows:
+    for line, row in table.rows():
+        if not row[0].strip() and not launches.in_order:
+            # The row of units has no launch of its own.
+            units = (row + units)[: len(names)]
+            continue
         if len(row) != len(names):
             warnings.append(
                 f"Line {line:,} has {len(row):,} of {len(names):,} values; what is there was read."
             )
-        if len(row) <= max(described):
+        if len(row) <= max(described.values()):
             continue
-        cells = {names[place]: row[place] for place in described}
-        key = (cells.get("Process ID", ""), cells.get("ID", ""))
-        launch = found.get(key)
-        if launch is None:
-            launch = found[key] = _launch(cells)
-        else:
-            launch.passes += 1
-        _add(launch, enumerate(row[: len(names)]), names, units, described)
-    return list(found.values()), warnings
+        launch, is_known = launches.of({name: row[place] for name, place in described.items()})
+        launch.passes += is_known
+        for place, name in read:
+            if place < len(row):
+                launch.take("", name, row[place], units[place])
+    return launches.in_order, warnings[: limits.WARNINGS]
 
 
-def _add(
-    launch: Measures,
-    row: Iterable[tuple[int, str]],
-    names: list[str],
-    units: list[str],
-    described: set[int],
-) -> None:
-    """Metrics of one row; a pass that lacks one does not take away what another measured."""
-    for place, cell in row:
-        if place in described:
-            continue
-        value = number(cell)
-        if value is not None or ("", names[place]) not in launch.values:
-            launch.values[("", names[place])] = value, units[place]
+class Launches:
+    """Launches by process and number, in the order in which they come."""
+
+    def __init__(self) -> None:
+        self.in_order: list[Measures] = []
+        self._known: dict[tuple[str, str], Measures] = {}
+
+    def of(self, cells: dict[str, str]) -> tuple[Measures, bool]:
+        """The launch that these cells describe, and whether it was known before."""
+        key = (cells["Process ID"], cells["ID"])
+        known = self._known.get(key)
+        if known is not None:
+            return known, True
+        if len(self.in_order) >= limits.MEASURED_LAUNCHES:
+            raise EvidenceError(f"The export holds more than {limits.MEASURED_LAUNCHES:,} launches")
+        made = self._known[key] = _launch(cells)
+        self.in_order.append(made)
+        return made, False
 
 
 def _launch(cells: dict[str, str]) -> Measures:
     return Measures(
-        id=cells.get("ID", "")[:40],
-        name=cells.get("Kernel Name", "")[: limits.LONGEST_NAME],
+        id=cells["ID"][:40],
+        name=cells["Kernel Name"][: limits.LONGEST_NAME],
         grid=cells.get("Grid Size", "")[:80],
         block=cells.get("Block Size", "")[:80],
         device=cells.get("Device", "")[:80],

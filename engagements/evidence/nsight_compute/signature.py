@@ -2,22 +2,27 @@
 
 `bound` follows the rule of Nsight Compute's "GPU Speed Of Light": a unit above 60% of its peak
 is what the kernel is bound by, the busiest first; when none is, it waits: latency. A kernel is
-bound by memory when DRAM is, or when a cache or the interconnect is and neither DRAM nor the
-SMs are.
+bound by memory when DRAM is, or when a cache or the load units are and neither DRAM nor the SMs
+are.
 
 `signature` is the highest rung whose mark the profile bears:
 
-- `tuned`: 80% of a roofline or more; nothing left to win without another algorithm.
+- `tuned`: DRAM or the SMs at 80% of their peak or more; only another algorithm wins more.
 - `pipelined`: tensor cores at 50% of their peak or more: their operands arrive in time.
 - `tensor cores`: tensor cores in use (5% or more), often waiting.
-- `tiled`: no tensor cores, the SMs above 60% or most reads served by a cache: data is reused.
-- `coalesced`: DRAM or another part of memory above 25%: whole lines are moved.
-- `naive`: below all that, on a grid that fills the device.
-- `too small`: below all that, with fewer blocks than the device takes at once or over in 5 us.
+- `naive`: half of the sectors that global accesses move, or more, are not needed.
+- `tiled`: shared memory holds a block of the inputs that many threads use.
+- `too small`: fewer blocks than the device takes at once (or over in 5 us), and nothing busy.
+- `coalesced`: none of these marks: whole lines are moved, each used by one thread.
+
+Where accesses and shared memory were not counted (sections SourceCounters and
+LaunchStats), a kernel without a higher mark is `coalesced` from 25% of DRAM's or the SMs' peak,
+`naive` below 5%, and None between them.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 MEMORY: Final = "memory"
@@ -28,40 +33,59 @@ BOUND_SHARE: Final = 0.60
 TUNED_SHARE: Final = 0.80
 PIPELINED_TENSOR_SHARE: Final = 0.50
 TENSOR_SHARE: Final = 0.05
-COALESCED_SHARE: Final = 0.25
+EXCESS_SHARE: Final = 0.50
+BUSY_SHARE: Final = 0.25
+NAIVE_SHARE: Final = 0.05
 
 
-def bound(*, dram: float | None, memory: float | None, sm: float | None) -> str | None:
+@dataclass(frozen=True, kw_only=True)
+class Marks:
+    """What the two are read from. None is not measured.
+
+    `excess` is the share of the sectors moved by global accesses that better access would not
+    move; `uses_shared` whether the kernel has shared memory of its own.
+    """
+
+    dram: float | None
+    memory: float | None
+    sm: float | None
+    tensor: float | None
+    excess: float | None
+    uses_shared: bool | None
+    is_small: bool
+
+    @property
+    def is_unmeasured(self) -> bool:
+        """Whether neither DRAM nor the SMs were measured."""
+        return self.dram is None and self.sm is None
+
+
+def bound(marks: Marks) -> str | None:
     """What the kernel is bound by; None when neither DRAM nor the SMs were measured."""
-    if dram is None and sm is None:
+    if marks.is_unmeasured:
         return None
-    high_dram, high_sm = (dram or 0.0) >= BOUND_SHARE, (sm or 0.0) >= BOUND_SHARE
-    if high_dram and high_sm:
-        return MEMORY if (dram or 0.0) >= (sm or 0.0) else COMPUTE
-    if high_dram or high_sm:
-        return MEMORY if high_dram else COMPUTE
-    return MEMORY if (memory or 0.0) >= BOUND_SHARE else LATENCY
+    dram, sm = marks.dram or 0.0, marks.sm or 0.0
+    if max(dram, sm) >= BOUND_SHARE:
+        return MEMORY if dram >= sm else COMPUTE
+    return MEMORY if (marks.memory or 0.0) >= BOUND_SHARE else LATENCY
 
 
-def signature(
-    *,
-    dram: float | None,
-    memory: float | None,
-    sm: float | None,
-    tensor: float | None,
-    is_small: bool,
-) -> str | None:
-    """The highest rung that the profile shows; None when neither DRAM nor the SMs were measured."""
-    if dram is None and sm is None:
+def signature(marks: Marks) -> str | None:
+    """The highest rung that the profile shows; None when it does not tell."""
+    if marks.is_unmeasured:
         return None
-    highest = max(dram or 0.0, sm or 0.0)
-    uses_tensor_cores = tensor is not None and tensor >= TENSOR_SHARE
+    highest = max(marks.dram or 0.0, marks.sm or 0.0)
+    tensor = marks.tensor or 0.0
     if highest >= TUNED_SHARE:
         return "tuned"
-    if uses_tensor_cores:
-        return "pipelined" if (tensor or 0.0) >= PIPELINED_TENSOR_SHARE else "tensor cores"
-    if (sm or 0.0) >= BOUND_SHARE:
+    if tensor >= TENSOR_SHARE:
+        return "pipelined" if tensor >= PIPELINED_TENSOR_SHARE else "tensor cores"
+    if marks.excess is not None and marks.excess >= EXCESS_SHARE:
+        return "naive"
+    if marks.uses_shared:
         return "tiled"
-    if max(highest, memory or 0.0) >= COALESCED_SHARE:
+    if marks.is_small and highest < BUSY_SHARE:
+        return "too small"
+    if marks.excess is not None or highest >= BUSY_SHARE:
         return "coalesced"
-    return "too small" if is_small else "naive"
+    return "naive" if highest < NAIVE_SHARE else None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-import io
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from engagements.evidence import limits
 from engagements.evidence.errors import EvidenceError
+from engagements.evidence.lines import lines_of
+from engagements.evidence.opening import Opened
 
 # The columns that both pages begin with.
 FIRST_COLUMNS = ("ID", "Process ID")
@@ -20,65 +20,66 @@ _GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?([eE][+-]?\d+)?")
 _PLAIN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
-@dataclass(frozen=True)
 class Table:
-    """A header, its rows with the line each began on, and ncu's own messages around them."""
+    """A header, its rows, and ncu's own messages before, between and after them.
 
-    header: list[str]
-    rows: list[tuple[int, list[str]]]
-    messages: list[str]
+    `messages` are complete once every row was read.
+    """
 
+    def __init__(self, opened: Opened) -> None:
+        self.messages: list[str] = []
+        self._rows = _rows(opened)
+        self.header = self._find_header()
 
-def table_of(text: str) -> Table:
-    """The table. EvidenceError when there is none, or a field is larger than any metric's."""
-    messages: list[str] = []
-    header: list[str] = []
-    rows: list[tuple[int, list[str]]] = []
-    for number, row in _rows(text):
-        if _is_message(row):
-            messages.append(_said(row))
-        elif not header:
+    def _find_header(self) -> list[str]:
+        for _, row in self._rows:
             if tuple(row[:2]) == FIRST_COLUMNS:
-                header = [name.strip() for name in row]
-        elif row == header or tuple(row[:2]) == FIRST_COLUMNS:
-            # Exports that were put one after the other repeat the header.
-            if row != header:
-                raise EvidenceError("A second table has other columns", where=f"line {number:,}")
-        elif any(row):
-            rows.append((number, row))
-            if len(rows) > limits.TABLE_ROWS:
+                return [name.strip() for name in row]
+            self._note(row)
+        last = f": {self.messages[-1]}" if self.messages else ""
+        raise EvidenceError(f'No line begins the table ("ID","Process ID", …){last}')
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Each row of values with the line that it began on."""
+        for count, (line, row) in enumerate(self._rows):
+            if count > limits.TABLE_ROWS:
                 raise EvidenceError(f"The table has more than {limits.TABLE_ROWS:,} rows")
-    if not header:
-        raise EvidenceError('No line begins the table ("ID","Process ID", …)')
-    return Table(header, rows, messages[: limits.WARNINGS])
+            if self._note(row) or not any(row):
+                continue
+            if tuple(row[:2]) == FIRST_COLUMNS:
+                # Exports that were put one after the other repeat the header.
+                if [name.strip() for name in row] != self.header:
+                    raise EvidenceError("A second table has other columns", where=f"line {line:,}")
+                continue
+            yield line, row
+
+    def _note(self, row: list[str]) -> bool:
+        """Whether this is a message of ncu; then it is kept."""
+        if not row or not _MESSAGE.match(row[0].lstrip()):
+            return False
+        if len(self.messages) < limits.WARNINGS:
+            self.messages.append(" ".join(",".join(row).split())[:500])
+        return True
 
 
-def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(opened: Opened) -> Iterator[tuple[int, list[str]]]:
     """Rows with the line that each began on; an open quote ends where the text ends."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=False)
+    reader = csv.reader(line.decode("utf-8", "replace") for line in lines_of(opened))
     before = csv.field_size_limit()
     began = 1
     while True:
         # The limit belongs to the module, not to the reader; nobody else should inherit it.
         csv.field_size_limit(limits.CELL_CHARACTERS)
         try:
-            row = next(reader)
-        except StopIteration:
-            return
+            row = next(reader, None)
         except csv.Error as error:
             raise EvidenceError(f"Broken CSV: {error}", where=f"line {began:,}") from error
         finally:
             csv.field_size_limit(before)
+        if row is None:
+            return
         yield began, row
         began = reader.line_num + 1
-
-
-def _is_message(row: list[str]) -> bool:
-    return bool(row) and _MESSAGE.match(row[0].lstrip()) is not None
-
-
-def _said(row: list[str]) -> str:
-    return " ".join(",".join(row).split())[:500]
 
 
 def number(value: str) -> float | None:

@@ -15,6 +15,7 @@ import pyarrow.parquet
 
 from engagements.evidence import limits
 from engagements.evidence.errors import EvidenceError
+from engagements.evidence.lines import lines_of
 from engagements.evidence.opening import Opened
 
 _DELIMITERS = ",;\t|"
@@ -104,7 +105,10 @@ def _parquet(opened: Opened) -> Iterator[pd.DataFrame]:
 def _json_lines(opened: Opened) -> Iterator[pd.DataFrame]:
     rows: list[dict[str, str]] = []
     names: list[str] = []
-    for number, line in _lines(opened):
+    taken = 0
+    for number, line in enumerate(lines_of(opened), start=1):
+        if not line.strip():
+            continue
         try:
             row = _decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -112,32 +116,19 @@ def _json_lines(opened: Opened) -> Iterator[pd.DataFrame]:
         if not isinstance(row, dict):
             raise EvidenceError("This line is no JSON object", where=f"line {number:,}")
         flat = _flat(row)
-        names += [name for name in flat if name not in names] if number == 1 else []
+        if len(flat) > limits.TRAFFIC_COLUMNS:
+            raise EvidenceError(f"There are {len(flat):,} columns", where=f"line {number:,}")
+        names = names or list(flat)
         if not flat.keys() <= set(names):
             other = next(name for name in flat if name not in names)
             raise EvidenceError(f"The first line lacks “{other[:80]}”", where=f"line {number:,}")
         rows.append(flat)
-        if len(rows) == limits.TRAFFIC_BATCH_ROWS:
+        taken += len(line)
+        if len(rows) == limits.TRAFFIC_BATCH_ROWS or taken > limits.TRAFFIC_BATCH_BYTES:
             yield pd.DataFrame(rows, columns=names).fillna("")
-            rows = []
+            rows, taken = [], 0
     if rows:
         yield pd.DataFrame(rows, columns=names).fillna("")
-
-
-def _lines(opened: Opened) -> Iterator[tuple[int, bytes]]:
-    number, rest = 0, b""
-    while block := opened.read(limits.BLOCK_BYTES):
-        *whole, rest = (rest + block).split(b"\n")
-        for line in whole:
-            if line.strip():
-                number += 1
-                yield number, line.removeprefix(b"\xef\xbb\xbf")
-        if len(rest) > limits.LINE_BYTES:
-            raise EvidenceError(
-                f"A line is longer than {limits.LINE_BYTES:,} bytes", where=f"line {number + 1:,}"
-            )
-    if rest.strip():
-        yield number + 1, rest
 
 
 def _flat(row: dict[str, Any]) -> dict[str, str]:

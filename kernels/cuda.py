@@ -23,13 +23,16 @@ import ctypes
 import os
 import site
 import sys
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from kernels.definition import NotAvailable
 from kernels.launchers import without_launcher
 
+COMPILE_LIMIT_S = 60.0
 _MOST_LOG_CHARACTERS = 4000
 # hopper.cuh
 _OWN_HEADERS = Path(__file__).resolve().parent
@@ -130,7 +133,10 @@ def compile(source: str, name: str, *, options: Sequence[tuple[str, str]] = ()) 
 
 
 def compiled(source: str, *, arch: str, options: Sequence[tuple[str, str]] = ()) -> Any:
-    """Machine code for `arch` (such as sm_90); needs no GPU. CompileError, NotAvailable."""
+    """Machine code for `arch` (such as sm_90); needs no GPU. CompileError, NotAvailable.
+
+    Compiling has a limit of its own, apart from that of the setup around it.
+    """
     core = _core()
     settings = core.ProgramOptions(
         name="candidate.cu",
@@ -139,10 +145,41 @@ def compiled(source: str, *, arch: str, options: Sequence[tuple[str, str]] = ())
         include_path=[str(_OWN_HEADERS), *_header_folders()],
     )
     try:
-        return core.Program(without_launcher(source), "c++", settings).compile("cubin")
+        program = core.Program(without_launcher(source), "c++", settings)
+        return within(COMPILE_LIMIT_S, lambda: program.compile("cubin"))
+    except CompileError:
+        raise
     except Exception as error:
         # cuda.core keeps its own exception types private; the log is in the text.
         raise _told(str(error)) from error
+
+
+def within(limit_s: float, work: Callable[[], Any]) -> Any:
+    """What `work` gives or raises; CompileError when it takes longer than `limit_s`.
+
+    A compiler cannot be stopped: it goes on in a thread that ends with the process.
+    """
+    ended: list[Callable[[], Any]] = []
+
+    def labour() -> None:
+        try:
+            made = work()
+        except Exception as error:
+            ended.append(partial(_raise, error))
+        else:
+            ended.append(lambda: made)
+
+    thread = threading.Thread(target=labour, daemon=True)
+    thread.start()
+    thread.join(limit_s)
+    if not ended:
+        text = f"compiling took longer than {limit_s:g} s and was given up"
+        raise CompileError(text, text)
+    return ended[0]()
+
+
+def _raise(error: Exception) -> None:
+    raise error
 
 
 def _told(log: str) -> CompileError:

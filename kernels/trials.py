@@ -59,7 +59,7 @@ class Bench:
     def poisoned(self) -> dict[str, Tensor]:
         """Output buffers full of NaN: what is not written shows."""
         return {
-            spec.name: _poison(spec, self.axes, self.dtype, self.device) for spec in self.outputs
+            spec.name: poison(spec, self.axes, self.dtype, self.device) for spec in self.outputs
         }
 
 
@@ -93,7 +93,7 @@ def _as(tensor: Tensor, kind: torch.dtype, spec: TensorSpec) -> Tensor:
     return whole.clamp(limits.min, limits.max).to(kind)
 
 
-def _poison(spec: TensorSpec, axes: Mapping[str, int], dtype: torch.dtype, device: str) -> Tensor:
+def poison(spec: TensorSpec, axes: Mapping[str, int], dtype: torch.dtype, device: str) -> Tensor:
     """An output nobody has written: NaN; for whole numbers a value far from what they hold."""
     kind = getattr(torch, spec.dtype) if spec.dtype else dtype
     value = float("nan") if kind.is_floating_point else 1 if kind == torch.bool else 113
@@ -156,13 +156,24 @@ def _placed(operator: str, preset: Preset) -> tuple[Definition, torch.dtype, str
 
 
 def compare(out: Tensor, expected: Tensor, tolerance: Tolerance) -> tuple[bool, str]:
-    """Whether an output is within tolerance, and how far off it is in words."""
-    error = (out.to(expected.dtype) - expected).abs()
-    matched = error <= tolerance.max_abs + tolerance.max_rel * expected.abs()
-    share, worst = matched.float().mean().item(), error.max().item()
-    right = share >= tolerance.matched_share and worst <= tolerance.hard_cap_abs
-    rms = error.square().mean().sqrt().item() / expected.square().mean().sqrt().item()
-    return right, f"max error {worst:.2e}, relative {rms:.1e}, matched {share:.5f}"
+    """Whether an output is within tolerance, and how far off it is in words.
+
+    Where the reference is NaN or infinite the output must be the same; the rest is measured.
+    """
+    got, finite = out.to(expected.dtype), expected.isfinite()
+    alike = (got == expected) | (got.isnan() & expected.isnan())
+    error = torch.where(finite, got - expected, 0.0).abs()
+    allowed = tolerance.max_abs + tolerance.max_rel * expected.abs()
+    matched = torch.where(finite, error <= allowed, alike)
+    share, worst = matched.double().mean().item(), error.max().item()
+    right = (
+        share >= tolerance.matched_share
+        and worst <= tolerance.hard_cap_abs
+        and bool(matched[~finite].all())
+    )
+    size = expected[finite].square().mean().sqrt().item()
+    relative = error.square().mean().sqrt().item() / size if size else 0.0
+    return right, f"max error {worst:.2e}, relative {relative:.1e}, matched {share:.5f}"
 
 
 def time_solution(bench: Bench, solution: Solution) -> Timed:

@@ -46,7 +46,7 @@ class Config:
 
 
 MANY_ROWS = (
-    Config(tile_m=128, tile_n=256, depth=64, group=8, halves=True, stages=4, warps=8),
+    Config(tile_m=128, tile_n=256, depth=64, group=8, halves=True, stages=3, warps=8),
     Config(tile_m=128, tile_n=256, depth=64, group=8, halves=False, stages=3, warps=8),
     Config(tile_m=128, tile_n=128, depth=64, group=8, halves=False, stages=4, warps=4),
 )

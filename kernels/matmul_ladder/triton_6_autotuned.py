@@ -45,8 +45,8 @@ class Config:
 
 
 MANY_ROWS = (
-    Config(tile_m=128, tile_n=256, depth=64, group=8, halves=True, stages=4, warps=8),
     Config(tile_m=128, tile_n=256, depth=64, group=8, halves=False, stages=3, warps=8),
+    Config(tile_m=128, tile_n=256, depth=64, group=8, halves=True, stages=4, warps=8),
     Config(tile_m=128, tile_n=128, depth=64, group=8, halves=False, stages=4, warps=4),
     Config(tile_m=128, tile_n=256, depth=64, group=16, halves=True, stages=4, warps=8),
 )
@@ -92,7 +92,7 @@ def _autotuned(
 ):  # fmt: skip
     rows = tl.cdiv(m, TILE_M)
     cols = tl.cdiv(n, TILE_N)
-    for index in tl.range(tl.program_id(0), batch * rows * cols, PROGRAMS, flatten=True):
+    for index in tl.range(tl.program_id(0), batch * rows * cols, PROGRAMS):
         z, y, x = _placed(index, rows, cols, GROUP)
         total = tl.zeros([TILE_M, TILE_N], tl.float32)
         for step in range(tl.cdiv(k, DEPTH)):

@@ -1,0 +1,127 @@
+"""The rungs of the ladder as measured, and what the profile of each says. No torch here.
+
+`signatures.json` beside this was written by `python -m kernels.matmul_ladder.profiling`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+SCHEMA: Final = "twofold.ladder/1"
+FILE: Final = Path(__file__).with_name("signatures.json")
+
+# From the lowest rung up. What a profile on it looks like, and what to change.
+MEANINGS: Final[Mapping[str, str]] = {
+    "naive": (
+        "The load units are at their limit and most of the sectors they move are thrown away, "
+        "while arithmetic idles: neighbouring threads must read neighbouring addresses."
+    ),
+    "coalesced": (
+        "No sector is wasted and the warps still queue at the load units, because every product "
+        "fetches both of its factors: keep blocks of the inputs in shared memory and registers."
+    ),
+    "tiled": (
+        "Loads are cheap, the ordinary cores do the multiplying and the tensor pipe stands at "
+        "zero: the same tiles belong on the tensor cores."
+    ),
+    "tensor core": (
+        "The tensor pipe works but less than half of the time, with warps waiting at barriers and "
+        "for loads: fetch the next tiles while these are multiplied."
+    ),
+    "pipelined": (
+        "The tensor pipe is busy most of the time and the few warps there are wait for it alone: "
+        "what is left is the order of tiles, their size and the way results leave."
+    ),
+    "autotuned": (
+        "The tensor pipe is as busy as the library's own: only fewer operations or fewer bits "
+        "make it faster."
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signature:
+    """What Nsight Compute reads of a kernel. Shares of peak are fractions of 1; None: not read.
+
+    `wasted_sectors` is the share of the sectors asked of the L2 cache that better access would
+    not ask for; `stall` the reason for which warps waited longest, as ncu names it, and
+    `stall_share` its share of all waiting.
+    """
+
+    duration_us: float | None
+    dram_share: float | None
+    l1_share: float | None
+    sm_share: float | None
+    tensor_share: float | None
+    occupancy: float | None
+    wasted_sectors: float | None
+    shared_bytes: int | None
+    stall: str | None
+    stall_share: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rung:
+    """One kernel on its rung. `share_of_peak` is of what cuBLAS reached at the same size."""
+
+    name: str
+    language: str
+    file: str
+    tflops: float
+    share_of_peak: float
+    signature: Signature
+    meaning: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ladder:
+    """Where and how the rungs were measured. Sizes are sides of a square product in bf16."""
+
+    device: str
+    command: str
+    timed_size: int
+    profiled_size: int
+    peak_tflops: float
+    library: Signature
+    rungs: tuple[Rung, ...]
+
+
+@cache
+def ladder() -> Ladder:
+    """The committed measurement. ValueError when the file is of another schema."""
+    data = json.loads(FILE.read_text())
+    if data["schema"] != SCHEMA:
+        raise ValueError(f"{FILE.name} has the schema {data['schema']}, not {SCHEMA}")
+    peak: float = data["peak_tflops"]
+    return Ladder(
+        device=data["device"],
+        command=data["command"],
+        timed_size=data["timed_size"],
+        profiled_size=data["profiled_size"],
+        peak_tflops=peak,
+        library=Signature(**data["library"]),
+        rungs=tuple(_rung(one, peak) for one in data["rungs"]),
+    )
+
+
+def rungs(language: str | None = None) -> list[Rung]:
+    """The rungs from the lowest up, of one language ("cuda", "triton") or of both."""
+    found = [one for one in ladder().rungs if language in (None, one.language)]
+    return sorted(found, key=lambda one: (list(MEANINGS).index(one.name), one.language))
+
+
+def _rung(data: Mapping[str, Any], peak: float) -> Rung:
+    return Rung(
+        name=data["name"],
+        language=data["language"],
+        file=data["file"],
+        tflops=data["tflops"],
+        share_of_peak=data["tflops"] / peak,
+        signature=Signature(**data["signature"]),
+        meaning=MEANINGS[data["name"]],
+    )

@@ -1,0 +1,223 @@
+"""Time every rung of the ladder on this GPU and read its counters: writes signatures.json.
+
+    python -m kernels.matmul_ladder.profiling signatures.json
+
+Needs Nsight Compute (`ncu`) with access to the counters. Each rung is checked before it is timed.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kernels import catalogue, solutions
+from kernels.matmul_ladder.ladder import MEANINGS, SCHEMA, Signature
+from kernels.trials import compare
+
+OPERATOR = "matmul_ladder"
+TIMED_SIZE, PROFILED_SIZE = 8192, 4096
+WARM_UPS, REPEATS = 3, 20
+SLOW_MS = 50.0
+NCU = ("ncu", "--clock-control", "none", "--set", "full", "--profile-from-start", "off")
+COMMAND = "python -m kernels.matmul_ladder.profiling signatures.json"
+_FILE = re.compile(r"(?P<language>cuda|triton)_(?P<position>\d)_(?P<name>\w+)")
+_STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
+# Not waiting: the warp was issued, or could have been.
+_NO_STALLS = ("selected", "not_selected")
+
+
+def files() -> list[str]:
+    """The rungs' files by stem, the lowest rung first."""
+    found = [stem for stem in catalogue.candidates(OPERATOR) if _FILE.fullmatch(stem)]
+    return sorted(found, key=lambda stem: stem.split("_")[1])
+
+
+class Product:
+    """One rung over random matrices of one size."""
+
+    def __init__(self, stem: str, a: Tensor, b: Tensor) -> None:
+        axes = {"batch": 1, "m": a.shape[1], "n": b.shape[2], "k": b.shape[1]}
+        self._solution = solutions.candidate(f"{OPERATOR}/{stem}")
+        self._prepared = self._solution.prepare({"b": b}, axes)
+        self._a = a
+        self.c = torch.full_like(a, float("nan"))
+
+    def __call__(self) -> None:
+        self._solution.run(self._prepared, {"a": self._a}, {"c": self.c})
+
+
+def matrices(size: int) -> tuple[Tensor, Tensor]:
+    """Random a and b [1, size, size] in bf16, of a product near 1."""
+    a = torch.randn(1, size, size, device="cuda", dtype=torch.bfloat16)
+    return a, torch.randn_like(a) * size**-0.5
+
+
+def tflops(call: Any, size: int) -> float:
+    """Median rate of a call after unmeasured ones; of the second one alone where it is slow."""
+    _timed_ms(call)
+    times_ms = [_timed_ms(call)]
+    if times_ms[0] < SLOW_MS:
+        times_ms = [_timed_ms(call) for _ in range(WARM_UPS + REPEATS)][WARM_UPS:]
+    return 2 * size**3 / statistics.median(times_ms) / 1e9
+
+
+def _timed_ms(call: Any) -> float:
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    call()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end)
+
+
+def timed() -> dict[str, float]:
+    """TFLOP/s by file, and the library's under "cublas"; a rung that is wrong ends it."""
+    a, b = matrices(TIMED_SIZE)
+    c = torch.empty_like(a)
+    rates = {"cublas": tflops(lambda: torch.bmm(a, b, out=c), TIMED_SIZE)}
+    tolerance = catalogue.definition(OPERATOR).tolerances["bfloat16"]
+    expected = a[:, :256].double() @ b.double()
+    for stem in files():
+        product = Product(stem, a, b)
+        rates[stem] = tflops(product, TIMED_SIZE)
+        right, words = compare(product.c[:, :256], expected, tolerance)
+        if not right:
+            sys.exit(f"{stem} is wrong: {words}")
+        print(f"{rates[stem]:7.1f} TFLOP/s  {stem}", flush=True)
+    return rates
+
+
+def launches() -> None:
+    """What runs under ncu: each rung once, then the library."""
+    a, b = matrices(PROFILED_SIZE)
+    products = [Product(stem, a, b) for stem in files()]
+    c = torch.empty_like(a)
+    for product in products:
+        product()
+    torch.bmm(a, b, out=c)
+    torch.cuda.synchronize()
+    torch.cuda.profiler.start()
+    for product in products:
+        product()
+    torch.bmm(a, b, out=c)
+    torch.cuda.synchronize()
+    torch.cuda.profiler.stop()
+
+
+def profiled() -> list[Signature]:
+    """The signatures in the order of the launches."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "ladder.ncu-rep"
+        work = [sys.executable, "-m", "kernels.matmul_ladder.profiling", "launches"]
+        subprocess.run([*NCU, "--export", str(report), *work], check=True, stdout=sys.stderr)
+        page = ["ncu", "--import", str(report), "--csv", "--page", "raw"]
+        text = subprocess.run(page, check=True, capture_output=True, text=True).stdout
+    lines = csv.reader(line for line in text.splitlines() if not line.startswith("=="))
+    names, units, *rows = lines
+    return [_signature(dict(zip(names, zip(row, units, strict=True), strict=True))) for row in rows]
+
+
+def _signature(metrics: Mapping[str, tuple[str, str]]) -> Signature:
+    stalls = {
+        found[1]: _number(metrics[name][0]) or 0.0
+        for name in metrics
+        if (found := _STALL.fullmatch(name)) and found[1] not in _NO_STALLS
+    }
+    longest = max(stalls, key=lambda reason: stalls[reason])
+    asked = _read(metrics, "memory_l2_theoretical_sectors_global")
+    wasted = _read(metrics, "derived__memory_l2_theoretical_sectors_global_excessive")
+    shared = _read(metrics, "launch__shared_mem_per_block")
+    peak = "avg.pct_of_peak_sustained"
+    return Signature(
+        duration_us=_rounded(_read(metrics, "gpu__time_duration.sum")),
+        dram_share=_share(metrics, f"gpu__dram_throughput.{peak}_elapsed"),
+        l1_share=_share(metrics, f"l1tex__throughput.{peak}_active"),
+        sm_share=_share(metrics, f"sm__throughput.{peak}_elapsed"),
+        tensor_share=_share(metrics, f"sm__pipe_tensor_cycles_active.{peak}_elapsed"),
+        occupancy=_share(metrics, f"sm__warps_active.{peak}_active"),
+        # Through the copy engine no sector is asked for by a thread.
+        wasted_sectors=None if wasted is None else _rounded(wasted / asked) if asked else 0.0,
+        shared_bytes=None if shared is None else round(shared),
+        stall=longest,
+        stall_share=_rounded(stalls[longest] / sum(stalls.values())),
+    )
+
+
+# To microseconds and bytes.
+_SCALES = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "byte/block": 1.0, "Kbyte/block": 1e3}
+
+
+def _read(metrics: Mapping[str, tuple[str, str]], name: str) -> float | None:
+    text, unit = metrics.get(name, ("", ""))
+    value = _number(text)
+    return None if value is None else value * _SCALES.get(unit, 1.0)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        return None
+
+
+def _share(metrics: Mapping[str, tuple[str, str]], name: str) -> float | None:
+    percent = _read(metrics, name)
+    return None if percent is None else _rounded(percent / 100)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def measured() -> dict[str, Any]:
+    """Everything that signatures.json holds."""
+    rates, signatures = timed(), profiled()
+    rungs = []
+    for stem, signature in zip(files(), signatures, strict=False):
+        found = _FILE.fullmatch(stem)
+        assert found is not None
+        name = found["name"].replace("_", " ")
+        assert name in MEANINGS
+        rungs.append(
+            {
+                "name": name,
+                "language": found["language"],
+                "file": catalogue.candidates(OPERATOR)[stem].name,
+                "tflops": round(rates[stem], 2),
+                "signature": asdict(signature),
+            }
+        )
+    return {
+        "schema": SCHEMA,
+        "device": torch.cuda.get_device_name(),
+        "command": COMMAND,
+        "timed_size": TIMED_SIZE,
+        "profiled_size": PROFILED_SIZE,
+        "peak_tflops": round(rates["cublas"], 2),
+        "library": asdict(signatures[-1]),
+        "rungs": rungs,
+    }
+
+
+def main() -> None:
+    """Measure and write, or launch what ncu is to see."""
+    if sys.argv[1] == "launches":
+        launches()
+        return
+    Path(sys.argv[1]).write_text(json.dumps(measured(), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -22,6 +22,8 @@ from kernels.tolerances import tolerances
 ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 ROWS = ("tokens", "hidden")
+# Told by heads and qkv_heads, and in no tensor's shape.
+DERIVED = "kv_heads"
 
 DEFINITION = Definition(
     operator="fused_ffn",
@@ -30,7 +32,10 @@ DEFINITION = Definition(
         "out = (silu(x @ gate.T) * (x @ up.T)) @ down.T, gate and up being the two halves of "
         "w_gate_up. x may be strided along the tokens."
     ),
-    axes={"tokens": "tokens of the prompt", **llama.AXES},
+    axes={
+        "tokens": "tokens of the prompt",
+        **{axis: words for axis, words in llama.AXES.items() if axis != DERIVED},
+    },
     state=(
         TensorSpec(name="w_gate_up", shape=(2, "ffn", "hidden"), fan_in=("hidden",)),
         TensorSpec(name="w_down", shape=("hidden", "ffn"), fan_in=("ffn",)),
@@ -86,6 +91,7 @@ def bytes_moved(axes: Axes, dtype: str) -> int:
 
 def _workload(model: Mapping[str, int], *, tokens: int, layers: int, weight: float) -> Workload:
     axes = llama.sized(model, layers=layers, tokens=tokens)
+    del axes[DERIVED]
     return Workload(name=f"{tokens} tokens", axes=axes, weight=weight)
 
 

@@ -65,7 +65,7 @@ class Step:
 
     def _attend(self, layer: _Layer, x: Tensor) -> Tensor:
         tokens, heads = x.shape[0], self._axes["heads"]
-        kv_heads = self._axes["kv_heads"]
+        kv_heads = (self._axes["qkv_heads"] - heads) // 2
         normed = F.rms_norm(x, (x.shape[1],), layer.norm_attention, NORM_EPS)
         qkv = F.linear(normed, layer.w_qkv).view(tokens, -1, self._axes["head_dim"])
         q, k, v = qkv.transpose(0, 1).unsqueeze(0).split([heads, kv_heads, kv_heads], 1)

@@ -42,7 +42,7 @@ def reference_step(
 
 
 def _attended(x: Tensor, state: Mapping[str, Tensor], axes: Mapping[str, int]) -> Tensor:
-    heads, kv_heads = axes["heads"], axes["kv_heads"]
+    heads, kv_heads = axes["heads"], (axes["qkv_heads"] - axes["heads"]) // 2
     qkv = torch.einsum("th,ndh->ntd", x, state["w_qkv"].to(x.dtype))
     q, k, v = qkv.split([heads, kv_heads, kv_heads])
     k, v = (part.repeat_interleave(heads // kv_heads, 0) for part in (_rotate(k), v))

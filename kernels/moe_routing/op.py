@@ -124,9 +124,9 @@ def flops(axes: Axes) -> int:
 
 def bytes_moved(axes: Axes, dtype: str) -> int:
     """The least one operator call moves: tokens in and out, logits, each busy expert's weights."""
-    weights = 3 * busy_experts(axes) * axes["hidden"] * axes["inner"]
+    weights = int(3 * busy_experts(axes) * axes["hidden"] * axes["inner"])
     rows = 2 * axes["tokens"] * axes["hidden"]
-    return int((weights + rows) * ITEM_BYTES[dtype]) + 4 * axes["tokens"] * axes["experts"]
+    return (weights + rows) * ITEM_BYTES[dtype] + 4 * axes["tokens"] * axes["experts"]
 
 
 def busy_experts(axes: Axes) -> float:

@@ -23,7 +23,7 @@ def store(*, digest: str, content: bytes) -> str:
         return name
     # A half-written file of a killed worker keeps its name; this one gets another.
     stored_as = place.save(name, ContentFile(content))
-    _make_durable(place, stored_as)
+    make_durable(place, stored_as)
     return stored_as
 
 
@@ -45,7 +45,8 @@ def _read(place: Storage, name: str) -> bytes:
         return bytes(opened.read())
 
 
-def _make_durable(place: Storage, name: str) -> None:
+def make_durable(place: Storage, name: str) -> None:
+    """Have a stored file survive a power cut, where the storage is a folder."""
     # The row is flushed to disk at commit, so what it names must be there before.
     with contextlib.suppress(NotImplementedError):
         path = place.path(name)

@@ -1,4 +1,4 @@
-"""What the workers do for engagements: conclude runs, issue documents, and sweep.
+"""What the workers do for engagements: conclude runs, read evidence, issue documents, and sweep.
 
 A task takes an id and calls a service, which looks again under a lock; delivered twice, it
 changes nothing the second time.
@@ -16,7 +16,7 @@ from django.utils import timezone
 from benchmarks.models import Run
 from engagements.errors import Refused
 from engagements.models import EngagementRun, Stage, TimeBox
-from engagements.services import runs, settlements
+from engagements.services import evidence_reading, runs, settlements
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +38,12 @@ def issue_document(kind: str, subject: str) -> None:
 
 
 @shared_task
+def read_evidence(evidence_id: int) -> str:
+    """Read a file that was added as evidence, unless it has been read."""
+    return evidence_reading.read(evidence_id=evidence_id)
+
+
+@shared_task
 def sweep() -> None:
     """Do what is due and was not done: a lost message, a deadline, a missing document.
 
@@ -55,6 +61,7 @@ def sweep() -> None:
             box.pk,
             partial(settlements.settle_when_time_box_is_over, engagement=box.engagement),
         )
+    _try("read", "evidence that waits", evidence_reading.sweep)
     _issue_missing_documents()
 
 

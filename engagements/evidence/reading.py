@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engagements.evidence import chrome_trace, nsight_compute, nsight_systems, recognition, traffic
+from engagements.evidence import chrome_trace, nsight_compute, nsight_systems, recognition
 from engagements.evidence.facts import Facts
 from engagements.evidence.opening import Opened, Progress, Source, opened
 from engagements.evidence.summarising import summarise
@@ -36,4 +36,7 @@ def _facts(file: Opened, patterns: Mapping[str, str] | None) -> Facts:
         case recognition.NSIGHT_COMPUTE:
             return nsight_compute.read(file)
         case _:
+            # pandas and pyarrow take a second to import, and nothing else needs them.
+            from engagements.evidence import traffic
+
             return traffic.read(file)

@@ -14,6 +14,7 @@ _NCU_TABLE = re.compile(r'(?m)^\s*"?ID"?,"?Process ID"?,')
 _NCU_MESSAGE = re.compile(r"^==(PROF|WARNING|ERROR)==")
 _TRACE_KEY = re.compile(r'"(traceEvents|schemaVersion|deviceProperties|displayTimeUnit)"')
 _TRACE_EVENT = re.compile(r'"ph"\s*:\s*"')
+_ARRAY_OF_OBJECTS = re.compile(r"\[\s*(\{|\]|$)")
 # What people send by mistake, and what they should send instead.
 _OTHERS = (
     (b"PK\x03\x04", "a zip archive: unpack it and add what is in it"),
@@ -45,7 +46,7 @@ def _recognise_text(text: str) -> str:
     stripped = text.lstrip("\ufeff \t\r\n")
     if _NCU_TABLE.search(text) or _NCU_MESSAGE.match(stripped):
         return NSIGHT_COMPUTE
-    if stripped.startswith("["):
+    if _ARRAY_OF_OBJECTS.match(stripped):
         return CHROME_TRACE
     if stripped.startswith("{"):
         first_line = stripped.split("\n", 1)[0]

@@ -11,6 +11,17 @@ def issue_document(kind: str, subject: str) -> None:
     transaction.on_commit(lambda: _send(kind, subject), robust=True)
 
 
+def read_evidence(evidence_id: int) -> None:
+    """Have evidence read. A message that gets lost is made good by the sweep."""
+
+    def send() -> None:
+        from engagements.services import evidence_reading
+
+        evidence_reading.send(evidence_id=evidence_id)
+
+    transaction.on_commit(send, robust=True)
+
+
 def _send(kind: str, subject: str) -> None:
     # The tasks call the services, so this one looks back at call time.
     from engagements.tasks import issue_document as task

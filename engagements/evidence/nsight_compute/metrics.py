@@ -74,6 +74,8 @@ _ALL = (
     SECTORS,
     BRANCHES,
     BYTES,
+    BYTES_READ,
+    BYTES_WRITTEN,
     BYTES_A_SECOND,
 )
 # By section (none on the raw page) and name.

@@ -33,7 +33,7 @@ def frames(opened: Opened) -> Iterator[pd.DataFrame]:
         else:
             yield from _csv(opened)
     except (pa.ArrowException, pa.ArrowInvalid, OSError, MemoryError, OverflowError) as error:
-        raise EvidenceError(f"The table cannot be read: {error}") from error
+        raise EvidenceError(f"The table cannot be read: {str(error)[:300]}") from error
 
 
 def _csv(opened: Opened) -> Iterator[pd.DataFrame]:

@@ -1,0 +1,80 @@
+"""Answers for what no file tells: each recorded with its author and its date, never changed."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from engagements.errors import Refused
+from engagements.evidence import answers as values
+from engagements.models import Answer, Engagement, User
+from engagements.services import checked, events, lifecycle
+from engagements.services.evidence import STAGES
+
+
+@transaction.atomic
+def record(
+    *,
+    engagement: Engagement,
+    question: str,
+    value: dict[str, Any],
+    answered_by: str,
+    answered_on: dt.date,
+    by: User,
+    note: str = "",
+) -> Answer:
+    """Write an answer down; it counts from now on, and the one before stays on record.
+
+    `answered_by` is whose word it is, a person of the customer as a rule. The same answer by
+    the same person on the same day again changes nothing.
+    """
+    row = lifecycle.locked(engagement.pk)
+    lifecycle.require_consultant(by)
+    lifecycle.require_stage(row, *STAGES, to="for answers to be recorded")
+    try:
+        data = values.as_data(values.parse(question, value))
+    except values.AnswerError as error:
+        raise Refused(str(error)) from error
+    answered_by, note = checked.text(answered_by, noun="Whose word it is"), note.strip()
+    if answered_on > timezone.localdate():
+        raise Refused("An answer was given today or before.")
+    before = Answer.objects.filter(engagement=row, question=question).first()
+    if before is not None and (
+        (before.value, before.answered_by, before.answered_on, before.note)
+        == (data, answered_by, answered_on, note)
+    ):
+        return before
+    answer = Answer(
+        engagement=row,
+        question=question,
+        value=data,
+        note=note,
+        answered_by=answered_by,
+        answered_on=answered_on,
+        recorded_by=by,
+    )
+    checked.save(answer)
+    events.record(
+        engagement=row,
+        verb="answer.recorded",
+        summary=f"{answer.get_question_display()} Answered by {answered_by}.",
+        actor=by,
+        changes={"question": question, "value": [before.value if before else None, data]},
+    )
+    return answer
+
+
+def newest(engagement: Engagement) -> dict[str, Answer]:
+    """The answer that counts for each question that has one."""
+    newest: dict[str, Answer] = {}
+    for answer in Answer.objects.filter(engagement=engagement).select_related("recorded_by"):
+        newest.setdefault(answer.question, answer)
+    return newest
+
+
+def value_of(answer: Answer | None) -> values.Value | None:
+    """What was answered, typed; None without an answer."""
+    return None if answer is None else values.parse(answer.question, answer.value)

@@ -1,0 +1,176 @@
+"""Evidence: kept as it came, byte for byte, and read by a worker afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from django.core.files import File
+from django.core.files.storage import Storage
+from django.db import transaction
+
+from benchmarks.models import place_of_records
+from benchmarks.storage import make_durable
+from benchmarks.text import readable
+from engagements.errors import Refused
+from engagements.evidence import EvidenceError, Facts, confined, from_data
+from engagements.models import Engagement, Evidence, Stage, User
+from engagements.services import checked, dispatch, events, lifecycle
+
+LARGEST_FILE_BYTES = 4 * 2**30
+BLOCK_BYTES = 4 * 2**20
+# Before a contract is in force evidence may come at any time, and while work goes on too.
+STAGES = (Stage.SCOPING, Stage.AUDITING, Stage.AUDITED, Stage.OFFERED, Stage.ACTIVE)
+
+
+def add(
+    *,
+    engagement: Engagement,
+    name: str,
+    content: BinaryIO,
+    by: User | None = None,
+    by_name: str = "",
+) -> Evidence:
+    """Keep a file and have it read. The same bytes again are the same row.
+
+    `content` is read from its start. `by` is the consultant who adds it; without one,
+    `by_name` says who was at the terminal.
+    """
+    if by is not None:
+        lifecycle.require_consultant(by)
+    elif not by_name:
+        raise Refused("Evidence says who added it.")
+    name = readable(os.path.basename(name.replace("\\", "/")), longest=200) or "evidence"
+    digest, size_bytes = _digest_of(content)
+    if size_bytes == 0:
+        raise Refused(f"{name} is empty.")
+    # The file comes first: a file without a row is harmless, a row without a file is not.
+    stored_as = _store(content, digest=digest, size_bytes=size_bytes)
+    with transaction.atomic():
+        row = lifecycle.locked(engagement.pk)
+        lifecycle.require_stage(row, *STAGES, to="for evidence to be added")
+        known = Evidence.objects.filter(engagement=row, digest=digest).first()
+        if known is not None:
+            return known
+        evidence = Evidence(
+            engagement=row,
+            name=name,
+            file=stored_as,
+            digest=digest,
+            size_bytes=size_bytes,
+            added_by=by,
+            added_by_name=readable(str(by) if by else by_name, longest=160),
+        )
+        checked.save(evidence)
+        events.record(
+            engagement=row,
+            verb="evidence.added",
+            summary=f"Evidence was added: {name}.",
+            actor=by,
+            changes={"name": name, "digest": digest, "size_bytes": size_bytes}
+            | ({} if by else {"by": evidence.added_by_name}),
+        )
+        dispatch.read_evidence(evidence.pk)
+    return evidence
+
+
+@transaction.atomic
+def read_again(*, evidence: Evidence, by: User) -> Evidence:
+    """Have a file read once more, as by a newer version of its reader."""
+    lifecycle.require_consultant(by)
+    lifecycle.locked(evidence.engagement_id)
+    row = Evidence.objects.select_for_update().get(pk=evidence.pk)
+    if not row.is_concluded:
+        return row
+    row.state, row.attempt, row.sent_at = Evidence.State.QUEUED, 0, None
+    row.summary, row.concluded_at = None, None
+    row.format, row.failure_reason, row.read_share = "", "", 0.0
+    checked.save(row)
+    events.record(
+        engagement=row.engagement,
+        verb="evidence.read_again",
+        summary=f"Evidence is read again: {row.name}.",
+        actor=by,
+        changes={"digest": row.digest},
+    )
+    dispatch.read_evidence(row.pk)
+    return row
+
+
+def facts_of(evidence: Evidence) -> Facts | None:
+    """What was read from the file; None as long as it was not, or by an older reader."""
+    if evidence.summary is None:
+        return None
+    try:
+        return from_data(evidence.summary)
+    except (ValueError, KeyError):
+        return None
+
+
+def read_with(*, evidence: Evidence, patterns: Mapping[str, str]) -> Facts:
+    """Read the file now, with exact sums for kernels chosen by expression. Takes its time.
+
+    EvidenceError when it cannot be read.
+    """
+    with on_disk(evidence) as file:
+        return confined.read(file, evidence.name, patterns=patterns)
+
+
+@contextmanager
+def on_disk(evidence: Evidence) -> Iterator[Path]:
+    """The file as a path: where it is kept, or a copy of it. EvidenceError when it is gone."""
+    name = evidence.file.name or ""
+    place = place_of_records()
+    try:
+        with contextlib.suppress(NotImplementedError):
+            path = Path(place.path(name))
+            if not path.is_file():
+                raise EvidenceError("The file is no longer in storage")
+            yield path
+            return
+        with place.open(name, "rb") as kept, tempfile.NamedTemporaryFile() as copy:
+            for block in kept.chunks(BLOCK_BYTES):
+                copy.write(block)
+            copy.flush()
+            yield Path(copy.name)
+    except OSError as error:
+        raise EvidenceError(f"The file cannot be fetched from storage: {error}") from error
+
+
+def _digest_of(content: BinaryIO | File[bytes]) -> tuple[str, int]:
+    """SHA-256 and length of a stream. Refused when it is longer than is kept."""
+    content.seek(0)
+    counted, size_bytes = hashlib.sha256(), 0
+    while block := content.read(BLOCK_BYTES):
+        size_bytes += len(block)
+        if size_bytes > LARGEST_FILE_BYTES:
+            raise Refused(f"A file is at most {LARGEST_FILE_BYTES // 2**30} GiB.")
+        counted.update(block)
+    content.seek(0)
+    return f"sha256:{counted.hexdigest()}", size_bytes
+
+
+def _store(content: BinaryIO, *, digest: str, size_bytes: int) -> str:
+    """Keep the bytes under their digest; the name to find them by."""
+    place = place_of_records()
+    hexadecimal = digest.removeprefix("sha256:")
+    name = f"evidence/{hexadecimal[:2]}/{hexadecimal}"
+    if _holds(place, name, digest, size_bytes):
+        return name
+    # A half-written file of a killed process keeps its name; this one gets another.
+    stored_as = place.save(name, File(content, name=name))
+    make_durable(place, stored_as)
+    return stored_as
+
+
+def _holds(place: Storage, name: str, digest: str, size_bytes: int) -> bool:
+    if not place.exists(name) or place.size(name) != size_bytes:
+        return False
+    with place.open(name, "rb") as kept:
+        return _digest_of(kept)[0] == digest

@@ -88,6 +88,9 @@ class _Registered:
             self._call,
             mutates_args=(),
             schema=self._schema(),
+            # What `prepare` made outlives the call, which memory of a recorded graph may not:
+            # torch.compile leaves the operator out of the graphs that it records by itself.
+            tags=(torch.Tag.cudagraph_unsafe,),
         )
         made.register_fake(self._fake)
         if self.solution.gradients is not None:

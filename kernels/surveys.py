@@ -49,15 +49,16 @@ class Place:
 
 
 def jobs(operator: str, preset: Preset) -> list[tuple[Place, str]]:
-    """What is measured, in order: the most frequent workload first, alone, then in the Program.
+    """What is measured, in order: one Solution after the other, the preset's own two first.
 
-    At each place those Solutions come first that the preset itself compares.
+    So a library that compiles for a minute costs time that nobody after it needs more. Each at
+    the most frequent workload first, alone, then in the Program.
     """
     known = [*catalogue.baselines(operator), *catalogue.candidates(operator)]
     ordered = sorted(known, key=lambda name: name not in (preset.baseline, preset.candidate))
     loads = sorted(preset.workloads, key=lambda load: -load.weight)
     levels: tuple[Level, ...] = ("operator", "program")
-    return [(Place(load, level), name) for load in loads for level in levels for name in ordered]
+    return [(Place(load, level), name) for name in ordered for load in loads for level in levels]
 
 
 def survey(
@@ -68,7 +69,7 @@ def survey(
     Ends early, the failure told, when a Solution left the GPU unusable for this process.
     """
     deadline = time.monotonic() + budget_s
-    here: tuple[Place, Bench] | None = None
+    benches: dict[tuple[str, Level], Bench] = {}
     for index, (place, name) in enumerate(jobs(operator, preset)):
         if index < begin or name in without:
             continue
@@ -81,10 +82,10 @@ def survey(
         except (NotAvailable, SolutionError) as reason:
             yield {"job": index, **answer(Timed(name, None, f"{NOT_AVAILABLE}{reason}"))}
             continue
-        if here is None or here[0] != place:
-            here = None  # The old tensors make room for the new ones.
-            here = place, place.bench(operator, preset)
-        timed = attempt(name, partial(place.measure, here[1], solution))
+        at = place.workload.name, place.level
+        if at not in benches:
+            benches[at] = place.bench(operator, preset)
+        timed = attempt(name, partial(place.measure, benches[at], solution))
         yield {"job": index, **answer(timed)}
         if not _usable(preset):
             return

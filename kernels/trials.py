@@ -22,7 +22,7 @@ SETS = 4
 MOST_SETS = 64
 # Together they outgrow the last cache so often, and stay within so much memory.
 _CACHES = 4
-_MOST_BYTES = 24 << 30
+_MOST_BYTES = 12 << 30
 # Milliseconds of calls before those that count, and of those, on a GPU.
 _WARMUP_MS, _MEASURED_MS = 40.0, 120.0
 _LEAST_REPEATS, _MOST_REPEATS = 7, 60

@@ -61,7 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, default=_CATALOGUE, help="where OPERATOR/records/ is")
     parser.add_argument("--only", choices=PARTS, help="one of the two")
     parser.add_argument("--against", metavar="BASELINE", help=f"a baseline's name, or {STRONGEST}")
-    parser.add_argument("--budget-s", type=float, default=45.0, help="of the survey")
+    parser.add_argument("--budget-s", type=float, default=75.0, help="of the survey")
     return parser
 
 

@@ -198,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("operator", choices=catalogue.operators())
     parser.add_argument("--preset", default="cpu")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--budget-s", type=float, default=60.0, help="begin no more after this")
+    parser.add_argument("--budget-s", type=float, default=75.0, help="begin no more after this")
     asked = parser.parse_args(arguments)
     try:
         key = signatures.take_from(os.environ)

@@ -1,10 +1,10 @@
 """Rows of several experts times each expert's weights on Hopper, in Gluon: SwiGLU within it.
 
-A program stays on its multiprocessor and takes tile after tile: 128 rows of one expert by 256
-columns. One warp keeps a ring of shared-memory stages full by bulk copies; each of two warpgroups
-multiplies half of the rows and stores its half of the result by a bulk copy of its own, while the
-ring is being filled for the next tile. A warpgroup whose half has no row multiplies nothing. With
-gate and up rows packed in turn, SwiGLU happens in a thread's registers.
+A program stays on its multiprocessor and takes tile after tile: 128 rows of one expert by 256 or
+128 columns. One warp keeps a ring of shared-memory stages full by bulk copies; each of two
+warpgroups multiplies half of the rows and stores its half of the result by a bulk copy of its own,
+while the ring is being filled for the next tile. A warpgroup whose half has no row multiplies
+nothing. With gate and up rows packed in turn, SwiGLU happens in a thread's registers.
 
 Gluon is Triton's own lower language (triton.experimental.gluon, Triton 3.6); it has no interpreter.
 ImportError without it.
@@ -30,20 +30,22 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
-BLOCK_M, BLOCK_N, BLOCK_K = 128, 256, 64
+BLOCK_M, BLOCK_K = 128, 64
 _CAPABILITY = 9
 
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """How tiles follow one another, and how many stages the ring has.
+    """How wide tiles are, how they follow one another, and how many stages the ring has.
 
+    `block_n` is 128 or 256; six stages of the one or four of the other fill shared memory.
     `group` tiles of rows go together through the L2 cache. `mixed` takes them from both ends of
     the list, so that experts with much to multiply and experts with little run side by side.
     """
 
     stages: int
     group: int
+    block_n: int = 256
     mixed: bool = False
 
 
@@ -79,8 +81,8 @@ def multiply(
     programs = torch.cuda.get_device_properties(a.device).multi_processor_count
     _grouped[(programs,)](
         _descriptor(a, BLOCK_M, BLOCK_K),
-        _descriptor(weights, BLOCK_N, BLOCK_K),
-        _descriptor(out, BLOCK_M // 2, BLOCK_N // 2),
+        _descriptor(weights, order.block_n, BLOCK_K),
+        _descriptor(out, BLOCK_M // 2, order.block_n // 2),
         tiles.expert_of,
         tiles.filled,
         tiles.count,

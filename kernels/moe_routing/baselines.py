@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -126,7 +127,10 @@ def _need_grouped_mm() -> None:
 
 
 def flashinfer_cutlass() -> Solution:
-    """FlashInfer's fused MoE on CUTLASS; the router is torch's. Builds for minutes at first."""
+    """FlashInfer's fused MoE on CUTLASS; the router is torch's.
+
+    Only with its kernels prebuilt: building them took longer than four minutes on 64 cores.
+    """
     try:
         from flashinfer.fused_moe import cutlass_fused_moe
     except ImportError as error:
@@ -135,6 +139,11 @@ def flashinfer_cutlass() -> Solution:
         ) from error
     if not torch.cuda.is_available():
         raise NotAvailable("flashinfer_cutlass needs a CUDA GPU")
+    if importlib.util.find_spec("flashinfer_jit_cache") is None:
+        raise NotAvailable(
+            "flashinfer_cutlass needs FlashInfer's prebuilt kernels: "
+            "pip install flashinfer-jit-cache"
+        )
 
     def prepare(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> _Layer:
         # It wants the up projection's rows before the gate's.

@@ -23,11 +23,22 @@ try:
 except ImportError as error:
     raise NotAvailable("cuda_gluon needs Triton 3.6 or later: pip install triton") from error
 
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """How each of the two matmuls goes about its tiles."""
+
+    gate_up: Order
+    down: Order
+
+
+NARROW = Order(block_n=128, stages=6, group=8)
+WIDE = Order(stages=4, group=8)
 CONFIGS = (
-    Order(stages=4, group=16, mixed=True),
-    Order(stages=4, group=8),
-    Order(stages=4, group=16),
-    Order(stages=4, group=32, mixed=True),
+    Config(gate_up=NARROW, down=WIDE),
+    Config(gate_up=replace(NARROW, mixed=True, group=16), down=replace(WIDE, mixed=True, group=16)),
+    Config(gate_up=NARROW, down=replace(WIDE, group=16)),
+    Config(gate_up=replace(WIDE, group=4), down=WIDE),
 )
 
 
@@ -40,21 +51,24 @@ class _Prepared:
     given: Tensor  # [rows, hidden] what the experts gave
     gate_up: Tensor  # [experts * 2 * inner, hidden], gate and up in turn
     down: Tensor  # [experts * hidden, inner]
-    order: Order
+    config: Config
 
 
-def variants(item_bytes: int) -> dict[str, Order]:
+def variants(item_bytes: int) -> dict[str, Config]:
     """Orders worth trying on a new GPU, by a short name."""
     return {
-        f"s{stages} g{group}{' mixed' * mixed}": Order(stages=stages, group=group, mixed=mixed)
-        for stages in (3, 4)
+        f"n{base.block_n} g{group}{' mixed' * mixed}": Config(
+            gate_up=replace(base, group=group, mixed=mixed),
+            down=replace(base, group=group, mixed=mixed),
+        )
+        for base in (NARROW, WIDE)
         for group in (4, 8, 16, 32)
         for mixed in (False, True)
     }
 
 
 def prepare(
-    state: Mapping[str, Tensor], axes: Mapping[str, int], config: Order | None = None
+    state: Mapping[str, Tensor], axes: Mapping[str, int], config: Config | None = None
 ) -> _Prepared:
     """Pack gate and up in turn, lay out scratch for the worst loads, tune on random tokens.
 
@@ -73,7 +87,7 @@ def prepare(
         given=down.new_zeros(rows, axes["hidden"]),
         gate_up=hopper_matmul.in_turn(state["w_gate_up"]),
         down=down.reshape(-1, axes["inner"]),
-        order=config or CONFIGS[0],
+        config=config or CONFIGS[0],
     )
     return prepared if config else _tuned(prepared, axes)
 
@@ -81,8 +95,23 @@ def prepare(
 def run(prepared: _Prepared, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
     """Tokens x [tokens, hidden] through their experts; writes all of out["out"]."""
     prepared.dispatch.scatter(inputs, prepared.packed)
-    _multiply(prepared, prepared.packed, prepared.gate_up, prepared.inner, swiglu=True)
-    _multiply(prepared, prepared.inner, prepared.down, prepared.given, swiglu=False)
+    config, tiles = prepared.config, prepared.tiles
+    hopper_matmul.multiply(
+        prepared.packed,
+        prepared.gate_up,
+        prepared.inner,
+        tiles=tiles,
+        order=config.gate_up,
+        swiglu=True,
+    )
+    hopper_matmul.multiply(
+        prepared.inner,
+        prepared.down,
+        prepared.given,
+        tiles=tiles,
+        order=config.down,
+        swiglu=False,
+    )
     prepared.dispatch.gather(prepared.given, out["out"])
 
 
@@ -97,16 +126,8 @@ def gradients(
     return expert_gradients(state, inputs, grads["out"], axes)
 
 
-def _multiply(
-    prepared: _Prepared, a: Tensor, weights: Tensor, out: Tensor, *, swiglu: bool
-) -> None:
-    hopper_matmul.multiply(
-        a, weights, out, tiles=prepared.tiles, order=prepared.order, swiglu=swiglu
-    )
-
-
 def _tuned(prepared: _Prepared, axes: Mapping[str, int]) -> _Prepared:
-    """With the quickest of the orders for these sizes on this machine."""
+    """With the quickest of the configurations for these sizes on this machine."""
     down = prepared.down
     inputs = {
         "x": torch.randn(axes["tokens"], axes["hidden"], device=down.device, dtype=down.dtype),
@@ -117,6 +138,6 @@ def _tuned(prepared: _Prepared, axes: Mapping[str, int]) -> _Prepared:
         source=hopper_matmul.__file__,
         key=("moe_routing", *sorted(axes.items()), down.dtype),
         configs=CONFIGS,
-        run=lambda order: run(replace(prepared, order=order), inputs, out),
+        run=lambda config: run(replace(prepared, config=config), inputs, out),
     )
-    return replace(prepared, order=found)
+    return replace(prepared, config=found)

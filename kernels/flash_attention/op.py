@@ -114,6 +114,23 @@ def _of(model: Axes, *, batch: int, seq_len: int) -> Axes:
     return llama.sized(attention, layers=1, batch=batch, seq_len=seq_len)
 
 
+_H200 = Preset(
+    title="A Llama-3-8B attention block over four prompts of 8192 and of 2048 tokens",
+    device="cuda",
+    hardware="NVIDIA H200",
+    dtype="bfloat16",
+    launch="graph",
+    baseline="sdpa_cudnn",
+    candidate="triton_flash",
+    target=2.0,
+    confidence=0.95,
+    workloads=(
+        Workload(name="4x8192", axes=_of(llama.LLAMA_8B, batch=4, seq_len=8192), weight=0.7),
+        Workload(name="4x2048", axes=_of(llama.LLAMA_8B, batch=4, seq_len=2048), weight=0.3),
+    ),
+    protocol=replace(protocols.H200, max_calls=8),
+)
+
 PRESETS = {
     "tiny": Preset(
         title="An attention block small enough for a test of the application",
@@ -160,20 +177,10 @@ PRESETS = {
         ),
         protocol=replace(protocols.CUDA, max_calls=32, checked_calls=1),
     ),
-    "h200": Preset(
-        title="A Llama-3-8B attention block over four prompts of 8192 and of 2048 tokens",
-        device="cuda",
-        hardware="NVIDIA H200",
-        dtype="bfloat16",
-        launch="graph",
+    "h200": _H200,
+    "h200-fa4": replace(
+        _H200,
+        title="The same, held against FlashAttention-4",
         baseline="flash_attention_4",
-        candidate="triton_flash",
-        target=2.0,
-        confidence=0.95,
-        workloads=(
-            Workload(name="4x8192", axes=_of(llama.LLAMA_8B, batch=4, seq_len=8192), weight=0.7),
-            Workload(name="4x2048", axes=_of(llama.LLAMA_8B, batch=4, seq_len=2048), weight=0.3),
-        ),
-        protocol=replace(protocols.H200, max_calls=8),
     ),
 }

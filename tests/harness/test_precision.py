@@ -105,7 +105,7 @@ def test_the_documents_are_such_as_a_contract_seals() -> None:
         document = programs.benchmark("cuda", call_us)
         documents.check(document)
         axes = document["workloads"][0]["axes"]
-        assert axes["baseline_units"] / axes["candidate_units"] == pytest.approx(2.2, rel=0.01)
+        assert axes["baseline_units"] / axes["candidate_units"] == pytest.approx(2.2, rel=0.02)
     made = conditions.conditions("cuda", 10.0)
     assert [each.true_ratio for each in made] == [1, 1, 1, 1, 1.95, 2.0, 2.05]
     assert [each.baseline_units for each in made[:4]] == [1, 10, 100, 1000]
@@ -130,7 +130,7 @@ def _part(ratios: list[float], *, true_ratio: float) -> dict[str, Any]:
                 "do_bench": None,
             }
         )
-    workload = conditions.workload(condition, "cpu")
+    workload = conditions.workload(condition)
     return {"benchmark": document, "workload": workload, "trials": trials}
 
 

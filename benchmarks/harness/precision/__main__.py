@@ -62,7 +62,7 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
         bench = Bench(setting)
         part: dict[str, Any] = {
             "benchmark": document,
-            "workload": conditions.workload(bench.conditions[0], asked.device),
+            "workload": conditions.workload(bench.conditions[0]),
             "device": setting.device.name(),
             "unit_us": bench.unit_us,
             "trials": [],

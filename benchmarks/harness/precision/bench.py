@@ -71,7 +71,7 @@ class Bench:
                     sides=sides,
                     setups={role: pairs.Setup() for role in sides},
                     replicate=index,
-                    workload=workload(condition, self._kind),
+                    workload=workload(condition),
                     calls=self._calls.get(condition.name),
                     on_round=lambda *_: None,
                     rounds=self._setting.protocol["rounds"],
@@ -92,22 +92,29 @@ class Bench:
 
     def _function(self, condition: Condition) -> Any:
         """The baseline's calls in this process, in memory of its own."""
-        axes, device = AXES[self._kind], self._setting.device.torch_device
+        axes, device = condition.axes, self._setting.device.torch_device
         dtype = getattr(torch, DTYPES[self._kind])
         x = torch.randn(axes["rows"], axes["columns"], device=device, dtype=dtype)
-        w = torch.randn(axes["columns"], axes["columns"], device=device, dtype=dtype)
+        shape = axes["layers"], axes["columns"], axes["columns"]
+        w = torch.randn(shape, device=device, dtype=dtype)
         y = torch.empty_like(x)
 
         def run() -> None:
-            for _ in range(condition.baseline_units):
-                torch.mm(x, w, out=y)
+            for unit in reversed(range(condition.baseline_units)):
+                torch.mm(x, w[unit % len(w)], out=y)
 
         return run
 
     def _unit_us(self) -> float:
         many = _MANY_CALLS[self._kind]
-        unit = Condition(name="unit", baseline_units=many, candidate_units=many, call_us=None)
-        run, best_s = self._function(unit), float("inf")
+        units = Condition(
+            name="units",
+            baseline_units=many,
+            candidate_units=many,
+            call_us=None,
+            axes=AXES[self._kind],
+        )
+        run, best_s = self._function(units), float("inf")
         for _ in range(3):
             self._setting.device.synchronize()
             started = time.perf_counter()

@@ -15,13 +15,23 @@ CANDIDATE = FOLDER / "unit_products" / "candidate.py"
 WORKLOAD = "units"
 TARGET, CONFIDENCE = 2.0, 0.95
 # Decoding reads weights: a product of few rows is bound by memory, and draws too little power
-# for a cap to slow it. The weights are 32 MiB in bfloat16.
-AXES = {"cuda": {"rows": 16, "columns": 4096}, "cpu": {"rows": 16, "columns": 128}}
+# for a cap to slow it. Together the weights are 256 MiB, more than four times an H200's L2: with
+# less, rounds would be filled with calls until their inputs are. One product takes longer (35 us)
+# than its launch (9 to 17 us): with less, the ratio would be one of Python's times.
+AXES = {
+    "cuda": {"rows": 16, "columns": 8192, "layers": 2},
+    "cpu": {"rows": 16, "columns": 128, "layers": 2},
+}
+# The shortest call is a single product.
+SHORT_AXES = {
+    "cuda": {"rows": 16, "columns": 4096, "layers": 8},
+    "cpu": {"rows": 16, "columns": 128, "layers": 2},
+}
 DTYPES = {"cuda": "bfloat16", "cpu": "float32"}
 _CALLS_US = {"cuda": (10, 100, 1_000, 10_000), "cpu": (2_000,)}
 # True ratios of 1.95, 2.00 and 2.05; on a busy machine only far ones can be told.
-_CANDIDATE_UNITS = 40
-_BASELINE_UNITS = {"cuda": (78, 80, 82), "cpu": (20, 160)}
+_CANDIDATE_UNITS = 20
+_BASELINE_UNITS = {"cuda": (39, 40, 41), "cpu": (10, 80)}
 _PROTOCOL = {
     "cuda": {"replicates": 4, "rounds": 8, "round_ms": 40.0, "warmup_ms": 100.0},
     "cpu": {"replicates": 3, "rounds": 6, "round_ms": 12.0, "warmup_ms": 0.0},
@@ -30,12 +40,16 @@ _PROTOCOL = {
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """Work of known ratio: `call_us` for the same work on both sides, None for another."""
+    """Work of known ratio: `call_us` for the same work on both sides, None for another.
+
+    `axes` are the operator's, its units aside.
+    """
 
     name: str
     baseline_units: int
     candidate_units: int
     call_us: int | None
+    axes: Mapping[str, int]
 
     @property
     def true_ratio(self) -> float:
@@ -49,8 +63,15 @@ def conditions(device: str, unit_us: float) -> list[Condition]:
     for call_us in _CALLS_US[device]:
         units = max(1, round(call_us / unit_us))
         name = f"{call_us} us" if call_us < 1_000 else f"{call_us // 1_000} ms"
+        axes = SHORT_AXES[device] if units == 1 else AXES[device]
         same.append(
-            Condition(name=name, baseline_units=units, candidate_units=units, call_us=call_us)
+            Condition(
+                name=name,
+                baseline_units=units,
+                candidate_units=units,
+                call_us=call_us,
+                axes=axes,
+            )
         )
     powers = [
         Condition(
@@ -58,16 +79,17 @@ def conditions(device: str, unit_us: float) -> list[Condition]:
             baseline_units=units,
             candidate_units=_CANDIDATE_UNITS,
             call_us=None,
+            axes=AXES[device],
         )
         for units in _BASELINE_UNITS[device]
     ]
     return same + powers
 
 
-def workload(condition: Condition, device: str) -> dict[str, Any]:
+def workload(condition: Condition) -> dict[str, Any]:
     """The document's workload of that condition."""
     axes = {
-        **AXES[device],
+        **condition.axes,
         "baseline_units": condition.baseline_units,
         "candidate_units": condition.candidate_units,
     }

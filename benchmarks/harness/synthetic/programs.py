@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.harness.precision import conditions
 
 # What one unit takes on an H200, within a few per cent; a program's length is only about right.
-_UNIT_US = {"cuda": 12.0, "cpu": 25.0}
+_UNIT_US = {"cuda": 35.0, "cpu": 25.0}
 _TRUE_RATIO = 2.2
 # As in the catalogue's presets for a GPU.
 _DEFAULT = {
@@ -41,6 +41,7 @@ def benchmark(device: str, call_us: int) -> dict[str, Any]:
         baseline_units=baseline_units,
         candidate_units=candidate_units,
         call_us=None,
+        axes=conditions.AXES[device],
     )
     document = conditions.document(device, _DEFAULT)
-    return document | {"workloads": [conditions.workload(work, device)]}
+    return document | {"workloads": [conditions.workload(work)]}

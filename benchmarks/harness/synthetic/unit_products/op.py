@@ -1,20 +1,21 @@
-"""y = x @ w, as many times over as the axes say for each side. No torch here."""
+"""y = x @ w[0], after as many products with all of w as each side is told. No torch here."""
 
 from __future__ import annotations
 
 from kernels.definition import Axes, Definition, HeldBack, TensorSpec, Tolerance
 
-_STATE = (TensorSpec(name="w", shape=("columns", "columns"), fan_in=("columns",)),)
+_STATE = (TensorSpec(name="w", shape=("layers", "columns", "columns"), fan_in=("columns",)),)
 _INPUTS = (TensorSpec(name="x", shape=("rows", "columns")),)
 _OUTPUTS = (TensorSpec(name="y", shape=("rows", "columns")),)
 
 DEFINITION = Definition(
     operator="unit_products",
     title="A product, over and over",
-    summary="Computes y = x @ w baseline_units or candidate_units times; the result is the same.",
+    summary="Computes x @ w[i] baseline_units or candidate_units times; y is that with w[0].",
     axes={
         "rows": "rows of x",
-        "columns": "columns of x, rows and columns of w",
+        "columns": "columns of x, rows and columns of each w[i]",
+        "layers": "how many products lie between two with the same weights",
         "baseline_units": "how often the baseline computes it",
         "candidate_units": "how often the candidate computes it",
     },

@@ -13,7 +13,7 @@ def reference_step(
 ) -> dict[str, Tensor]:
     """`y` [rows, columns]."""
     dtype = torch.float64 if inputs["x"].device.type == "cpu" else torch.float32
-    return {"y": inputs["x"].to(dtype) @ state["w"].to(dtype)}
+    return {"y": inputs["x"].to(dtype) @ state["w"][0].to(dtype)}
 
 
 # The Program is the operator.

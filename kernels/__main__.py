@@ -1,8 +1,9 @@
-"""`python -m kernels [list | measure OPERATOR | report]`.
+"""`python -m kernels [list | measure OPERATOR | report | claims]`.
 
 list      what the catalogue holds and what runs here (the default)
 measure   measure an operator on this machine: survey and record
 report    what the committed records say
+claims    what the field claims, held against them
 
 Measuring and reading records is the referee's work (benchmarks.harness), which imports the
 kernels and is never imported by them: it is run from here by its name.
@@ -17,6 +18,7 @@ COMMANDS = {
     "list": "kernels.listing",
     "measure": "benchmarks.harness.measuring",
     "report": "benchmarks.harness.reports",
+    "claims": "benchmarks.harness.claims",
 }
 
 

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 # What the web tier may take from the referee: reading and recomputing, never measuring.
 READING = {
     "canonical",
+    "claims",
     "committed",
     "documents",
     "records",

@@ -1,0 +1,99 @@
+"""Which off-the-shelf kernel fits what a customer needs, as data. No torch here.
+
+    coverage.fits("shared_prefix_attention", Needs(dtype="bfloat16", architecture="sm90"))
+
+The facts are in libraries.toml, each library with the page that says so. What is not known is
+never taken for yes.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+FILE = Path(__file__).with_name("libraries.toml")
+FEATURES = ("paging", "prefix_sharing", "window", "masks", "quantisation", "training")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Library:
+    """One library's facts; None or in neither list: unknown. `read_on` is an ISO date."""
+
+    name: str
+    version: str
+    read_on: str | None
+    documented: str
+    operators: tuple[str, ...]
+    dtypes: tuple[str, ...] | None
+    architectures: tuple[str, ...] | None
+    features: tuple[str, ...]
+    lacks: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """What the kernel must do besides the operator; None: any."""
+
+    dtype: str | None = None
+    architecture: str | None = None
+    features: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """A library held against the needs. Nearly: one need is missing, or some are not known."""
+
+    library: Library
+    verdict: Literal["fits", "nearly", "no"]
+    missing: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
+@cache
+def libraries() -> tuple[Library, ...]:
+    """Every library, in the file's order."""
+    return tuple(
+        Library(
+            name=entry["name"],
+            version=entry["version"],
+            read_on=entry["read_on"].isoformat() if "read_on" in entry else None,
+            documented=entry["documented"],
+            operators=tuple(entry["operators"]),
+            dtypes=tuple(entry["dtypes"]) if "dtypes" in entry else None,
+            architectures=tuple(entry["architectures"]) if "architectures" in entry else None,
+            features=tuple(entry.get("features", ())),
+            lacks=tuple(entry.get("lacks", ())),
+        )
+        for entry in tomllib.loads(FILE.read_text())["libraries"]
+    )
+
+
+def fits(operator: str, needs: Needs) -> list[Fit]:
+    """Every library that has the operator, those that fit first."""
+    order = ("fits", "nearly", "no")
+    found = [_fit(known, needs) for known in libraries() if operator in known.operators]
+    return sorted(found, key=lambda fit: order.index(fit.verdict))
+
+
+def _fit(known: Library, needs: Needs) -> Fit:
+    missing, unknown = [], []
+    for wanted, offered in (
+        (needs.dtype, known.dtypes),
+        (needs.architecture, known.architectures),
+    ):
+        if wanted is not None and offered is None:
+            unknown.append(wanted)
+        elif wanted is not None and offered is not None and wanted not in offered:
+            missing.append(wanted)
+    for feature in needs.features:
+        if feature in known.lacks:
+            missing.append(feature)
+        elif feature not in known.features:
+            unknown.append(feature)
+    verdict: Literal["fits", "nearly", "no"] = "fits"
+    if missing or unknown:
+        verdict = "nearly" if len(missing) <= 1 else "no"
+    return Fit(library=known, verdict=verdict, missing=tuple(missing), unknown=tuple(unknown))

@@ -34,8 +34,6 @@ from kernels.launchers import without_launcher
 
 COMPILE_LIMIT_S = 60.0
 _MOST_LOG_CHARACTERS = 4000
-# hopper.cuh
-_OWN_HEADERS = Path(__file__).resolve().parent
 _INT32 = range(-(1 << 31), 1 << 31)
 # What a launch may ask of dynamic shared memory before the kernel's limit must be raised.
 _SHARED_BYTES_OF_RIGHT = 48 * 1024
@@ -142,7 +140,7 @@ def compiled(source: str, *, arch: str, options: Sequence[tuple[str, str]] = ())
         name="candidate.cu",
         arch=arch,
         define_macro=list(options) or None,
-        include_path=[str(_OWN_HEADERS), *_header_folders()],
+        include_path=_header_folders() or None,
     )
     try:
         program = core.Program(without_launcher(source), "c++", settings)

@@ -1,6 +1,7 @@
 """The rungs of the ladder as measured, and what the profile of each says. No torch here.
 
-`signatures.json` beside this was written by `python -m kernels.matmul_ladder.profiling`.
+`signatures.json` beside this says what was measured, where and by which command;
+`python -m kernels.matmul_ladder.profiling` writes it anew.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ MEANINGS: Final[Mapping[str, str]] = {
         "fetches both of its factors: keep blocks of the inputs in shared memory and registers."
     ),
     "tiled": (
-        "Loads are cheap, the ordinary cores do the multiplying and the tensor pipe stands at "
-        "zero: the same tiles belong on the tensor cores."
+        "Shared memory holds blocks of the inputs, no sector is wasted, few warps are enough, and "
+        "the tensor pipe stands at zero: the same tiles belong on the tensor cores."
     ),
     "tensor core": (
-        "The tensor pipe works but less than half of the time, with warps waiting at barriers and "
-        "for loads: fetch the next tiles while these are multiplied."
+        "The tensor pipe works, a small part of the time, because loading a tile and multiplying "
+        "it take turns: fetch the next tiles while these are multiplied."
     ),
     "pipelined": (
-        "The tensor pipe is busy most of the time and the few warps there are wait for it alone: "
-        "what is left is the order of tiles, their size and the way results leave."
+        "Few warps, most of shared memory and a tensor pipe that works far more than it waits "
+        "for loads: what is left is the order and size of tiles and how results leave."
     ),
     "autotuned": (
-        "The tensor pipe is as busy as the library's own: only fewer operations or fewer bits "
-        "make it faster."
+        "The tensor pipe is as busy as in the library's own kernel: only fewer operations or "
+        "fewer bits make it faster."
     ),
 }
 
@@ -67,14 +68,17 @@ class Signature:
 
 @dataclass(frozen=True, kw_only=True)
 class Rung:
-    """One kernel on its rung. `share_of_peak` is of what cuBLAS reached at the same size."""
+    """One kernel on its rung. `share_of_peak` is of what cuBLAS reached at the same size.
+
+    `signature` is None where the kernel was timed and not profiled.
+    """
 
     name: str
     language: str
     file: str
     tflops: float
     share_of_peak: float
-    signature: Signature
+    signature: Signature | None
     meaning: str
 
 
@@ -122,6 +126,6 @@ def _rung(data: Mapping[str, Any], peak: float) -> Rung:
         file=data["file"],
         tflops=data["tflops"],
         share_of_peak=data["tflops"] / peak,
-        signature=Signature(**data["signature"]),
+        signature=Signature(**data["signature"]) if data["signature"] else None,
         meaning=MEANINGS[data["name"]],
     )

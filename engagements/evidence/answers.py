@@ -7,7 +7,7 @@ decimal number with its currency beside it.
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -27,7 +27,7 @@ class NextModel:
 
     name: str
     expected_on: dt.date
-    axes: dict[str, int] = msgspec.field(default_factory=dict)
+    axes: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -44,7 +44,7 @@ def recognise(opened: Opened) -> str:
 
 def _recognise_text(text: str) -> str:
     stripped = text.lstrip("\ufeff \t\r\n")
-    if _NCU_TABLE.search(text) or _NCU_MESSAGE.match(stripped):
+    if _NCU_TABLE.search(stripped) or _NCU_MESSAGE.match(stripped):
         return NSIGHT_COMPUTE
     if _ARRAY_OF_OBJECTS.match(stripped):
         return CHROME_TRACE

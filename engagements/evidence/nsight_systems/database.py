@@ -41,27 +41,29 @@ class Database:
             if isinstance(name, str) and name.isidentifier():
                 self.tables[name.upper()] = {}
         for name in self.tables:
-            rows = self._select("SELECT name, hidden FROM pragma_table_xinfo(?)", name)
-            for column, hidden in rows:
-                if hidden == 0 and isinstance(column, str) and column.isidentifier():
-                    self.tables[name][column.upper()] = column
+            # Of (number, name, type, not null, default, key, hidden); computed columns are hidden.
+            for column in self._select(f'PRAGMA table_xinfo("{name}")'):
+                if column[6] == 0 and isinstance(column[1], str) and column[1].isidentifier():
+                    self.tables[name][column[1].upper()] = column[1]
 
     def columns(self, table: str) -> dict[str, str]:
         """The columns of a table, none where there is no such table."""
         return self.tables.get(table, {})
 
     def rows(self, table: str, *columns: str) -> Iterator[tuple[Any, ...]]:
-        """Some columns of every row; NULL for a column that this table lacks."""
+        """Some columns of every row, no row of a missing table, NULL for a missing column."""
         known = self.columns(table)
+        if table not in self.tables:
+            return
         wanted = ", ".join(
             f'"{known[c.upper()]}"' if c.upper() in known else "NULL" for c in columns
         )
         # Names come from the schema and are identifiers, checked above.
         yield from self._select(f'SELECT {wanted} FROM "{table}"')  # noqa: S608
 
-    def _select(self, statement: str, *values: str) -> Iterator[tuple[Any, ...]]:
+    def _select(self, statement: str) -> Iterator[tuple[Any, ...]]:
         try:
-            cursor = self._connection.execute(statement, values)
+            cursor = self._connection.execute(statement)
             while rows := cursor.fetchmany(_ROWS):
                 yield from rows
         except sqlite3.OperationalError as error:

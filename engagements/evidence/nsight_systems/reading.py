@@ -149,10 +149,9 @@ class Reader:
 
     def _rows(self, table: str, *columns: str) -> Any:
         """The rows of a table, none where it is missing."""
-        if table not in self._database.tables:
-            return
-        lacks = [name for name in columns[:2] if name.upper() not in self._database.columns(table)]
-        if lacks:
+        known = self._database.columns(table)
+        lacks = [name for name in columns[:2] if name.upper() not in known]
+        if lacks and table in self._database.tables:
             raise EvidenceError(f"A column is missing: {', '.join(lacks)}", where=f"table {table}")
         for count, row in enumerate(self._database.rows(table, *columns)):
             if count % 100_000 == 0:

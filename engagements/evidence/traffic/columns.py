@@ -21,7 +21,6 @@ _COUNT: Final = frozenset(
         "frequency",
         "freq",
         "occurrences",
-        "n",
     ]
 )
 _TIMESTAMP: Final = frozenset(

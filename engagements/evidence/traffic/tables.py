@@ -43,6 +43,8 @@ def _csv(opened: Opened) -> Iterator[pd.DataFrame]:
         names = next(csv.reader(io.StringIO(first_line), delimiter=delimiter), [])
     except csv.Error as error:
         raise EvidenceError(f"Broken CSV: {error}", where="line 1") from error
+    if len(names) > limits.TRAFFIC_COLUMNS:
+        raise EvidenceError(f"There are {len(names):,} columns", where="line 1")
     if all(_is_number(name) for name in names):
         raise EvidenceError("The first line must name the columns", where="line 1")
     reader = pa.csv.open_csv(

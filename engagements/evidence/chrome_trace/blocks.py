@@ -100,7 +100,7 @@ class Blocks(Generic[Decoded]):
         head = self._buffer[: match.start()].lstrip(b"\xef\xbb\xbf")
         try:
             metadata = msgspec.json.decode(head + b'"traceEvents":0}')
-        except (msgspec.DecodeError, RecursionError):
+        except (msgspec.DecodeError, ValueError, RecursionError):
             return False
         self.metadata.update(metadata)
         return True
@@ -197,7 +197,7 @@ class Blocks(Generic[Decoded]):
             return
         try:
             tail = msgspec.json.decode(b'{"traceEvents":0' + self._buffer)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise EvidenceError(
                 f"Broken JSON after the events: {error}", where=self._where()
             ) from error

@@ -44,7 +44,7 @@ def _details(table: Table) -> tuple[list[Measures], list[str]]:
     least = table.header.index("Metric Value") + 1
     for line, row in table.rows():
         cells = dict(zip(table.header, row, strict=False))
-        if len(row) < least or "Metric Name" not in cells:
+        if len(row) < least or not _is_described(cells):
             warnings.append(f"Line {line:,} is cut short and was left out.")
             continue
         launch, _ = launches.of(cells)
@@ -54,6 +54,10 @@ def _details(table: Table) -> tuple[list[Measures], list[str]]:
         elif cells.get("Rule Name"):
             _take_rule(launch, cells)
     return launches.in_order, warnings[: limits.WARNINGS]
+
+
+def _is_described(cells: dict[str, str]) -> bool:
+    return cells.keys() >= {"ID", "Process ID", "Kernel Name", "Metric Name", "Metric Value"}
 
 
 def _take_rule(launch: Measures, cells: dict[str, str]) -> None:

@@ -32,7 +32,7 @@ def frames(opened: Opened) -> Iterator[pd.DataFrame]:
             yield from _json_lines(opened)
         else:
             yield from _csv(opened)
-    except (pa.ArrowException, pa.ArrowInvalid, OSError, MemoryError, OverflowError) as error:
+    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         raise EvidenceError(f"The table cannot be read: {str(error)[:300]}") from error
 
 
@@ -49,18 +49,16 @@ def _csv(opened: Opened) -> Iterator[pd.DataFrame]:
         raise EvidenceError("The first line must name the columns", where="line 1")
     reader = pa.csv.open_csv(
         cast(BinaryIO, _Stream(opened)),
-        read_options=pa.csv.ReadOptions(block_size=4 * limits.MIB, use_threads=False),
+        read_options=pa.csv.ReadOptions(
+            block_size=4 * limits.MIB, use_threads=False, column_names=names, skip_rows=1
+        ),
         parse_options=pa.csv.ParseOptions(delimiter=delimiter),
         convert_options=pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(_unmarked(names), pa.string()), strings_can_be_null=False
+            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
         ),
     )
     for batch in reader:
         yield batch.to_pandas()
-
-
-def _unmarked(names: list[str]) -> list[str]:
-    return [name.removeprefix("\ufeff") for name in names]
 
 
 def _is_number(text: str) -> bool:

@@ -1,0 +1,236 @@
+"""Whatever bytes come in: facts or one EvidenceError, soon, and in bounded memory."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sqlite3
+import struct
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from engagements.evidence import EvidenceError, as_data, confined, from_data, limits, read
+from tests.engagements.evidence import generate
+from tests.engagements.evidence.test_nsight_systems import tables
+from tests.engagements.evidence.test_traffic import frame, histogram, json_lines, parquet
+from tests.engagements.evidence.traces import CAPTURES, export, host, kernel, launch, packed, trace
+
+FUZZ = settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+LONGEST_S = 10.0
+
+
+def survives(content: bytes) -> None:
+    """Reading ends soon, in facts that can be stored and shown, or in an error of one line."""
+    began = time.monotonic()
+    facts, said = None, ""
+    try:
+        facts = read(io.BytesIO(content), "fuzzed")
+    except EvidenceError as error:
+        said = str(error)
+    if facts is None:
+        assert said
+        assert "\n" not in said
+    else:
+        stored = json.dumps(as_data(facts), allow_nan=False)
+        assert from_data(json.loads(stored)) == facts
+        json.dumps(facts.shown(), allow_nan=False)
+    assert time.monotonic() - began < LONGEST_S
+
+
+def _ladder() -> bytes:
+    lines = (CAPTURES / "ladder_details.ncu.csv").read_bytes().splitlines(keepends=True)
+    return b"".join(lines[:80])
+
+
+def _systems() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        return export(Path(folder) / "report", **tables()).read_bytes()
+
+
+SAMPLES: dict[str, Callable[[], bytes]] = {
+    "trace": lambda: trace(host("step", 0, 99), launch(1, 1), kernel("gemm", 10, 20)),
+    "packed": lambda: packed(trace(host("step", 0, 99), kernel("gemm", 10, 20))),
+    "systems": _systems,
+    "details": _ladder,
+    "raw": lambda: (CAPTURES / "h200_ncu_raw.csv").read_bytes()[:60_000],
+    "csv": lambda: frame().to_csv(index=False).encode(),
+    "histogram": lambda: histogram().to_csv(index=False).encode(),
+    "json lines": lambda: json_lines(frame()).encode(),
+    "parquet": lambda: parquet(frame()),
+}
+
+
+@cache
+def sample(name: str) -> bytes:
+    return SAMPLES[name]()
+
+
+@st.composite
+def damaged(draw: st.DrawFn, name: str) -> bytes:
+    """A good file with a few bytes changed, cut out, put in or said twice."""
+    content = bytearray(sample(name))
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, max(0, len(content) - 1)))
+        length = draw(st.integers(0, 300))
+        match draw(st.sampled_from(["change", "cut", "end", "insert", "repeat"])):
+            case "change":
+                new = draw(st.binary(min_size=1, max_size=8))
+                content[place : place + len(new)] = new
+            case "cut":
+                del content[place : place + length]
+            case "end":
+                del content[place:]
+            case "insert":
+                token = draw(st.sampled_from([b'"', b"{", b"[", b"\n", b",", b"\0", b"9" * 400]))
+                content[place:place] = token
+            case "repeat":
+                content[place:place] = content[place : place + length]
+    return bytes(content)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_damaged_file_is_read_or_refused(name: str) -> None:
+    @FUZZ
+    @given(damaged(name))
+    def check(content: bytes) -> None:
+        survives(content)
+
+    check()
+
+
+@FUZZ
+@given(st.binary(max_size=2000))
+@example(b"PAR1" + b"\xff" * 100 + b"PAR1")
+@example(b"SQLite format 3\0" + b"\xff" * 600)
+@example(gzip.compress(b""))
+@example(b"\xff\xfe\x00")
+def test_noise_is_refused(content: bytes) -> None:
+    survives(content)
+
+
+WORDS = ["X", "kernel", "cuda_runtime", "user_annotation", "ProfilerStep#1", "1e999"]
+SINGLE = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.text(max_size=20)
+    | st.sampled_from(WORDS)
+)
+WHATEVER = st.recursive(
+    SINGLE,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+CELLS = st.none() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.binary(max_size=8)
+CELLS |= st.sampled_from(WORDS)
+FIELDS = ("ph", "cat", "name", "pid", "tid", "ts", "dur", "args")
+
+
+@FUZZ
+@given(st.lists(st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, WHATEVER)), max_size=6))
+def test_events_with_whatever_in_their_fields_are_read(events: list[dict[str, Any]]) -> None:
+    good = [host("step", 0, 100), kernel("a", 10, 20)]
+    survives(json.dumps({"traceEvents": good + events}).encode())
+
+
+@FUZZ
+@given(st.lists(st.tuples(*[CELLS] * 7), max_size=6))
+def test_rows_of_an_export_with_whatever_in_them_are_read(rows: list[tuple[Any, ...]]) -> None:
+    columns = tables()["CUPTI_ACTIVITY_KIND_KERNEL"][0]
+    odd = dict.fromkeys(("CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS"), (columns, rows))
+    with tempfile.TemporaryDirectory() as folder:
+        survives(export(Path(folder) / "report", **tables(**odd)).read_bytes())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"traceEvents": [{"ph": "X", "name": "' + b"x" * 20_000_000 + b'"}]}',
+        b'{"traceEvents": [' + b'{"a":' * 1_000_000,
+        b'{"traceEvents": [' + b'{"a": [{}, ' * 500_000,
+        b'{"' + b"x" * 5_000_000,
+        b"[" * 5_000_000,
+        b"[{" + b"},{" * 2_000_000,
+        b'"' + b"a,b\n" * 2_000_000,
+        b"a,b\n" + b'"' * 5_000_001,
+        b'"ID","Process ID",' + b'"x",' * 200_000 + b"\n" + b'"0","1",' * 100_000,
+        b'{"m": ' + b"[" * 900_000 + b"\n",
+        b"m\n" + b"1" * 8_000_000,
+    ],
+    ids=lambda content: content[:16].decode(),
+)
+def test_what_is_made_to_take_long_does_not(content: bytes) -> None:
+    survives(content)
+
+
+def test_a_bomb_is_put_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "DECOMPRESSED_BYTES", 20 * limits.MIB)
+    for filling in (b" ", b'{"ph":"X"},\n'):
+        bomb = gzip.compress(b'{"traceEvents": [' + filling * (60_000_000 // len(filling)), 1)
+        assert len(bomb) < limits.MIB
+        with pytest.raises(EvidenceError, match=r"come out of it|larger than"):
+            read(io.BytesIO(bomb))
+
+
+def test_a_table_that_says_it_is_larger_than_memory_is_refused() -> None:
+    content = bytearray(parquet(frame()))
+    # The footer's length, as a file could lie about it.
+    content[-8:-4] = struct.pack("<I", 2**31)
+    with pytest.raises(EvidenceError):
+        read(io.BytesIO(bytes(content)))
+
+
+def test_a_database_with_one_huge_text_is_refused(tmp_path: Path) -> None:
+    file = export(tmp_path / "report", **tables())
+    with sqlite3.connect(file) as connection:
+        connection.execute("INSERT INTO StringIds VALUES (9, hex(zeroblob(20000000)))")
+    connection.close()
+    with pytest.raises(EvidenceError, match="too big"):
+        read(file)
+
+
+def test_a_large_trace_is_read_in_little_memory(tmp_path: Path) -> None:
+    file = tmp_path / "trace.json"
+    events = generate.write(file, 60_000_000)
+    # Address space, of which an interpreter with numpy alone takes 200 MB.
+    facts = confined.read(file, memory_bytes=450_000_000)
+    assert facts.format == "chrome_trace"
+    assert facts.events == events
+    assert facts.launches.kernels > 20_000
+
+
+def test_a_reader_that_takes_too_much_is_ended(tmp_path: Path) -> None:
+    file = tmp_path / "trace.json"
+    generate.write(file, 10_000_000)
+    with pytest.raises(EvidenceError, match=r"more memory than it may|died"):
+        confined.read(file, memory_bytes=120_000_000)
+    with pytest.raises(EvidenceError, match="longer than it may"):
+        confined.read(file, wall_s=0.05)
+
+
+def test_reading_stops_when_nobody_wants_it_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confined, "BEAT_S", 0.05)
+    file = tmp_path / "trace.json"
+    generate.write(file, 60_000_000)
+    with pytest.raises(confined.Stopped):
+        confined.read(file, beat=lambda share: False)

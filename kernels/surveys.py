@@ -61,6 +61,7 @@ def jobs(operator: str, preset: Preset) -> list[tuple[Place, str]]:
     return [(Place(load, level), name) for name in ordered for load in loads for level in levels]
 
 
+@torch.no_grad()
 def survey(
     operator: str, preset: Preset, *, begin: int, without: Sequence[str], budget_s: float
 ) -> Iterator[dict[str, Any]]:
@@ -124,7 +125,6 @@ def main() -> None:
     parser.add_argument("--without", action="append", default=[], metavar="SOLUTION")
     parser.add_argument("--budget-s", type=float, default=60.0, help="begin no more after this")
     asked = parser.parse_args()
-    torch.set_grad_enabled(False)
     preset = catalogue.presets(asked.operator)[asked.preset]
     lines = survey(
         asked.operator,

@@ -28,6 +28,7 @@ _WIDEST_BAND = 0.5
 _NOBODY = Candidate(name="nobody", filename="nobody.py", source="")
 
 
+@torch.no_grad()
 def calibrated(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any]:
     """The document with its `calibration` measured here.
 
@@ -36,7 +37,6 @@ def calibrated(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any
     """
     operators.check_sealed(document)
     isolation.hide_referee()
-    torch.set_grad_enabled(False)
     times: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="twofold-") as folder:
         setting = referee.prepared(document, _NOBODY, document["hardware"]["device"], Path(folder))

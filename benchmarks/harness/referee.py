@@ -40,6 +40,7 @@ from benchmarks.harness.telemetry import Telemetry, open_for
 from benchmarks.harness.watches import Watch
 
 
+@torch.no_grad()
 def run(
     document: dict[str, Any],
     candidate: Candidate,
@@ -60,7 +61,6 @@ def run(
     """
     operators.check_sealed(document)
     isolation.hide_referee()
-    torch.set_grad_enabled(False)
     started_at, started = datetime.now(UTC), time.monotonic()
     phases = Phases()
     progress.started()

@@ -53,11 +53,10 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
     os.environ[operators.SEARCH_PATH_VARIABLE] = str(conditions.FOLDER)
     started = time.monotonic()
     isolation.hide_referee()
-    torch.set_grad_enabled(False)
     changes = {name: getattr(asked, name) for name in _CHANGEABLE if getattr(asked, name)}
     document = conditions.document(asked.device, changes)
     candidate = candidates.read(str(conditions.CANDIDATE))
-    with tempfile.TemporaryDirectory(prefix="twofold-") as folder:
+    with tempfile.TemporaryDirectory(prefix="twofold-") as folder, torch.no_grad():
         setting = referee.prepared(document, candidate, asked.device, Path(folder))
         bench = Bench(setting)
         part: dict[str, Any] = {

@@ -191,6 +191,13 @@ ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Twofold"
 
+# The first looks at a request's length before the others keep a byte of its files.
+FILE_UPLOAD_HANDLERS = [
+    "engagements.uploads.Bounded",
+    "django.core.files.uploadhandler.MemoryFileUploadHandler",
+    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
+]
+
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
@@ -211,6 +218,9 @@ TWOFOLD_SIGNING_KEY_IS_SET = any(
 
 # On while the demonstration runs: pages say on what hardware it was measured.
 TWOFOLD_DEMO = env.flag("TWOFOLD_DEMO", default=False)
+
+# Where a test has this process killed (engagements/faults.py).
+TWOFOLD_FAULT = env.fault(production=PRODUCTION)
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]

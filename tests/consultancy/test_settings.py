@@ -30,6 +30,7 @@ def test_production_starts_with_everything_given() -> None:
         ({"TWOFOLD_SECRET_KEY": "ab" * 40}, "too weak"),
         ({"TWOFOLD_SECRET_KEY": "django-insecure-" + "a1b2c3d4e5f6g7" * 4}, "like an example"),
         ({"TWOFOLD_DEBUG": "1"}, "TWOFOLD_DEBUG is on in production"),
+        ({"TWOFOLD_FAULT": "issue_invoice.numbered"}, "TWOFOLD_FAULT is set in production"),
         ({"TWOFOLD_HOSTS": None}, "TWOFOLD_HOSTS is not set"),
         ({"TWOFOLD_HOSTS": "*"}, "wildcard"),
         ({"TWOFOLD_HOSTS": "twofold.example.org,*.example.org"}, "wildcard"),

@@ -6,7 +6,9 @@ from engagements.models.document import Document
 from engagements.models.engagement import Engagement, EngagementRun, Stage
 from engagements.models.event import Event
 from engagements.models.evidence import Answer, Evidence
-from engagements.models.milestone import Milestone, Payment, ReleaseCondition
+from engagements.models.invoice import Counter, Invoice, InvoiceLine, Reminder
+from engagements.models.milestone import Milestone, ReleaseCondition
+from engagements.models.payment import BankImport, BankLine, Payment
 from engagements.models.people import Contact, Customer, Membership, Role, User
 from engagements.models.settlement import Settlement
 
@@ -14,9 +16,12 @@ __all__ = [
     "Acceptance",
     "Answer",
     "Audit",
+    "BankImport",
+    "BankLine",
     "Check",
     "Contact",
     "ContractVersion",
+    "Counter",
     "Customer",
     "Document",
     "Engagement",
@@ -25,11 +30,14 @@ __all__ = [
     "Evidence",
     "Finding",
     "FindingOutcome",
+    "Invoice",
+    "InvoiceLine",
     "Membership",
     "Milestone",
     "Party",
     "Payment",
     "ReleaseCondition",
+    "Reminder",
     "Role",
     "Settlement",
     "Stage",

@@ -22,6 +22,8 @@ class Document(models.Model):
         AUDIT_REPORT = "audit_report", "Audit report"
         CONTRACT = "contract", "Contract"
         BENCHMARK_REPORT = "benchmark_report", "Benchmark report"
+        INVOICE = "invoice", "Invoice"
+        CREDIT_NOTE = "credit_note", "Credit note"
         SETTLEMENT_STATEMENT = "settlement_statement", "Settlement statement"
 
     engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="documents")

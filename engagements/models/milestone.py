@@ -1,4 +1,4 @@
-"""Milestones, the parts of the fixed fee, and the payments received for them."""
+"""Milestones, the parts of the fixed fee."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
 from engagements.models.contract import ContractVersion
-from engagements.models.people import User
 
 
 class ReleaseCondition(models.TextChoices):
@@ -22,7 +20,8 @@ class ReleaseCondition(models.TextChoices):
 class Milestone(models.Model):
     """A part of the fee (net, in the contract's currency) with its release condition.
 
-    Released means it may be billed; billed means the customer was asked for it.
+    Released means it may be billed; billed means that it stands on an issued invoice, whose
+    number is the `billing_reference`.
     """
 
     class State(models.TextChoices):
@@ -69,32 +68,3 @@ class Milestone(models.Model):
 
     def __str__(self) -> str:
         return f"{self.title} ({self.amount} {self.contract_version.currency})"
-
-
-class Payment(models.Model):
-    """Money that arrived for a billed milestone: gross, in the contract's currency. Append-only."""
-
-    milestone = models.ForeignKey(Milestone, on_delete=models.PROTECT, related_name="payments")
-    amount = models.DecimalField(max_digits=14, decimal_places=3)
-    received_on = models.DateField()
-    reference = models.CharField(max_length=80, help_text="As on the bank statement.")
-    recorded_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    recorded_at = models.DateTimeField(default=timezone.now, editable=False)
-
-    class Meta:
-        ordering: ClassVar = ["received_on", "pk"]
-        constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["milestone", "reference"],
-                name="payment_is_recorded_once",
-                violation_error_message="A payment with this reference is recorded already.",
-            ),
-            models.CheckConstraint(
-                condition=Q(amount__gt=0),
-                name="payment_amount_is_positive",
-                violation_error_message="A payment is more than nothing.",
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.amount} on {self.received_on}"

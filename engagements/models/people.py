@@ -80,6 +80,21 @@ class Customer(models.Model):
     country = models.CharField(max_length=2, help_text="ISO 3166-1 code, as in DE.")
     vat_id = models.CharField("VAT id", max_length=20, blank=True)
     currency = models.CharField(max_length=3, default="EUR")
+    invoice_email = models.EmailField(
+        "address for invoices", blank=True, help_text="Else they go to the signatories."
+    )
+    buyer_reference = models.CharField(
+        max_length=60, blank=True, help_text="What the customer wants to read on its invoices."
+    )
+    wants_e_invoice = models.BooleanField(
+        "asks for e-invoices", default=False, help_text="Customers in the EU get them anyway."
+    )
+    locale = models.CharField(
+        max_length=5,
+        choices=[("en_GB", "31 March 2026"), ("en_US", "March 31, 2026")],
+        default="en_GB",
+        help_text="How dates and amounts are written on its invoices.",
+    )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:

@@ -27,6 +27,7 @@ def graph_of_each(step: Launch, calls: Sequence[tuple[Tensors, Tensors]]) -> Lau
     The operator alone is launched so. Its inputs are the step's own intermediate results, and
     the step does not copy them either.
     """
+    _warm_up(step, *calls[0])
     graphs = {_place(outputs): _captured(step, inputs, outputs) for inputs, outputs in calls}
 
     def launch(inputs: Tensors, outputs: Tensors) -> None:
@@ -39,8 +40,8 @@ def _place(outputs: Tensors) -> int:
     return next(iter(outputs.values())).data_ptr()
 
 
-def _captured(step: Launch, inputs: Tensors, outputs: Tensors) -> torch.cuda.CUDAGraph:
-    """A graph of one call on exactly these tensors."""
+def _warm_up(step: Launch, inputs: Tensors, outputs: Tensors) -> None:
+    """Capture wants whatever is made at the first call to be there, made on another stream."""
     side_stream = torch.cuda.Stream()
     side_stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side_stream):
@@ -48,6 +49,10 @@ def _captured(step: Launch, inputs: Tensors, outputs: Tensors) -> torch.cuda.CUD
             step(inputs, outputs)
     torch.cuda.current_stream().wait_stream(side_stream)
     torch.cuda.synchronize()
+
+
+def _captured(step: Launch, inputs: Tensors, outputs: Tensors) -> torch.cuda.CUDAGraph:
+    """A graph of one call on exactly these tensors, of a step that is warm."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         step(inputs, outputs)
@@ -63,6 +68,7 @@ class _Captured:
 
     def _capture(self, outputs: Tensors) -> torch.cuda.CUDAGraph:
         self._outputs = {name: torch.empty_like(tensor) for name, tensor in outputs.items()}
+        _warm_up(self._step, self._inputs, self._outputs)
         return _captured(self._step, self._inputs, self._outputs)
 
     def __call__(self, inputs: Tensors, outputs: Tensors) -> None:

@@ -53,6 +53,7 @@ class Side:
         self._channel = channel
         self._start = start
         self._device = arenas.device(start["device"])
+        self._mark = torch.zeros(1, device=self._device.torch_device)
         operator = start["operator"]
         self._solution = (
             solutions.candidate(Path(start["candidate"]))
@@ -116,6 +117,10 @@ class Side:
         launch = self._launch
         assert launch is not None
         first = message["first"]
+        if message["calls"] == 0:
+            # A round's fixed cost has the device's change from the referee's context to this
+            # one in it, which takes some work to do: without any, 0.9 ms a round were missing.
+            self._mark.add_(1)
         for inputs, outputs in self._calls[first : first + message["calls"]]:
             launch(inputs, outputs)
         self._device.synchronize()

@@ -75,6 +75,7 @@ class Bench:
                     calls=self._calls.get(condition.name),
                     on_round=lambda *_: None,
                     rounds=self._setting.protocol["rounds"],
+                    level="operator",
                 )
                 self._calls[condition.name] = entry["calls"]
                 entries[condition.name] = entry

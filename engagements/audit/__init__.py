@@ -1,13 +1,19 @@
 """The six checks that every workload goes through before custom work is offered.
 
-One module a check; none of them touches the database. `CHECKS` has them in the order in
-which they are asked, `outcome` says what six findings amount to.
+One module a check, facts in and a finding out; none of them touches the database, and none
+needs Django. `CHECKS` has them in the order in which they are asked, `outcome` says what six
+findings amount to.
 """
 
 from engagements.audit import hot, maintain, off_the_shelf, stable, survives, worth
+from engagements.audit.advice import Alternative, Rung, SecondOpinion, Tool, Verdict
+from engagements.audit.case import Case, Needs, Operator, Tried, Work
 from engagements.audit.description import Description, Meanings, Quantity
+from engagements.audit.figures import Interval
+from engagements.audit.finding import Finding, Known, Missing, Source, as_data, from_data
 from engagements.audit.outcome import Tally, outcome_of, tally
-from engagements.models import Check
+from engagements.audit.thresholds import Thresholds
+from engagements.audit.words import Advice, Check, Outcome
 
 CHECKS: tuple[Description, ...] = (
     hot.CHECK,
@@ -27,11 +33,32 @@ def check(name: str) -> Description:
 
 __all__ = [
     "CHECKS",
+    "Advice",
+    "Alternative",
+    "Case",
+    "Check",
     "Description",
+    "Finding",
+    "Interval",
+    "Known",
     "Meanings",
+    "Missing",
+    "Needs",
+    "Operator",
+    "Outcome",
     "Quantity",
+    "Rung",
+    "SecondOpinion",
+    "Source",
     "Tally",
+    "Thresholds",
+    "Tool",
+    "Tried",
+    "Verdict",
+    "Work",
+    "as_data",
     "check",
+    "from_data",
     "outcome_of",
     "tally",
 ]

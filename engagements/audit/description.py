@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
+from engagements.audit.words import Check, Outcome
 from engagements.errors import Refused
-from engagements.models import Check, FindingOutcome
 
 MAX_VALUE_CHARACTERS = 200
 
@@ -22,12 +22,12 @@ class Meanings:
     unknown: str
 
     def of(self, outcome: str) -> str:
-        """The words for an outcome (a FindingOutcome value)."""
+        """The words for an outcome (an Outcome)."""
         return {
-            FindingOutcome.PASS: self.passed,
-            FindingOutcome.FAIL: self.failed,
-            FindingOutcome.UNKNOWN: self.unknown,
-        }[FindingOutcome(outcome)]
+            Outcome.PASS: self.passed,
+            Outcome.FAIL: self.failed,
+            Outcome.UNKNOWN: self.unknown,
+        }[Outcome(outcome)]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Description:
     consultant: Meanings
     customer: Meanings
     quantity: Quantity | None = None
-    expects: Callable[[Decimal], FindingOutcome | None] | None = None
+    expects: Callable[[Decimal], Outcome | None] | None = None
 
     @property
     def unit(self) -> str:
@@ -82,7 +82,7 @@ class Description:
         """
         text = " ".join(value.split())
         if not text:
-            if outcome == FindingOutcome.UNKNOWN:
+            if outcome == Outcome.UNKNOWN:
                 return ""
             raise Refused(f"“{self.question}” wants a value: {self.value_hint}")
         if len(text) > MAX_VALUE_CHARACTERS:
@@ -98,7 +98,7 @@ class Description:
         if number < quantity.low or (quantity.high is not None and number > quantity.high):
             raise Refused(f"{number} {quantity.unit} cannot be: {self.value_hint}")
         expected = self.expects(number) if self.expects else None
-        if expected and outcome not in (expected, FindingOutcome.UNKNOWN):
+        if expected and outcome not in (expected, Outcome.UNKNOWN):
             raise Refused(
                 f"{number} {quantity.unit} is a {expected.label.lower()} by the check's own rule. "
                 "Where this case is different, record that and override it with the reason."

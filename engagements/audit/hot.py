@@ -3,14 +3,14 @@
 from decimal import Decimal
 
 from engagements.audit.description import Description, Meanings, Quantity
-from engagements.models import Check, FindingOutcome
+from engagements.audit.words import Check, Outcome
 
 # Below this share of the wall-clock time no kernel work moves the whole measurably.
 LEAST_PERCENT = Decimal(5)
 
 
-def _expects(percent: Decimal) -> FindingOutcome:
-    return FindingOutcome.PASS if percent >= LEAST_PERCENT else FindingOutcome.FAIL
+def _expects(percent: Decimal) -> Outcome:
+    return Outcome.PASS if percent >= LEAST_PERCENT else Outcome.FAIL
 
 
 CHECK = Description(

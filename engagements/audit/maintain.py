@@ -3,11 +3,11 @@
 from decimal import Decimal
 
 from engagements.audit.description import Description, Meanings, Quantity
-from engagements.models import Check, FindingOutcome
+from engagements.audit.words import Check, Outcome
 
 
-def _expects(engineers: Decimal) -> FindingOutcome | None:
-    return None if engineers > 0 else FindingOutcome.FAIL
+def _expects(engineers: Decimal) -> Outcome | None:
+    return None if engineers > 0 else Outcome.FAIL
 
 
 CHECK = Description(

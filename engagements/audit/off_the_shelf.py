@@ -1,7 +1,7 @@
 """Check 2: is there nothing off the shelf that fits?"""
 
 from engagements.audit.description import Description, Meanings
-from engagements.models import Check
+from engagements.audit.words import Check
 
 CHECK = Description(
     name=Check.OFF_THE_SHELF,

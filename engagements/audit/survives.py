@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from engagements.audit.description import Description, Meanings, Quantity
-from engagements.models import Check
+from engagements.audit.words import Check
 
 CHECK = Description(
     name=Check.SURVIVES,

@@ -3,14 +3,14 @@
 from decimal import Decimal
 
 from engagements.audit.description import Description, Meanings, Quantity
-from engagements.models import Check, FindingOutcome
+from engagements.audit.words import Check, Outcome
 
 # What the upkeep of a kernel has to be paid with, end to end and not in the kernel alone.
 LEAST_RATIO = Decimal(2)
 
 
-def _expects(ratio: Decimal) -> FindingOutcome:
-    return FindingOutcome.PASS if ratio >= LEAST_RATIO else FindingOutcome.FAIL
+def _expects(ratio: Decimal) -> Outcome:
+    return Outcome.PASS if ratio >= LEAST_RATIO else Outcome.FAIL
 
 
 CHECK = Description(

@@ -149,16 +149,17 @@ def deliver(*, audit: Audit, by: User) -> Audit:
     if missing:
         raise Refused(f"Not answered yet, not even with unknown: {' '.join(missing)}")
     tally = checks.tally(findings)
-    row.outcome, row.delivered_at = tally.outcome, timezone.now()
+    outcome = Audit.Outcome(tally.outcome)
+    row.outcome, row.delivered_at = outcome, timezone.now()
     checked.save(row)
-    changes = lifecycle.move(engagement, STAGE_AFTER[tally.outcome])
+    changes = lifecycle.move(engagement, STAGE_AFTER[outcome])
     events.record(
         engagement=engagement,
         verb="audit.delivered",
         summary=f"The audit was delivered: {tally.passes} of {len(findings)} checks pass, "
-        f"{TOLD_AS[tally.outcome]}.",
+        f"{TOLD_AS[outcome]}.",
         actor=by,
-        changes={**changes, "outcome": tally.outcome.value, "passes": tally.passes},
+        changes={**changes, "outcome": outcome.value, "passes": tally.passes},
         for_customer=True,
     )
     dispatch.issue_document("audit_report", f"audit:{row.pk}")

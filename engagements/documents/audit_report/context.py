@@ -115,7 +115,7 @@ def _context(
         "said": SAID[outcome],
         "suggestions": SUGGESTIONS if outcome != Audit.Outcome.CUSTOM else (),
         "counted": counted,
-        "outcome_found": SAID[counted.outcome_found],
+        "outcome_found": SAID[Audit.Outcome(counted.outcome_found)],
         "findings": [_shown(number, each) for number, each in enumerate(findings, start=1)],
     }
 

@@ -1,0 +1,104 @@
+"""The case that six checks look at: what is known of one operator in one workload.
+
+Everything is optional: what is missing makes a check `unknown`, never an error.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Literal
+
+from engagements.audit.figures import Interval
+from engagements.audit.finding import Known
+from engagements.audit.thresholds import Thresholds
+from engagements.evidence.answers import (
+    Generations,
+    GpuBill,
+    Maintainers,
+    Roadmap,
+    TailLatency,
+)
+from engagements.evidence.facts import ComputeFacts, TraceFacts, TrafficFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operator:
+    """The kernels under audit: a family, range, module of the trace, or a name pattern.
+
+    `pattern` is the regular expression of a chosen pattern; the others are found by `name`.
+    """
+
+    kind: Literal["family", "range", "module", "pattern"]
+    name: str
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """What the operator must do, for which a kernel off the shelf may be found.
+
+    `definition` is the catalogue's operator, or a name of one's own where it has none. `axes`
+    are its sizes as they occur most. `features` are those of the coverage data, or others.
+    """
+
+    definition: str
+    dtype: str | None = None
+    architecture: str | None = None
+    features: tuple[str, ...] = ()
+    axes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """A library that somebody held against the needs, beside what the catalogue knows.
+
+    `lacks` is what it does not do, empty when it fits. `ratio` is how many times faster end to
+    end the custom kernel was measured against it.
+    """
+
+    library: str
+    lacks: tuple[str, ...] = ()
+    ratio: Interval | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What the kernel would take: weeks of work and a net fee in `currency`."""
+
+    weeks: float
+    fee: Decimal | None = None
+    currency: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """Everything that the checks look at.
+
+    `share` is the operator's share of wall-clock time where no trace tells; `kernel_speedup` a
+    claim or an estimate of what the kernel gains; `end_to_end` a measured or claimed ratio of the
+    whole; `life_weeks` how long the model stays, where no roadmap tells; `roofline_share` how
+    near the present kernel is to the roofline, where no Nsight Compute export tells.
+    """
+
+    today: dt.date
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    operator: Operator | None = None
+    trace: Known[TraceFacts] | None = None
+    compute: tuple[Known[ComputeFacts], ...] = ()
+    traffic: Known[TrafficFacts] | None = None
+    needs: Known[Needs] | None = None
+    tried: tuple[Known[Tried], ...] = ()
+    work: Known[Work] | None = None
+    roadmap: Known[Roadmap] | None = None
+    maintainers: Known[Maintainers] | None = None
+    generations: Known[Generations] | None = None
+    tail_latency: Known[TailLatency] | None = None
+    gpu_bill: Known[GpuBill] | None = None
+    share: Known[float] | None = None
+    roofline_share: Known[float] | None = None
+    kernel_speedup: Known[Interval] | None = None
+    end_to_end: Known[Interval] | None = None
+    life_weeks: Known[float] | None = None

@@ -1,16 +1,19 @@
 """The people, the engagement and the money: one module a noun."""
 
 from engagements.models.audit import Audit, Check, Finding, FindingOutcome
-from engagements.models.contract import Acceptance, ContractVersion, Party, TimeBox
+from engagements.models.clause import Clause, ContractClause
+from engagements.models.contract import Acceptance, ContractVersion, Party
 from engagements.models.document import Document
 from engagements.models.engagement import Engagement, EngagementRun, Stage
 from engagements.models.event import Event
 from engagements.models.evidence import Answer, Evidence
 from engagements.models.invoice import Counter, Invoice, InvoiceLine, Reminder
+from engagements.models.mail import Mail
 from engagements.models.milestone import Milestone, ReleaseCondition
 from engagements.models.payment import BankImport, BankLine, Payment
 from engagements.models.people import Contact, Customer, Membership, Role, User
 from engagements.models.settlement import Settlement
+from engagements.models.time_box import Pause, TimeBox, TimeBoxWarning, TimeEntry
 
 __all__ = [
     "Acceptance",
@@ -19,7 +22,9 @@ __all__ = [
     "BankImport",
     "BankLine",
     "Check",
+    "Clause",
     "Contact",
+    "ContractClause",
     "ContractVersion",
     "Counter",
     "Customer",
@@ -32,9 +37,11 @@ __all__ = [
     "FindingOutcome",
     "Invoice",
     "InvoiceLine",
+    "Mail",
     "Membership",
     "Milestone",
     "Party",
+    "Pause",
     "Payment",
     "ReleaseCondition",
     "Reminder",
@@ -42,5 +49,7 @@ __all__ = [
     "Settlement",
     "Stage",
     "TimeBox",
+    "TimeBoxWarning",
+    "TimeEntry",
     "User",
 ]

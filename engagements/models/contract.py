@@ -1,4 +1,4 @@
-"""The contract: numbered versions of its terms, their acceptance, and the time-box."""
+"""The contract: numbered versions of its terms, and their acceptance."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from engagements.models.engagement import Engagement
 from engagements.models.people import User
 
 MIN_WEEKS, MAX_WEEKS = 3, 10
+MAX_PAYMENT_DAYS, MAX_DISPUTE_DAYS = 120, 90
 
 
 class ContractVersion(models.Model):
@@ -21,6 +22,10 @@ class ContractVersion(models.Model):
     Until it is sealed (offered) it is a draft and may change; afterwards a trigger refuses
     every change but that of its state. `fee` and `audit_cost` are net amounts in `currency`;
     `tax_rate_percent` is added to both. `target` is the end-to-end ratio over the baseline.
+
+    An amendment names the version that it `amends` and repeats all its terms, changed. Parts of
+    the fee that were released before stay with the version that released them: `carried` (net)
+    is what they come to, and the milestones of the amendment are the rest.
     """
 
     class State(models.TextChoices):
@@ -29,6 +34,7 @@ class ContractVersion(models.Model):
         ACCEPTED = "accepted", "Accepted"
         DECLINED = "declined", "Declined"
         WITHDRAWN = "withdrawn", "Withdrawn"
+        EXPIRED = "expired", "Expired"
         SUPERSEDED = "superseded", "Superseded"
 
     class Inconclusive(models.TextChoices):
@@ -36,6 +42,21 @@ class ContractVersion(models.Model):
 
         MISSED = "missed", "counts as missed: the consultancy bears the doubt"
         REPEAT = "repeat", "decides nothing: it is measured again inside the time-box"
+
+    class TaxTreatment(models.TextChoices):
+        """How the fee is taxed. All but a rate want the sentence that the invoice needs."""
+
+        RATE = "rate", "At a rate"
+        REVERSE_CHARGE = "reverse_charge", "Reverse charge: the customer owes the tax"
+        EXEMPT = "exempt", "Exempt"
+
+    class Amendment(models.TextChoices):
+        """What an amendment changes."""
+
+        MORE_TIME = "more_time", "More time"
+        PAUSE = "pause", "A pause"
+        BENCHMARK = "benchmark", "Another benchmark"
+        PRICE = "price", "The price"
 
     engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="contracts")
     number = models.PositiveSmallIntegerField()
@@ -45,10 +66,31 @@ class ContractVersion(models.Model):
     audit_cost = models.DecimalField(max_digits=14, decimal_places=3)
     currency = models.CharField(max_length=3)
     tax_rate_percent = models.DecimalField(max_digits=5, decimal_places=2, default=0)
+    tax_treatment = models.CharField(max_length=14, choices=TaxTreatment, default=TaxTreatment.RATE)
+    tax_note = models.TextField(blank=True, help_text="The sentence that the invoice needs.")
+    payment_days = models.PositiveSmallIntegerField(default=14)
+    dispute_days = models.PositiveSmallIntegerField(default=14)
     weeks = models.PositiveSmallIntegerField()
     starts_on = models.DateField()
+    valid_until = models.DateField(
+        null=True, blank=True, help_text="The last day on which the offer may be accepted."
+    )
+    signatory = models.ForeignKey(
+        User,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="Who is to sign for the customer; any of its signatories when empty.",
+    )
     target = models.DecimalField(max_digits=5, decimal_places=2, default=2)
     inconclusive = models.CharField(max_length=8, choices=Inconclusive, default=Inconclusive.MISSED)
+    amends = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="amendments"
+    )
+    amendment = models.CharField(max_length=10, choices=Amendment, blank=True)
+    amendment_reason = models.TextField(blank=True)
+    carried = models.DecimalField(max_digits=14, decimal_places=3, default=0)
     drafted_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     canonical = models.BinaryField(null=True, blank=True)
@@ -97,6 +139,33 @@ class ContractVersion(models.Model):
                 violation_error_message="The tax rate is a percentage from 0 to under 100.",
             ),
             models.CheckConstraint(
+                condition=(Q(tax_treatment="rate", tax_note=""))
+                | (
+                    Q(tax_treatment__in=["reverse_charge", "exempt"], tax_rate_percent=0)
+                    & ~Q(tax_note="")
+                ),
+                name="contract_tax_is_treated_one_way",
+                violation_error_message="Tax is a rate, or none with the sentence that says why.",
+            ),
+            models.CheckConstraint(
+                condition=Q(payment_days__lte=MAX_PAYMENT_DAYS, dispute_days__lte=MAX_DISPUTE_DAYS),
+                name="contract_days_are_within_reason",
+                violation_error_message=(
+                    f"Invoices are payable within {MAX_PAYMENT_DAYS} days, and disputes are open "
+                    f"for at most {MAX_DISPUTE_DAYS}."
+                ),
+            ),
+            models.CheckConstraint(
+                condition=Q(amends__isnull=True, amendment="", amendment_reason="", carried=0)
+                | (
+                    Q(amends__isnull=False, carried__gte=0, carried__lte=F("fee"))
+                    & ~Q(amendment="")
+                    & ~Q(amendment_reason="")
+                ),
+                name="contract_amendment_says_what_and_why",
+                violation_error_message="An amendment says what it changes, and why.",
+            ),
+            models.CheckConstraint(
                 condition=Q(state="draft", sealed_at__isnull=True, digest="", canonical=None)
                 | Q(
                     ~Q(state="draft"),
@@ -116,6 +185,10 @@ class ContractVersion(models.Model):
     def is_sealed(self) -> bool:
         return self.sealed_at is not None
 
+    @property
+    def is_amendment(self) -> bool:
+        return self.amends_id is not None
+
 
 class Party(models.TextChoices):
     CONSULTANCY = "consultancy", "The consultancy"
@@ -133,6 +206,9 @@ class Acceptance(models.Model):
     typed_name = models.CharField(max_length=120)
     digest = models.CharField(max_length=71)
     address = models.GenericIPAddressField("IP address", null=True, blank=True)
+    signed_in_at = models.DateTimeField(
+        null=True, blank=True, help_text="When they had last proved who they are."
+    )
     accepted_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -152,23 +228,3 @@ class Acceptance(models.Model):
 
     def __str__(self) -> str:
         return f"{self.party} accepted {self.digest[:19]}…"
-
-
-class TimeBox(models.Model):
-    """When the work runs: `weeks` calendar weeks from `starts_on`; `ends_on` is the last day."""
-
-    engagement = models.OneToOneField(Engagement, on_delete=models.PROTECT, related_name="time_box")
-    starts_on = models.DateField()
-    ends_on = models.DateField()
-
-    class Meta:
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(ends_on__gt=F("starts_on")),
-                name="time_box_ends_after_it_starts",
-                violation_error_message="A time-box ends after it starts.",
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.starts_on} to {self.ends_on}"

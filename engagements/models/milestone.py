@@ -13,6 +13,7 @@ from engagements.models.contract import ContractVersion
 class ReleaseCondition(models.TextChoices):
     SIGNED = "signed", "Contract signed"
     AUDIT_DELIVERED = "audit_delivered", "Audit delivered"
+    DATE = "date", "Date reached"
     TARGET_MET = "target_met", "Target met"
     HANDOVER = "handover", "Handover accepted"
 
@@ -36,7 +37,15 @@ class Milestone(models.Model):
     position = models.PositiveSmallIntegerField()
     title = models.CharField(max_length=120)
     amount = models.DecimalField(max_digits=14, decimal_places=3)
+    share = models.DecimalField(
+        max_digits=7,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        help_text="Its weight among the parts that divide what fixed amounts leave of the fee.",
+    )
     condition = models.CharField(max_length=16, choices=ReleaseCondition)
+    due_on = models.DateField(null=True, blank=True, help_text="The day that a date waits for.")
     state = models.CharField(max_length=8, choices=State, default=State.PENDING)
     released_at = models.DateTimeField(null=True, blank=True)
     billed_at = models.DateTimeField(null=True, blank=True)
@@ -52,6 +61,17 @@ class Milestone(models.Model):
                 condition=Q(amount__gt=0),
                 name="milestone_amount_is_positive",
                 violation_error_message="A milestone is worth more than nothing.",
+            ),
+            models.CheckConstraint(
+                condition=Q(condition="date", due_on__isnull=False)
+                | (~Q(condition="date") & Q(due_on__isnull=True)),
+                name="milestone_date_has_its_day",
+                violation_error_message="A milestone that waits for a date says which day.",
+            ),
+            models.CheckConstraint(
+                condition=Q(share__isnull=True) | Q(share__gt=0),
+                name="milestone_share_is_positive",
+                violation_error_message="A share is more than nothing.",
             ),
             models.CheckConstraint(
                 condition=Q(state="pending", billed_at__isnull=True)

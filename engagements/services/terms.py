@@ -42,6 +42,7 @@ PAYMENT_DAYS = 14
 RELEASED_WHEN = {
     ReleaseCondition.SIGNED: "both parties have accepted this contract",
     ReleaseCondition.AUDIT_DELIVERED: "the audit is delivered",
+    ReleaseCondition.DATE: "the day named has come",
     ReleaseCondition.TARGET_MET: "an acceptance run meets the target",
     ReleaseCondition.HANDOVER: "the customer has accepted the handover",
 }

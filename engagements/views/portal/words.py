@@ -68,6 +68,7 @@ STAGE_TONE: dict[str, str] = {
 RELEASE_WORD: dict[str, str] = {
     ReleaseCondition.SIGNED: "when the contract is signed by both",
     ReleaseCondition.AUDIT_DELIVERED: "when the audit is delivered",
+    ReleaseCondition.DATE: "on the day named",
     ReleaseCondition.TARGET_MET: "when the target is met",
     ReleaseCondition.HANDOVER: "when you have accepted the handover",
 }

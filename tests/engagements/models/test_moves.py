@@ -39,7 +39,7 @@ def contract_in(world: World, state: str) -> ContractVersion:
     ("state", "onward"),
     [
         ("draft", {"offered"}),
-        ("offered", {"accepted", "declined", "withdrawn"}),
+        ("offered", {"accepted", "declined", "withdrawn", "expired"}),
         ("accepted", {"superseded"}),
         ("declined", set()),
         ("withdrawn", set()),

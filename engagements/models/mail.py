@@ -1,0 +1,40 @@
+"""Mails: written down in the transaction that wants them, sent afterwards, once each."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from engagements.models.document import Document
+from engagements.models.engagement import Engagement
+
+
+class Mail(models.Model):
+    """A mail to one address. `key` says what it is about, so that it is written once however
+    often it is asked for, as in contract:17:accepted; `failure` is why it is not sent yet."""
+
+    key = models.CharField(max_length=80)
+    engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="mails")
+    recipient = models.EmailField()
+    subject = models.CharField(max_length=160)
+    body = models.TextField()
+    document = models.ForeignKey(Document, on_delete=models.PROTECT, null=True, related_name="+")
+    written_at = models.DateTimeField(default=timezone.now, editable=False)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    failure = models.TextField(blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["key", "recipient"], name="mail_once_a_recipient"),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["id"], condition=Q(sent_at=None), name="mail_waits"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subject} to {self.recipient}"

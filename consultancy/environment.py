@@ -198,6 +198,18 @@ class Environment:
             "email": self.optional("TWOFOLD_HOUSE_EMAIL") or "",
         }
 
+    def bank_account(self, *, production: bool) -> dict[str, str]:
+        """The account that customers pay to, as invoices carry it."""
+        if production:
+            self.required("TWOFOLD_HOUSE_IBAN", why="Invoices ask customers to pay to it.")
+        # The IBAN that the standard itself gives as its example.
+        iban = self.optional("TWOFOLD_HOUSE_IBAN") or "DE89370400440532013000"
+        return {
+            "holder": self.consultancy(production=production)["name"],
+            "iban": "".join(iban.split()).upper(),
+            "bic": (self.optional("TWOFOLD_HOUSE_BIC") or "").strip().upper(),
+        }
+
     def email(self, *, production: bool) -> dict[str, Any]:
         """Django's mail settings; in development mail is printed on the terminal."""
         if production:

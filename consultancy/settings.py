@@ -209,6 +209,7 @@ globals().update(env.email(production=PRODUCTION))
 
 # Who the consultancy is, as it stands on contracts and documents.
 CONSULTANCY = env.consultancy(production=PRODUCTION)
+BANK_ACCOUNT = env.bank_account(production=PRODUCTION)
 
 # Whether the environment names the key that the referee signs records with; only the worker
 # that measures is given one.

@@ -15,9 +15,12 @@ Services ask the predicates here again, so a view that forgot its decorator chan
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, TypeAlias
 
+from allauth.account.authentication import get_authentication_records
+from allauth.account.decorators import reauthentication_required
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
@@ -218,3 +221,21 @@ def _page(view: View, *, reads: Callable[[Person], None], acts: Callable[[Person
         return view(request, *args, **kwargs)
 
     return guarded
+
+
+def with_fresh_sign_in(view: View) -> View:
+    """A page on which acting binds somebody: whoever acts has typed their password within
+    ACCOUNT_REAUTHENTICATION_TIMEOUT. Who has not is asked for it, and then the act goes on."""
+    asked: View = reauthentication_required(view)
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        return (view if request.method in SAFE_METHODS else asked)(request, *args, **kwargs)
+
+    return guarded
+
+
+def signed_in_at(request: HttpRequest) -> datetime | None:
+    """When this person last proved in this session who they are; None when nothing says so."""
+    records = get_authentication_records(request)
+    return datetime.fromtimestamp(records[-1]["at"], tz=UTC) if records else None

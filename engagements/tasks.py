@@ -16,7 +16,7 @@ from django.utils import timezone
 from benchmarks.models import Run
 from engagements.errors import Refused
 from engagements.models import EngagementRun, Stage, TimeBox
-from engagements.services import evidence_reading, runs, settlements
+from engagements.services import evidence_reading, mails, runs, settlements
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,12 @@ def read_evidence(evidence_id: int) -> str:
 
 
 @shared_task
+def send_mail(mail_id: int) -> bool:
+    """Send a mail that was written down, unless it is sent."""
+    return mails.send(mail_id=mail_id)
+
+
+@shared_task
 def sweep() -> None:
     """Do what is due and was not done: a lost message, a deadline, a missing document.
 
@@ -63,6 +69,8 @@ def sweep() -> None:
         )
     _try("read", "evidence that waits", evidence_reading.sweep)
     _issue_missing_documents()
+    for mail_id in mails.waiting():
+        _try("send mail", mail_id, partial(mails.send, mail_id=mail_id))
 
 
 def _issue_missing_documents() -> None:

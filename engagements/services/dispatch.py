@@ -22,6 +22,17 @@ def read_evidence(evidence_id: int) -> None:
     transaction.on_commit(send, robust=True)
 
 
+def send_mail(mail_id: int) -> None:
+    """Have a mail sent. A message that gets lost is made good by the sweep."""
+
+    def send() -> None:
+        from engagements.tasks import send_mail as task
+
+        task.delay(mail_id)
+
+    transaction.on_commit(send, robust=True)
+
+
 def _send(kind: str, subject: str) -> None:
     # The tasks call the services, so this one looks back at call time.
     from engagements.tasks import issue_document as task

@@ -14,6 +14,8 @@ _NCU_TABLE = re.compile(r'(?m)^\s*"?ID"?,"?Process ID"?,')
 _NCU_MESSAGE = re.compile(r"^==(PROF|WARNING|ERROR)==")
 _TRACE_KEY = re.compile(r'"(traceEvents|schemaVersion|deviceProperties|displayTimeUnit)"')
 _TRACE_EVENT = re.compile(r'"ph"\s*:\s*"')
+# Control characters that no text has: pictures and programs do.
+_NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f]")
 _ARRAY_OF_OBJECTS = re.compile(r"\[\s*(\{|\]|$)")
 # What people send by mistake, and what they should send instead.
 _OTHERS = (
@@ -53,9 +55,13 @@ def _recognise_text(text: str) -> str:
         looks_like_trace = _TRACE_KEY.search(stripped) or _TRACE_EVENT.search(first_line)
         is_one_line = first_line.rstrip().endswith("}")
         return TRAFFIC if is_one_line and not looks_like_trace else CHROME_TRACE
-    if not stripped or "\0" in stripped or stripped.count("\ufffd") > len(stripped) // 10:
+    if not stripped or _NO_TEXT.search(stripped) or _is_damaged(stripped):
         raise EvidenceError("This is none of the formats that are read", where="its first bytes")
     return TRAFFIC
+
+
+def _is_damaged(text: str) -> bool:
+    return text.count("\ufffd") > len(text) // 10
 
 
 def _decoded(head: bytes) -> str:

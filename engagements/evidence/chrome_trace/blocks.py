@@ -114,7 +114,7 @@ class Blocks(Generic[Decoded]):
                 return None
             end, next_start = found
             try:
-                decoded = self._decode(b"[" + self._buffer[:end] + b"]")
+                decoded = self._decode(b"".join((b"[", memoryview(self._buffer)[:end], b"]")))
             except NotJson:
                 continue
             self._cut(next_start)

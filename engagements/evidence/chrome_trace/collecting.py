@@ -31,20 +31,22 @@ class Collector:
         self._base_us: float | None = None
         self._kinds: dict[Any, int] = {}
         self._calls: dict[str, int] = {}
+        self._threads: dict[tuple[Any, Any], int] = {}
         self._begun: dict[tuple[Any, Any], list[Event]] = {}
 
     def take(self, events: list[Event]) -> None:
         """Add the events of one block, in any order."""
-        kinds, host = self._kinds, categories.HOST
+        kinds, host, ignored = self._kinds, categories.HOST, categories.IGNORED
         low, high, base = self.recording.low_us, self.recording.high_us, self._base_us
-        count = 0
         if base is None:
             base = self._base_us = _first_start(events)
         if base is None:
             base = 0.0
         for event in events:
-            count += 1
-            if event.ph != "X":
+            phase = event.ph
+            if phase != "X":
+                if phase != "B" and phase != "E":
+                    continue
                 completed = self._of_another_phase(event)
                 if completed is None:
                     continue
@@ -53,7 +55,7 @@ class Collector:
                 kind = kinds[event.cat]
             except (KeyError, TypeError):
                 kind = self._kind_of(event.cat)
-            if kind == categories.IGNORED:
+            if kind == ignored:
                 continue
             start = event.ts - base
             end = start + event.dur
@@ -67,7 +69,7 @@ class Collector:
             if kind != host:
                 self._take(kind, event, start, end)
         self.recording.low_us, self.recording.high_us = low, high
-        self.recording.events += count
+        self.recording.events += len(events)
         self.recording.check_size()
 
     def _kind_of(self, category: Any) -> int:
@@ -79,10 +81,10 @@ class Collector:
         return kind
 
     def _take(self, kind: int, event: Event, start: float, end: float) -> None:
-        if kind in _OPERATIONS:
-            self._take_operation(_OPERATIONS[kind], event, start, end)
-        elif kind == categories.CALL:
+        if kind == categories.CALL:
             self._take_call(event, start, end)
+        elif kind in _OPERATIONS:
+            self._take_operation(_OPERATIONS[kind], event, start, end)
         elif isinstance(event.name, str):
             self._take_range(kind, event, start, end)
 
@@ -138,12 +140,17 @@ class Collector:
 
     def _thread(self, event: Event) -> int:
         # Kineto names the device of a GPU annotation by its process, and the stream by thread.
-        return self.recording.threads.number(f"{event.pid}/{event.tid}")
+        place = event.pid, event.tid
+        try:
+            return self._threads[place]
+        except (KeyError, TypeError):
+            number = self.recording.threads.number(f"{event.pid}/{event.tid}")
+        if len(self._threads) < 10_000 and all(isinstance(each, int | str) for each in place):
+            self._threads[place] = number
+        return number
 
     def _of_another_phase(self, event: Event) -> Event | None:
         """The complete event that an end makes of its beginning; None for everything else."""
-        if event.ph == "M":
-            return None
         try:
             begun = self._begun.setdefault((event.pid, event.tid), [])
         except TypeError:

@@ -111,6 +111,9 @@ def number(value: Any) -> float:
 
 def integer(value: Any, default: int, *, bits: int = 31) -> int:
     """A whole number that fits, from a number or its text; `default` else."""
+    # What nearly every event has, and a million events are asked.
+    if type(value) is int and 0 <= value < 0x80000000:
+        return value
     try:
         found = int(value)
     except (TypeError, ValueError, OverflowError):

@@ -18,8 +18,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from engagements.evidence import EvidenceError, as_data, confined, from_data, limits, read
-from tests.engagements.evidence import generate
+from engagements.evidence import (
+    EvidenceError,
+    as_data,
+    from_data,
+    limits,
+    read,
+)
 from tests.engagements.evidence.test_nsight_systems import tables
 from tests.engagements.evidence.test_traffic import frame, histogram, json_lines, parquet
 from tests.engagements.evidence.traces import CAPTURES, export, host, kernel, launch, packed, trace
@@ -205,32 +210,3 @@ def test_a_database_with_one_huge_text_is_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(EvidenceError, match="too big"):
         read(file)
-
-
-def test_a_large_trace_is_read_in_little_memory(tmp_path: Path) -> None:
-    file = tmp_path / "trace.json"
-    events = generate.write(file, 60_000_000)
-    # Address space, of which an interpreter with numpy alone takes 200 MB.
-    facts = confined.read(file, memory_bytes=450_000_000)
-    assert facts.format == "chrome_trace"
-    assert facts.events == events
-    assert facts.launches.kernels > 20_000
-
-
-def test_a_reader_that_takes_too_much_is_ended(tmp_path: Path) -> None:
-    file = tmp_path / "trace.json"
-    generate.write(file, 10_000_000)
-    with pytest.raises(EvidenceError, match=r"more memory than it may|died"):
-        confined.read(file, memory_bytes=120_000_000)
-    with pytest.raises(EvidenceError, match="longer than it may"):
-        confined.read(file, wall_s=0.05)
-
-
-def test_reading_stops_when_nobody_wants_it_any_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(confined, "BEAT_S", 0.05)
-    file = tmp_path / "trace.json"
-    generate.write(file, 60_000_000)
-    with pytest.raises(confined.Stopped):
-        confined.read(file, beat=lambda share: False)

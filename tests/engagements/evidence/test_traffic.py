@@ -182,6 +182,7 @@ def test_more_shapes_than_are_kept_are_refused(monkeypatch: pytest.MonkeyPatch) 
         (parquet(frame())[:-8], "cannot be read"),
         (parquet(frame())[:40] + b"\0" * 400 + b"PAR1", "cannot be read"),
         (",".join(f"a{n}" for n in range(100)) + "\n", "100 columns"),
+        (b"\x89PNG\r\n\x1a\n" + b"x" * 50, r"none of the formats .* \(its first bytes\)"),
     ],
 )
 def test_a_broken_log_is_refused_in_one_line(content: str | bytes, says: str) -> None:

@@ -3,7 +3,17 @@
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 
-from engagements.views import audit, board, contract, documents, engagement, home, runs, verify
+from engagements.views import (
+    audit,
+    board,
+    contract,
+    documents,
+    engagement,
+    evidence,
+    home,
+    runs,
+    verify,
+)
 
 on_one_engagement: list[URLPattern | URLResolver] = [
     path("", engagement.show, name="engagement"),
@@ -14,6 +24,12 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("audit/findings/<slug:check>/", audit.record, name="audit-finding"),
     path("audit/findings/<slug:check>/override/", audit.override, name="audit-override"),
     path("audit/deliver/", audit.deliver, name="audit-deliver"),
+    path("evidence/", evidence.show, name="engagement-evidence"),
+    path("evidence/add/", evidence.add, name="evidence-add"),
+    path("evidence/live/", evidence.live, name="evidence-live"),
+    path("evidence/<int:pk>/file/", evidence.file, name="evidence-file"),
+    path("evidence/<int:pk>/again/", evidence.again, name="evidence-again"),
+    path("evidence/answers/<slug:question>/", evidence.answer, name="evidence-answer"),
     path("contract/", contract.show, name="engagement-contract"),
     path("contract/terms/", contract.terms, name="contract-terms"),
     path("contract/benchmark/", contract.seal_benchmark, name="contract-benchmark"),

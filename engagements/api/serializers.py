@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.reverse import reverse
 
 from benchmarks.models import Record, Run
-from engagements.models import Document, Engagement, EngagementRun, TimeBox
+from engagements.models import Document, Engagement, EngagementRun, Evidence, TimeBox
 from engagements.queries.overview import record_of
 
 # What a page shows of a run under way. Who measures it, and how often it was tried, is not said.
@@ -111,6 +111,43 @@ class RunSerializer(serializers.ModelSerializer[EngagementRun]):
             args=[asked.engagement.reference, asked.pk],
             request=self.context.get("request"),
         )
+
+
+class EvidenceSerializer(serializers.ModelSerializer[Evidence]):
+    """A file of evidence and how far it is."""
+
+    url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Evidence
+        fields: tuple[str, ...] = (
+            "id",
+            "name",
+            "digest",
+            "size_bytes",
+            "added_by_name",
+            "added_at",
+            "state",
+            "read_share",
+            "format",
+            "failure_reason",
+            "url",
+        )
+
+    def get_url(self, row: Evidence) -> str:
+        """The address of this file, where its summary is."""
+        return reverse(
+            "api-one-evidence",
+            args=[row.engagement.reference, row.pk],
+            request=self.context.get("request"),
+        )
+
+
+class OneEvidenceSerializer(EvidenceSerializer):
+    """A file with its `summary`: what was read from it, None as long as it was not."""
+
+    class Meta(EvidenceSerializer.Meta):
+        fields = (*EvidenceSerializer.Meta.fields, "summary")
 
 
 class DocumentSerializer(serializers.ModelSerializer[Document]):

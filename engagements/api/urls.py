@@ -2,7 +2,12 @@
 
 from django.urls import path
 
+from engagements import access
 from engagements.api import views
+from engagements.services.evidence import LARGEST_FILE_BYTES
+from engagements.uploads import takes_files
+
+evidence = takes_files(up_to_bytes=LARGEST_FILE_BYTES, of=access.is_consultant)
 
 urlpatterns = [
     path("engagements/", views.Engagements.as_view(), name="api-engagements"),
@@ -13,5 +18,15 @@ urlpatterns = [
         "engagements/<slug:reference>/documents/",
         views.Documents.as_view(),
         name="api-documents",
+    ),
+    path(
+        "engagements/<slug:reference>/evidence/",
+        evidence(views.AllEvidence.as_view()),
+        name="api-evidence",
+    ),
+    path(
+        "engagements/<slug:reference>/evidence/<int:pk>/",
+        views.OneEvidence.as_view(),
+        name="api-one-evidence",
     ),
 ]

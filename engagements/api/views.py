@@ -1,4 +1,4 @@
-"""The read-only API: what the portal shows, as JSON.
+"""The API: what the portal shows, as JSON; and evidence, which consultants add.
 
 Signed in by session. What one may not see does not exist: 404, as everywhere.
 """
@@ -7,17 +7,25 @@ from __future__ import annotations
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
+from rest_framework import status
 from rest_framework.generics import ListAPIView, RetrieveAPIView
 from rest_framework.pagination import LimitOffsetPagination
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
 
 from engagements import access
 from engagements.api.serializers import (
     DocumentSerializer,
     EngagementSerializer,
+    EvidenceSerializer,
+    OneEvidenceSerializer,
     RunSerializer,
 )
-from engagements.models import Document, Engagement, EngagementRun
+from engagements.errors import Refused
+from engagements.models import Document, Engagement, EngagementRun, Evidence, User
 from engagements.queries.portal import documents_of, runs_of
+from engagements.services import evidence
 
 
 class Pages(LimitOffsetPagination):
@@ -76,3 +84,48 @@ class Documents(ListAPIView[Document]):
     def get_queryset(self) -> QuerySet[Document]:
         engagement = access.engagement_for(self.request.user, self.kwargs["reference"])
         return documents_of(engagement)
+
+
+class AllEvidence(ListAPIView[Evidence]):
+    """The evidence of an engagement, newest first; a consultant adds to it.
+
+    POST one file as `file` (multipart/form-data). 201 with the row, which is read afterwards;
+    422 with the reason where it is refused.
+    """
+
+    serializer_class = EvidenceSerializer
+    pagination_class = Pages
+    parser_classes = (MultiPartParser,)
+
+    def get_queryset(self) -> QuerySet[Evidence]:
+        access.require_house(self.request.user)
+        engagement = access.engagement_for(self.request.user, self.kwargs["reference"])
+        return Evidence.objects.filter(engagement=engagement).select_related("engagement")
+
+    def post(self, request: Request, reference: str) -> Response:
+        """Keep a file."""
+        access.require_consultant(request.user)
+        engagement = access.engagement_for(request.user, reference)
+        sent = request.FILES.get("file")
+        if sent is None:
+            reason = {"detail": "Send one file as “file”."}
+            return Response(reason, status=status.HTTP_422_UNPROCESSABLE_ENTITY)
+        assert isinstance(request.user, User)
+        try:
+            row = evidence.add(
+                engagement=engagement, name=sent.name or "", content=sent, by=request.user
+            )
+        except Refused as refused:
+            return Response({"detail": str(refused)}, status=status.HTTP_422_UNPROCESSABLE_ENTITY)
+        return Response(self.get_serializer(row).data, status=status.HTTP_201_CREATED)
+
+
+class OneEvidence(RetrieveAPIView[Evidence]):
+    """One file: how far it is, and what was read from it."""
+
+    serializer_class = OneEvidenceSerializer
+
+    def get_object(self) -> Evidence:
+        access.require_house(self.request.user)
+        engagement = access.engagement_for(self.request.user, self.kwargs["reference"])
+        return get_object_or_404(Evidence, engagement=engagement, pk=self.kwargs["pk"])

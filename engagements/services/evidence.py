@@ -122,6 +122,11 @@ def read_with(*, evidence: Evidence, patterns: Mapping[str, str]) -> Facts:
         return confined.read(file, evidence.name, patterns=patterns)
 
 
+def open_file(evidence: Evidence) -> File[bytes]:
+    """The bytes as they came, from where they are kept. OSError when they are gone."""
+    return place_of_records().open(evidence.file.name or "", "rb")
+
+
 @contextmanager
 def on_disk(evidence: Evidence) -> Iterator[Path]:
     """The file as a path: where it is kept, or a copy of it. EvidenceError when it is gone."""

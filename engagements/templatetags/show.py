@@ -17,11 +17,11 @@ register = template.Library()
 NOT_MEASURED = "–"
 
 TONES = {
-    "good": {"met", "finished", "accepted", "released", "paid", "pass", "custom", "closed"},
-    "bad": {"missed", "failed", "fail", "declined", "decline"},
+    "good": {"met", "finished", "accepted", "released", "paid", "pass", "custom", "closed", "read"},
+    "bad": {"missed", "failed", "fail", "declined", "decline", "unreadable"},
     "doubt": {"inconclusive", "redirect", "redirected", "unknown", "proposed"},
     "foul": {"disqualified", "invalid"},
-    "live": {"running", "active", "auditing", "offered", "approved", "paying", "billed"},
+    "live": {"reading", "running", "active", "auditing", "offered", "approved", "paying", "billed"},
 }
 TONE_OF = {value: tone for tone, values in TONES.items() for value in values}
 
@@ -87,6 +87,12 @@ def percent(value: float | None) -> str:
 
 
 @register.filter
+def tenths(value: float | None) -> str:
+    """A share of 1 as a percentage with one decimal, for columns; a dash where not measured."""
+    return NOT_MEASURED if value is None else f"{value:.1%}"
+
+
+@register.filter
 def kibibytes(value: int | None) -> str:
     """A size in KiB, MiB or GiB."""
     if value is None:
@@ -95,6 +101,12 @@ def kibibytes(value: int | None) -> str:
         if value >= size:
             return f"{value / size:.1f} {unit}"
     return f"{value / 1024:.1f} KiB"
+
+
+@register.filter
+def get(values: dict[str, object], name: str) -> object:
+    """One value of a dictionary by a name that is no identifier; None where it is missing."""
+    return values.get(name)
 
 
 @register.filter

@@ -1,0 +1,36 @@
+"""Evidence for the tests of pages: captures of a real device, kept and read as a worker would."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from engagements.models import Engagement, Evidence, User
+from engagements.services import evidence, evidence_reading
+
+CAPTURES = Path(__file__).resolve().parent / "evidence" / "captures"
+DECODE = "h200_llama_decode_32k_prefix.trace.json.gz"
+IDLE = "idle_gpu.trace.json.gz"
+PREFILL = "prefill.trace.json.gz"
+COMPUTE = "h200_ncu_raw.csv"
+TRAFFIC = b"batch,length,count,duration_us\n" + b"".join(
+    b"%d,%d,%d,%d\n" % (1 << (n % 5), 512 * (1 + n), 4000 >> n, 100 + 30 * n) for n in range(12)
+)
+
+
+def add(engagement: Engagement, by: User, name: str, content: bytes | None = None) -> Evidence:
+    """Keep a capture of this name, or other bytes; they wait to be read."""
+    held = (CAPTURES / name).read_bytes() if content is None else content
+    return evidence.add(engagement=engagement, name=name, content=io.BytesIO(held), by=by)
+
+
+def read(row: Evidence) -> Evidence:
+    """Have it read now, as a worker would."""
+    evidence_reading.read(evidence_id=row.pk)
+    row.refresh_from_db()
+    return row
+
+
+def added(engagement: Engagement, by: User, name: str, content: bytes | None = None) -> Evidence:
+    """Kept and read."""
+    return read(add(engagement, by, name, content))

@@ -5,7 +5,7 @@ from engagements.models.clause import Clause, ContractClause
 from engagements.models.contract import Acceptance, ContractVersion, Party
 from engagements.models.document import Document
 from engagements.models.engagement import Engagement, EngagementRun, Stage
-from engagements.models.event import Event
+from engagements.models.event import Event, EventAnchor, EventChain
 from engagements.models.evidence import Answer, Evidence
 from engagements.models.invoice import Counter, Invoice, InvoiceLine, Reminder
 from engagements.models.mail import Mail
@@ -32,6 +32,8 @@ __all__ = [
     "Engagement",
     "EngagementRun",
     "Event",
+    "EventAnchor",
+    "EventChain",
     "Evidence",
     "Finding",
     "FindingOutcome",

@@ -1,0 +1,68 @@
+"""What the digest of an event and of an anchor is taken over: RFC 8785 JSON, then SHA-256.
+
+    {"schema": "twofold.event/1", "engagement": "TF-2026-0001", "position": 7,
+     "previous": "sha256:…", "verb": "contract.offered", "summary": str,
+     "actor": 12|null, "actor_name": str, "address": "192.0.2.7"|null,
+     "changes": {…}, "for_customer": bool, "happened_at": "2026-09-01T09:30:00.000000+00:00"}
+
+    {"schema": "twofold.anchor/1", "number": 3, "previous": "sha256:…",
+     "taken_at": "2026-…", "heads": {"TF-2026-0001": [7, "sha256:…"]}}
+
+These two forms never change: what was chained is verified with them for good. Another form
+gets another schema, beside them.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import ipaddress
+from typing import Any
+
+from benchmarks.harness.canonical import digest
+
+EVENT, ANCHOR = "twofold.event/1", "twofold.anchor/1"
+
+
+def digest_of_event(event: Any, *, reference: str, position: int | None = None) -> str:
+    """The digest of an event of the engagement `reference`, from its columns.
+
+    With `position`, as if it stood there. ValueError when its changes are no canonical JSON.
+    """
+    return digest(
+        {
+            "schema": EVENT,
+            "engagement": reference,
+            "position": event.position if position is None else position,
+            "previous": event.previous,
+            "verb": event.verb,
+            "summary": event.summary,
+            "actor": event.actor_id,
+            "actor_name": event.actor_name,
+            "address": _address(event.address),
+            "changes": event.changes,
+            "for_customer": event.for_customer,
+            "happened_at": _moment(event.happened_at),
+        }
+    )
+
+
+def digest_of_anchor(anchor: Any) -> str:
+    """The digest of an anchor, from its columns."""
+    return digest(
+        {
+            "schema": ANCHOR,
+            "number": anchor.number,
+            "previous": anchor.previous,
+            "taken_at": _moment(anchor.taken_at),
+            "heads": anchor.heads,
+        }
+    )
+
+
+def _moment(at: dt.datetime) -> str:
+    return at.astimezone(dt.UTC).isoformat(timespec="microseconds")
+
+
+def _address(address: str | None) -> str | None:
+    # One way to write an IPv6 address, whichever way the database gives it back.
+    return ipaddress.ip_address(address).exploded if address else None

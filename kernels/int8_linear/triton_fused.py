@@ -97,16 +97,18 @@ def _linear(x_ptr, weight_ptr, scale_ptr, out_ptr, parts_ptr, arrived_ptr,
     if SPLITS == 1:
         tl.store(out_ptr + at, (acc * scale[:, None]).to(kind), mask=held)
     else:
-        size = batch.to(tl.int64) * out_features
-        tl.store(parts_ptr + split * size + at, acc, mask=held)
+        # Widened from the program's id: a batch of 1 is a constant here and has no type to widen.
+        begin_of_part = split.to(tl.int64) * batch * out_features
+        tl.store(parts_ptr + begin_of_part + at, acc, mask=held)
         # Every thread's part is written before the program says so.
         tl.debug_barrier()
         counter = arrived_ptr + tile * tl.num_programs(2) + rows
         if tl.atomic_add(counter, 1, sem="acq_rel") == SPLITS - 1:
             total = tl.zeros([FEATURES, ROWS], tl.float32)
-            for part in range(SPLITS):
-                total += tl.load(parts_ptr + part * size + at, mask=held, other=0.0,
-                                 cache_modifier=".cg")  # fmt: skip
+            part_at = parts_ptr + at
+            for _ in range(SPLITS):
+                total += tl.load(part_at, mask=held, other=0.0, cache_modifier=".cg")
+                part_at += batch * out_features
             tl.store(out_ptr + at, (total * scale[:, None]).to(kind), mask=held)
             tl.store(counter, 0)
 

@@ -22,7 +22,9 @@ def reference(
     In float32 whatever `dtype` is: both roundings are part of the Definition.
     """
     x = inputs["x"].float()
-    scale = x.abs().amax(-1).clamp(min=LEAST_TOP) / MOST
+    top = x.abs().amax(-1).clamp(min=LEAST_TOP)
+    # By a tensor: on a GPU torch makes of a division by a number a product with its inverse.
+    scale = top / torch.full_like(top, MOST)
     return {"q": torch.round(x / scale[:, None]).to(dtype), "scale": scale}
 
 

@@ -176,9 +176,10 @@ def _block_sparse(
     PIECES: tl.constexpr = BLOCK // BLOCK_N
     for piece in range(begin * PIECES, end * PIECES):
         seen = tl.load(places_ptr + piece // PIECES)
-        shift = piece % PIECES * BLOCK_N
+        # A name of its own: `shift` is known at compile time, and a loop may not change that.
+        into = piece % PIECES * BLOCK_N
         top, total, acc = _attend(
-            q, k_at, v_at, top, total, acc, seen, shift, stride_kc, stride_kt, stride_vc,
+            q, k_at, v_at, top, total, acc, seen, into, stride_kc, stride_kt, stride_vc,
             stride_vt, first_row, first_col, scale, HEAD_DIM, BLOCK_D, BLOCK, BLOCK_N, False,
             DESCRIBED, PRECISION,
         )  # fmt: skip

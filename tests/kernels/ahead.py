@@ -1,0 +1,182 @@
+"""Compile Triton's kernels for an H200 on a machine without a GPU: `python -m tests.kernels.ahead`.
+
+Every Triton and Gluon candidate is prepared and run as ever, on tensors of zeros of its h200
+preset, but a launch only compiles: at the first workload, with the configuration that is fallen
+back on, down to the GPU's own code; at the others, and with every other configuration, until its
+types are known (--thorough: all the way too). So a loop that changes a type, a size of 1 that
+became a constant or a tile too large for shared memory shows here, where Triton's interpreter
+says nothing. One line of JSON a candidate; "problem" is null where all compiled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import torch
+import triton
+from torch import Tensor
+from triton.backends.compiler import GPUTarget
+from triton.backends.nvidia.compiler import CUDABackend
+from triton.runtime.driver import driver
+from triton.runtime.jit import JITFunction
+
+from kernels import catalogue, solutions, tuning
+from kernels.definition import Axes, TensorSpec
+
+HOPPER = GPUTarget("cuda", 90, 32)
+# What one block may have on compute capability 9.0: CUDA C++ Programming Guide, table of
+# technical specifications.
+SHARED_BYTES = 227 * 1024
+H200 = SimpleNamespace(multi_processor_count=132, L2_cache_size=60 << 20)
+PREFIXES = ("triton_", "cuda_gluon")
+
+
+class _TypesAreKnown(Exception):
+    """The front end is through with a kernel."""
+
+
+class _Hopper:
+    """What Triton asks a driver before it compiles."""
+
+    def get_current_target(self) -> GPUTarget:
+        return HOPPER
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+
+def named() -> list[str]:
+    """operator/candidate for everything in the catalogue that Triton compiles."""
+    return [
+        f"{operator}/{name}"
+        for operator in catalogue.operators()
+        for name, file in catalogue.candidates(operator).items()
+        if name.startswith(PREFIXES) and file.suffix == ".py"
+    ]
+
+
+class _Compiler:
+    """Stands in for Triton's launcher: `kernels` are those that were compiled all the way."""
+
+    def __init__(self, *, thorough: bool) -> None:
+        self.kernels: list[dict[str, Any]] = []
+        self._thorough = self._whole = thorough
+        self._launched = JITFunction.run
+        self._stages = CUDABackend.add_stages
+
+    def launch(self, function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
+        """In place of JITFunction.run."""
+        try:
+            kernel = self._launched(function, *args, grid=grid, warmup=True, **kwargs)
+        except _TypesAreKnown:
+            return
+        shared = kernel.metadata.shared
+        self.kernels.append({"kernel": kernel.metadata.name, "shared_bytes": shared})
+
+    def add_stages(self, backend: Any, stages: dict[str, Any], *args: Any) -> None:
+        """In place of CUDABackend.add_stages: stop behind the front end unless all is wanted."""
+        self._stages(backend, stages, *args)
+        if not self._whole:
+            stages["ttgir"] = _stop
+
+    def try_all(self, *, configs: Sequence[Any], run: Callable[[Any], object], **_: Any) -> Any:
+        """In place of tuning.best, which leaves out configurations that do not compile."""
+        whole = self._whole
+        for config in configs[1:]:
+            self._whole = self._thorough
+            run(config)
+        self._whole = whole
+        return configs[0]
+
+    def prepare_and_run(self, reference: str, axes: Axes, dtype: torch.dtype, whole: bool) -> None:
+        """One candidate at one workload."""
+        self._whole = whole or self._thorough
+        what = catalogue.definition(reference.partition("/")[0])
+        solution = solutions.candidate(reference)
+        state, inputs, out = (
+            _zeros(specs, axes, dtype) for specs in (what.state, what.inputs, what.outputs)
+        )
+        # Kernels are made for the GPU by now; saying so allows the processor's tensors.
+        with patch.dict(os.environ, TRITON_INTERPRET="1"):
+            solution.run(solution.prepare(state, axes), inputs, out)
+
+
+def _stop(*_: Any) -> Any:
+    raise _TypesAreKnown
+
+
+def compiled(reference: str, dtype: str, *, thorough: bool) -> list[dict[str, Any]]:
+    """What one candidate launches at its preset's workloads, compiled."""
+    compiler = _Compiler(thorough=thorough)
+    stages, launch = compiler.add_stages, compiler.launch
+    with (
+        patch.object(JITFunction, "run", lambda *args, **named: launch(*args, **named)),
+        patch.object(CUDABackend, "add_stages", lambda *args: stages(*args)),
+        patch.object(tuning, "best", compiler.try_all),
+    ):
+        presets = catalogue.presets(reference.partition("/")[0])
+        for place, load in enumerate(presets["h200"].workloads):
+            compiler.prepare_and_run(reference, load.axes, getattr(torch, dtype), place == 0)
+    return compiler.kernels
+
+
+def _zeros(specs: tuple[TensorSpec, ...], axes: Axes, dtype: torch.dtype) -> dict[str, Tensor]:
+    """Untouched memory costs nothing until it is written to, so sizes may be the H200's own."""
+    return {
+        spec.name: torch.zeros(
+            spec.sizes(axes), dtype=getattr(torch, spec.dtype) if spec.dtype else dtype
+        )
+        for spec in specs
+    }
+
+
+def _as_if_on_a_gpu() -> Iterator[Any]:
+    """What candidates ask torch about the GPU, answered as an H200 does."""
+    yield patch.object(torch.cuda, "is_available", lambda: True)
+    yield patch.object(torch.cuda, "get_device_capability", lambda device=None: (9, 0))
+    yield patch.object(torch.cuda, "get_device_properties", lambda device=None: H200)
+    yield patch.object(torch.Tensor, "is_cuda", True)
+
+
+def _problem(kernels: Sequence[dict[str, Any]]) -> str | None:
+    if not kernels:
+        return "nothing was launched"
+    large = [one for one in kernels if one["shared_bytes"] > SHARED_BYTES]
+    return f"more than {SHARED_BYTES} bytes of shared memory: {large}" if large else None
+
+
+def main() -> None:
+    """One line of JSON for each candidate named, or for all of them."""
+    parser = argparse.ArgumentParser(prog="python -m tests.kernels.ahead")
+    parser.add_argument("references", nargs="*", metavar="OPERATOR/NAME", default=named())
+    parser.add_argument("--dtype", default="bfloat16")
+    parser.add_argument("--thorough", action="store_true")
+    asked = parser.parse_args()
+    if os.environ.get("TRITON_INTERPRET") == "1":
+        sys.exit("with TRITON_INTERPRET=1 nothing is compiled")
+    driver.set_active(_Hopper())
+    for answer in _as_if_on_a_gpu():
+        answer.start()
+    for reference in asked.references:
+        kernels: list[dict[str, Any]] = []
+        try:
+            kernels = compiled(reference, asked.dtype, thorough=asked.thorough)
+            problem = _problem(kernels)
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+        line = {"candidate": reference, "problem": problem, "kernels": kernels}
+        print(json.dumps(line | {"triton": triton.__version__}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,8 +1,10 @@
-"""What engagements does when benchmarks has something to tell."""
+"""What engagements does when benchmarks has something to tell, and when its tables are made."""
 
 from typing import Any
 
+from django.apps import AppConfig
 from django.db import transaction
+from django.db.models.signals import post_migrate
 from django.dispatch import receiver
 
 from benchmarks.models import Run
@@ -15,3 +17,12 @@ def conclude_when_committed(sender: Any, *, run: Run, **kwargs: Any) -> None:
     from engagements.tasks import conclude_run
 
     transaction.on_commit(lambda: conclude_run.delay(run.pk), robust=True)
+
+
+@receiver(post_migrate, dispatch_uid="engagements.chart")
+def write_chart(sender: AppConfig, **kwargs: Any) -> None:
+    """Write the chart of accounts into new tables; what finance changed in it stays."""
+    from engagements.ledger import chart
+
+    if sender.name == "engagements":
+        chart.write_missing()

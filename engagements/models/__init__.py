@@ -8,6 +8,7 @@ from engagements.models.engagement import Engagement, EngagementRun, Stage
 from engagements.models.event import Event, EventAnchor, EventChain
 from engagements.models.evidence import Answer, Evidence
 from engagements.models.invoice import Counter, Invoice, InvoiceLine, Reminder
+from engagements.models.ledger import Account, Entry, Leg, MonthTotal, Period, PeriodTotal
 from engagements.models.mail import Mail
 from engagements.models.milestone import Milestone, ReleaseCondition
 from engagements.models.payment import BankImport, BankLine, Payment
@@ -17,6 +18,7 @@ from engagements.models.time_box import Pause, TimeBox, TimeBoxWarning, TimeEntr
 
 __all__ = [
     "Acceptance",
+    "Account",
     "Answer",
     "Audit",
     "BankImport",
@@ -31,6 +33,7 @@ __all__ = [
     "Document",
     "Engagement",
     "EngagementRun",
+    "Entry",
     "Event",
     "EventAnchor",
     "EventChain",
@@ -39,12 +42,16 @@ __all__ = [
     "FindingOutcome",
     "Invoice",
     "InvoiceLine",
+    "Leg",
     "Mail",
     "Membership",
     "Milestone",
+    "MonthTotal",
     "Party",
     "Pause",
     "Payment",
+    "Period",
+    "PeriodTotal",
     "ReleaseCondition",
     "Reminder",
     "Role",

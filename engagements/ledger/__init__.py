@@ -1,0 +1,1 @@
+"""The ledger: its chart of accounts, and what each business fact is posted as."""

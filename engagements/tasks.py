@@ -16,7 +16,7 @@ from django.utils import timezone
 from benchmarks.models import Run
 from engagements.errors import Refused
 from engagements.models import EngagementRun, Stage, TimeBox
-from engagements.services import evidence_reading, mails, runs, settlements
+from engagements.services import anchors, evidence_reading, mails, runs, settlements
 
 log = logging.getLogger(__name__)
 
@@ -68,6 +68,7 @@ def sweep() -> None:
             partial(settlements.settle_when_time_box_is_over, engagement=box.engagement),
         )
     _try("read", "evidence that waits", evidence_reading.sweep)
+    _try("anchor", "the event log", anchors.take_when_due)
     _issue_missing_documents()
     for mail_id in mails.waiting():
         _try("send mail", mail_id, partial(mails.send, mail_id=mail_id))

@@ -170,4 +170,4 @@ def documents_of(engagement: Engagement) -> list[Document]:
 
 def events_of(engagement: Engagement, *, limit: int | None = EVENTS_SHOWN) -> list[Event]:
     """What happened, newest first; everything when `limit` is None."""
-    return list(engagement.events.all()[:limit])
+    return list(engagement.events.order_by("-position")[:limit])

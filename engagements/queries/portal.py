@@ -132,7 +132,7 @@ def portal_engagement(engagement: Engagement, *, today: datetime.date) -> Portal
         offered=next((c for c in contracts if c.state == ContractVersion.State.OFFERED), None),
         time_box=time_box_progress(box, today=today) if box else None,
         runs=list(runs_of(engagement)),
-        milestones=milestone_lines(contract) if contract else [],
+        milestones=milestone_lines(engagement) if contract else [],
         payments=list(_payments(engagement)),
         settlement=_settlement(engagement),
         documents=list(documents_of(engagement)),
@@ -206,7 +206,7 @@ def documents_of(engagement: Engagement) -> QuerySet[Document]:
 
 def events_of(engagement: Engagement) -> QuerySet[Event]:
     """What happened, as far as it is for the customer, newest first."""
-    return engagement.events.filter(for_customer=True)
+    return engagement.events.filter(for_customer=True).order_by("-position")
 
 
 def signatories(customer: Customer) -> list[str]:
@@ -218,7 +218,7 @@ def signatories(customer: Customer) -> list[str]:
 
 
 def _payments(engagement: Engagement) -> QuerySet[Payment]:
-    return Payment.objects.filter(milestone__contract_version__engagement=engagement)
+    return Payment.objects.filter(invoice__engagement=engagement).select_related("invoice")
 
 
 def _settlement(engagement: Engagement) -> Settlement | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime
 
 from django.db import transaction
 from django.utils import timezone
@@ -10,17 +10,14 @@ from django.utils import timezone
 from engagements.errors import Refused
 from engagements.models import (
     Acceptance,
-    Audit,
     ContractVersion,
     Engagement,
     Party,
-    ReleaseCondition,
     Stage,
-    TimeBox,
     User,
 )
-from engagements.services import checked, dispatch, events, lifecycle
-from engagements.services.releases import release
+from engagements.origin import current_address
+from engagements.services import checked, events, in_force, lifecycle
 
 
 @transaction.atomic
@@ -32,15 +29,18 @@ def accept(
     digest: str,
     by: User,
     address: str | None = None,
+    signed_in_at: datetime | None = None,
 ) -> ContractVersion:
     """Accept the sealed terms for one party, in either order.
 
-    `digest` is that of the terms that `by` was shown: it has to be the sealed one. The second
-    acceptance puts the contract in force: the engagement is active, the time-box is set, and
-    the milestones that waited for the signature are released.
+    `digest` is that of the terms that `by` was shown: it has to be the sealed one. `address` is
+    that of the request being answered unless another is given, `signed_in_at` when `by` last
+    proved who they are. The second acceptance puts the contract in force: the engagement is
+    active, the time-box is set, and the milestones that waited for the signature are released;
+    an amendment takes the place of what it amends.
     """
     engagement = lifecycle.locked(contract.engagement_id)
-    row = ContractVersion.objects.get(pk=contract.pk)
+    row = ContractVersion.objects.select_related("amends", "signatory").get(pk=contract.pk)
     row.engagement = engagement
     if party not in Party.values:
         raise Refused(f"{party!r} is no party of this contract.")
@@ -51,15 +51,30 @@ def accept(
         return row
     if row.state != ContractVersion.State.OFFERED:
         raise Refused(f"Version {row.number} of the contract is not on offer.")
+    if party == Party.CUSTOMER:
+        _require_in_time(row)
+        _require_named(row, by)
     acceptance = Acceptance(contract_version=row, party=party, user=by, digest=digest)
     acceptance.typed_name = checked.text(typed_name, noun="The typed name")
-    acceptance.address = address
+    acceptance.address, acceptance.signed_in_at = address or current_address(), signed_in_at
     checked.save(acceptance)
     is_in_force = row.acceptances.count() == len(Party)
-    _tell(engagement, acceptance, lifecycle.move(engagement, Stage.ACTIVE) if is_in_force else {})
+    is_first = is_in_force and not row.is_amendment
+    _tell(engagement, acceptance, lifecycle.move(engagement, Stage.ACTIVE) if is_first else {})
     if is_in_force:
-        _put_in_force(row, engagement)
+        in_force.put(row)
     return row
+
+
+def _require_in_time(contract: ContractVersion) -> None:
+    last = contract.valid_until
+    if last is not None and timezone.localdate() > last:
+        raise Refused(f"The offer was valid until {last}: ask for another.")
+
+
+def _require_named(contract: ContractVersion, by: User) -> None:
+    if contract.signatory is not None and contract.signatory != by:
+        raise Refused(f"These terms name {contract.signatory} to sign for the customer.")
 
 
 def _tell(engagement: Engagement, acceptance: Acceptance, changes: dict[str, list[str]]) -> None:
@@ -83,25 +98,3 @@ def _require_right(engagement: Engagement, party: Party, by: User) -> None:
         lifecycle.require_signatory(engagement, by)
     else:
         lifecycle.require_consultant(by)
-
-
-def _put_in_force(contract: ContractVersion, engagement: Engagement) -> None:
-    contract.state = ContractVersion.State.ACCEPTED
-    contract.save(update_fields=["state"])
-    starts_on = max(contract.starts_on, timezone.localdate())
-    # The last day counts: a week that starts on a Monday ends on the Sunday.
-    ends_on = starts_on + timedelta(weeks=contract.weeks, days=-1)
-    box = TimeBox(engagement=engagement, starts_on=starts_on, ends_on=ends_on)
-    checked.save(box)
-    events.record(
-        engagement=engagement,
-        verb="time_box.started",
-        summary=f"The contract is in force. The time-box runs from {starts_on} to {ends_on}.",
-        actor=None,
-        changes={"starts_on": str(starts_on), "ends_on": str(ends_on)},
-        for_customer=True,
-    )
-    release(contract=contract, condition=ReleaseCondition.SIGNED)
-    if Audit.objects.filter(engagement=engagement, delivered_at__isnull=False).exists():
-        release(contract=contract, condition=ReleaseCondition.AUDIT_DELIVERED)
-    dispatch.issue_document("contract", f"contract:{contract.pk}:accepted")

@@ -17,6 +17,12 @@ LIMIT = Decimal(10) ** 11
 
 def save(row: models.Model) -> None:
     """Save `row`; what its fields or constraints do not allow is Refused, in their words."""
+    valid(row)
+    row.save()
+
+
+def valid(row: models.Model) -> None:
+    """What `save` checks, without saving."""
     # Where nothing is known None is right, though a form would have to fill the field in.
     unknown = {field.name for field in row._meta.fields if field.null and _is_none(row, field)}
     try:
@@ -25,7 +31,6 @@ def save(row: models.Model) -> None:
         row.validate_constraints()
     except ValidationError as error:
         raise Refused(_sentence(row, error)) from error
-    row.save()
 
 
 def _is_none(row: models.Model, field: models.Field[Any, Any]) -> bool:

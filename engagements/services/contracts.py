@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal
+from typing import Any, Unpack
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, Q
 from django.utils import timezone
 
-from benchmarks.models import Benchmark
-from engagements import money
 from engagements.errors import Refused
-from engagements.models import Audit, ContractVersion, Engagement, Milestone, Stage, User
-from engagements.services import checked, dispatch, events, lifecycle
+from engagements.models import Clause, ContractVersion, Engagement, Party, Stage, User
+from engagements.services import checked, clauses, dispatch, drafting, events, lifecycle
 from engagements.services import terms as terms_
 from engagements.services.acceptances import accept
+from engagements.services.drafting import Figures, MilestoneDraft
 from engagements.services.terms import terms_of
 
 __all__ = [
     "MilestoneDraft",
     "accept",
     "decline",
+    "discard",
     "draft",
+    "expire",
+    "expiring",
+    "next_version",
     "offer",
+    "preview",
     "revise",
     "terms_of",
     "withdraw",
@@ -34,86 +36,69 @@ __all__ = [
 State = ContractVersion.State
 
 
-@dataclass(frozen=True)
-class MilestoneDraft:
-    """A part of the fee: a net `amount` and the condition (a ReleaseCondition) it waits for."""
-
-    title: str
-    amount: Decimal
-    condition: str
-
-
 @transaction.atomic
 def draft(
     *,
     engagement: Engagement,
-    benchmark: Benchmark,
-    fee: Decimal,
-    audit_cost: Decimal,
-    currency: str,
-    tax_rate_percent: Decimal,
-    weeks: int,
-    starts_on: date,
-    target: Decimal,
-    inconclusive: str,
     milestones: Sequence[MilestoneDraft],
     by: User,
+    governed_by: Sequence[Clause] | None = None,
+    **figures: Unpack[Figures],
 ) -> ContractVersion:
-    """Draft the next version of the terms. The milestones add up to the fee exactly."""
+    """Draft the next version of the terms. The milestones add up to the fee exactly.
+
+    Without `governed_by` the newest number of every clause stands in it.
+    """
     row = lifecycle.locked(engagement.pk)
     lifecycle.require_consultant(by)
     lifecycle.require_stage(row, Stage.AUDITED, to="for a contract to be drafted")
-    if row.contracts.filter(state__in=[State.DRAFT, State.OFFERED]).exists():
-        raise Refused("Another version is being drafted or on offer already.")
-    last = row.contracts.aggregate(last=Max("number"))["last"] or 0
-    contract = ContractVersion(engagement=row, number=last + 1, drafted_by=by)
-    contract.benchmark = benchmark
-    contract.fee, contract.audit_cost, contract.currency = fee, audit_cost, currency
-    contract.tax_rate_percent, contract.weeks = tax_rate_percent, weeks
-    contract.starts_on, contract.target = starts_on, target
-    contract.inconclusive = inconclusive
-    _write(contract, milestones)
+    contract = _with(next_version(row, by), figures)
+    chosen = clauses.newest() if governed_by is None else governed_by
+    drafting.write(drafting.assemble(contract, milestones=milestones, clauses=chosen))
     events.record(
         engagement=row,
         verb="contract.drafted",
         summary=f"Version {contract.number} of the contract was drafted.",
         actor=by,
-        changes=_figures(contract),
+        changes=drafting.figures(contract),
     )
     return contract
+
+
+def next_version(engagement: Engagement, by: User) -> ContractVersion:
+    """The row of the next version, not saved, under the engagement's lock.
+
+    Refused while another is open.
+    """
+    if engagement.contracts.filter(state__in=[State.DRAFT, State.OFFERED]).exists():
+        raise Refused("Another version is being drafted or on offer already.")
+    last = engagement.contracts.aggregate(last=Max("number"))["last"] or 0
+    return ContractVersion(engagement=engagement, number=last + 1, drafted_by=by)
 
 
 @transaction.atomic
 def revise(
     *,
     contract: ContractVersion,
-    benchmark: Benchmark,
-    fee: Decimal,
-    audit_cost: Decimal,
-    currency: str,
-    tax_rate_percent: Decimal,
-    weeks: int,
-    starts_on: date,
-    target: Decimal,
-    inconclusive: str,
     milestones: Sequence[MilestoneDraft],
     by: User,
+    governed_by: Sequence[Clause] | None = None,
+    **figures: Unpack[Figures],
 ) -> ContractVersion:
-    """Rewrite a draft. Sealed terms are never changed: withdraw the offer and draft anew."""
+    """Rewrite a draft. Sealed terms are never changed: withdraw the offer and draft anew.
+
+    Without `governed_by` the clauses that stand in it stay.
+    """
     row, engagement = _locked(contract)
     lifecycle.require_consultant(by)
     lifecycle.require_stage(engagement, Stage.AUDITED, to="for a draft to change")
     if row.state != State.DRAFT:
         raise Refused(f"Version {row.number} is sealed and is never changed: draft another.")
-    before = _figures(row)
-    row.benchmark = benchmark
-    row.fee, row.audit_cost, row.currency = fee, audit_cost, currency
-    row.tax_rate_percent, row.weeks = tax_rate_percent, weeks
-    row.starts_on, row.target = starts_on, target
-    row.inconclusive = inconclusive
-    row.milestones.all().delete()
-    _write(row, milestones)
-    after = _figures(row)
+    before = drafting.figures(row)
+    chosen = drafting.stored(row).clauses if governed_by is None else governed_by
+    row = _with(row, figures)
+    drafting.write(drafting.assemble(row, milestones=milestones, clauses=chosen))
+    after = drafting.figures(row)
     events.record(
         engagement=engagement,
         verb="contract.revised",
@@ -122,6 +107,47 @@ def revise(
         changes={key: [before[key], after[key]] for key in after if before[key] != after[key]},
     )
     return row
+
+
+def preview(
+    *,
+    engagement: Engagement,
+    milestones: Sequence[MilestoneDraft],
+    by: User,
+    governed_by: Sequence[Clause] | None = None,
+    **figures: Unpack[Figures],
+) -> dict[str, Any]:
+    """The terms that offering these now would seal; nothing is written.
+
+    Refused where drafting them would be.
+    """
+    opened = engagement.contracts.filter(state=State.DRAFT).first()
+    contract = opened or next_version(engagement, by)
+    contract.engagement = engagement
+    chosen = clauses.newest() if governed_by is None else governed_by
+    sheet = drafting.assemble(_with(contract, figures), milestones=milestones, clauses=chosen)
+    checked.valid(contract)
+    return terms_.compose(sheet)
+
+
+@transaction.atomic
+def discard(*, contract: ContractVersion, by: User) -> None:
+    """Throw a draft away: it was never put before anybody."""
+    row, engagement = _locked(contract)
+    lifecycle.require_consultant(by)
+    if row.state != State.DRAFT:
+        raise Refused(f"Version {row.number} is sealed and stays.")
+    if row.runs.exists():
+        raise Refused(f"Trial runs were asked for under version {row.number}: revise it instead.")
+    events.record(
+        engagement=engagement,
+        verb="contract.discarded",
+        summary=f"The draft of version {row.number} was discarded.",
+        actor=by,
+        changes=drafting.figures(row),
+    )
+    row.milestones.all().delete()
+    row.delete()
 
 
 @transaction.atomic
@@ -133,19 +159,23 @@ def offer(*, contract: ContractVersion, by: User) -> ContractVersion:
         return row
     if row.state != State.DRAFT:
         raise Refused(f"Version {row.number} was offered before: draft another.")
-    lifecycle.require_stage(engagement, Stage.AUDITED, to="for its contract to be offered")
-    _check_terms(row, list(row.milestones.values_list("amount", flat=True)))
-    if not terms_.signatories_of(engagement.customer):
-        raise Refused(f"Nobody may sign for {engagement.customer} yet: name a signatory first.")
-    row.canonical, row.digest = terms_.seal(terms_.compose(row))
+    stage = Stage.ACTIVE if row.is_amendment else Stage.AUDITED
+    lifecycle.require_stage(engagement, stage, to="for its contract to be offered")
+    sheet = drafting.stored(row)
+    drafting.check(sheet)
+    _require_somebody_who_signs(row)
+    if row.valid_until and row.valid_until < timezone.localdate():
+        raise Refused(f"The offer would be valid until {row.valid_until}: that day has passed.")
+    row.canonical, row.digest = terms_.seal(terms_.compose(sheet))
     row.state, row.sealed_at = State.OFFERED, timezone.now()
     checked.save(row)
+    moved = {} if row.is_amendment else lifecycle.move(engagement, Stage.OFFERED)
     events.record(
         engagement=engagement,
         verb="contract.offered",
         summary=f"Version {row.number} of the contract was sealed and offered.",
         actor=by,
-        changes={**lifecycle.move(engagement, Stage.OFFERED), "digest": row.digest},
+        changes={**moved, "digest": row.digest},
         for_customer=True,
     )
     dispatch.issue_document("contract", f"contract:{row.pk}")
@@ -176,100 +206,86 @@ def withdraw(*, contract: ContractVersion, reason: str, by: User) -> ContractVer
     return _take_back(row, engagement, State.WITHDRAWN, reason, by, None)
 
 
+@transaction.atomic
+def expire(*, contract: ContractVersion) -> ContractVersion:
+    """End an offer whose time is over: its last day has passed and the customer has not accepted
+    it, or it would amend a contract that has come to its verdict."""
+    row, engagement = _locked(contract)
+    if row.state == State.EXPIRED:
+        return row
+    why = _why_over(row, engagement)
+    if why is None:
+        raise Refused(f"Version {row.number} may still be accepted.")
+    return _take_back(row, engagement, State.EXPIRED, why, None, None)
+
+
+def expiring() -> list[ContractVersion]:
+    """The offers that `expire` would end now."""
+    late = Q(valid_until__lt=timezone.localdate()) & ~Q(acceptances__party=Party.CUSTOMER)
+    decided = Q(amends__isnull=False) & ~Q(engagement__stage=Stage.ACTIVE)
+    offered = ContractVersion.objects.filter(late | decided, state=State.OFFERED)
+    return list(offered.defer("canonical").distinct())
+
+
+def _why_over(contract: ContractVersion, engagement: Engagement) -> str | None:
+    if contract.state != State.OFFERED:
+        return None
+    if contract.is_amendment and engagement.stage != Stage.ACTIVE:
+        return "the contract that it would amend has been decided."
+    last = contract.valid_until
+    is_late = last is not None and last < timezone.localdate()
+    if is_late and not contract.acceptances.filter(party=Party.CUSTOMER).exists():
+        return f"it was valid until {last}."
+    return None
+
+
 def _take_back(
     contract: ContractVersion,
     engagement: Engagement,
     state: ContractVersion.State,
     reason: str,
-    by: User,
+    by: User | None,
     address: str | None,
 ) -> ContractVersion:
     if contract.state != State.OFFERED:
         raise Refused(f"Version {contract.number} of the contract is not on offer.")
     why = checked.text(reason, noun="The reason")
-    changes = lifecycle.move(engagement, Stage.AUDITED)
+    moved = {} if contract.is_amendment else lifecycle.move(engagement, Stage.AUDITED)
     contract.state = state
     contract.save(update_fields=["state"])
+    was = "has expired" if state == State.EXPIRED else f"was {state.label.lower()}"
     events.record(
         engagement=engagement,
         verb=f"contract.{state.value}",
-        summary=f"Version {contract.number} of the contract was {state.label.lower()}: {why}",
+        summary=f"Version {contract.number} of the contract {was}: {why}",
         actor=by,
         address=address,
-        changes={**changes, "reason": why},
+        changes={**moved, "reason": why},
         for_customer=True,
     )
+    return contract
+
+
+def _require_somebody_who_signs(contract: ContractVersion) -> None:
+    customer = contract.engagement.customer
+    who = terms_.signatories_of(customer)
+    if not who:
+        raise Refused(f"Nobody may sign for {customer} yet: name a signatory first.")
+    if contract.signatory is not None and contract.signatory not in who:
+        raise Refused(f"{contract.signatory} may not sign for {customer}.")
+
+
+def _with(contract: ContractVersion, figures: Figures) -> ContractVersion:
+    for name, value in figures.items():
+        setattr(contract, name, value)
     return contract
 
 
 def _locked(contract: ContractVersion) -> tuple[ContractVersion, Engagement]:
     """The contract read again under its engagement's lock."""
     engagement = lifecycle.locked(contract.engagement_id)
-    row = ContractVersion.objects.select_related("benchmark").get(pk=contract.pk)
+    row = ContractVersion.objects.select_related("benchmark", "amends", "signatory").get(
+        pk=contract.pk
+    )
     row.engagement = engagement
     return row, engagement
-
-
-def _write(contract: ContractVersion, milestones: Sequence[MilestoneDraft]) -> None:
-    contract.fee = checked.amount(contract.fee, contract.currency, noun="The fee")
-    contract.audit_cost = checked.amount(
-        contract.audit_cost, contract.currency, noun="The audit cost"
-    )
-    amounts = [
-        checked.amount(part.amount, contract.currency, noun=f"“{part.title}”")
-        for part in milestones
-    ]
-    _check_terms(contract, amounts)
-    checked.save(contract)
-    for position, (part, amount) in enumerate(zip(milestones, amounts, strict=True), start=1):
-        checked.save(
-            Milestone(
-                contract_version=contract,
-                position=position,
-                title=checked.text(part.title, noun=f"The title of milestone {position}"),
-                amount=amount,
-                condition=part.condition,
-            )
-        )
-
-
-def _check_terms(contract: ContractVersion, amounts: Sequence[Decimal]) -> None:
-    """What the terms have to agree with, outside their own row."""
-    total = sum(amounts, Decimal(0))
-    if total != contract.fee:
-        raise Refused(
-            f"The milestones add up to {total:f}, the fee is {contract.fee:f} {contract.currency}."
-        )
-    audit = Audit.objects.get(engagement=contract.engagement)
-    if contract.currency != audit.currency:
-        raise Refused(f"The audit was priced in {audit.currency}, and so is the contract.")
-    if contract.audit_cost > audit.cost:
-        raise Refused(
-            f"The audit cost that is kept is at most what the audit was priced at, {audit.cost:f}."
-        )
-    sealed = Decimal(str(contract.benchmark.document["target"]))
-    if sealed != contract.target:
-        raise Refused(
-            f"The benchmark is sealed with a target of {sealed:f}x; the contract says "
-            f"{contract.target:f}x. They have to be the same."
-        )
-
-
-def _figures(contract: ContractVersion) -> dict[str, str]:
-    """What of the terms the event log keeps."""
-    currency = contract.currency
-    return {
-        "fee": money.plain(contract.fee, currency),
-        "audit_cost": money.plain(contract.audit_cost, currency),
-        "currency": currency,
-        "tax_rate_percent": f"{contract.tax_rate_percent:.2f}",
-        "weeks": str(contract.weeks),
-        "starts_on": contract.starts_on.isoformat(),
-        "target": f"{contract.target:.2f}",
-        "inconclusive": str(contract.inconclusive),
-        "benchmark": contract.benchmark.digest,
-        "milestones": "; ".join(
-            f"{row.title}: {money.plain(row.amount, currency)} ({row.condition})"
-            for row in contract.milestones.order_by("position")
-        ),
-    }

@@ -12,7 +12,6 @@ from datetime import timedelta
 
 from django.core.mail import EmailMessage
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 
 from engagements.models import Document, Engagement, Mail
@@ -77,7 +76,7 @@ def send(*, mail_id: int) -> bool:
 def waiting() -> list[int]:
     """The mails that were not sent yet and may still be tried."""
     unsent = Mail.objects.filter(sent_at=None, attempts__lt=MAX_ATTEMPTS)
-    return list(unsent.order_by(F("pk")).values_list("pk", flat=True))
+    return list(unsent.order_by("pk").values_list("pk", flat=True))
 
 
 def _is_due(mail: Mail) -> bool:

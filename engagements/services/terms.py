@@ -1,21 +1,32 @@
-"""The terms of a contract as plain data, sealed: schema twofold.terms/1.
+"""The terms of a contract as plain data, sealed: schema twofold.terms/2.
 
-    {"schema": "twofold.terms/1", "version": 1,
+    {"schema": "twofold.terms/2", "version": 1,
+     "amends": null | {"version", "digest", "changes", "reason"},
      "engagement": {"reference", "title"}, "scope": str,
      "parties": {"consultancy": {"name", "address", "country", "vat_id", "email"},
                  "customer": {"name", "address", "country", "vat_id"}},
      "signatories": {"consultancy": [{"name", "email"}], "customer": [{"name", "email"}]},
+     "valid_until": "2026-09-14" | null,
      "currency": "EUR", "fee": "48000.00", "audit_cost": "6000.00",
-     "tax_rate_percent": "19.00", "payment_days": 14,
+     "tax_rate_percent": "19.00",
+     "tax": {"treatment": "rate"|"reverse_charge"|"exempt", "note": str},
+     "payment_days": 14, "dispute_days": 14,
      "weeks": 6, "starts_on": "2026-09-01", "target": "2.00",
+     "pauses": [{"starts_on", "ends_on", "waits_for", "reason"}],
      "benchmark": {"name", "digest", "operator", "program", "launch", "baseline",
                    "hardware": {"device", "name"}, "confidence": 0.95},
-     "milestones": [{"position", "title", "amount", "condition", "released_when"}],
+     "released_before": [{"version", "position", "title", "amount"}],
+     "milestones": [{"position", "title", "amount", "condition", "released_when",
+                     "due_on"?: "2026-10-01", "share"?: "25.00"}],
      "inconclusive": {"rule": "missed"|"repeat", "meaning": str},
-     "promise": str}
+     "promise": str,
+     "clauses": [{"slug", "number", "title", "text", "digest"}]}
 
 Amounts are net, as strings with the digits of the currency's minor unit. Everything that a
 reader needs is copied in, so that what was agreed does not change when a customer moves house.
+Milestones and what was released before them add up to the fee. Schema twofold.terms/1, of which
+sealed contracts exist, lacks amends, valid_until, tax, dispute_days, pauses, released_before and
+clauses; `terms_of` gives those what they meant then.
 """
 
 from __future__ import annotations
@@ -28,17 +39,20 @@ from django.conf import settings
 from benchmarks.harness.canonical import canonical, digest_of_bytes
 from engagements import money
 from engagements.models import (
+    Clause,
     ContractVersion,
     Customer,
     Membership,
     Milestone,
+    Pause,
     ReleaseCondition,
     Role,
     User,
 )
+from engagements.services.drafting import Sheet
 
-SCHEMA = "twofold.terms/1"
-PAYMENT_DAYS = 14
+SCHEMA = "twofold.terms/2"
+FIRST_SCHEMA = "twofold.terms/1"
 RELEASED_WHEN = {
     ReleaseCondition.SIGNED: "both parties have accepted this contract",
     ReleaseCondition.AUDIT_DELIVERED: "the audit is delivered",
@@ -62,6 +76,17 @@ PROMISE = (
     "contract is refunded less the cost of the audit."
 )
 
+# What the terms of the first schema left unsaid.
+_NOT_SAID_THEN: dict[str, Any] = {
+    "amends": None,
+    "valid_until": None,
+    "tax": {"treatment": "rate", "note": ""},
+    "dispute_days": 0,
+    "pauses": [],
+    "released_before": [],
+    "clauses": [],
+}
+
 
 def seal(terms: dict[str, Any]) -> tuple[bytes, str]:
     """The canonical bytes of `terms` (RFC 8785) and their digest, "sha256:…"."""
@@ -73,16 +98,20 @@ def terms_of(contract: ContractVersion) -> dict[str, Any]:
     """The sealed terms. Raises ValueError for a draft, which has none yet."""
     if contract.canonical is None:
         raise ValueError(f"{contract} is a draft: nothing is sealed yet.")
-    return cast(dict[str, Any], json.loads(bytes(contract.canonical)))
+    terms = cast(dict[str, Any], json.loads(bytes(contract.canonical)))
+    if terms["schema"] == FIRST_SCHEMA:
+        terms = _NOT_SAID_THEN | terms
+    return terms
 
 
-def compose(contract: ContractVersion) -> dict[str, Any]:
-    """The terms that sealing `contract` now would fix."""
-    currency = contract.currency
-    engagement = contract.engagement
+def compose(sheet: Sheet) -> dict[str, Any]:
+    """The terms that sealing the contract of `sheet` now would fix."""
+    contract = sheet.contract
+    currency, engagement = contract.currency, contract.engagement
     return {
         "schema": SCHEMA,
         "version": contract.number,
+        "amends": _amends(contract),
         "engagement": {"reference": engagement.reference, "title": engagement.title},
         "scope": engagement.workload,
         "parties": {
@@ -91,24 +120,46 @@ def compose(contract: ContractVersion) -> dict[str, Any]:
         },
         "signatories": {
             "consultancy": [_person(engagement.lead)],
-            "customer": [_person(user) for user in signatories_of(engagement.customer)],
+            "customer": [_person(user) for user in _who_may_sign(contract)],
         },
+        "valid_until": contract.valid_until.isoformat() if contract.valid_until else None,
         "currency": currency,
         "fee": money.plain(contract.fee, currency),
         "audit_cost": money.plain(contract.audit_cost, currency),
         "tax_rate_percent": f"{contract.tax_rate_percent:.2f}",
-        "payment_days": PAYMENT_DAYS,
+        "tax": {"treatment": str(contract.tax_treatment), "note": contract.tax_note},
+        "payment_days": contract.payment_days,
+        "dispute_days": contract.dispute_days,
         "weeks": contract.weeks,
         "starts_on": contract.starts_on.isoformat(),
         "target": f"{contract.target:.2f}",
+        "pauses": [_pause(row) for row in sheet.pauses],
         "benchmark": _benchmark(contract),
-        "milestones": [_milestone(row, currency) for row in contract.milestones.all()],
+        "released_before": [_released(row) for row in released_before(contract)],
+        "milestones": [_milestone(row, currency) for row in sheet.milestones],
         "inconclusive": {
             "rule": str(contract.inconclusive),
             "meaning": INCONCLUSIVE[ContractVersion.Inconclusive(contract.inconclusive)],
         },
         "promise": PROMISE.format(target=f"{contract.target.normalize():f}"),
+        "clauses": [_clause(row) for row in sheet.clauses],
     }
+
+
+def released_before(contract: ContractVersion) -> list[Milestone]:
+    """What earlier versions released of the fee and keep; nothing for a first contract."""
+    if contract.amends_id is None:
+        return []
+    kept = (Milestone.State.RELEASED, Milestone.State.BILLED)
+    return list(
+        Milestone.objects.filter(
+            contract_version__engagement=contract.engagement,
+            contract_version__number__lt=contract.number,
+            state__in=kept,
+        )
+        .select_related("contract_version")
+        .order_by("contract_version__number", "position")
+    )
 
 
 def signatories_of(customer: Customer) -> list[User]:
@@ -120,6 +171,12 @@ def signatories_of(customer: Customer) -> list[User]:
         user__role=Role.NONE,
     ).select_related("user")
     return sorted((membership.user for membership in memberships), key=lambda user: user.email)
+
+
+def _who_may_sign(contract: ContractVersion) -> list[User]:
+    if contract.signatory is not None:
+        return [contract.signatory]
+    return signatories_of(contract.engagement.customer)
 
 
 def _person(user: User) -> dict[str, str]:
@@ -149,11 +206,59 @@ def _benchmark(contract: ContractVersion) -> dict[str, Any]:
     }
 
 
-def _milestone(milestone: Milestone, currency: str) -> dict[str, Any]:
+def _amends(contract: ContractVersion) -> dict[str, Any] | None:
+    amended = contract.amends
+    if amended is None:
+        return None
     return {
+        "version": amended.number,
+        "digest": amended.digest,
+        "changes": str(contract.amendment),
+        "reason": contract.amendment_reason,
+    }
+
+
+def _milestone(milestone: Milestone, currency: str) -> dict[str, Any]:
+    condition = ReleaseCondition(milestone.condition)
+    terms: dict[str, Any] = {
         "position": milestone.position,
         "title": milestone.title,
         "amount": money.plain(milestone.amount, currency),
-        "condition": str(milestone.condition),
-        "released_when": RELEASED_WHEN[ReleaseCondition(milestone.condition)],
+        "condition": str(condition),
+        "released_when": RELEASED_WHEN[condition],
+    }
+    if milestone.due_on is not None:
+        terms["due_on"] = milestone.due_on.isoformat()
+        terms["released_when"] = f"{milestone.due_on.isoformat()} has come"
+    if milestone.share is not None:
+        terms["share"] = f"{milestone.share:.2f}"
+    return terms
+
+
+def _released(milestone: Milestone) -> dict[str, Any]:
+    version = milestone.contract_version
+    return {
+        "version": version.number,
+        "position": milestone.position,
+        "title": milestone.title,
+        "amount": money.plain(milestone.amount, version.currency),
+    }
+
+
+def _pause(pause: Pause) -> dict[str, str]:
+    return {
+        "starts_on": pause.starts_on.isoformat(),
+        "ends_on": pause.ends_on.isoformat(),
+        "waits_for": pause.waits_for,
+        "reason": pause.reason,
+    }
+
+
+def _clause(clause: Clause) -> dict[str, Any]:
+    return {
+        "slug": clause.slug,
+        "number": clause.number,
+        "title": clause.title,
+        "text": clause.text,
+        "digest": clause.digest,
     }

@@ -27,6 +27,7 @@ from engagements.models import (
     Customer,
     Engagement,
     EngagementRun,
+    Invoice,
     Membership,
     Milestone,
     Party,
@@ -34,8 +35,7 @@ from engagements.models import (
     Settlement,
     User,
 )
-from engagements.queries.amounts import gross
-from engagements.services import audits, contracts, milestones, runs
+from engagements.services import audits, contracts, invoices, payments, runs
 from engagements.services import engagements as opening
 from engagements.services.contracts import MilestoneDraft
 from kernels import catalogue
@@ -151,6 +151,7 @@ class World:
             "starts_on": timezone.localdate(),
             "target": Decimal("2.0"),
             "inconclusive": "missed",
+            "dispute_days": 0,
             "milestones": [MilestoneDraft(*milestone) for milestone in MILESTONES],
             "by": self.consultant,
         } | changes
@@ -208,15 +209,22 @@ class World:
         self.conclude(self.request(contract), verdict)
         return ContractVersion.objects.get(pk=contract.pk)
 
-    def bill(self, milestone: Milestone) -> Milestone:
-        return milestones.bill(milestone=milestone, reference=f"R-{milestone.pk}", by=self.finance)
+    def bill(self, *parts: Milestone) -> Milestone:
+        """Issue an invoice of these milestones; the first of them is returned as it is then."""
+        self.invoice(*parts)
+        return Milestone.objects.get(pk=parts[0].pk)
+
+    def invoice(self, *parts: Milestone) -> Invoice:
+        """The issued invoice of these milestones."""
+        drafted = invoices.draft(milestones=parts, by=self.finance)
+        return invoices.issue(invoice=drafted, by=self.finance)
 
     def pay(self, milestone: Milestone, amount: Decimal | None = None) -> None:
         """Bill a milestone and have it paid in full, unless `amount` says otherwise."""
-        billed = self.bill(milestone)
-        milestones.record_payment(
-            milestone=billed,
-            amount=gross(billed) if amount is None else amount,
+        invoice = self.invoice(milestone)
+        payments.record(
+            invoice=invoice,
+            amount=invoice.gross if amount is None else amount,
             received_on=timezone.localdate(),
             reference=f"P-{milestone.pk}",
             by=self.finance,

@@ -25,7 +25,15 @@ from engagements.models import (
     Settlement,
     User,
 )
-from engagements.services import audits, contracts, engagements, milestones, runs, settlements
+from engagements.services import (
+    audits,
+    contracts,
+    engagements,
+    invoices,
+    payments,
+    runs,
+    settlements,
+)
 from tests.engagements.charts import measured
 from tests.signing import signed
 
@@ -128,6 +136,7 @@ class Story:
             "starts_on": timezone.localdate(),
             "target": Decimal("2.00"),
             "inconclusive": "missed",
+            "dispute_days": 0,
             "milestones": [
                 contracts.MilestoneDraft("Start of the work", first, "signed"),
                 contracts.MilestoneDraft("Kernel that meets the target", second, "target_met"),
@@ -157,12 +166,13 @@ class Story:
     def paid_first_milestone(self, contract: ContractVersion) -> Milestone:
         """The milestone of the signature, billed and paid with its tax."""
         milestone = contract.milestones.get(position=1)
-        milestones.bill(milestone=milestone, reference="RE-2026-0042", by=self.finn)
-        milestones.record_payment(
-            milestone=milestone,
-            amount=self.gross(milestone.amount),
+        drafted = invoices.draft(milestones=[milestone], by=self.finn)
+        invoice = invoices.issue(invoice=drafted, by=self.finn)
+        payments.record(
+            invoice=invoice,
+            amount=invoice.gross,
             received_on=timezone.localdate(),
-            reference="NSD INV RE-2026-0042 SHARED PREFIX",
+            reference=f"NSD {invoice.reference} SHARED PREFIX",
             by=self.finn,
         )
         return milestone

@@ -19,6 +19,7 @@ from engagements.models import (
     Customer,
     Engagement,
     EngagementRun,
+    Invoice,
     Membership,
     Milestone,
     Party,
@@ -26,8 +27,15 @@ from engagements.models import (
     Settlement,
     User,
 )
-from engagements.queries.amounts import gross
-from engagements.services import audits, contracts, engagements, milestones, runs, settlements
+from engagements.services import (
+    audits,
+    contracts,
+    engagements,
+    invoices,
+    payments,
+    runs,
+    settlements,
+)
 from tests.engagements.charts.measured import SOURCE, benchmark, record
 from tests.signing import signed
 
@@ -150,6 +158,7 @@ def offered(story: Story) -> Story:
         starts_on=timezone.localdate(),
         target=Decimal(2),
         inconclusive="missed",
+        dispute_days=0,
         milestones=[contracts.MilestoneDraft(*part) for part in chapter.milestones],
         by=story.consultant,
     )
@@ -175,22 +184,29 @@ def active(story: Story) -> Story:
 
 
 def billed(story: Story, position: int = 1) -> Milestone:
-    return milestones.bill(
-        milestone=story.milestone(position), reference=f"INV-{position}", by=story.finance
-    )
+    """A milestone on an issued invoice of its own."""
+    invoiced(story, position)
+    return story.milestone(position)
+
+
+def invoiced(story: Story, *positions: int) -> Invoice:
+    """The issued invoice of these milestones."""
+    parts = [story.milestone(position) for position in positions]
+    drafted = invoices.draft(milestones=parts, by=story.finance)
+    return invoices.issue(invoice=drafted, by=story.finance)
 
 
 def paid(story: Story, position: int = 1) -> Milestone:
     """A milestone billed and paid in full."""
-    milestone = billed(story, position)
-    milestones.record_payment(
-        milestone=milestone,
-        amount=gross(milestone),
+    invoice = invoiced(story, position)
+    payments.record(
+        invoice=invoice,
+        amount=invoice.gross,
         received_on=timezone.localdate() - timedelta(days=1),
         reference=f"BANK-{position}",
         by=story.finance,
     )
-    return milestone
+    return story.milestone(position)
 
 
 def requested(story: Story, purpose: str = EngagementRun.Purpose.ACCEPTANCE) -> EngagementRun:

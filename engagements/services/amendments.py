@@ -1,0 +1,199 @@
+"""Amendments: a contract in force changes by a further version that both parties accept.
+
+An amendment repeats every term and changes one thing: more time, a pause, the benchmark or the
+price. What was released before stays with the version that released it; what is pending moves
+into the new version. The old version stays readable, and runs keep the terms they were asked
+for under.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any, TypedDict, Unpack
+
+from django.db import transaction
+
+from benchmarks.models import Benchmark
+from engagements import money
+from engagements.errors import Refused
+from engagements.models import ContractVersion, Engagement, Milestone, Stage, TimeBox, User
+from engagements.services import checked, contracts, drafting, events, in_force, lifecycle
+from engagements.services import terms as terms_
+from engagements.services.drafting import MilestoneDraft, PauseDraft, Sheet
+
+Amendment = ContractVersion.Amendment
+# The terms that an amendment repeats as they are in the version that it amends.
+REPEATED = (
+    "benchmark",
+    "fee",
+    "audit_cost",
+    "currency",
+    "tax_rate_percent",
+    "tax_treatment",
+    "tax_note",
+    "payment_days",
+    "dispute_days",
+    "weeks",
+    "starts_on",
+    "target",
+    "inconclusive",
+    "signatory",
+)
+
+
+class Change(TypedDict, total=False):
+    """What an amendment changes, one of them: `weeks` in all for more time, a further `pause`,
+    another sealed `benchmark`, the whole new net `fee`."""
+
+    weeks: int
+    pause: PauseDraft
+    benchmark: Benchmark
+    fee: Decimal
+
+
+@transaction.atomic
+def draft(
+    *,
+    engagement: Engagement,
+    change: str,
+    reason: str,
+    by: User,
+    valid_until: date | None = None,
+    **to: Unpack[Change],
+) -> ContractVersion:
+    """Draft an amendment of the contract in force; it is offered and accepted like the first.
+
+    `change` (a ContractVersion.Amendment) says which one of `to` is given. Of another fee the
+    parts that are still pending take the difference, in proportion.
+    """
+    row = lifecycle.locked(engagement.pk)
+    lifecycle.require_consultant(by)
+    sheet = _amended(row, change, reason, by, to)
+    sheet.contract.valid_until = valid_until
+    contract = drafting.write(sheet)
+    events.record(
+        engagement=row,
+        verb="amendment.drafted",
+        summary=f"Version {contract.number} of the contract was drafted: "
+        f"{Amendment(change).label.lower()}.",
+        actor=by,
+        changes={"change": change, "reason": contract.amendment_reason}
+        | drafting.figures(contract),
+    )
+    return contract
+
+
+def preview(
+    *,
+    engagement: Engagement,
+    change: str,
+    reason: str,
+    by: User,
+    valid_until: date | None = None,
+    **to: Unpack[Change],
+) -> dict[str, Any]:
+    """The terms that offering this amendment now would seal; nothing is written."""
+    sheet = _amended(engagement, change, reason, by, to)
+    sheet.contract.valid_until = valid_until
+    checked.valid(sheet.contract)
+    return terms_.compose(sheet)
+
+
+def _amended(engagement: Engagement, change: str, reason: str, by: User, given: Change) -> Sheet:
+    """The version in force, changed in one thing. Nothing is written."""
+    lifecycle.require_stage(engagement, Stage.ACTIVE, to="for its contract to be amended")
+    amended = lifecycle.contract_in_force(engagement)
+    assert amended is not None  # an active engagement has one
+    _require_one_change(change, given)
+    contract = contracts.next_version(engagement, by)
+    for name in REPEATED:
+        setattr(contract, name, getattr(amended, name))
+    contract.amends, contract.amendment = amended, change
+    contract.amendment_reason = checked.text(reason, noun="The reason for the amendment")
+    contract.carried = in_force.released_before(contract)
+    before = drafting.stored(amended)
+    pauses = [
+        PauseDraft(row.starts_on, row.ends_on, row.waits_for, row.reason) for row in before.pauses
+    ]
+    if change == Amendment.MORE_TIME:
+        _require_more(amended.weeks, given["weeks"])
+        contract.weeks = given["weeks"]
+    elif change == Amendment.PAUSE:
+        _require_in_the_time_box(engagement, given["pause"], pauses)
+        pauses.append(given["pause"])
+    elif change == Amendment.BENCHMARK:
+        _change_benchmark(contract, given["benchmark"])
+    else:
+        _change_fee(contract, given["fee"])
+    pending = [row for row in before.milestones if row.state == Milestone.State.PENDING]
+    return drafting.assemble(
+        contract,
+        milestones=_rest(contract, pending),
+        clauses=before.clauses,
+        pauses=pauses,
+    )
+
+
+def _require_one_change(change: str, given: Change) -> None:
+    wanted = {
+        Amendment.MORE_TIME: ("weeks", "how many weeks there are then in all"),
+        Amendment.PAUSE: ("pause", "from when until when the clock stands still"),
+        Amendment.BENCHMARK: ("benchmark", "which benchmark counts then"),
+        Amendment.PRICE: ("fee", "what the fee is then"),
+    }
+    if change not in Amendment.values:
+        raise Refused(f"{change!r} is nothing that an amendment changes.")
+    name, what = wanted[Amendment(change)]
+    if set(given) != {name}:
+        raise Refused(f"“{Amendment(change).label}” says {what}, and changes nothing else.")
+
+
+def _require_more(weeks: int, wanted: int) -> None:
+    if wanted <= weeks:
+        raise Refused(f"The time-box has {weeks} weeks: more time is more than that.")
+
+
+def _require_in_the_time_box(
+    engagement: Engagement, pause: PauseDraft, agreed: list[PauseDraft]
+) -> None:
+    box = TimeBox.objects.get(engagement=engagement)
+    if not box.starts_on <= pause.starts_on <= box.ends_on:
+        raise Refused(f"A pause starts inside the time-box, from {box.starts_on} to {box.ends_on}.")
+    if pause.ends_on < pause.starts_on:
+        raise Refused("A pause does not end before it starts.")
+    for other in agreed:
+        if other.starts_on <= pause.ends_on and pause.starts_on <= other.ends_on:
+            raise Refused(
+                f"The clock stands still from {other.starts_on} to {other.ends_on} already."
+            )
+
+
+def _change_benchmark(contract: ContractVersion, benchmark: Benchmark) -> None:
+    if benchmark == contract.benchmark:
+        raise Refused("That benchmark is the one in force.")
+    contract.benchmark = benchmark
+    contract.target = Decimal(str(benchmark.document["target"]))
+
+
+def _change_fee(contract: ContractVersion, fee: Decimal) -> None:
+    if fee == contract.fee:
+        raise Refused("That fee is the one in force.")
+    if fee <= contract.carried:
+        kept = money.format_money(contract.carried, contract.currency)
+        raise Refused(f"{kept} of the fee was released already: the fee is more than that.")
+    contract.fee = fee
+
+
+def _rest(contract: ContractVersion, pending: list[Milestone]) -> list[MilestoneDraft]:
+    """What is pending, sharing what the fee leaves in the proportion that it had."""
+    rest = contract.fee - contract.carried
+    if not pending:
+        if rest:
+            raise Refused("Every part of the fee was released: its price stays.")
+        return []
+    parts = money.allocate(rest, [row.amount for row in pending], contract.currency)
+    return [
+        MilestoneDraft(row.title, part, row.condition, due_on=row.due_on)
+        for row, part in zip(pending, parts, strict=True)
+    ]

@@ -1,0 +1,72 @@
+"""Governing texts: published by number, never changed, chosen by each contract.
+
+The texts that the house starts with lie beside this application, one file each; what is
+published later is the next number of its slug, and contracts take the newest of each.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.db import connection, transaction
+
+from benchmarks.harness.canonical import digest_of_bytes
+from engagements import access
+from engagements.errors import Refused
+from engagements.models import Clause, User
+from engagements.services import checked
+
+TEXTS = Path(__file__).resolve().parent.parent / "clauses"
+# Names the advisory lock under which clauses are published. Any number of our own does.
+_CLAUSES = 0x7F0C
+
+
+def newest() -> list[Clause]:
+    """The newest number of every clause, in the order in which contracts have them.
+
+    The texts that the house starts with are published when there are none yet.
+    """
+    if not Clause.objects.exists():
+        _publish_texts()
+    clauses = Clause.objects.order_by("slug", "-number").distinct("slug")
+    order = {file.stem.partition("-")[2]: place for place, file in enumerate(_files())}
+    return sorted(clauses, key=lambda clause: (order.get(clause.slug, len(order)), clause.slug))
+
+
+@transaction.atomic
+def publish(*, slug: str, title: str, text: str, by: User) -> Clause:
+    """Publish a text as the next number of `slug`. The newest published again stays as it is."""
+    if not access.is_admin(by):
+        raise Refused("Admins publish clauses.")
+    return _publish(slug, title, text, by)
+
+
+def digest_of(text: str) -> str:
+    """The digest of a clause: that of its text in UTF-8."""
+    return digest_of_bytes(text.encode())
+
+
+@transaction.atomic
+def _publish_texts() -> None:
+    for file in _files():
+        title, _, text = file.read_text(encoding="utf-8").partition("\n")
+        _publish(file.stem.partition("-")[2], title.lstrip("# "), text, None)
+
+
+def _publish(slug: str, title: str, text: str, by: User | None) -> Clause:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_CLAUSES])
+    title = checked.text(title, noun="The title")
+    text = checked.text(text.replace("\r\n", "\n"), noun="The text")
+    last = Clause.objects.filter(slug=slug).order_by("-number").first()
+    if last and (last.title, last.text) == (title, text):
+        return last
+    number = last.number + 1 if last else 1
+    clause = Clause(slug=slug, number=number, title=title, text=text, published_by=by)
+    clause.digest = digest_of(text)
+    checked.save(clause)
+    return clause
+
+
+def _files() -> list[Path]:
+    return sorted(TEXTS.glob("*.md"))

@@ -1,0 +1,223 @@
+"""A version of the contract with its parts, put together and checked before it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import NotRequired, TypedDict
+
+from benchmarks.models import Benchmark
+from engagements import money
+from engagements.errors import Refused
+from engagements.models import (
+    Audit,
+    Clause,
+    ContractClause,
+    ContractVersion,
+    Milestone,
+    Pause,
+    User,
+)
+from engagements.services import checked
+
+
+class Figures(TypedDict):
+    """The terms but for their parts. Amounts are net, in `currency`."""
+
+    benchmark: Benchmark
+    fee: Decimal
+    audit_cost: Decimal
+    currency: str
+    tax_rate_percent: Decimal
+    weeks: int
+    starts_on: date
+    target: Decimal
+    inconclusive: str
+    tax_treatment: NotRequired[str]
+    tax_note: NotRequired[str]
+    payment_days: NotRequired[int]
+    dispute_days: NotRequired[int]
+    valid_until: NotRequired[date | None]
+    signatory: NotRequired[User | None]
+
+
+@dataclass(frozen=True)
+class MilestoneDraft:
+    """A part of the fee and the condition (a ReleaseCondition) that it waits for.
+
+    Either a net `amount`, or a `share`: shares divide what the amounts leave of the fee, in
+    proportion and by largest remainder. `due_on` is the day that the condition `date` names.
+    """
+
+    title: str
+    amount: Decimal | None
+    condition: str
+    share: Decimal | None = None
+    due_on: date | None = None
+
+
+@dataclass(frozen=True)
+class PauseDraft:
+    """Days on which the clock stands still, both included: who is waited for, and why."""
+
+    starts_on: date
+    ends_on: date
+    waits_for: str
+    reason: str
+
+
+@dataclass
+class Sheet:
+    """A version with its parts, as they stand or as they would be written."""
+
+    contract: ContractVersion
+    milestones: list[Milestone]
+    clauses: list[Clause]
+    pauses: list[Pause]
+
+
+def stored(contract: ContractVersion) -> Sheet:
+    """A version as it is stored."""
+    clauses = contract.clauses.select_related("clause").order_by("position")
+    return Sheet(
+        contract=contract,
+        milestones=list(contract.milestones.order_by("position")),
+        clauses=[row.clause for row in clauses],
+        pauses=list(contract.pauses.order_by("starts_on")),
+    )
+
+
+def assemble(
+    contract: ContractVersion,
+    *,
+    milestones: Sequence[MilestoneDraft],
+    clauses: Sequence[Clause],
+    pauses: Sequence[PauseDraft] = (),
+) -> Sheet:
+    """Put `contract`, with its figures set, together with its parts. Nothing is written.
+
+    Refused when the parts do not come to the fee exactly, or the terms contradict what was
+    audited or sealed before.
+    """
+    currency = contract.currency
+    contract.fee = checked.amount(contract.fee, currency, noun="The fee")
+    contract.audit_cost = checked.amount(contract.audit_cost, currency, noun="The audit cost")
+    rows = [
+        Milestone(
+            position=position,
+            title=checked.text(part.title, noun=f"The title of milestone {position}"),
+            amount=amount,
+            share=part.share,
+            condition=part.condition,
+            due_on=part.due_on,
+        )
+        for position, (part, amount) in enumerate(
+            zip(milestones, _amounts(contract, milestones), strict=True), start=1
+        )
+    ]
+    sheet = Sheet(contract, rows, list(clauses), [_pause(each) for each in pauses])
+    check(sheet)
+    return sheet
+
+
+def write(sheet: Sheet) -> ContractVersion:
+    """Write a sheet down, in place of what its draft had before."""
+    contract = sheet.contract
+    checked.save(contract)
+    for earlier in (contract.milestones, contract.clauses, contract.pauses):
+        earlier.all().delete()
+    for milestone in sheet.milestones:
+        milestone.contract_version = contract
+        checked.save(milestone)
+    for pause in sheet.pauses:
+        pause.contract_version = contract
+        checked.save(pause)
+    for position, clause in enumerate(sheet.clauses, start=1):
+        checked.save(ContractClause(contract_version=contract, clause=clause, position=position))
+    return contract
+
+
+def check(sheet: Sheet) -> None:
+    """What the terms have to agree with, outside their own rows."""
+    contract = sheet.contract
+    total = sum((row.amount for row in sheet.milestones), contract.carried)
+    if total != contract.fee:
+        raise Refused(
+            f"The milestones add up to {total:f}, the fee is {contract.fee:f} {contract.currency}."
+        )
+    if any(row.amount <= 0 for row in sheet.milestones):
+        raise Refused("A milestone is worth more than nothing.")
+    audit = Audit.objects.get(engagement=contract.engagement)
+    if contract.currency != audit.currency:
+        raise Refused(f"The audit was priced in {audit.currency}, and so is the contract.")
+    if contract.audit_cost > audit.cost:
+        raise Refused(
+            f"The audit cost that is kept is at most what the audit was priced at, {audit.cost:f}."
+        )
+    sealed = Decimal(str(contract.benchmark.document["target"]))
+    if sealed != contract.target:
+        raise Refused(
+            f"The benchmark is sealed with a target of {sealed:f}x; the contract says "
+            f"{contract.target:f}x. They have to be the same."
+        )
+
+
+def figures(contract: ContractVersion) -> dict[str, str]:
+    """What of the stored terms the event log keeps."""
+    sheet, currency = stored(contract), contract.currency
+    return {
+        "fee": money.plain(contract.fee, currency),
+        "audit_cost": money.plain(contract.audit_cost, currency),
+        "currency": currency,
+        "tax_rate_percent": f"{Decimal(contract.tax_rate_percent):.2f}",
+        "tax_treatment": str(contract.tax_treatment),
+        "payment_days": str(contract.payment_days),
+        "dispute_days": str(contract.dispute_days),
+        "weeks": str(contract.weeks),
+        "starts_on": contract.starts_on.isoformat(),
+        "valid_until": contract.valid_until.isoformat() if contract.valid_until else "",
+        "signatory": str(contract.signatory or ""),
+        "target": f"{contract.target:.2f}",
+        "inconclusive": str(contract.inconclusive),
+        "benchmark": contract.benchmark.digest,
+        "milestones": "; ".join(
+            f"{row.title}: {money.plain(row.amount, currency)} ({row.condition})"
+            for row in sheet.milestones
+        ),
+        "pauses": "; ".join(str(pause) for pause in sheet.pauses),
+        "clauses": "; ".join(f"{row.slug} {row.number}" for row in sheet.clauses),
+    }
+
+
+def _amounts(contract: ContractVersion, drafts: Sequence[MilestoneDraft]) -> list[Decimal]:
+    """Every milestone's net amount; shares divide what the fixed amounts leave of the fee."""
+    currency = contract.currency
+    fixed: dict[int, Decimal] = {}
+    shares: dict[int, Decimal] = {}
+    for index, part in enumerate(drafts):
+        if (part.amount is None) is (part.share is None):
+            raise Refused(f"“{part.title}” is either an amount or a share of the fee.")
+        if part.amount is not None:
+            fixed[index] = checked.amount(part.amount, currency, noun=f"“{part.title}”")
+        elif part.share is not None:
+            if not part.share.is_finite() or part.share <= 0:
+                raise Refused(f"“{part.title}”: a share is more than nothing.")
+            shares[index] = part.share
+    if shares:
+        rest = contract.fee - contract.carried - sum(fixed.values(), Decimal(0))
+        if rest <= 0:
+            raise Refused("The amounts leave nothing of the fee for the shares to divide.")
+        parts = money.allocate(rest, list(shares.values()), currency)
+        fixed |= dict(zip(shares, parts, strict=True))
+    return [fixed[index] for index in range(len(drafts))]
+
+
+def _pause(draft: PauseDraft) -> Pause:
+    return Pause(
+        starts_on=draft.starts_on,
+        ends_on=draft.ends_on,
+        waits_for=checked.text(draft.waits_for, noun="Who is waited for"),
+        reason=checked.text(draft.reason, noun="The reason for the pause"),
+    )

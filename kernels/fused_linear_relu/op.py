@@ -157,6 +157,6 @@ PRESETS = {
             _workload(4096, 512, 512, layers=2, weight=0.1),
             _workload(65536, 256, 256, layers=2, weight=0.1),
         ),
-        protocol=replace(protocols.H200, max_calls=32),
+        protocol=replace(protocols.H200_MANY, max_calls=32),
     ),
 }

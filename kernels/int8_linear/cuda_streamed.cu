@@ -17,7 +17,7 @@ from kernels.definition import NotAvailable
 
 SCALAR = {torch.float16: ("__half", "f16"), torch.bfloat16: ("__nv_bfloat16", "bf16")}
 SHARED_BYTES = 226 * 1024
-MOST_TOKENS, MOST_WARPS, MOST_SUMS, MOST_STAGES, MOST_CUTS = 64, 14, 128, 8, 6
+MOST_TOKENS, MOST_WARPS, MOST_SUMS, MOST_STAGES, MOST_CUTS = 64, 14, 128, 8, 3
 
 
 @dataclass(frozen=True)

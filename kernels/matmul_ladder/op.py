@@ -136,6 +136,6 @@ PRESETS = {
             _workload("4095 cubed", 1, 4095, 4095, 4095, weight=0.15),
             _workload("16 odd ones", 16, 515, 1031, 771, weight=0.15),
         ),
-        protocol=replace(protocols.H200, max_calls=32),
+        protocol=replace(protocols.H200_MANY, max_calls=32),
     ),
 }

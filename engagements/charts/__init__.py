@@ -15,17 +15,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from engagements.charts import describe
+from engagements.audit.figures import CeilingFigures, HotFigures, LifeFigures, UpkeepFigures
+from engagements.charts import describe, describe_audit
 from engagements.charts.limits import measured_roof
 from engagements.charts.palette import Theme
+from engagements.evidence.comparison import Comparison
+from engagements.evidence.facts import Curve, TraceFacts
 
 __all__ = [
+    "ceiling",
     "describe",
+    "describe_audit",
     "estimate_history",
+    "life",
     "measured_roof",
+    "profiles",
     "ratio_distribution",
     "ratio_interval",
     "roofline",
+    "shape_curves",
+    "timeline",
+    "upkeep",
+    "wall_parts",
     "workload_bars",
 ]
 
@@ -68,3 +79,53 @@ def estimate_history(progress: Data, *, target: float | None = None, theme: Them
     from engagements.charts import history
 
     return history.draw(progress, target, theme)
+
+
+def timeline(facts: TraceFacts, *, theme: Theme = "page") -> str:
+    """When each family of kernels kept a device busy. "" without operations of a GPU."""
+    from engagements.charts import lanes
+
+    return lanes.draw(facts, theme)
+
+
+def wall_parts(
+    figures: HotFigures, *, least_share: float | None = None, theme: Theme = "page"
+) -> str:
+    """Where the wall-clock time goes, against the share that is wanted. "" where unknown."""
+    from engagements.charts import parts
+
+    return parts.draw(figures, theme, least_share)
+
+
+def shape_curves(
+    calls: Curve,
+    time: Curve | None,
+    *,
+    wanted: tuple[int, float] | None = None,
+    theme: Theme = "page",
+) -> str:
+    """What the most frequent shapes cover of calls and of time. "" without points."""
+    from engagements.charts import coverage
+
+    return coverage.draw(calls, time, theme, wanted)
+
+
+def life(figures: LifeFigures, *, theme: Theme = "page") -> str:
+    """Weeks of work against weeks of life, and the payback."""
+    from engagements.charts import weeks
+
+    return weeks.draw(figures, theme)
+
+
+def upkeep(figures: UpkeepFigures, *, theme: Theme = "page") -> str:
+    """Hours a month wanted against those there are. "" where none are wanted."""
+    from engagements.charts import hours
+
+    return hours.draw(figures, theme)
+
+
+def profiles(compared: Comparison, *, theme: Theme = "page") -> str:
+    """Two profiles by kernel family, before and after. "" where neither has any."""
+    from engagements.charts import side_by_side
+
+    return side_by_side.draw(compared, theme)

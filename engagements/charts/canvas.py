@@ -65,6 +65,28 @@ def sheet(
         drawn.svg = _finish(figure, theme, title, description)
 
 
+def shortened(name: str, longest: int = 40) -> str:
+    """A name that leaves room for the picture."""
+    return name if len(name) <= longest else f"{name[: longest - 1].rstrip()}…"
+
+
+def upright(axes: Axes, place: float, label: str, colour: str) -> None:
+    """A line through the axes, named above it."""
+    axes.axvline(place, color=colour, linewidth=1.0)
+    axes.annotate(
+        label,
+        (place, 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(0, 2),
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        color=colour,
+        fontweight="semibold",
+        annotation_clip=False,
+    )
+
+
 def _style(ink: dict[str, str]) -> Any:
     return {
         "svg.fonttype": "path",

@@ -129,3 +129,10 @@ def profiles(compared: Comparison, *, theme: Theme = "page") -> str:
     from engagements.charts import side_by_side
 
     return side_by_side.draw(compared, theme)
+
+
+def ceiling(figures: CeilingFigures, *, theme: Theme = "page") -> str:
+    """The end-to-end ratio over the kernel's speedup, to its ceiling. "" without a curve."""
+    from engagements.charts import amdahl
+
+    return amdahl.draw(figures, theme)

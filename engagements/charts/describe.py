@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from engagements.audit.figures import CeilingFigures
 from engagements.charts.limits import measured_roof
 
 Data = Mapping[str, Any]
@@ -90,6 +91,48 @@ def estimate_history(progress: Data) -> str:
         f"After {last['at_s']:.0f} seconds: {times(last['ratio'])}, interval "
         f"{times(last['low'])} to {times(last['high'])}."
     )
+
+
+def ceiling(figures: CeilingFigures) -> str:
+    """What the kernel's speedup makes of the whole, and where that ends."""
+    lines = [f"The operator is {figures.share:.1%} of the wall-clock time."]
+    if figures.infinite is not None:
+        lines.append(
+            f"Even an infinitely fast kernel gives at most {times(figures.infinite)} of the whole."
+        )
+    if figures.needed is not None:
+        lines.append(
+            f"The target of {times(figures.target)} takes a kernel {times(figures.needed)} as fast."
+        )
+    else:
+        lines.append(f"No kernel reaches the target of {times(figures.target)}.")
+    if figures.reachable is not None:
+        lines.append(
+            f"The roofline leaves {times(figures.reachable.low)} to "
+            f"{times(figures.reachable.high)} for the kernel within reach."
+        )
+    if figures.claimed is not None:
+        claimed = figures.claimed
+        lines.append(
+            f"Claimed are {_range(claimed.low, claimed.high)} in the kernel, which make "
+            f"{_range(*(whole(figures.share, end) for end in (claimed.low, claimed.high)))} "
+            "of the whole."
+        )
+    return " ".join(lines)
+
+
+def _range(low: float, high: float) -> str:
+    return times(low) if low == high else f"{times(low)} to {times(high)}"
+
+
+def whole(share: float, kernel_speedup: float) -> float:
+    """How many times faster the whole is, by Amdahl, with a kernel so many times faster."""
+    return 1 / ((1 - share) + share / kernel_speedup)
+
+
+def short(value: float | None) -> str:
+    """A ratio with as many digits as it takes: 2×, 3.13×, 40×."""
+    return "not known" if value is None else f"{value:.3g}×"
 
 
 def duration(microseconds: float | None) -> str:

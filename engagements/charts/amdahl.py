@@ -116,7 +116,12 @@ def _points(axes: Axes, figures: CeilingFigures, ink: Ink) -> None:
         axes.plot(
             ends, ratios, color=ink["ink"], linewidth=3, marker="o", markersize=5, clip_on=False
         )
-        is_early = ends[-1] < low * (high / low) ** 0.2
+        # The curve's end is named at the left, where a claim may be as high.
+        bottom, top = axes.get_ylim()
+        is_beside = figures.infinite is not None and (
+            abs(figures.infinite - ratios[-1]) < 0.08 * (top - bottom)
+        )
+        is_early = ends[-1] < low * (high / low) ** (0.5 if is_beside else 0.2)
         _label(axes, "claimed", (ends[-1], ratios[-1]), ink["ink"], (6, 4) if is_early else (-6, 4))
     if figures.needed is not None and low <= figures.needed <= high:
         place = (figures.needed, figures.target)

@@ -14,7 +14,21 @@ from django.conf import settings
 
 # Every name that the application calls, in the order in which an operation reaches them:
 # OPERATION.WHAT_WAS_WRITTEN. A test holds this list against the calls.
-POINTS: tuple[str, ...] = ()
+POINTS: tuple[str, ...] = (
+    "number_invoice.taken",
+    "issue_invoice.numbered_and_frozen",
+    "issue_invoice.milestone_billed",
+    "issue_invoice.told",
+    "issue_invoice.posted",
+    "credit_invoice.drafted",
+    "credit_invoice.numbered_and_frozen",
+    "credit_invoice.milestones_moved",
+    "credit_invoice.told",
+    "credit_invoice.posted",
+    "record_payment.written",
+    "record_payment.told",
+    "record_payment.posted",
+)
 
 
 def point(name: str) -> None:

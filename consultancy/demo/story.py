@@ -30,8 +30,9 @@ from engagements.models import (
     Stage,
     User,
 )
-from engagements.money import format_money, gross_of
-from engagements.services import audits, contracts, milestones, runs, settlements
+from engagements.money import format_money
+from engagements.queries.balances import open_invoices
+from engagements.services import audits, contracts, invoices, payments, runs, settlements
 from engagements.services import engagements as engagement_services
 from engagements.services.contracts import MilestoneDraft
 from kernels import catalogue
@@ -174,21 +175,22 @@ def _sign(
 
 
 def _bill_released(contract: ContractVersion, *, cast: Cast) -> int:
+    """One invoice for everything that was released; returns how many milestones stand on it."""
     released = list(contract.milestones.filter(state=Milestone.State.RELEASED))
-    for milestone in released:
-        reference = f"{contract.engagement.reference}-{milestone.position}"
-        milestones.bill(milestone=milestone, reference=reference, by=cast.finance)
+    if released:
+        drafted = invoices.draft(milestones=released, by=cast.finance)
+        invoices.issue(invoice=drafted, by=cast.finance)
     return len(released)
 
 
 def _collect(contract: ContractVersion, *, cast: Cast) -> None:
     """Bill what the signature released, and let the customer pay it at once."""
     _bill_released(contract, cast=cast)
-    for milestone in contract.milestones.filter(state=Milestone.State.BILLED):
-        milestones.record_payment(
-            milestone=milestone,
-            amount=gross_of(milestone.amount, contract.tax_rate_percent, contract.currency),
+    for invoice in open_invoices().filter(engagement=contract.engagement):
+        payments.record(
+            invoice=invoice,
+            amount=invoice.open_amount,
             received_on=timezone.localdate(),
-            reference=f"Transfer {milestone.billing_reference}",
+            reference=f"Transfer {invoice.reference}",
             by=cast.finance,
         )

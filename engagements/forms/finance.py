@@ -1,4 +1,4 @@
-"""What finance fills in: bills, payments received, and the steps of a settlement."""
+"""What finance fills in: payments received, and the steps of a settlement."""
 
 from __future__ import annotations
 
@@ -11,19 +11,7 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from engagements.forms.amounts import AmountField
-from engagements.models import Milestone, Payment, Settlement
-
-
-class BillForm(forms.Form):
-    """The number under which the customer was asked for a milestone."""
-
-    reference = forms.CharField(
-        label="Number of the bill",
-        max_length=Milestone._meta.get_field("billing_reference").max_length,
-        help_text="As on the bill that the customer gets.",
-        error_messages={"required": "Enter the number on the bill."},
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-    )
+from engagements.models import Payment, Settlement
 
 
 class PaymentForm(forms.Form):

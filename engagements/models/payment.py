@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from engagements.models.milestone import Milestone
+from engagements.models.invoice import Invoice
 from engagements.models.people import User
 
 
@@ -101,12 +101,15 @@ class BankLine(models.Model):
 
 
 class Payment(models.Model):
-    """Money that arrived for a billed milestone: gross, in the contract's currency. Append-only."""
+    """Money that arrived for an issued invoice: gross, in its currency. Append-only."""
 
-    milestone = models.ForeignKey(Milestone, on_delete=models.PROTECT, related_name="payments")
+    invoice = models.ForeignKey(Invoice, on_delete=models.PROTECT, related_name="payments")
     amount = models.DecimalField(max_digits=14, decimal_places=3)
     received_on = models.DateField()
     reference = models.CharField(max_length=80, help_text="As on the bank statement.")
+    bank_line = models.ForeignKey(
+        BankLine, on_delete=models.PROTECT, null=True, blank=True, related_name="payments"
+    )
     recorded_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     recorded_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -114,7 +117,7 @@ class Payment(models.Model):
         ordering: ClassVar = ["received_on", "pk"]
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["milestone", "reference"],
+                fields=["invoice", "reference"],
                 name="payment_is_recorded_once",
                 violation_error_message="A payment with this reference is recorded already.",
             ),

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, TypedDict
 
-from django.db.models import DecimalField, Exists, OuterRef, Q, QuerySet, Sum, Value
-from django.db.models.functions import Coalesce
+from django.db.models import Q, QuerySet, Sum
 
 from benchmarks.models import Record
 from engagements.models import (
     ContractVersion,
     Engagement,
     EngagementRun,
+    Invoice,
     Milestone,
     Payment,
     Settlement,
     Stage,
 )
 from engagements.money import gross_of, tax_on
+from engagements.queries import amounts
 
-if TYPE_CHECKING:
-    from django_stubs_ext import WithAnnotations
-
-    PaidMilestone = WithAnnotations[Milestone, "Paid"]
-
-AMOUNT = DecimalField(max_digits=14, decimal_places=3)
 OPEN_SETTLEMENTS = (
     Settlement.State.PROPOSED,
     Settlement.State.APPROVED,
@@ -37,23 +31,18 @@ OPEN_SETTLEMENTS = (
 )
 
 
-class Paid(TypedDict):
-    """What `with_paid` adds to a milestone: gross, in the contract's currency."""
-
-    paid: Decimal
-    is_settled: bool
-
-
 @dataclass(frozen=True)
 class MilestoneLine:
-    """A milestone in money: all amounts in `currency`, `open_amount` is gross less `paid`."""
+    """A milestone in money: all amounts in `currency`, gross unless they say otherwise."""
 
     milestone: Milestone
+    invoice: Invoice | None
     currency: str
     net: Decimal
     tax: Decimal
     gross: Decimal
     paid: Decimal
+    outstanding: Decimal
     is_settled: bool
 
     @property
@@ -62,9 +51,7 @@ class MilestoneLine:
 
         Nothing before it is billed, and nothing once its contract is being settled.
         """
-        if self.milestone.state != Milestone.State.BILLED or self.is_settled:
-            return Decimal(0)
-        return max(self.gross - self.paid, Decimal(0))
+        return Decimal(0) if self.is_settled else self.outstanding
 
     @property
     def takes_payment(self) -> bool:
@@ -107,59 +94,78 @@ def live_settlements() -> QuerySet[Settlement]:
     return Settlement.objects.exclude(state=Settlement.State.VOIDED)
 
 
-def with_paid(milestones: QuerySet[Milestone]) -> QuerySet[PaidMilestone]:
-    """Milestones with what was paid for each as `paid`, and whether their contract `is_settled`."""
-    live = live_settlements()
-    return milestones.annotate(
-        paid=Coalesce(Sum("payments__amount"), Value(0), output_field=AMOUNT),
-        is_settled=Exists(live.filter(contract_version=OuterRef("contract_version"))),
-    )
-
-
-def milestone_line(milestone: PaidMilestone) -> MilestoneLine:
-    """One milestone (from `with_paid`) in money."""
+def milestone_line(milestone: Milestone, settled: Collection[int]) -> MilestoneLine:
+    """One milestone (read with `with_money`) in money; `settled` are engagements, by key."""
     contract = milestone.contract_version
+    line = amounts.invoice_line(milestone)
     rate, currency = contract.tax_rate_percent, contract.currency
+    tax = line.tax if line else tax_on(milestone.amount, rate, currency)
     return MilestoneLine(
         milestone=milestone,
-        currency=currency,
+        invoice=line.invoice if line else None,
+        currency=contract.currency,
         net=milestone.amount,
-        tax=tax_on(milestone.amount, rate, currency),
-        gross=gross_of(milestone.amount, rate, currency),
-        paid=milestone.paid,
-        is_settled=milestone.is_settled,
+        tax=tax,
+        gross=milestone.amount + tax,
+        paid=amounts.received(milestone),
+        outstanding=amounts.outstanding(milestone),
+        is_settled=contract.engagement_id in settled,
     )
 
 
-def milestone_lines(contract: ContractVersion) -> list[MilestoneLine]:
-    """The milestones of a contract in money, in their order."""
-    milestones = with_paid(contract.milestones.select_related("contract_version"))
-    return [milestone_line(milestone) for milestone in milestones.order_by("position")]
+def milestone_lines(engagement: Engagement) -> list[MilestoneLine]:
+    """What an engagement's sealed contracts ask for, in money, in their order.
+
+    An amendment leaves what was released before with the version that released it; what fell
+    away with that version is not listed beside what took its place.
+    """
+    milestones = Milestone.objects.filter(
+        contract_version__engagement=engagement,
+        contract_version__state__in=(
+            ContractVersion.State.ACCEPTED,
+            ContractVersion.State.SUPERSEDED,
+        ),
+    ).exclude(contract_version__state=ContractVersion.State.SUPERSEDED, state=Milestone.State.VOID)
+    return lines_of(milestones.order_by("contract_version__number", "position"))
 
 
-def _with_people(milestones: QuerySet[Milestone]) -> QuerySet[PaidMilestone]:
-    return with_paid(milestones).select_related("contract_version__engagement__customer")
+def with_money(milestones: QuerySet[Milestone]) -> QuerySet[Milestone]:
+    """Milestones with what their figures and their customer are read from."""
+    return milestones.select_related("contract_version__engagement__customer").prefetch_related(
+        *amounts.WITH_INVOICES
+    )
+
+
+def lines_of(milestones: QuerySet[Milestone]) -> list[MilestoneLine]:
+    """These milestones in money."""
+    rows = list(with_money(milestones))
+    settled = set(
+        live_settlements()
+        .filter(contract_version__engagement__in={r.contract_version.engagement_id for r in rows})
+        .values_list("contract_version__engagement", flat=True)
+    )
+    return [milestone_line(row, settled) for row in rows]
 
 
 def milestones_to_bill() -> list[MilestoneLine]:
     """Released milestones, the longest released first."""
     released = Milestone.objects.filter(state=Milestone.State.RELEASED)
-    return [milestone_line(m) for m in _with_people(released).order_by("released_at", "pk")]
+    return lines_of(released.order_by("released_at", "pk"))
 
 
 def open_bills() -> list[MilestoneLine]:
     """Billed milestones that are not paid in full, the oldest bill first."""
     billed = Milestone.objects.filter(state=Milestone.State.BILLED)
-    lines = [milestone_line(m) for m in _with_people(billed).order_by("billed_at", "pk")]
+    lines = lines_of(billed.order_by("billed_at", "pk"))
     return [line for line in lines if line.open_amount > 0]
 
 
 def recent_payments(limit: int = 10) -> list[Payment]:
     """The payments recorded last, newest first."""
     return list(
-        Payment.objects.select_related(
-            "recorded_by", "milestone__contract_version__engagement__customer"
-        ).order_by("-recorded_at", "-pk")[:limit]
+        Payment.objects.select_related("recorded_by", "invoice__engagement__customer").order_by(
+            "-recorded_at", "-pk"
+        )[:limit]
     )
 
 
@@ -198,9 +204,9 @@ def money_at_risk() -> list[AtRisk]:
         .order_by("engagement__reference")
     )
     received = dict(
-        Payment.objects.filter(milestone__contract_version__in=contracts)
+        Payment.objects.filter(invoice__engagement__contracts__in=contracts)
         .order_by()
-        .values_list("milestone__contract_version")
+        .values_list("invoice__engagement__contracts")
         .annotate(total=Sum("amount"))
     )
     estimates = latest_estimates([contract.engagement_id for contract in contracts])
@@ -263,10 +269,10 @@ def totals_by_currency(lines: Iterable[tuple[str, Decimal]]) -> list[tuple[str, 
 
 
 def payments_of(contract: ContractVersion) -> list[Payment]:
-    """Every payment received under a contract, in the order of the days they arrived on."""
+    """Every payment received in a contract's engagement, in the order of their days."""
     return list(
-        Payment.objects.filter(milestone__contract_version=contract)
-        .select_related("milestone", "recorded_by")
+        Payment.objects.filter(invoice__engagement=contract.engagement_id)
+        .select_related("invoice", "recorded_by")
         .order_by("received_on", "pk")
     )
 

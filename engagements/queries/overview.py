@@ -27,6 +27,7 @@ from engagements.models import (
     Settlement,
     TimeBox,
 )
+from engagements.queries.amounts import WITH_INVOICES
 
 State = ContractVersion.State
 EVENTS_SHOWN = 14
@@ -40,7 +41,7 @@ def with_standing(engagements: QuerySet[Engagement]) -> QuerySet[Engagement]:
         .defer("benchmark__canonical")
         .prefetch_related(
             Prefetch("acceptances", queryset=Acceptance.objects.select_related("user")),
-            Prefetch("milestones", queryset=Milestone.objects.prefetch_related("payments")),
+            Prefetch("milestones", queryset=Milestone.objects.prefetch_related(*WITH_INVOICES)),
             "settlements",
         )
     )

@@ -34,7 +34,7 @@ def preview(*, contract: ContractVersion) -> Calculation:
     """What a settlement of `contract` would come to if it were proposed now."""
     currency = contract.currency
     payments = list(
-        Payment.objects.filter(milestone__contract_version=contract).select_related("milestone")
+        Payment.objects.filter(invoice__engagement=contract.engagement_id).select_related("invoice")
     )
     received = quantize(sum((payment.amount for payment in payments), Decimal(0)), currency)
     cost = quantize(contract.audit_cost, currency)
@@ -43,7 +43,7 @@ def preview(*, contract: ContractVersion) -> Calculation:
     nothing = quantize(Decimal(0), currency)
     lines = [
         Line(
-            f"{payment.milestone.title}, received {payment.received_on} ({payment.reference})",
+            f"{payment.invoice.reference}, received {payment.received_on} ({payment.reference})",
             quantize(payment.amount, currency),
         )
         for payment in payments

@@ -26,7 +26,7 @@ from engagements.models import (
     Stage,
     User,
 )
-from engagements.queries.amounts import gross, outstanding, received
+from engagements.queries.amounts import WITH_INVOICES, gross, outstanding, received
 from engagements.services import checked, events
 
 MOVES: Mapping[Stage, frozenset[Stage]] = MappingProxyType(
@@ -97,7 +97,7 @@ def cancel(*, engagement: Engagement, reason: str, by: User) -> Engagement:
     if row.stage == Stage.CANCELLED:
         return row
     why = checked.text(reason, noun="The reason for cancelling")
-    if Payment.objects.filter(milestone__contract_version__engagement=row).exists():
+    if Payment.objects.filter(invoice__engagement=row).exists():
         raise Refused(
             f"{row.reference} has received money: it ends by its verdict, so that the "
             "settlement says what goes back."
@@ -166,7 +166,7 @@ def void_unearned_milestones(engagement: Engagement) -> list[Milestone]:
         )
         .exclude(state=Milestone.State.VOID)
         .select_related("contract_version")
-        .prefetch_related("payments")
+        .prefetch_related(*WITH_INVOICES)
     )
     doomed = [row for row in milestones if received(row) < gross(row)]
     for milestone in doomed:
@@ -176,9 +176,10 @@ def void_unearned_milestones(engagement: Engagement) -> list[Milestone]:
 
 
 def _open_after_met(engagement: Engagement) -> str | None:
-    contract = contract_in_force(engagement)
-    assert contract is not None  # only an accepted contract leads to a verdict
-    for milestone in contract.milestones.prefetch_related("payments"):
+    milestones = Milestone.objects.filter(
+        contract_version__engagement=engagement, contract_version__sealed_at__isnull=False
+    )
+    for milestone in milestones.select_related("contract_version").prefetch_related(*WITH_INVOICES):
         if milestone.state == Milestone.State.PENDING:
             condition = ReleaseCondition(milestone.condition).label.lower()
             return f"“{milestone.title}” waits for: {condition}."

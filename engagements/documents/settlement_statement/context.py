@@ -44,8 +44,8 @@ def compose(subject: Subject) -> Paper:
     engagement = contract.engagement
     payments = list(
         Payment.objects.filter(
-            milestone__contract_version=contract, recorded_at__lte=settlement.proposed_at
-        ).select_related("milestone")
+            invoice__engagement=engagement, recorded_at__lte=settlement.proposed_at
+        ).select_related("invoice")
     )
     _require_to_add_up(settlement, payments)
     sealed = canonical(as_data(settlement, payments))
@@ -76,7 +76,7 @@ def as_data(settlement: Settlement, payments: list[Payment]) -> dict[str, Any]:
         "currency": currency,
         "payments": [
             {
-                "milestone": payment.milestone.title,
+                "invoice": payment.invoice.reference,
                 "received_on": payment.received_on.isoformat(),
                 "reference": payment.reference,
                 "amount": money.plain(payment.amount, currency),
@@ -133,7 +133,7 @@ def _context(settlement: Settlement, payments: list[Payment], paid_at: datetime)
 def _payment(payment: Payment, currency: str) -> dict[str, str]:
     return {
         "received_on": wording.day(payment.received_on),
-        "milestone": payment.milestone.title,
+        "invoice": payment.invoice.reference,
         "reference": payment.reference,
         "amount": wording.figure(payment.amount, currency),
     }

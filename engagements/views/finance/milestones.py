@@ -6,37 +6,36 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from engagements import access
 from engagements.errors import Refused
-from engagements.forms.finance import BillForm, PaymentForm
+from engagements.forms.finance import PaymentForm
 from engagements.models import Milestone
 from engagements.money import format_money
-from engagements.queries.finance import MilestoneLine, milestone_line, with_paid
-from engagements.services import milestones
+from engagements.queries.finance import MilestoneLine, lines_of
+from engagements.services import invoices, payments
 from engagements.views.answers import actor
 
 
 @access.finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def bill(request: HttpRequest, pk: int) -> HttpResponse:
-    """Say under which number the customer was asked for a milestone."""
+    """Issue the invoice of one milestone."""
     line = _line(request, pk)
-    form = BillForm(request.POST or None)
+    form = forms.Form(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            milestones.bill(
-                milestone=line.milestone,
-                reference=form.cleaned_data["reference"],
-                by=actor(request),
-            )
+            with transaction.atomic():
+                drafted = invoices.draft(milestones=[line.milestone], by=actor(request))
+                issued = invoices.issue(invoice=drafted, by=actor(request))
         except Refused as refusal:
             form.add_error(None, str(refusal))
         else:
-            messages.success(request, f"“{line.milestone.title}” is billed.")
+            messages.success(request, f"“{line.milestone.title}” is billed as {issued.reference}.")
             return redirect("finance")
     return _answer(request, "finance/bill.html", line, form)
 
@@ -49,9 +48,9 @@ def record_payment(request: HttpRequest, pk: int) -> HttpResponse:
     form = PaymentForm(request.POST or None, currency=line.currency, outstanding=line.open_amount)
     if request.method == "POST" and form.is_valid():
         try:
-            payment = milestones.record_payment(
-                milestone=line.milestone, by=actor(request), **form.cleaned_data
-            )
+            if line.invoice is None:
+                raise Refused(f"“{line.milestone.title}” is not billed: no payment is expected.")
+            payment = payments.record(invoice=line.invoice, by=actor(request), **form.cleaned_data)
         except Refused as refusal:
             form.add_error(None, str(refusal))
         else:
@@ -63,16 +62,16 @@ def record_payment(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _line(request: HttpRequest, pk: int) -> MilestoneLine:
     """The milestone of a sealed contract: a draft's parts are nothing to bill."""
-    milestone = (
-        with_paid(Milestone.objects.filter(contract_version__sealed_at__isnull=False))
-        .filter(contract_version__engagement__in=access.engagements_for(request.user))
-        .select_related("contract_version__engagement__customer")
-        .filter(pk=pk)
-        .first()
+    lines = lines_of(
+        Milestone.objects.filter(
+            contract_version__sealed_at__isnull=False,
+            contract_version__engagement__in=access.engagements_for(request.user),
+            pk=pk,
+        )
     )
-    if milestone is None:
+    if not lines:
         raise Http404("No such milestone.")
-    return milestone_line(milestone)
+    return lines[0]
 
 
 def _answer(
@@ -84,7 +83,7 @@ def _answer(
         "milestone": milestone,
         "contract": milestone.contract_version,
         "engagement": milestone.contract_version.engagement,
-        "payments": milestone.payments.select_related("recorded_by"),
+        "payments": line.invoice.payments.select_related("recorded_by") if line.invoice else [],
         "form": form,
         "acts": access.is_finance(request.user),
     }

@@ -11,7 +11,7 @@ from django.db import connection, models
 from django.utils import timezone
 
 from engagements.models import Acceptance, Document, Milestone, Payment
-from engagements.services import audits
+from engagements.services import audits, invoices
 from tests.engagements.world import World, today
 from tests.refusing import changes_let_through, delete, refused, write
 
@@ -34,7 +34,7 @@ def kept(world: World, kind: str) -> models.Model:
     if kind == "payment":
         milestone = contract.milestones.get(position=1)
         world.pay(milestone)
-        return milestone.payments.get()
+        return Payment.objects.get()
     return Document.objects.create(
         engagement=contract.engagement,
         kind=Document.Kind.CONTRACT,
@@ -202,9 +202,10 @@ def test_findings_may_change_until_the_audit_is_delivered(world: World) -> None:
 
 def test_nothing_is_paid_that_was_not_billed(world: World) -> None:
     milestone = world.active().milestones.get(position=1)
+    drafted = invoices.draft(milestones=[milestone], by=world.finance)
     with refused("nothing is paid that was not billed"):
         Payment.objects.create(
-            milestone=milestone,
+            invoice=drafted,
             amount=1,
             received_on=today(),
             reference="P-1",

@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection, transaction
 
 from engagements.errors import Refused
 from engagements.models import Engagement, Event, Stage
-from engagements.services import lifecycle, milestones, settlements
+from engagements.services import lifecycle, milestones, payments, settlements
 from tests.engagements.world import World, today
 
 
@@ -99,10 +99,10 @@ def test_a_met_engagement_closes_once_everything_is_billed_paid_and_handed_over(
             lifecycle.close(engagement=engagement, by=world.consultant)
 
     refused("not billed yet")
-    target = world.bill(contract.milestones.get(position=3))
+    target = world.invoice(contract.milestones.get(position=3))
     refused("not paid in full")
-    milestones.record_payment(
-        milestone=target,
+    payments.record(
+        invoice=target,
         amount=Decimal("26180"),
         received_on=today(),
         reference="P",

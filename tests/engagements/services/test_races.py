@@ -16,15 +16,14 @@ from engagements.models import (
     Acceptance,
     Engagement,
     EngagementRun,
-    Milestone,
     Party,
     Payment,
     Settlement,
     Stage,
     TimeBox,
 )
-from engagements.queries.amounts import gross, received
-from engagements.services import milestones, runs, settlements
+from engagements.queries.balances import balance_of
+from engagements.services import payments, runs, settlements
 from tests.engagements.world import World, measured, today
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -118,11 +117,11 @@ def test_two_acceptance_runs_asked_for_at_once_are_one(world: World) -> None:
 
 
 def test_two_payments_at_once_never_exceed_what_is_open(world: World) -> None:
-    billed = world.bill(world.active().milestones.get(position=1))
+    invoice = world.invoice(world.active().milestones.get(position=1))
 
     def pay(reference: str) -> Payment:
-        return milestones.record_payment(
-            milestone=billed,
+        return payments.record(
+            invoice=invoice,
             amount=Decimal("10000"),
             received_on=today(),
             reference=reference,
@@ -131,18 +130,17 @@ def test_two_payments_at_once_never_exceed_what_is_open(world: World) -> None:
 
     results = together(lambda: pay("P-1"), lambda: pay("P-2"))
     assert len(refusals(results)) == 1
-    milestone = Milestone.objects.get(pk=billed.pk)
-    assert received(milestone) <= gross(milestone)
+    assert balance_of(invoice).open_amount == Decimal("4280.00")
 
 
 def test_a_payment_and_a_verdict_at_once_leave_figures_that_agree(world: World) -> None:
     contract = world.active()
-    billed = world.bill(contract.milestones.get(position=1))
+    invoice = world.invoice(contract.milestones.get(position=1))
     asked = measured(world.request(contract), "missed")
     together(
         lambda: runs.conclude(run=asked),
-        lambda: milestones.record_payment(
-            milestone=billed,
+        lambda: payments.record(
+            invoice=invoice,
             amount=Decimal("14280"),
             received_on=today(),
             reference="P-1",

@@ -1,0 +1,72 @@
+"""Invoices with what became of them: credited, received, open, overdue."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, TypedDict
+
+from django.db.models import DecimalField, F, OuterRef, QuerySet, Subquery, Sum, Value
+from django.db.models.functions import Coalesce
+
+from engagements.models import Invoice, Payment
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+    InvoiceWithBalance = WithAnnotations[Invoice, "Balance"]
+
+AMOUNT = DecimalField(max_digits=14, decimal_places=3)
+NOTHING = Value(Decimal(0), output_field=AMOUNT)
+
+
+class Balance(TypedDict):
+    """What `with_balance` adds to an invoice: gross, in its currency.
+
+    `open_amount` is below nothing where more arrived than was owed.
+    """
+
+    credited: Decimal
+    received: Decimal
+    open_amount: Decimal
+
+
+def with_balance(invoices: QuerySet[Invoice]) -> QuerySet[InvoiceWithBalance]:
+    """Invoices with `credited`, `received` and `open_amount`, each a sum in the database."""
+    notes = Invoice.objects.filter(corrects=OuterRef("pk"), state=Invoice.State.ISSUED)
+    payments = Payment.objects.filter(invoice=OuterRef("pk"))
+    return invoices.annotate(
+        credited=Coalesce(_total(notes, "corrects", "gross"), NOTHING),
+        received=Coalesce(_total(payments, "invoice", "amount"), NOTHING),
+    ).annotate(open_amount=F("gross") - F("credited") - F("received"))
+
+
+def issued_invoices() -> QuerySet[InvoiceWithBalance]:
+    """Issued invoices (not credit notes) with their balance and what they are shown with."""
+    rows = Invoice.objects.filter(kind=Invoice.Kind.INVOICE, state=Invoice.State.ISSUED)
+    return with_balance(rows).select_related("customer", "engagement", "contract_version")
+
+
+def open_invoices() -> QuerySet[InvoiceWithBalance]:
+    """Issued invoices that wait for money, the one that is due first at the head."""
+    return issued_invoices().filter(open_amount__gt=Decimal(0)).order_by("due_on", "pk")
+
+
+def overdue_invoices(*, today: datetime.date) -> QuerySet[InvoiceWithBalance]:
+    """Open invoices whose day has passed."""
+    return open_invoices().filter(due_on__lt=today)
+
+
+def overpaid_invoices() -> QuerySet[InvoiceWithBalance]:
+    """Issued invoices for which more arrived than was owed, the newest first."""
+    return issued_invoices().filter(open_amount__lt=Decimal(0)).order_by("-issued_on", "-pk")
+
+
+def balance_of(invoice: Invoice) -> InvoiceWithBalance:
+    """One invoice, read again with its balance."""
+    return with_balance(Invoice.objects.filter(pk=invoice.pk)).get()
+
+
+def _total(rows: QuerySet[Invoice] | QuerySet[Payment], group: str, amount: str) -> Subquery:
+    totals = rows.order_by().values(group).annotate(total=Sum(amount)).values("total")
+    return Subquery(totals, output_field=AMOUNT)

@@ -1,0 +1,101 @@
+"""Payments: money that arrived for an issued invoice, written down once."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+
+from django.db import transaction
+from django.utils import timezone
+
+from engagements import faults
+from engagements.errors import Refused
+from engagements.ledger import postings
+from engagements.models import BankLine, Engagement, Invoice, Payment, Settlement, Stage, User
+from engagements.money import format_money
+from engagements.queries.balances import balance_of
+from engagements.services import checked, events, lifecycle
+from engagements.services.milestones import require_finance
+
+
+@transaction.atomic
+def record(
+    *,
+    invoice: Invoice,
+    amount: Decimal,
+    received_on: date,
+    reference: str,
+    by: User,
+    bank_line: BankLine | None = None,
+    may_exceed: bool = False,
+) -> Payment:
+    """Note money that arrived for an issued invoice: gross, in its currency.
+
+    The same reference is the same payment. More than is open is refused as a slip of the hand,
+    unless it `may_exceed` because it really arrived: the rest is then to the customer's credit.
+    Refused while a settlement counts on what had been received when it was proposed: that one
+    is voided first, and proposed anew afterwards.
+    """
+    engagement = lifecycle.locked(invoice.engagement_id)
+    require_finance(by)
+    row = Invoice.objects.get(pk=invoice.pk)
+    amount = checked.amount(amount, row.currency, noun="The payment")
+    reference = checked.text(reference, noun="The payment reference")
+    known = row.payments.filter(reference=reference).first()
+    if known:
+        if (known.amount, known.received_on) != (amount, received_on):
+            raise Refused(f"A payment {reference} is recorded already, with other figures.")
+        return known
+    _require_payable(row, engagement)
+    if received_on > timezone.localdate():
+        raise Refused("A payment is recorded when it has arrived, not before.")
+    if not may_exceed:
+        _require_open(row, amount)
+    payment = Payment(
+        invoice=row,
+        amount=amount,
+        received_on=received_on,
+        reference=reference,
+        bank_line=bank_line,
+        recorded_by=by,
+    )
+    checked.save(payment)
+    faults.point("record_payment.written")
+    events.record(
+        engagement=engagement,
+        verb="payment.recorded",
+        summary=f"{format_money(amount, row.currency)} received for {row.reference}.",
+        actor=by,
+        changes={"invoice": row.pk, "amount": str(amount), "reference": reference},
+        for_customer=True,
+    )
+    faults.point("record_payment.told")
+    postings.payment_received(payment)
+    faults.point("record_payment.posted")
+    return payment
+
+
+def _require_open(invoice: Invoice, amount: Decimal) -> None:
+    open_amount = max(balance_of(invoice).open_amount, Decimal(0))
+    if amount > open_amount:
+        left = format_money(open_amount, invoice.currency)
+        raise Refused(f"{invoice.reference} has {left} open; {amount:f} would be too much.")
+
+
+def _require_payable(invoice: Invoice, engagement: Engagement) -> None:
+    """Refuse money that nothing was billed for, or that would belie a settlement's figures.
+
+    A customer may have paid on the day of the verdict: what was credited since still takes that
+    payment, and the settlement counts it.
+    """
+    if not invoice.is_issued or invoice.is_credit_note:
+        raise Refused("A payment is recorded for an issued invoice.")
+    lifecycle.require_stage(
+        engagement, Stage.ACTIVE, Stage.MET, Stage.MISSED, to="to take a payment"
+    )
+    live = Settlement.objects.filter(contract_version__engagement=engagement)
+    if live.exclude(state=Settlement.State.VOIDED).exists():
+        raise Refused(
+            "The settlement counts on what had been received by then: void it first, record "
+            "this payment, and propose it anew. Money that follows a paid settlement is sent back."
+        )

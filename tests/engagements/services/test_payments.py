@@ -1,0 +1,165 @@
+"""Money that arrives for an invoice: written down once, by finance, as it arrived."""
+
+from datetime import date
+from decimal import Decimal
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from engagements.errors import Refused
+from engagements.models import Invoice, Milestone, Payment
+from engagements.queries.amounts import outstanding, received
+from engagements.queries.balances import balance_of, overpaid_invoices
+from engagements.services import invoices, payments, settlements
+from engagements.services.contracts import MilestoneDraft
+from tests.engagements.world import World, days, today
+
+D = Decimal
+
+
+def billed(world: World, *positions: int) -> Invoice:
+    """An issued invoice of these milestones of a contract in force; of the first without any."""
+    parts = world.active().milestones.filter(position__in=positions or [1])
+    return world.invoice(*parts.order_by("position"))
+
+
+def record(world: World, invoice: Invoice, **changes: object) -> Payment:
+    return payments.record(
+        **{
+            "invoice": invoice,
+            "amount": D("14280.00"),
+            "received_on": today(),
+            "reference": "P-1",
+            "by": world.finance,
+        }
+        | changes
+    )
+
+
+def test_a_payment_is_gross_and_at_most_what_is_open(world: World) -> None:
+    invoice = billed(world)
+    record(world, invoice, amount=D("4280"))
+    assert balance_of(invoice).open_amount == D("10000.00")
+    with pytest.raises(Refused, match=r"has EUR\s10,000\.00 open"):
+        record(world, invoice, amount=D("10000.01"), reference="P-2")
+    record(world, invoice, amount=D("10000"), reference="P-2")
+    assert balance_of(invoice).open_amount == 0
+
+
+def test_what_really_arrived_is_recorded_though_it_is_too_much(world: World) -> None:
+    invoice = billed(world)
+    record(world, invoice, amount=D("15000"), may_exceed=True)
+    assert [row.open_amount for row in overpaid_invoices()] == [D("-720.00")]
+
+
+def test_what_arrives_counts_towards_the_lines_in_their_order(world: World) -> None:
+    invoice = billed(world, 1, 2)
+    record(world, invoice, amount=D("15000"))
+    first, second = Milestone.objects.filter(invoice_lines__invoice=invoice).order_by("position")
+    assert (received(first), received(second)) == (D("14280.00"), D("720.00"))
+    assert (outstanding(first), outstanding(second)) == (D(0), D("6420.00"))
+
+
+def test_what_is_credited_needs_no_money(world: World) -> None:
+    invoice = billed(world, 1, 2)
+    lines = {invoice.lines.get(position=1): D("12000")}
+    invoices.credit(invoice=invoice, lines=lines, reason="Waived.", by=world.finance)
+    record(world, invoice, amount=D("7140"))
+    first, second = Milestone.objects.filter(invoice_lines__invoice=invoice).order_by("position")
+    assert (received(first), received(second)) == (D(0), D("7140.00"))
+    assert balance_of(invoice).open_amount == 0
+
+
+def test_the_same_reference_is_the_same_payment(world: World) -> None:
+    invoice = billed(world)
+    assert record(world, invoice) == record(world, invoice)
+    with pytest.raises(Refused, match="other figures"):
+        record(world, invoice, amount=D("1"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"amount": D("0")}, "more than nothing"),
+        ({"amount": D("-5")}, "more than nothing"),
+        ({"amount": D("1.001")}, "exact amount"),
+        ({"reference": " "}, "reference"),
+        ({"received_on": date(2999, 1, 1)}, "has arrived"),
+    ],
+)
+def test_a_payment_that_did_not_happen_is_refused(
+    world: World, changes: dict[str, object], why: str
+) -> None:
+    with pytest.raises(Refused, match=why):
+        record(world, billed(world), **changes)
+    assert not Payment.objects.exists()
+
+
+def test_nothing_is_received_for_a_draft_or_a_credit_note(world: World) -> None:
+    contract = world.active()
+    drafted = invoices.draft(milestones=[contract.milestones.get(position=1)], by=world.finance)
+    with pytest.raises(Refused, match="issued invoice"):
+        record(world, drafted)
+    note = invoices.credit(
+        invoice=world.invoice(contract.milestones.get(position=2)), reason="Oh.", by=world.finance
+    )
+    with pytest.raises(Refused, match="issued invoice"):
+        record(world, note)
+
+
+def test_a_payment_is_never_changed(world: World) -> None:
+    payment = record(world, billed(world))
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Payment.objects.filter(pk=payment.pk).update(amount=1)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        payment.delete()
+
+
+def test_only_finance_records_payments(world: World) -> None:
+    invoice = billed(world)
+    for by in (world.consultant, world.admin, world.signatory, world.nobody):
+        with pytest.raises(Refused, match="finance"):
+            record(world, invoice, by=by)
+
+
+def test_a_payment_that_crosses_a_settlement_is_counted_by_the_next_one(world: World) -> None:
+    contract = world.active()
+    world.pay(contract.milestones.get(position=1))
+    late = world.invoice(contract.milestones.get(position=2))
+    world.conclude(world.request(contract), "missed")
+    settlement = contract.settlements.get()
+    with pytest.raises(Refused, match="void it first"):
+        record(world, late, amount=D("7140"))
+    settlements.void(settlement=settlement, reason="A late payment.", by=world.finance)
+    record(world, late, amount=D("7140"), may_exceed=True)
+    settlement = settlements.propose(contract=contract, reason="missed", by=world.finance)
+    assert settlement.payments_received == D("21420.00")
+
+
+def test_a_closed_engagement_takes_no_money(world: World) -> None:
+    contract = world.settlement(paid=1).contract_version
+    type(contract.engagement).objects.filter(pk=contract.engagement_id).update(stage="closed")
+    with pytest.raises(Refused, match="Closed"):
+        record(world, contract.engagement.invoices.get(kind="invoice"), reference="late")
+
+
+def test_yesterday_s_payment_is_recorded_today(world: World) -> None:
+    assert record(world, billed(world), received_on=today() - days(1)).received_on < today()
+
+
+@pytest.mark.parametrize(
+    ("currency", "fee", "gross", "least"),
+    [("JPY", "100001", "119001", "1"), ("KWD", "1000.001", "1190.001", "0.001")],
+)
+def test_amounts_are_those_of_their_currency(
+    world: World, currency: str, fee: str, gross: str, least: str
+) -> None:
+    part = MilestoneDraft("All", D(fee), "signed")
+    terms = {"currency": currency, "fee": D(fee), "audit_cost": D("100"), "milestones": [part]}
+    invoice = world.invoice(world.active(**terms).milestones.get())
+    assert invoice.gross == D(gross)
+    record(world, invoice, amount=D(least))
+    with pytest.raises(Refused, match="exact amount"):
+        record(world, invoice, amount=D(least) / 2, reference="P-2")
+    record(world, invoice, amount=D(gross) - D(least), reference="P-3")
+    assert balance_of(invoice).open_amount == 0

@@ -1,36 +1,48 @@
 """Amounts of money: exact decimals, rounded half up at the currency's own minor unit.
 
-An amount never travels without its currency. Minor units come from CLDR through babel:
-JPY has none, EUR has two digits, KWD three.
+An amount never travels without its currency. Minor units are those of ISO 4217, from
+py-moneyed: JPY has none, EUR has two digits, KWD three. (CLDR, which babel reads, has the
+digits that people still write: none for RSD, which banks pay to the hundredth.) How an amount
+is written in a locale comes from babel.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 
-from babel.numbers import format_currency, get_currency_precision, list_currencies
+import moneyed
+from babel import Locale
+from babel.numbers import NumberPattern
+
+# The pages of the house are in English.
+LOCALE = "en"
+_NO_BREAK = "\u00a0"
 
 
 class UnknownCurrency(ValueError):
     """The code names no currency."""
 
 
-@lru_cache(maxsize=1)
-def _known() -> frozenset[str]:
-    return frozenset(list_currencies())
+@lru_cache(maxsize=64)
+def minor_digits(currency: str) -> int:
+    """How many decimals an amount of `currency` (ISO 4217) has. Raises UnknownCurrency."""
+    try:
+        units = moneyed.get_currency(currency).sub_unit
+    except moneyed.CurrencyDoesNotExist as error:
+        raise UnknownCurrency(f"{currency!r} is no currency code, as EUR is.") from error
+    return len(str(units)) - 1
 
 
 @lru_cache(maxsize=64)
 def minor_unit(currency: str) -> Decimal:
     """The smallest amount in `currency` (ISO 4217): 1 for JPY, 0.01 for EUR, 0.001 for KWD.
 
-    Raises UnknownCurrency; babel itself would quietly say two digits.
+    Raises UnknownCurrency.
     """
-    if currency not in _known():
-        raise UnknownCurrency(f"{currency!r} is no currency code, as EUR is.")
-    return Decimal(1).scaleb(-get_currency_precision(currency))
+    return Decimal(1).scaleb(-minor_digits(currency))
 
 
 def quantize(amount: Decimal, currency: str) -> Decimal:
@@ -82,9 +94,30 @@ def plain(amount: Decimal, currency: str) -> str:
     return f"{quantize(amount, currency):f}"
 
 
-def format_money(amount: Decimal, currency: str) -> str:
-    """`amount` for people, as in "EUR 48,000.00" (with a space that does not break)."""
-    code_first = "¤¤\u00a0#,##0.00;-¤¤\u00a0#,##0.00"
+def format_money(amount: Decimal, currency: str, locale: str = LOCALE) -> str:
+    """`amount` for people of `locale` (CLDR): "EUR 48,000.00", in German "48.000,00 EUR".
+
+    With the code and not with a symbol, which several currencies share; the space does not break.
+    """
     return str(
-        format_currency(quantize(amount, currency), currency, format=code_first, locale="en_US")
+        _pattern(currency, locale).apply(
+            quantize(amount, currency), locale, currency=currency, currency_digits=False
+        )
     )
+
+
+@lru_cache(maxsize=256)
+def _pattern(currency: str, locale: str) -> NumberPattern:
+    """The locale's own form, with the currency's own digits and its code set apart."""
+    digits = minor_digits(currency)
+    pattern = copy.copy(Locale.parse(locale).currency_formats["standard"])
+    pattern.frac_prec = (digits, digits)
+    pattern.prefix = tuple(_with_code(affix) for affix in pattern.prefix)
+    pattern.suffix = tuple(_with_code(affix) for affix in pattern.suffix)
+    return pattern
+
+
+def _with_code(affix: str) -> str:
+    """`affix` of a pattern with the currency's code (¤¤), which touches no digit."""
+    code = affix.replace("¤", "¤¤")
+    return f"{code}{_NO_BREAK}" if code.endswith("¤¤") and affix[:1] in "¤-" else code

@@ -6,9 +6,11 @@ import re
 from decimal import Decimal
 from typing import Any
 
-from babel.numbers import get_currency_precision, get_currency_symbol, is_currency
+from babel.numbers import get_currency_symbol, is_currency
 from django import forms
 from django.core.exceptions import ValidationError
+
+from engagements.money import minor_digits
 
 # As printed or copied from a bank's page: narrow, non-breaking and figure spaces group digits too.
 SPACES = re.compile(r"[\s\u00a0\u2007\u2009\u202f]+")
@@ -43,7 +45,7 @@ def parse_amount(text: str, *, currency: str) -> Decimal:
 
 def plain_amount(amount: Decimal, *, currency: str) -> str:
     """`amount` as `parse_amount` reads it back without doubt: 1234.50, without grouping."""
-    places = get_currency_precision(currency)
+    places = minor_digits(currency)
     plain = f"{amount:.{places}f}"
     # 234.567 dinar could be read as thousands; a fourth decimal says that it is not.
     return f"{plain}0" if places == 3 and GROUPED.fullmatch(plain) else plain
@@ -103,7 +105,7 @@ def _split(digits: str, text: str, currency: str) -> tuple[str, str]:
 
 
 def _at_precision(amount: Decimal, decimals: str, currency: str) -> Decimal:
-    places = get_currency_precision(currency)
+    places = minor_digits(currency)
     if len(decimals.rstrip("0")) > places:
         raise AmountError(
             f"{currency} has {places} decimals, this amount has {len(decimals)}."
@@ -118,7 +120,7 @@ def _at_precision(amount: Decimal, decimals: str, currency: str) -> Decimal:
 
 
 def _ambiguous(text: str, head: str, tail: str, currency: str) -> str:
-    places = get_currency_precision(currency)
+    places = minor_digits(currency)
     thousands = f"{head}{tail}"
     small = f"{head}.{tail}"
     if places == 3:

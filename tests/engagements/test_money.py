@@ -1,9 +1,11 @@
 """Money is exact, in the currency's own smallest unit."""
 
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from itertools import product
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engagements import money
 
@@ -64,6 +66,90 @@ def test_parts_always_add_up(total: str, shares: list[int | D], currency: str) -
     unit, whole = money.minor_unit(currency), sum(map(D, shares))
     for part, share in zip(parts, shares, strict=True):
         assert abs(part - D(total) * D(share) / whole) < unit
+
+
+CURRENCIES = st.sampled_from(["EUR", "USD", "JPY", "KWD"])
+# In minor units of any currency, up to what a column of 14 digits holds.
+UNITS = st.one_of(st.sampled_from([0, 1, -1, 2, 100]), st.integers(-(10**13), 10**13))
+SHARES = st.lists(
+    st.one_of(
+        st.just(D(0)),
+        st.just(D(1)),
+        st.decimals(0, 10**9, places=3),
+        st.fractions(0, 9).map(lambda share: D(share.numerator) / D(share.denominator)),
+    ),
+    min_size=1,
+    max_size=12,
+).filter(any)
+
+
+@given(units=UNITS, shares=SHARES, currency=CURRENCIES)
+def test_parts_of_any_amount_add_up_and_none_is_a_unit_off(
+    units: int, shares: list[D], currency: str
+) -> None:
+    unit = money.minor_unit(currency)
+    total = units * unit
+    parts = money.allocate(total, shares, currency)
+    assert sum(parts) == total
+    whole = sum(shares)
+    for part, share in zip(parts, shares, strict=True):
+        assert money.is_exact(part, currency)
+        assert abs(part * whole - total * share) < unit * whole
+        assert part == 0 or (part < 0) == (total < 0)
+
+
+@given(units=UNITS, count=st.integers(1, 12), currency=CURRENCIES)
+def test_equal_parts_differ_by_one_unit_at_most(units: int, count: int, currency: str) -> None:
+    unit = money.minor_unit(currency)
+    parts = money.allocate(units * unit, [1] * count, currency)
+    assert max(parts) - min(parts) in (0, unit)
+
+
+@given(net=UNITS, rate=st.decimals(0, D("99.99"), places=2), currency=CURRENCIES)
+def test_tax_is_half_a_unit_off_at_most_and_the_gross_is_exact(
+    net: int, rate: D, currency: str
+) -> None:
+    unit = money.minor_unit(currency)
+    amount = net * unit
+    tax = money.tax_on(amount, rate, currency)
+    assert abs(tax - amount * rate / 100) * 2 <= unit
+    assert money.gross_of(amount, rate, currency) == amount + tax
+    assert money.tax_on(-amount, rate, currency) == -tax
+
+
+@given(amount=st.decimals(-(10**11), 10**11, places=6), currency=CURRENCIES)
+def test_rounding_is_half_up_by_magnitude_and_happens_once(amount: D, currency: str) -> None:
+    rounded = money.quantize(amount, currency)
+    digits = money.minor_digits(currency)
+    assert rounded == D(f"{abs(amount):f}").quantize(D(1).scaleb(-digits), ROUND_HALF_UP).copy_sign(
+        amount
+    )
+    assert money.quantize(rounded, currency) == rounded
+
+
+@pytest.mark.parametrize(
+    ("currency", "digits"),
+    [("EUR", 2), ("USD", 2), ("JPY", 0), ("KWD", 3), ("RSD", 2), ("IQD", 3), ("ISK", 0)],
+)
+def test_minor_units_are_those_that_banks_pay(currency: str, digits: int) -> None:
+    assert money.minor_digits(currency) == digits
+    assert money.minor_unit(currency) == D(1).scaleb(-digits)
+
+
+@pytest.mark.parametrize(
+    ("locale", "euros", "yen"),
+    [
+        ("en", "EUR\u00a048,000.50", "-JPY\u00a048,000"),
+        ("de", "48.000,50\u00a0EUR", "-48.000\u00a0JPY"),
+        ("fr", "48\u202f000,50\u00a0EUR", "-48\u202f000\u00a0JPY"),
+        ("nl", "EUR\u00a048.000,50", "JPY\u00a0-48.000"),
+    ],
+)
+def test_an_amount_is_written_as_its_reader_writes_it(locale: str, euros: str, yen: str) -> None:
+    assert money.format_money(D("48000.5"), "EUR", locale) == euros
+    assert money.format_money(D("-48000"), "JPY", locale) == yen
+    # Not the digits that CLDR has for it, which are none.
+    assert "1.00" in money.format_money(D("1"), "RSD", locale).replace(",", ".")
 
 
 def test_the_largest_remainder_gets_the_unit() -> None:

@@ -48,7 +48,7 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=4 \
     CMD ["python", "-m", "consultancy.probe"]
 CMD ["gunicorn", "consultancy.wsgi", "--bind", "0.0.0.0:8000", "--workers", "2", \
      "--threads", "4", "--worker-tmp-dir", "/dev/shm", "--no-control-socket", \
-     "--access-logfile", "-"]
+     "--access-logfile", "-", "--access-logformat", "%(h)s %(m)s %(U)s %(s)s %(M)sms"]
 
 FROM base AS gpu-worker
 # Triton compiles a launcher for each kernel with the system's compiler.

@@ -43,6 +43,21 @@ def database_of(url: str, *, engine: str = "django.db.backends.postgresql") -> d
     }
 
 
+def cache_of(broker_url: str) -> dict[str, Any]:
+    """Django's form of a cache that lives beside the broker; one of this process for a test's."""
+    local = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "shared"}
+    scheme = urlsplit(broker_url).scheme
+    if scheme not in ("redis", "rediss", "redis+socket"):
+        return local
+    return {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        # Celery and redis-py spell a unix socket differently.
+        "LOCATION": broker_url.replace("redis+socket://", "unix://", 1),
+        "KEY_PREFIX": "twofold",
+        "OPTIONS": {"socket_connect_timeout": 1.0, "socket_timeout": 1.0},
+    }
+
+
 class Environment:
     """The variables of one process. An empty variable counts as an unset one."""
 

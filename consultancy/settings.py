@@ -103,6 +103,11 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 BROKER_IS_EMBEDDED = env.optional("BROKER_URL") is None
 CELERY_BROKER_URL = env.broker(production=PRODUCTION) or VALKEY.url
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    # What all web processes count together. Nothing that matters: it may be down, or forget.
+    "shared": environment.cache_of(CELERY_BROKER_URL),
+}
 # The row is the truth: no result back end, and a message that could not be sent is sent
 # again by a sweep. So publishing gives up at once instead of holding up a web request.
 CELERY_TASK_IGNORE_RESULT = True
@@ -216,6 +221,11 @@ BANK_ACCOUNT = env.bank_account(production=PRODUCTION)
 TWOFOLD_SIGNING_KEY_IS_SET = any(
     env.optional(name) for name in ("TWOFOLD_SIGNING_KEY_FILE", "TWOFOLD_SIGNING_KEY")
 )
+
+# What contracts are signed with: engagements.documents.certificate reads them, and makes one for
+# itself outside production.
+TWOFOLD_CERTIFICATE_FILE = env.optional("TWOFOLD_CERTIFICATE_FILE")
+TWOFOLD_CERTIFICATE = env.optional("TWOFOLD_CERTIFICATE")
 
 # On while the demonstration runs: pages say on what hardware it was measured.
 TWOFOLD_DEMO = env.flag("TWOFOLD_DEMO", default=False)

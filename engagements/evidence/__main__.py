@@ -28,9 +28,11 @@ def main() -> int:
     parser.add_argument("--name", default="")
     parser.add_argument("--patterns", default="{}", help="JSON: name to expression")
     parser.add_argument("--memory-bytes", type=int, default=0)
+    parser.add_argument("--disk-bytes", type=int, default=0)
     parser.add_argument("--cpu-seconds", type=int, default=0)
     asked = parser.parse_args()
     _limit(resource.RLIMIT_AS, asked.memory_bytes)
+    _limit(resource.RLIMIT_FSIZE, asked.disk_bytes)
     _limit(resource.RLIMIT_CPU, asked.cpu_seconds)
     try:
         facts = read(

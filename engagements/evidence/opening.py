@@ -88,9 +88,14 @@ class Opened:
             yield Path(path)
             return
         with tempfile.NamedTemporaryFile(prefix="twofold-evidence-") as copy:
-            while block := self.read(limits.BLOCK_BYTES):
-                copy.write(block)
-            copy.flush()
+            try:
+                while block := self.read(limits.BLOCK_BYTES):
+                    copy.write(block)
+                copy.flush()
+            except OSError as error:
+                raise EvidenceError(
+                    "The file takes more disk than it may, decompressed", where=self._place()
+                ) from error
             yield Path(copy.name)
 
 

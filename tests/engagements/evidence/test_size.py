@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from engagements.evidence import EvidenceError, TraceFacts, confined, read, synthetic
+from tests.engagements.evidence.test_nsight_systems import tables
+from tests.engagements.evidence.traces import export
 
 
 def test_a_large_trace_is_read_in_little_memory(tmp_path: Path) -> None:
@@ -81,3 +85,24 @@ def test_reading_stops_when_nobody_wants_it_any_more(
     synthetic.write(file, 250_000)
     with pytest.raises(confined.Stopped):
         confined.read(file, beat=lambda share: False)
+
+
+@pytest.mark.parametrize("ending", ["read", "too long", "too large"])
+def test_a_reader_leaves_no_temporary_file_however_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    export(tmp_path / "report", **tables())
+    packed = tmp_path / "report.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "report").read_bytes()))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
+    if ending == "read":
+        assert confined.read(packed).format == "nsight_systems"
+    elif ending == "too long":
+        with pytest.raises(EvidenceError, match="longer than it may"):
+            confined.read(packed, wall_s=0.05)
+    else:
+        with pytest.raises(EvidenceError, match="more disk than it may"):
+            confined.read(packed, disk_bytes=1000)
+    assert list(scratch.iterdir()) == []

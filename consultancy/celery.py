@@ -50,3 +50,12 @@ def have_a_key_where_records_are_made(instance: Any, **_: Any) -> None:
         from consultancy.signing import require_key
 
         require_key()
+
+
+@celeryd_after_setup.connect
+def have_a_certificate_where_contracts_are_issued(instance: Any, **_: Any) -> None:
+    """A worker of the queue documents starts with a certificate that it can sign with."""
+    if "documents" in instance.app.amqp.queues.consume_from:
+        from engagements.documents import certificate
+
+        certificate.own()

@@ -1,4 +1,4 @@
-"""Issuing: compose, typeset, store once."""
+"""Issuing: compose, typeset, sign what is to be signed, store once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,12 @@ def issue(*, kind: str, subject: str) -> Document:
 
     from engagements.documents.press import typeset
 
-    return _stored(kind, subject, paper, typeset(paper))
+    content = typeset(paper)
+    if paper.is_signed:
+        from engagements.documents.signature import sign
+
+        content = sign(content, dated=paper.dated, reason=f"{paper.sealed}: {paper.seal}")
+    return _stored(kind, subject, paper, content)
 
 
 def _stored(kind: str, subject: str, paper: Paper, content: bytes) -> Document:

@@ -24,7 +24,8 @@ class Paper:
     """One document. The same paper always gives the same bytes.
 
     `dated` is the moment it speaks of, from the row, never the time of rendering. `seal` is
-    the digest that runs in the footer ("sha256:…") and `sealed` names what it is of.
+    the digest that runs in the footer ("sha256:…") and `sealed` names what it is of. What
+    `is_signed` gets the consultancy's signature.
     """
 
     engagement: Engagement
@@ -39,3 +40,4 @@ class Paper:
     context: Mapping[str, Any]
     enclosures: tuple[Enclosure, ...] = field(default=())
     for_customer: bool = True
+    is_signed: bool = False

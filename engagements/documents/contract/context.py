@@ -66,6 +66,7 @@ def compose(subject: Subject) -> Paper:
                 "terms.json", bytes(contract.canonical), "The sealed terms that are accepted"
             ),
         ),
+        is_signed=True,
     )
 
 

@@ -1,0 +1,126 @@
+"""Signing a PDF (PAdES baseline B-B), as the consultancy: any change afterwards shows.
+
+The same bytes signed as of the same moment by the same certificate give the same bytes again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+
+from engagements.documents import certificate as certificates
+
+FIELD = "Consultancy"
+
+
+def sign(content: bytes, *, dated: datetime, reason: str) -> bytes:
+    """`content`, a PDF, with the consultancy's signature as of `dated` appended.
+
+    ImproperlyConfigured when there is no certificate to sign with.
+    """
+    own = certificates.own()
+    # pyHanko runs an event loop of its own, which a thread that has one would refuse.
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(_signed, content, own, dated.astimezone(UTC), reason).result()
+
+
+def signer_of(content: bytes) -> x509.Certificate | None:
+    """The certificate that a PDF says it was signed with; None where it is not signed.
+
+    Says nothing about whether the signature holds.
+    """
+    from pyhanko.pdf_utils.misc import PdfError
+    from pyhanko.pdf_utils.reader import PdfFileReader
+
+    try:
+        found = PdfFileReader(io.BytesIO(content)).embedded_regular_signatures
+    except PdfError:
+        return None
+    return x509.load_der_x509_certificate(found[0].signer_cert.dump()) if found else None
+
+
+def _signed(content: bytes, own: certificates.Certificate, dated: datetime, reason: str) -> bytes:
+    from pyhanko.sign.fields import InvisSigSettings, MDPPerm, SigFieldSpec, SigSeedSubFilter
+    from pyhanko.sign.signers import PdfSignatureMetadata
+
+    meta = PdfSignatureMetadata(
+        field_name=FIELD,
+        subfilter=SigSeedSubFilter.PADES,
+        md_algorithm="sha256",
+        name=_name_of(own.certificate),
+        reason=reason,
+        certify=True,
+        docmdp_permissions=MDPPerm.NO_CHANGES,
+    )
+    # Outside the page: PDF/UA wants what is seen on it to be tagged.
+    field = SigFieldSpec(FIELD, invis_sig_settings=InvisSigSettings(box_out_of_bounds=True))
+    signer = _signer_as_of(dated)(meta, signer=_holder(own), new_field_spec=field)
+    writer = _repeatable_writer()(io.BytesIO(content))
+    signed: bytes = signer.sign_pdf(writer).getvalue()
+    return signed
+
+
+def _name_of(certificate: x509.Certificate) -> str:
+    names = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+    return str(names[0].value) if names else certificate.subject.rfc4514_string()
+
+
+def _holder(own: certificates.Certificate) -> Any:
+    from asn1crypto import keys
+    from asn1crypto import x509 as asn1
+    from pyhanko.sign.signers import SimpleSigner
+    from pyhanko_certvalidator.registry import SimpleCertificateStore
+
+    def converted(each: x509.Certificate) -> Any:
+        return asn1.Certificate.load(each.public_bytes(serialization.Encoding.DER))
+
+    key = own.key.private_bytes(
+        serialization.Encoding.DER,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    return SimpleSigner(
+        signing_cert=converted(own.certificate),
+        signing_key=keys.PrivateKeyInfo.load(key),
+        cert_registry=SimpleCertificateStore.from_certs([converted(each) for each in own.chain]),
+    )
+
+
+def _signer_as_of(dated: datetime) -> Any:
+    from pyhanko.sign.signers import PdfSigner
+
+    class SignerAsOf(PdfSigner):
+        """Dates the signature; pyHanko would read the clock."""
+
+        def init_signing_session(self, *args: Any, **kwargs: Any) -> Any:
+            session = super().init_signing_session(*args, **kwargs)
+            session.system_time = dated
+            return session
+
+    return SignerAsOf
+
+
+def _repeatable_writer() -> Any:
+    from pyhanko.pdf_utils import generic
+    from pyhanko.pdf_utils.incremental_writer import IncrementalPdfFileWriter
+
+    class RepeatableWriter(IncrementalPdfFileWriter):
+        """Names the signed file after the unsigned one; pyHanko would draw lots."""
+
+        @classmethod
+        def _handle_id(cls, prev: Any) -> Any:
+            first, _ = super()._handle_id(prev)
+            prev.stream.seek(0)
+            second = hashlib.sha256(prev.stream.read()).digest()[:16]
+            return generic.ArrayObject([first, generic.ByteStringObject(second)])
+
+        def _update_meta(self) -> None:
+            """The metadata stay as they were typeset."""
+
+    return RepeatableWriter

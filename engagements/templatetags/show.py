@@ -17,9 +17,27 @@ register = template.Library()
 NOT_MEASURED = "–"
 
 TONES = {
-    "good": {"met", "finished", "accepted", "released", "paid", "pass", "custom", "closed", "read"},
-    "bad": {"missed", "failed", "fail", "declined", "decline", "unreadable"},
-    "doubt": {"inconclusive", "redirect", "redirected", "unknown", "proposed"},
+    "good": {
+        "met",
+        "finished",
+        "accepted",
+        "released",
+        "paid",
+        "pass",
+        "custom",
+        "closed",
+        "read",
+        "holds",
+    },
+    "bad": {"missed", "failed", "fail", "declined", "decline", "unreadable", "does not hold"},
+    "doubt": {
+        "inconclusive",
+        "redirect",
+        "redirected",
+        "unknown",
+        "proposed",
+        "holds under conditions",
+    },
     "foul": {"disqualified", "invalid"},
     "live": {"reading", "running", "active", "auditing", "offered", "approved", "paying", "billed"},
 }

@@ -18,7 +18,7 @@ demo: install ## Everything once, measured on this machine, then the site at loc
 	@$(BIN)/python manage.py demo $(ARGS)
 
 test: install ## The whole test suite
-	@$(BIN)/pytest $(ARGS)
+	@$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 lint: install ## Style, types, import rules, templates, migrations, deployment checks
 	@.ci/lint

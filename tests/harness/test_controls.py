@@ -255,6 +255,7 @@ class Instruments:
         return self.busy_percent
 
 
+@pytest.mark.alone
 def test_what_the_instruments_tell_during_a_run_is_what_the_controls_judge(
     measure: Measure,
 ) -> None:
@@ -269,6 +270,7 @@ def test_what_the_instruments_tell_during_a_run_is_what_the_controls_judge(
     assert records.problems(records.load(canonical(record))) == []
 
 
+@pytest.mark.alone
 def test_a_baseline_that_runs_differently_on_one_side_is_found_out(measure: Measure) -> None:
     record = measure("honest", baseline="lopsided", aa_rounds=12)
     pair = record["observations"]["same_code"]
@@ -285,6 +287,7 @@ def test_a_baseline_that_runs_differently_on_one_side_is_found_out(measure: Meas
     assert judged["summary"]["verdict"] == "invalid"
 
 
+@pytest.mark.alone
 def test_an_honest_run_holds_the_evidence_and_fails_no_control(measure: Measure) -> None:
     record = measure("honest", aa_rounds=8, operator_rounds=4, rounds=4)
     assert not any(control["passed"] is False for control in record["controls"])

@@ -11,6 +11,8 @@ from benchmarks.harness import cost, records
 from tests.harness.samples import twice_as_fast
 from tests.harness.softmax import Measure
 
+pytestmark = pytest.mark.alone
+
 
 def test_the_parts_of_a_real_run_add_up_to_all_of_it(measure: Measure) -> None:
     record = measure("honest", held_back_shapes=0)

@@ -12,6 +12,8 @@ import pytest
 from benchmarks.harness import families
 from benchmarks.harness.families import FORGIVEN_WHILE_RUNNING, FORGIVEN_WHILE_STOPPED, Idleness
 
+pytestmark = pytest.mark.alone
+
 SPINS_ELSEWHERE = """
 import os
 if os.fork() == 0:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from benchmarks.harness import records
 from benchmarks.harness.controls import one_by_one
 from benchmarks.harness.verdicts import recompute
@@ -53,6 +55,7 @@ def test_a_record_without_such_rounds_says_so_and_stays_readable() -> None:
     assert records.problems(record) == []
 
 
+@pytest.mark.alone
 def test_a_run_measures_them_and_a_processor_says_nothing_by_them(measure: Measure) -> None:
     record = measure("honest", rounds=2, held_back_shapes=1)
     (workload,) = record["replicates"][0]["workloads"]

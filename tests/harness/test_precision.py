@@ -16,6 +16,8 @@ from benchmarks.harness.precision import conditions, tables
 from benchmarks.harness.synthetic import programs
 from tests.harness.samples import workload_entry
 
+pytestmark = pytest.mark.alone
+
 ROOT = Path(__file__).parents[2]
 _TRIALS = 2
 

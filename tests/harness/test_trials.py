@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+import pytest
 import torch
 
 from benchmarks.harness import contents, records, repeats, trials
@@ -18,6 +19,7 @@ SPECS = [{"name": "x", "shape": ["rows", "columns"], "dtype": "", "distribution"
 TOLERANCE = {"max_abs": 1e-3, "max_rel": 0.0, "matched_share": 1.0, "hard_cap_abs": 1e-2}
 
 
+@pytest.mark.alone
 def test_an_honest_candidate_stands_every_trial_and_the_record_lists_them(
     measure: Measure,
 ) -> None:
@@ -34,6 +36,7 @@ def test_an_honest_candidate_stands_every_trial_and_the_record_lists_them(
     assert checks["repeats_checked"] == checks["repeats_identical"] > 0
 
 
+@pytest.mark.alone
 def test_what_the_baseline_cannot_do_either_is_left_out_and_said(measure: Measure) -> None:
     record = measure("only_the_contract", baseline="contract_only", rounds=2)
     assert record["findings"] == []

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
 Tensors = dict[str, torch.Tensor]
 Launch = Callable[[Tensors, Tensors], None]
+# torch keeps the type of a pool to itself.
+Pool = Any
 
 _WARMUP_CALLS = 3
 
@@ -27,8 +30,13 @@ def graph_of_each(step: Launch, calls: Sequence[tuple[Tensors, Tensors]]) -> Lau
     The operator alone is launched so. Its inputs are the step's own intermediate results, and
     the step does not copy them either.
     """
-    _warm_up(step, *calls[0])
-    graphs = {_place(outputs): _captured(step, inputs, outputs) for inputs, outputs in calls}
+    side_stream, pool = torch.cuda.Stream(), torch.cuda.graph_pool_handle()
+    for inputs, outputs in calls:
+        _warm_up(step, inputs, outputs, side_stream, times=1)
+    graphs = {
+        _place(outputs): _captured(step, inputs, outputs, side_stream, pool)
+        for inputs, outputs in calls
+    }
 
     def launch(inputs: Tensors, outputs: Tensors) -> None:
         graphs[_place(outputs)].replay()
@@ -40,21 +48,27 @@ def _place(outputs: Tensors) -> int:
     return next(iter(outputs.values())).data_ptr()
 
 
-def _warm_up(step: Launch, inputs: Tensors, outputs: Tensors) -> None:
+def _warm_up(
+    step: Launch, inputs: Tensors, outputs: Tensors, stream: torch.cuda.Stream, *, times: int
+) -> None:
     """Capture wants whatever is made at the first call to be there, made on another stream."""
-    side_stream = torch.cuda.Stream()
-    side_stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side_stream):
-        for _ in range(_WARMUP_CALLS):
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(times):
             step(inputs, outputs)
-    torch.cuda.current_stream().wait_stream(side_stream)
+    torch.cuda.current_stream().wait_stream(stream)
     torch.cuda.synchronize()
 
 
-def _captured(step: Launch, inputs: Tensors, outputs: Tensors) -> torch.cuda.CUDAGraph:
-    """A graph of one call on exactly these tensors, of a step that is warm."""
+def _captured(
+    step: Launch, inputs: Tensors, outputs: Tensors, stream: torch.cuda.Stream, pool: Pool
+) -> torch.cuda.CUDAGraph:
+    """A graph of one call on exactly these tensors, of a step that is warm.
+
+    Graphs that never run at once share `pool`: calls of microseconds are captured by the thousand.
+    """
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, pool=pool, stream=stream):
         step(inputs, outputs)
     return graph
 
@@ -68,8 +82,9 @@ class _Captured:
 
     def _capture(self, outputs: Tensors) -> torch.cuda.CUDAGraph:
         self._outputs = {name: torch.empty_like(tensor) for name, tensor in outputs.items()}
-        _warm_up(self._step, self._inputs, self._outputs)
-        return _captured(self._step, self._inputs, self._outputs)
+        side_stream, pool = torch.cuda.Stream(), torch.cuda.graph_pool_handle()
+        _warm_up(self._step, self._inputs, self._outputs, side_stream, times=_WARMUP_CALLS)
+        return _captured(self._step, self._inputs, self._outputs, side_stream, pool)
 
     def __call__(self, inputs: Tensors, outputs: Tensors) -> None:
         if self._graph is None:

@@ -42,7 +42,7 @@ class Bounded(FileUploadHandler):
         input_data: Any,
         META: dict[str, str],  # noqa: N803  # Django calls it by this name
         content_length: int,
-        boundary: bytes,
+        boundary: str,
         encoding: str | None = None,
     ) -> None:
         """Refuse a request that is longer than its view takes from whoever sends it."""
@@ -60,7 +60,7 @@ class Bounded(FileUploadHandler):
     def _most_bytes(self) -> int:
         request = self.request
         match = request.resolver_match if request else None
-        most_bytes, of = getattr(match.func if match else None, "takes_files", (MOST_BYTES, None))
-        if of is not None and not of(request.user):
+        if request is None or match is None:
             return MOST_BYTES
-        return int(most_bytes)
+        most_bytes, of = getattr(match.func, "takes_files", (MOST_BYTES, None))
+        return int(most_bytes) if of is None or of(request.user) else MOST_BYTES

@@ -6,6 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from engagements.views import (
     audit,
     board,
+    catalogue,
     contract,
     documents,
     engagement,
@@ -30,6 +31,7 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("evidence/<int:pk>/file/", evidence.file, name="evidence-file"),
     path("evidence/<int:pk>/again/", evidence.again, name="evidence-again"),
     path("evidence/answers/<slug:question>/", evidence.answer, name="evidence-answer"),
+    path("workbench/", include("engagements.views.workbench.urls")),
     path("contract/", contract.show, name="engagement-contract"),
     path("contract/terms/", contract.terms, name="contract-terms"),
     path("contract/benchmark/", contract.seal_benchmark, name="contract-benchmark"),
@@ -44,11 +46,20 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/pictures/<slug:name>-<slug:theme>.svg", runs.picture, name="run-picture"),
 ]
 
+of_the_catalogue: list[URLPattern | URLResolver] = [
+    path("", catalogue.show, name="catalogue"),
+    path("pictures/<slug:name>-<slug:theme>.svg", catalogue.picture, name="catalogue-picture"),
+    path("keys/<slug:key_id>.pub", catalogue.public_key, name="catalogue-key"),
+    path("<slug:name>/", catalogue.operator, name="catalogue-operator"),
+    path("<slug:name>/<str:record>.record.json", catalogue.record, name="catalogue-record"),
+]
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", home.home, name="home"),
     path("engagements/", board.board, name="board"),
     path("engagements/new/", board.open_new, name="engagement-new"),
     path("engagements/<slug:reference>/", include(on_one_engagement)),
+    path("catalogue/", include(of_the_catalogue)),
     path("documents/<int:pk>/", documents.show, name="document"),
     path("verify/", verify.show, name="verify"),
     path("keys/<slug:key_id>.pub", verify.public_key, name="public-key"),

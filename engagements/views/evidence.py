@@ -79,27 +79,30 @@ def add(request: HttpRequest, reference: str) -> HttpResponse:
     """Keep the files that were sent; they are read afterwards."""
     engagement = access.engagement_for(request.user, reference)
     form = FilesForm(request.POST, request.FILES)
-    if form.is_valid():
-        known = set(Evidence.objects.filter(engagement=engagement).values_list("pk", flat=True))
-        try:
-            rows = [
-                evidence.add(engagement=engagement, name=file.name, content=file, by=actor(request))
-                for file in form.cleaned_data["chosen"]
-            ]
-        except REFUSALS as refused:
-            refuse(request, refused, form)
-        else:
-            _say_what_was_kept(request, rows, known)
-            return redirect("engagement-evidence", reference)
+    if keep(request, engagement, form):
+        return redirect("engagement-evidence", reference)
     return _page(request, engagement, files=form, status=UNPROCESSABLE)
 
 
-def _say_what_was_kept(request: HttpRequest, rows: list[Evidence], known: set[int]) -> None:
+def keep(request: HttpRequest, engagement: Engagement, form: FilesForm) -> bool:
+    """Keep every file of a form and say so; False when the form says why not."""
+    if not form.is_valid():
+        return False
+    known = set(Evidence.objects.filter(engagement=engagement).values_list("pk", flat=True))
+    try:
+        rows = [
+            evidence.add(engagement=engagement, name=file.name, content=file, by=actor(request))
+            for file in form.cleaned_data["chosen"]
+        ]
+    except REFUSALS as refused:
+        refuse(request, refused, form)
+        return False
     if any(row.pk not in known for row in rows):
         messages.success(request, "Kept. What the files say appears as they are read.")
     for row in rows:
         if row.pk in known:
             messages.info(request, f"{row.name} is among the evidence already.")
+    return True
 
 
 @consultant_page

@@ -77,3 +77,11 @@ document.addEventListener("htmx:afterSwap", () => {
     status.textContent = said.dataset.announce;
   }
 });
+
+// How much of a large file was sent.
+document.addEventListener("htmx:xhr:progress", (event) => {
+  const bar = event.target.closest ? event.target.closest("form")?.querySelector("progress") : null;
+  if (!bar || !event.detail.lengthComputable) return;
+  bar.hidden = false;
+  bar.value = event.detail.loaded / event.detail.total;
+});

@@ -1,0 +1,58 @@
+"""The evidence of an engagement as facts, by what it is: profiles, measured kernels, traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from engagements.evidence import ComputeFacts, TraceFacts, TrafficFacts
+from engagements.models import Engagement, Evidence
+from engagements.services.evidence import facts_of
+
+Of = TypeVar("Of", TraceFacts, ComputeFacts, TrafficFacts)
+
+
+@dataclass(frozen=True)
+class Read(Generic[Of]):
+    """A file and what was read from it."""
+
+    row: Evidence
+    facts: Of
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Every file, newest first, and those that could be read by what they are."""
+
+    rows: tuple[Evidence, ...]
+    traces: tuple[Read[TraceFacts], ...]
+    computes: tuple[Read[ComputeFacts], ...]
+    traffic: tuple[Read[TrafficFacts], ...]
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether some file waits for a worker or is with one."""
+        return any(not row.is_concluded for row in self.rows)
+
+    def trace(self, pk: int | None) -> Read[TraceFacts] | None:
+        """The profile of this key, else the newest that holds operations of a GPU."""
+        chosen = [read for read in self.traces if read.row.pk == pk]
+        with_gpu = [read for read in self.traces if read.facts.kernels]
+        return next(iter([*chosen, *with_gpu, *self.traces]), None)
+
+
+def collected(engagement: Engagement) -> Collected:
+    """All evidence of an engagement."""
+    rows = tuple(Evidence.objects.filter(engagement=engagement).select_related("added_by"))
+    found = [(row, facts_of(row)) for row in rows]
+    return Collected(
+        rows=rows,
+        traces=_of(TraceFacts, found),
+        computes=_of(ComputeFacts, found),
+        traffic=_of(TrafficFacts, found),
+    )
+
+
+def _of(kind: type[Of], found: Iterable[tuple[Evidence, object]]) -> tuple[Read[Of], ...]:
+    return tuple(Read(row, facts) for row, facts in found if isinstance(facts, kind))

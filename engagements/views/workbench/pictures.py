@@ -1,0 +1,144 @@
+"""The pictures of the workbench as SVG, each in a light and a dark drawing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import reverse
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
+from django.views.decorators.http import require_safe
+
+from engagements import access, charts
+from engagements.access import consultant_page
+from engagements.charts.palette import Theme
+from engagements.views.pictures import THEMES
+from engagements.views.workbench.bench import Bench, bench_of
+
+# What is drawn from the same facts changes when the drawing does.
+DRAWING = "1"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """How something on the bench is drawn, told in words and captioned."""
+
+    draw: Callable[[Bench, Theme], str]
+    tell: Callable[[Bench], str]
+    title: str
+    caption: str
+
+
+def _timeline(bench: Bench, theme: Theme) -> str:
+    return charts.timeline(bench.trace.facts, theme=theme) if bench.trace else ""
+
+
+def _shapes(bench: Bench, theme: Theme) -> str:
+    if bench.traffic is None:
+        return ""
+    facts = bench.traffic.facts
+    return charts.shape_curves(facts.curve_of_calls, facts.curve_of_time, theme=theme)
+
+
+def _profiles(bench: Bench, theme: Theme) -> str:
+    return charts.profiles(bench.compared, theme=theme) if bench.compared else ""
+
+
+def _tell_shapes(bench: Bench) -> str:
+    if bench.traffic is None:
+        return ""
+    facts = bench.traffic.facts
+    return charts.describe_audit.shape_curves(facts.curve_of_calls, facts.curve_of_time)
+
+
+PICTURES: dict[str, Picture] = {
+    "timeline": Picture(
+        _timeline,
+        lambda bench: charts.describe_audit.timeline(bench.trace.facts) if bench.trace else "",
+        "Timeline by kernel family",
+        "How much of each moment a family kept a device busy, overlap counted once; at the "
+        "right its share of the wall-clock time.",
+    ),
+    "shapes": Picture(
+        _shapes,
+        _tell_shapes,
+        "What the most frequent shapes cover",
+        "Cumulative, the most frequent shape first.",
+    ),
+    "profiles": Picture(
+        _profiles,
+        lambda bench: charts.describe_audit.profiles(bench.compared) if bench.compared else "",
+        "Two profiles by kernel family",
+        "Overlapping kernels of a family are counted once.",
+    ),
+}
+
+
+def figure(bench: Bench, name: str) -> dict[str, str] | None:
+    """What the picture fragment wants; None where there is nothing to draw."""
+    picture = PICTURES[name]
+    if not _facts_of(bench, name):
+        return None
+    query = _query(bench)
+    light, dark = (
+        reverse("workbench-picture", args=[bench.engagement.reference, name, theme]) + query
+        for theme in THEMES
+    )
+    return {
+        "light": light,
+        "dark": dark,
+        "alt": picture.tell(bench),
+        "title": picture.title,
+        "caption": picture.caption,
+    }
+
+
+@consultant_page
+@require_safe
+def show(request: HttpRequest, reference: str, name: str, theme: str) -> HttpResponseBase:
+    """One picture. Its ETag is made of the digests of what it is drawn from."""
+    engagement = access.engagement_for(request.user, reference)
+    if name not in PICTURES or theme not in THEMES:
+        raise Http404("No such picture.")
+    in_theme: Theme = "dark" if theme == "dark" else "light"
+    bench = bench_of(engagement, request.GET.dict())
+    of = f"{DRAWING} {name} {theme} {_facts_of(bench, name)}"
+    return svg(request, of, lambda: PICTURES[name].draw(bench, in_theme))
+
+
+def svg(request: HttpRequest, of: str, draw: Callable[[], str]) -> HttpResponseBase:
+    """An SVG, drawn unless the browser has it. 404 where there is nothing to draw."""
+    etag = quote_etag(hashlib.sha256(of.encode()).hexdigest())
+    known = get_conditional_response(request, etag=etag)
+    if known is not None:
+        return known
+    drawn = draw()
+    if not drawn:
+        raise Http404("There is nothing to draw.")
+    response = HttpResponse(drawn, content_type="image/svg+xml; charset=utf-8")
+    response["ETag"], response["Cache-Control"] = etag, "private, no-cache"
+    # Opened by itself an SVG could run scripts; this one has none and may have none.
+    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
+    return response
+
+
+def _query(bench: Bench) -> str:
+    asked = [("profile", bench.trace), ("against", bench.against)]
+    pairs = [f"{name}={read.row.pk}" for name, read in asked if read is not None]
+    return f"?{'&'.join(pairs)}" if pairs else ""
+
+
+def _facts_of(bench: Bench, name: str) -> str:
+    """The digests of what a picture is drawn from, "" where it cannot be."""
+    match name:
+        case "timeline":
+            has_any = bench.trace is not None and bench.trace.facts.timeline is not None
+            sources = [bench.trace] if has_any else []
+        case "profiles":
+            sources = [bench.trace, bench.against] if bench.compared else []
+        case _:
+            return bench.traffic.row.digest if bench.traffic else ""
+    return " ".join(read.row.digest for read in sources if read is not None)

@@ -1,0 +1,12 @@
+"""Addresses of the workbench, under an engagement's own."""
+
+from django.urls import path
+
+from engagements.views.workbench import acts, page, pictures
+
+urlpatterns = [
+    path("", page.show, name="engagement-workbench"),
+    path("live/", page.live, name="workbench-live"),
+    path("files/", acts.add, name="workbench-add"),
+    path("pictures/<slug:name>-<slug:theme>.svg", pictures.show, name="workbench-picture"),
+]

@@ -177,6 +177,7 @@ def _change_benchmark(contract: ContractVersion, benchmark: Benchmark) -> None:
 
 
 def _change_fee(contract: ContractVersion, fee: Decimal) -> None:
+    fee = checked.amount(fee, contract.currency, noun="The fee")
     if fee == contract.fee:
         raise Refused("That fee is the one in force.")
     if fee <= contract.carried:

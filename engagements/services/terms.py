@@ -32,6 +32,7 @@ clauses; `terms_of` gives those what they meant then.
 from __future__ import annotations
 
 import json
+from datetime import date
 from typing import Any, cast
 
 from django.conf import settings
@@ -49,7 +50,7 @@ from engagements.models import (
     Role,
     User,
 )
-from engagements.services.drafting import Sheet
+from engagements.services.drafting import PauseDraft, Sheet
 
 SCHEMA = "twofold.terms/2"
 FIRST_SCHEMA = "twofold.terms/1"
@@ -144,6 +145,19 @@ def compose(sheet: Sheet) -> dict[str, Any]:
         "promise": PROMISE.format(target=f"{contract.target.normalize():f}"),
         "clauses": [_clause(row) for row in sheet.clauses],
     }
+
+
+def pauses_of(terms: dict[str, Any]) -> list[PauseDraft]:
+    """The pauses of sealed or composed terms, with days as dates."""
+    return [
+        PauseDraft(
+            starts_on=date.fromisoformat(each["starts_on"]),
+            ends_on=date.fromisoformat(each["ends_on"]),
+            waits_for=each["waits_for"],
+            reason=each["reason"],
+        )
+        for each in terms["pauses"]
+    ]
 
 
 def released_before(contract: ContractVersion) -> list[Milestone]:

@@ -15,8 +15,11 @@ DAYS_A_WEEK = 7
 class Stop(Protocol):
     """Days on which the clock stands still, both included: a Pause, or one being drafted."""
 
-    starts_on: date
-    ends_on: date
+    @property
+    def starts_on(self) -> date: ...
+
+    @property
+    def ends_on(self) -> date: ...
 
 
 def last_day(starts_on: date, weeks: int, pauses: Iterable[Stop]) -> date:

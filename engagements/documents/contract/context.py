@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import date, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -15,10 +15,16 @@ from engagements.documents.paper import Enclosure, Paper
 from engagements.documents.subjects import Subject
 from engagements.errors import Refused
 from engagements.models import Acceptance, ContractVersion, Party
-from engagements.services.terms import terms_of
+from engagements.services.terms import pauses_of, terms_of
+from engagements.services.time_box import last_day
 
 NOUN = "contract"
 ACCEPTED = "accepted"
+TAX = {
+    ContractVersion.TaxTreatment.RATE: "Tax is added at the rate above",
+    ContractVersion.TaxTreatment.REVERSE_CHARGE: "No tax is added: the customer owes it",
+    ContractVersion.TaxTreatment.EXEMPT: "No tax is added: the service is exempt",
+}
 
 
 def due() -> Iterator[Subject]:
@@ -55,7 +61,12 @@ def compose(subject: Subject) -> Paper:
         seal=contract.digest,
         sealed="The sealed terms, attached as terms.json",
         summary=f"Fixed fee, fixed time, measured target: {contract.engagement.title}.",
-        context=_context(contract, acceptances),
+        context=words(
+            terms_of(contract),
+            contract.benchmark.document,
+            sealed_at=contract.sealed_at,
+            acceptances=acceptances,
+        ),
         enclosures=(
             Enclosure(
                 "benchmark.json",
@@ -80,26 +91,40 @@ def _require_intact(contract: ContractVersion) -> None:
         raise Refused("The stored benchmark is not the one that the terms name.")
 
 
-def _context(contract: ContractVersion, acceptances: list[Acceptance]) -> dict[str, Any]:
-    terms = terms_of(contract)
-    benchmark = contract.benchmark.document
-    assert contract.sealed_at is not None
+def words(
+    terms: dict[str, Any],
+    benchmark: dict[str, Any],
+    *,
+    sealed_at: datetime | None = None,
+    acceptances: Sequence[Acceptance] = (),
+) -> dict[str, Any]:
+    """What the contract says, from its terms and the document of its benchmark.
+
+    Without `sealed_at` it is a draft, of which pages show what it would say.
+    """
     starts_on = date.fromisoformat(terms["starts_on"])
     rate = Decimal(terms["tax_rate_percent"])
+    until = terms["valid_until"]
     return {
         "terms": terms,
+        "amends": _amends(terms),
         "consultancy": wording.party(terms["parties"]["consultancy"]),
         "customer": wording.party(terms["parties"]["customer"]),
-        "sealed_on": wording.day(contract.sealed_at),
-        "sealed_at": wording.moment(contract.sealed_at),
+        "sealed_on": wording.day(sealed_at) if sealed_at else "",
+        "sealed_at": wording.moment(sealed_at) if sealed_at else "",
+        "valid_until": wording.day(date.fromisoformat(until)) if until else "",
         "target": wording.plain_number(Decimal(terms["target"])),
         "fee": money.format_money(Decimal(terms["fee"]), terms["currency"]),
         "audit_cost": money.format_money(Decimal(terms["audit_cost"]), terms["currency"]),
         "tax_rate": wording.percent(rate),
         "has_tax": rate > 0,
+        "tax_word": TAX[terms["tax"]["treatment"]],
+        "tax_note": terms["tax"]["note"],
         "starts_on": wording.day(starts_on),
-        "ends_on": wording.day(starts_on + timedelta(weeks=terms["weeks"], days=-1)),
-        "milestones": _milestones(terms),
+        "ends_on": wording.day(last_day(starts_on, terms["weeks"], pauses_of(terms))),
+        "pauses": [_pause(each) for each in terms["pauses"]],
+        "milestones": _milestones(terms, terms["milestones"]),
+        "released_before": _milestones(terms, terms["released_before"]),
         "totals": _totals(terms),
         "example": worked_example(terms),
         "benchmark": benchmark,
@@ -111,22 +136,40 @@ def _context(contract: ContractVersion, acceptances: list[Acceptance]) -> dict[s
     }
 
 
+def _amends(terms: dict[str, Any]) -> dict[str, str] | None:
+    amended = terms["amends"]
+    if amended is None:
+        return None
+    return {
+        "version": amended["version"],
+        "digest": amended["digest"],
+        "change": ContractVersion.Amendment(amended["changes"]).label.lower(),
+        "reason": amended["reason"],
+    }
+
+
+def _pause(pause: dict[str, str]) -> dict[str, str]:
+    days = {name: wording.day(date.fromisoformat(pause[name])) for name in ("starts_on", "ends_on")}
+    return {**pause, **days}
+
+
 def _hardware(hardware: dict[str, Any]) -> str:
     kind = "CUDA GPU" if hardware["device"] == "cuda" else "CPU"
     return f"{hardware['name']} ({kind})" if hardware["name"] else f"any {kind}"
 
 
-def _milestones(terms: dict[str, Any]) -> list[dict[str, str]]:
+def _milestones(terms: dict[str, Any], parts: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     currency, rate = terms["currency"], Decimal(terms["tax_rate_percent"])
     rows = []
-    for milestone in terms["milestones"]:
+    for milestone in parts:
         net = Decimal(milestone["amount"])
         tax = money.tax_on(net, rate, currency)
         rows.append(
             {
                 "position": str(milestone["position"]),
                 "title": milestone["title"],
-                "released_when": milestone["released_when"],
+                "released_when": _when(milestone),
+                "version": str(milestone.get("version", "")),
                 "net": wording.figure(net, currency),
                 "tax": wording.figure(tax, currency),
                 "gross": wording.figure(net + tax, currency),
@@ -135,10 +178,16 @@ def _milestones(terms: dict[str, Any]) -> list[dict[str, str]]:
     return rows
 
 
+def _when(milestone: dict[str, Any]) -> str:
+    if "due_on" in milestone:
+        return f"{wording.day(date.fromisoformat(milestone['due_on']))} has come"
+    return str(milestone.get("released_when", ""))
+
+
 def _totals(terms: dict[str, Any]) -> dict[str, str]:
     """The foot of the table. Refused when the parts do not come to the fee."""
     currency, rate = terms["currency"], Decimal(terms["tax_rate_percent"])
-    parts = [Decimal(milestone["amount"]) for milestone in terms["milestones"]]
+    parts = [Decimal(each["amount"]) for each in (*terms["released_before"], *terms["milestones"])]
     net = sum(parts, Decimal(0))
     if net != Decimal(terms["fee"]):
         raise Refused(f"The milestones come to {net} and the fee is {terms['fee']}.")
@@ -155,7 +204,9 @@ def _workload(workload: dict[str, Any]) -> dict[str, str]:
     return {"name": workload["name"], "axes": axes, "weight": f"{workload['weight']:.0%}"}
 
 
-def _signing(terms: dict[str, Any], party: str, acceptances: list[Acceptance]) -> dict[str, Any]:
+def _signing(
+    terms: dict[str, Any], party: str, acceptances: Sequence[Acceptance]
+) -> dict[str, Any]:
     accepted = next((each for each in acceptances if each.party == party), None)
     return {
         "party": terms["parties"][party]["name"],

@@ -19,8 +19,9 @@ def worked_example(terms: Mapping[str, Any]) -> dict[str, Any]:
     The arithmetic is that of a settlement: payments as received, with their tax, less the
     audit cost and the tax on it.
     """
+    before = terms["released_before"]
     early = [m for m in terms["milestones"] if m["condition"] in _BEFORE_THE_VERDICT]
-    cases = [_case(terms, early), _case(terms, terms["milestones"])]
+    cases = [_case(terms, [*before, *early]), _case(terms, [*before, *terms["milestones"]])]
     is_taxed = Decimal(terms["tax_rate_percent"]) > 0
     rows = [
         (
@@ -41,6 +42,7 @@ def worked_example(terms: Mapping[str, Any]) -> dict[str, Any]:
         "has_balance": any(case["owes"] for case in cases),
         "early": ", ".join(str(milestone["position"]) for milestone in early),
         "early_count": len(early),
+        "released_before": bool(before),
     }
 
 

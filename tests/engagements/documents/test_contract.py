@@ -120,6 +120,7 @@ def test_the_example_follows_the_arithmetic_of_a_settlement(
         "currency": "EUR",
         "tax_rate_percent": "19.00",
         "audit_cost": "6000.00",
+        "released_before": [],
         "milestones": [
             {"position": position, "amount": amount, "condition": condition}
             for position, (amount, condition) in enumerate(milestones, start=1)

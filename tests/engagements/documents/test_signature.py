@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from asn1crypto import x509 as asn1
 from cryptography.hazmat.primitives import serialization
 from django.core.exceptions import ImproperlyConfigured
+from pyhanko.pdf_utils.misc import PdfError
 from pyhanko.pdf_utils.reader import PdfFileReader
 from pyhanko.sign.validation import validate_pdf_signature
 from pyhanko.sign.validation.status import PdfSignatureStatus
@@ -62,18 +64,21 @@ def test_an_issued_contract_bears_a_signature_that_validates(story: Story) -> No
     assert status.signer_reported_dt == contract.sealed_at.replace(microsecond=0)  # type: ignore[union-attr]
 
 
+def holds(content: bytes) -> bool:
+    """Whether the signature validates; what cannot even be read does not."""
+    try:
+        return bool(validated(content).bottom_line)
+    except (PdfError, ValueError, zlib.error):
+        return False
+
+
 def test_a_flipped_byte_breaks_the_signature(unsigned: bytes) -> None:
     signed = signature.sign(unsigned, dated=DATED, reason="Terms")
-    assert validated(signed).bottom_line
-    for place in (20, len(unsigned) // 2, len(signed) - 60):
+    assert holds(signed)
+    for place in (20, len(unsigned) // 2, len(unsigned) + 40, len(signed) - 60):
         changed = bytearray(signed)
         changed[place] ^= 1
-        try:
-            status = validated(bytes(changed))
-        except Exception as error:  # noqa: BLE001  what cannot be read is not valid either
-            assert not isinstance(error, AssertionError)
-        else:
-            assert not status.bottom_line
+        assert not holds(bytes(changed)), place
 
 
 def test_signing_the_same_again_gives_the_same_bytes(unsigned: bytes) -> None:

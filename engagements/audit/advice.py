@@ -40,10 +40,11 @@ class Tool:
 class Rung:
     """Where the present kernel stands on the optimisation ladder, from its profile.
 
-    `number` counts from 1 (naive) to 6 (tuned). `next_step` is None on the last.
+    `number` counts from 1 (naive) to 6 (tuned), None beside the ladder: too small to fill the
+    device. `next_step` is None on the last.
     """
 
-    number: int
+    number: int | None
     name: str
     seen: str
     next_step: str | None

@@ -42,6 +42,7 @@ class Needs:
 
     `definition` is the catalogue's operator, or a name of one's own where it has none. `axes`
     are its sizes as they occur most. `features` are those of the coverage data, or others.
+    `device` is the GPU's name, where no trace tells.
     """
 
     definition: str
@@ -49,6 +50,7 @@ class Needs:
     architecture: str | None = None
     features: tuple[str, ...] = ()
     axes: Mapping[str, int] = field(default_factory=dict)
+    device: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -178,10 +178,16 @@ class KernelHeadroom:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FewerBytes:
-    """The least bytes that one call can move, against what it moves now."""
+    """What the Definition's least bytes and operations would make of one call.
 
-    moved_bytes: float
+    `floor_us` is the time they take at the device's peaks, `call_us` the time a call takes now.
+    `moved_bytes` is what it moves now, None where that was not measured.
+    """
+
+    moved_bytes: float | None
     least_bytes: float
+    call_us: float
+    floor_us: float
     kernel_speedup: float
 
 

@@ -1,7 +1,22 @@
-"""Check 2: is there nothing off the shelf that fits?"""
+"""Check 2: is there nothing off the shelf that fits?
 
+The catalogue's coverage data and what somebody tried, against the operator's needs. A fit fails
+the check: custom is for what is not covered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from typing import Literal
+
+from engagements.audit.case import Case, Needs, Tried
 from engagements.audit.description import Description, Meanings
-from engagements.audit.words import Check
+from engagements.audit.figures import Candidate, CoverageFigures
+from engagements.audit.finding import Finding, Missing, Source
+from engagements.audit.phrases import listed, times_each
+from engagements.audit.words import Check, Outcome
+from kernels import catalogue, coverage
 
 CHECK = Description(
     name=Check.OFF_THE_SHELF,
@@ -23,3 +38,214 @@ CHECK = Description(
         unknown="We have not yet tried every ready-made kernel that might fit.",
     ),
 )
+
+
+def find(case: Case) -> Finding:
+    """What fits the needs, what nearly fits and what is missing. A fit fails the check."""
+    if case.needs is None and not case.tried:
+        return _unknown()
+    needs = case.needs.value if case.needs else None
+    candidates = _candidates(case, needs)
+    outcome = _outcome(candidates)
+    closest = candidates[0] if candidates else None
+    return Finding(
+        check=Check.OFF_THE_SHELF,
+        outcome=outcome,
+        value=float(sum(candidate.verdict == "fits" for candidate in candidates)),
+        threshold=0.0,
+        unit="kernels that fit",
+        shown=_shown(closest),
+        wanted="no kernel off the shelf that fits",
+        sentence=_sentence(outcome, closest),
+        paragraph=_paragraph(case, needs, candidates),
+        evidence=_evidence(case, candidates),
+        to_collect=_to_collect(candidates, needs) if outcome == Outcome.UNKNOWN else (),
+        questions=_questions(candidates),
+        figures=CoverageFigures(needs=_words(needs), candidates=candidates),
+    )
+
+
+def _unknown() -> Finding:
+    return Finding(
+        check=Check.OFF_THE_SHELF,
+        outcome=Outcome.UNKNOWN,
+        wanted="no kernel off the shelf that fits",
+        sentence="We have not held the kernels off the shelf against your case yet.",
+        paragraph=(
+            "The operator, its dtype, the GPU and the features it needs are not stated, so the "
+            "coverage data has nothing to be held against."
+        ),
+        to_collect=(
+            Missing(
+                what="Which operator it is, in which dtype, on which GPU, and what it must do.",
+                command="python -m kernels list",
+            ),
+        ),
+        questions=("Which kernels off the shelf did you measure, and where does each fall short?",),
+    )
+
+
+def _candidates(case: Case, needs: Needs | None) -> tuple[Candidate, ...]:
+    """Every library with the operator, and what somebody tried, the closest first."""
+    tried = {known.value.library: known.value for known in case.tried}
+    found: list[Candidate] = []
+    if needs is not None:
+        wanted = coverage.Needs(
+            dtype=needs.dtype, architecture=needs.architecture, features=needs.features
+        )
+        for fit in coverage.fits(needs.definition, wanted):
+            if fit.library.name not in tried:
+                found.append(_from_catalogue(fit))
+    found += [_from_trial(trial) for trial in tried.values()]
+    order = ("fits", "nearly", "no")
+    return tuple(
+        sorted(
+            found, key=lambda c: (order.index(c.verdict), len(c.missing), len(c.unknown), c.name)
+        )
+    )
+
+
+def _from_catalogue(fit: coverage.Fit) -> Candidate:
+    return Candidate(
+        name=fit.library.name,
+        version=fit.library.version,
+        verdict=fit.verdict,
+        missing=fit.missing,
+        unknown=fit.unknown,
+        documented=fit.library.documented,
+    )
+
+
+def _from_trial(trial: Tried) -> Candidate:
+    verdict: Literal["fits", "nearly", "no"] = "fits"
+    if trial.lacks:
+        verdict = "nearly" if len(trial.lacks) == 1 else "no"
+    return Candidate(
+        name=trial.library,
+        version="",
+        verdict=verdict,
+        missing=trial.lacks,
+        unknown=(),
+        ratio=trial.ratio,
+    )
+
+
+def _outcome(candidates: tuple[Candidate, ...]) -> Outcome:
+    """A fit fails. What may fit, and nobody looked at at all, is unknown: it wants a trial."""
+    if any(candidate.verdict == "fits" for candidate in candidates):
+        return Outcome.FAIL
+    if not candidates or any(not candidate.missing for candidate in candidates):
+        return Outcome.UNKNOWN
+    return Outcome.PASS
+
+
+def _shown(closest: Candidate | None) -> str:
+    if closest is None:
+        return "nothing known"
+    if closest.verdict == "fits":
+        return f"{_named(closest)} fits"
+    short = listed((*closest.missing, *(f"{word}?" for word in closest.unknown)))
+    return f"{_named(closest)}: {short}"[:200]
+
+
+def _named(candidate: Candidate) -> str:
+    version = candidate.version
+    return candidate.name if version in ("", "unknown") else f"{candidate.name} {version}"
+
+
+def _sentence(outcome: Outcome, closest: Candidate | None) -> str:
+    if closest is None:
+        return "Nobody has looked yet at what there is off the shelf for this operator."
+    if outcome == Outcome.FAIL:
+        return f"{_named(closest)} covers your case: use it before anything is written."
+    if outcome == Outcome.UNKNOWN:
+        return f"{_named(closest)} may cover your case: nobody has tried it yet."
+    missing = listed([word.replace("_", " ") for word in closest.missing])
+    return f"No ready-made kernel covers your case; the closest, {closest.name}, lacks {missing}."
+
+
+def _paragraph(case: Case, needs: Needs | None, candidates: tuple[Candidate, ...]) -> str:
+    lines = [f"Needed: {listed(_words(needs))}."] if needs else []
+    for verdict, lead in (("fits", "Fits"), ("nearly", "Nearly fits"), ("no", "Does not fit")):
+        said = [_described(each) for each in candidates if each.verdict == verdict]
+        if said:
+            lines.append(f"{lead}: {'; '.join(said)}.")
+    if not candidates:
+        lines.append("No library of the coverage data has this operator, and none was tried.")
+    if any(candidate.documented for candidate in candidates):
+        lines.append(
+            "From the libraries' own documentation; what it does not say is not taken for yes."
+        )
+    if any(candidate.ratio for candidate in candidates):
+        lines.append("A ratio is the custom kernel's over that library, end to end.")
+    if case.tried:
+        lines.append(f"Tried by hand: {listed([known.value.library for known in case.tried])}.")
+    return " ".join(lines)
+
+
+def _described(candidate: Candidate) -> str:
+    notes = [f"lacks {listed(candidate.missing)}"] if candidate.missing else []
+    if candidate.unknown:
+        notes.append(f"{listed(candidate.unknown)} not documented")
+    if candidate.ratio:
+        notes.append(f"measured {times_each(candidate.ratio)}")
+    return _named(candidate) + (f" ({', '.join(notes)})" if notes else "")
+
+
+def _words(needs: Needs | None) -> tuple[str, ...]:
+    if needs is None:
+        return ()
+    named = (needs.definition.replace("_", " "), needs.dtype, needs.architecture)
+    features = (feature.replace("_", " ") for feature in needs.features)
+    return tuple(word for word in (*named, *features) if word)
+
+
+def _evidence(case: Case, candidates: tuple[Candidate, ...]) -> tuple[Source, ...]:
+    sources = [case.needs.source] if case.needs else []
+    sources += [known.source for known in case.tried]
+    if any(candidate.documented for candidate in candidates):
+        sources.append(Source(kind="catalogue", name="Coverage of libraries", digest=_digest()))
+    return tuple(dict.fromkeys(sources))
+
+
+@cache
+def _digest() -> str:
+    return f"sha256:{hashlib.sha256(coverage.FILE.read_bytes()).hexdigest()}"
+
+
+def _to_collect(candidates: tuple[Candidate, ...], needs: Needs | None) -> tuple[Missing, ...]:
+    if not candidates:
+        return (Missing(what="Which libraries have this operator: name them, and try each."),)
+    return tuple(
+        Missing(what=_trial(candidate), command=_command(candidate, needs))
+        for candidate in candidates
+        if not candidate.missing
+    )
+
+
+def _trial(candidate: Candidate) -> str:
+    unknown = listed([word.replace("_", " ") for word in candidate.unknown])
+    return f"A trial of {_named(candidate)}: whether it does {unknown}."
+
+
+def _command(candidate: Candidate, needs: Needs | None) -> str | None:
+    """Measuring the library as a baseline of the catalogue, where it is one."""
+    if needs is None or needs.definition not in catalogue.operators():
+        return None
+    name = _plain(candidate.name.split()[0])
+    known = catalogue.baselines(needs.definition).values()
+    if not any(name in _plain(f"{baseline.package} {baseline.title}") for baseline in known):
+        return None
+    return f"python -m kernels measure {needs.definition}"
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
+
+
+def _questions(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
+    return tuple(
+        f"Why not {_named(candidate)}? It seems to do all of this."
+        for candidate in candidates
+        if candidate.verdict == "fits" or not candidate.missing
+    )[:3]

@@ -40,12 +40,13 @@ def _entries(user: object) -> list[tuple[str, str]]:
     if not isinstance(user, User):
         return []
     board, finance = ("Board", "board"), ("Finance", "finance")
+    catalogue = ("Catalogue", "catalogue")
     by_role: dict[str, list[tuple[str, str]]] = {
-        Role.CONSULTANT: [board],
-        Role.FINANCE: [finance, board],
-        Role.ADMIN: [board, finance],
+        Role.CONSULTANT: [board, catalogue],
+        Role.FINANCE: [finance, board, catalogue],
+        Role.ADMIN: [board, finance, catalogue],
     }
-    return by_role.get(user.role, [("Engagements", "portal")])
+    return by_role.get(user.role, [("Engagements", "portal"), catalogue])
 
 
 def _item(request: HttpRequest, label: str, name: str) -> Item:

@@ -12,20 +12,25 @@ attribute. matplotlib is imported on the first picture and never by importing th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchmarks.harness.reports import Report
 from engagements.audit.figures import CeilingFigures, HotFigures, LifeFigures, UpkeepFigures
-from engagements.charts import describe, describe_audit
+from engagements.charts import describe, describe_audit, describe_catalogue
 from engagements.charts.limits import measured_roof
 from engagements.charts.palette import Theme
 from engagements.evidence.comparison import Comparison
 from engagements.evidence.facts import Curve, TraceFacts
 
 __all__ = [
+    "catalogue_ratios",
+    "catalogue_roofline",
     "ceiling",
     "describe",
     "describe_audit",
+    "describe_catalogue",
     "estimate_history",
     "life",
     "measured_roof",
@@ -42,48 +47,58 @@ __all__ = [
 
 Data = Mapping[str, Any]
 
+# A page asks for its pictures all at once: threads that import parts of matplotlib crosswise
+# would see it half made.
+_IMPORTING = threading.Lock()
+
 
 def ratio_interval(record: Data, *, theme: Theme = "page") -> str:
     """The end-to-end ratio and each workload's, with intervals, against the target line.
 
     "" where no ratio was measured.
     """
-    from engagements.charts import interval
+    with _IMPORTING:
+        from engagements.charts import interval
 
     return interval.draw(record, theme)
 
 
 def ratio_distribution(record: Data, *, theme: Theme = "page") -> str:
     """Every round's ratio, a row a replicate, a panel a workload. "" where none is believed."""
-    from engagements.charts import distribution
+    with _IMPORTING:
+        from engagements.charts import distribution
 
     return distribution.draw(record, theme)
 
 
 def workload_bars(record: Data, *, theme: Theme = "page") -> str:
     """Time of one end-to-end call, baseline and candidate, by workload. "" without times."""
-    from engagements.charts import workloads
+    with _IMPORTING:
+        from engagements.charts import workloads
 
     return workloads.draw(record, theme)
 
 
 def roofline(record: Data, *, theme: Theme = "page") -> str:
     """The operator alone on the roofline plane. "" where the operator was not measured."""
-    from engagements.charts import roofs
+    with _IMPORTING:
+        from engagements.charts import roofs
 
     return roofs.draw(record, theme)
 
 
 def estimate_history(progress: Data, *, target: float | None = None, theme: Theme = "page") -> str:
     """How the estimate and its interval closed in while a run went on. "" before the first."""
-    from engagements.charts import history
+    with _IMPORTING:
+        from engagements.charts import history
 
     return history.draw(progress, target, theme)
 
 
 def timeline(facts: TraceFacts, *, theme: Theme = "page") -> str:
     """When each family of kernels kept a device busy. "" without operations of a GPU."""
-    from engagements.charts import lanes
+    with _IMPORTING:
+        from engagements.charts import lanes
 
     return lanes.draw(facts, theme)
 
@@ -92,7 +107,8 @@ def wall_parts(
     figures: HotFigures, *, least_share: float | None = None, theme: Theme = "page"
 ) -> str:
     """Where the wall-clock time goes, against the share that is wanted. "" where unknown."""
-    from engagements.charts import parts
+    with _IMPORTING:
+        from engagements.charts import parts
 
     return parts.draw(figures, theme, least_share)
 
@@ -105,34 +121,55 @@ def shape_curves(
     theme: Theme = "page",
 ) -> str:
     """What the most frequent shapes cover of calls and of time. "" without points."""
-    from engagements.charts import coverage
+    with _IMPORTING:
+        from engagements.charts import coverage
 
     return coverage.draw(calls, time, theme, wanted)
 
 
 def life(figures: LifeFigures, *, theme: Theme = "page") -> str:
     """Weeks of work against weeks of life, and the payback."""
-    from engagements.charts import weeks
+    with _IMPORTING:
+        from engagements.charts import weeks
 
     return weeks.draw(figures, theme)
 
 
 def upkeep(figures: UpkeepFigures, *, theme: Theme = "page") -> str:
     """Hours a month wanted against those there are. "" where none are wanted."""
-    from engagements.charts import hours
+    with _IMPORTING:
+        from engagements.charts import hours
 
     return hours.draw(figures, theme)
 
 
 def profiles(compared: Comparison, *, theme: Theme = "page") -> str:
     """Two profiles by kernel family, before and after. "" where neither has any."""
-    from engagements.charts import side_by_side
+    with _IMPORTING:
+        from engagements.charts import side_by_side
 
     return side_by_side.draw(compared, theme)
 
 
 def ceiling(figures: CeilingFigures, *, theme: Theme = "page") -> str:
     """The end-to-end ratio over the kernel's speedup, to its ceiling. "" without a curve."""
-    from engagements.charts import amdahl
+    with _IMPORTING:
+        from engagements.charts import amdahl
 
     return amdahl.draw(figures, theme)
+
+
+def catalogue_roofline(found: Sequence[Report], *, theme: Theme = "page") -> str:
+    """Every kernel of the catalogue's records on one roofline. "" where none is known."""
+    with _IMPORTING:
+        from engagements.charts import catalogue
+
+    return catalogue.roofline(found, theme)
+
+
+def catalogue_ratios(found: Sequence[Report], *, theme: Theme = "page") -> str:
+    """Every record's end-to-end ratio with its interval. "" without ratios."""
+    with _IMPORTING:
+        from engagements.charts import catalogue
+
+    return catalogue.ratios(found, theme)

@@ -52,19 +52,21 @@ def _frame(axes: Axes, points: Sequence[Mapping[str, Any]], roof: Roof | None) -
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _rate(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: rate(value)))
     axes.set_xlabel("FLOP per byte that the operator must move")
     axes.set_ylabel("FLOP per second")
     axes.grid(which="major")
 
 
-def _rate(gflop_per_s: float) -> str:
+def rate(gflop_per_s: float) -> str:
+    """Arithmetic per second in the unit that reads best."""
     if gflop_per_s >= 1000:
         return f"{gflop_per_s / 1000:.3g} TFLOP/s"
     return f"{gflop_per_s:.3g} GFLOP/s"
 
 
-def _bandwidth(gb_per_s: float) -> str:
+def bandwidth(gb_per_s: float) -> str:
+    """Bytes per second in the unit that reads best."""
     return f"{gb_per_s / 1000:.3g} TB/s" if gb_per_s >= 1000 else f"{gb_per_s:.3g} GB/s"
 
 
@@ -80,7 +82,7 @@ def _roof(
     ridge = gflop_per_s / gb_per_s
     corners = [low, *([ridge] if low < ridge < high else []), high]
     heights = [min(gflop_per_s, gb_per_s * each) for each in corners]
-    label = f"{_ROOF}, {_bandwidth(gb_per_s)} and {_rate(gflop_per_s)}"
+    label = f"{_ROOF}, {bandwidth(gb_per_s)} and {rate(gflop_per_s)}"
     axes.plot(corners, heights, color=ink["axis"], linewidth=1.2, label=label)
 
 
@@ -109,8 +111,8 @@ def _points(axes: Axes, points: Sequence[Mapping[str, Any]], ink: Mapping[str, s
 
 def _legend(axes: Axes, names: Sequence[str], ink: Mapping[str, str]) -> None:
     handles = [
-        _mark("o", ink["axis"], filled=False),
-        _mark("D", ink["axis"], filled=True),
+        mark("o", ink["axis"], filled=False),
+        mark("D", ink["axis"], filled=True),
         *(
             Line2D([], [], color=ink[_SERIES[index % len(_SERIES)]], linewidth=2)
             for index in range(len(names))
@@ -129,7 +131,8 @@ def _legend(axes: Axes, names: Sequence[str], ink: Mapping[str, str]) -> None:
     )
 
 
-def _mark(marker: str, colour: str, *, filled: bool) -> Line2D:
+def mark(marker: str, colour: str, *, filled: bool) -> Line2D:
+    """A mark for a legend."""
     return Line2D(
         [],
         [],

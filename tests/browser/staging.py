@@ -187,6 +187,8 @@ def consultant_pages(house: House) -> list[str]:
     at += [("run-request", stages["stuck"].engagement)]
     return [
         *(reverse(name) for name in ("board", "engagement-new", "account_change_password")),
+        reverse("catalogue"),
+        reverse("catalogue-operator", args=["matmul_ladder"]),
         reverse("board") + "?done=yes",
         reverse("board") + "?q=nothing+like+this",
         reverse("mfa_index"),

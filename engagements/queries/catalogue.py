@@ -1,0 +1,214 @@
+"""The kernel catalogue as pages show it: what is measured, what is claimed, what others cover.
+
+Everything comes from files in `kernels/`: plain data, signed records and surveys, READMEs.
+Nothing here is of a customer. Files are read again when one of them changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import claims, committed, records, reports, signatures, surveys
+from benchmarks.harness.claims import Judged
+from benchmarks.harness.committed import Signature
+from benchmarks.harness.reports import Report
+from benchmarks.harness.signatures import KeyUnusable
+from benchmarks.harness.surveys import Figures
+from kernels import catalogue, coverage
+from kernels.coverage import Library
+from kernels.definition import Definition, Preset
+
+# Beside each operator lie its records; the keys that may have signed them in keys/.
+FOLDER = committed.CATALOGUE
+
+_BROKEN = (records.RecordError, surveys.SurveyError, KeyUnusable)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One committed record; `problems` say where it contradicts itself."""
+
+    report: Report
+    problems: tuple[str, ...]
+    file: Path
+
+    @property
+    def holds(self) -> bool:
+        """Whether a known key signed it, it is unchanged, and its verdict follows."""
+        return self.report.signature.valid and not self.problems
+
+    @property
+    def measured_at(self) -> datetime:
+        """When the run ended."""
+        return datetime.fromisoformat(self.report.measured_at)
+
+    @property
+    def workloads(self) -> list[Mapping[str, Any]]:
+        """The end-to-end ratios by workload, as the record has them."""
+        return list(self.report.record["summary"]["workloads"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Survey:
+    """One committed survey: every Solution of the operator on one machine."""
+
+    preset: str
+    device: str
+    figures: tuple[Figures, ...]
+    signature: Signature
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """An operator of the catalogue; `problem` says why what is committed cannot be read."""
+
+    operator: str
+    definition: Definition
+    measured: tuple[Measured, ...]
+    surveys: tuple[Survey, ...]
+    problem: str | None
+
+    @property
+    def first(self) -> Measured | None:
+        """The record of the preset itself, or None: not measured."""
+        return self.measured[0] if self.measured else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """One operator whole."""
+
+    entry: Entry
+    readme: str
+    presets: Mapping[str, Preset]
+    candidates: tuple[str, ...]
+    baselines: tuple[tuple[str, str, str], ...]
+    libraries: tuple[Library, ...]
+
+
+def entries() -> tuple[Entry, ...]:
+    """Every operator, by name."""
+    return _entries(FOLDER, _stamp(FOLDER))
+
+
+def judged() -> list[Judged]:
+    """Every claim of the field with its verdict, from signed records alone."""
+    found = [one.report for entry in entries() for one in entry.measured if one.holds]
+    return [claims.judged(claim, found) for claim in claims.claims()]
+
+
+def sound() -> list[Report]:
+    """The records that may be drawn: signed by a known key, unchanged, consistent."""
+    return [one.report for entry in entries() for one in entry.measured if one.holds]
+
+
+def libraries() -> tuple[Library, ...]:
+    """What off-the-shelf libraries cover, as their documentation says."""
+    return coverage.libraries()
+
+
+def page(operator: str) -> Page | None:
+    """One operator; None where there is none of that name."""
+    entry = next((one for one in entries() if one.operator == operator), None)
+    if entry is None:
+        return None
+    return Page(
+        entry=entry,
+        readme=(committed.CATALOGUE / operator / "README.md").read_text(),
+        presets=catalogue.presets(operator),
+        candidates=tuple(path.name for path in catalogue.candidates(operator).values()),
+        baselines=tuple(
+            (one.name, one.package, one.title) for one in catalogue.baselines(operator).values()
+        ),
+        libraries=tuple(one for one in coverage.libraries() if operator in one.operators),
+    )
+
+
+def measured(operator: str, name: str) -> Measured | None:
+    """One record by its operator and its name; None where there is none."""
+    found = page(operator)
+    known = found.entry.measured if found else ()
+    return next((one for one in known if one.report.name == name), None)
+
+
+def content(one: Measured) -> bytes:
+    """The record's JSON as it was signed."""
+    return committed.content_of(one.file)
+
+
+def public_key(key_id: str) -> bytes | None:
+    """The public half of a key that committed records are signed by, as PEM."""
+    files = (FOLDER / "keys").glob("*.pub")
+    pems = (file.read_bytes() for file in files)
+    return next((pem for pem in pems if signatures.public_key(pem).id == key_id), None)
+
+
+def stamp() -> str:
+    """What changes when any committed file does: for ETags."""
+    return hashlib.sha256(repr(_stamp(FOLDER)).encode()).hexdigest()
+
+
+def _stamp(folder: Path) -> tuple[tuple[str, int], ...]:
+    files = [*folder.glob("*/records/*.json*"), *folder.glob("keys/*.pub")]
+    return tuple((str(file), file.stat().st_mtime_ns) for file in sorted(files))
+
+
+@lru_cache(maxsize=4)
+def _entries(folder: Path, stamp: tuple[tuple[str, int], ...]) -> tuple[Entry, ...]:
+    return tuple(_entry(operator, folder) for operator in catalogue.operators())
+
+
+def _entry(operator: str, folder: Path) -> Entry:
+    problem: str | None = None
+    found: tuple[Measured, ...] = ()
+    surveyed: tuple[Survey, ...] = ()
+    try:
+        found, surveyed = _records(operator, folder), _surveys(operator, folder)
+    except _BROKEN as error:
+        problem = str(error)
+    return Entry(
+        operator=operator,
+        definition=catalogue.definition(operator),
+        measured=found,
+        surveys=surveyed,
+        problem=problem,
+    )
+
+
+def _records(operator: str, folder: Path) -> tuple[Measured, ...]:
+    files = dict(committed.record_files(operator, folder))
+    return tuple(
+        Measured(
+            report=report,
+            problems=tuple(records.problems(report.record)),
+            file=files[report.name],
+        )
+        for report in reports.of(operator, folder)
+    )
+
+
+def _surveys(operator: str, folder: Path) -> tuple[Survey, ...]:
+    keys = committed.known_keys(folder)
+    found = []
+    for file in sorted((folder / operator / "records").glob("*.survey.json")):
+        data = committed.survey_in(file)
+        found.append(
+            Survey(
+                preset=data["preset"],
+                device=data["environment"]["device"]["name"],
+                figures=tuple(sorted(surveys.figures(data), key=_quickest_first)),
+                signature=committed.signature_of(file.read_bytes(), keys),
+            )
+        )
+    return tuple(found)
+
+
+def _quickest_first(one: Figures) -> tuple[bool, float]:
+    took_us = one.program_us if one.program_us is not None else one.operator_us
+    return took_us is None, took_us or 0.0

@@ -1,0 +1,126 @@
+"""The kernel catalogue, for everybody who has signed in: it holds nothing of any customer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
+from django.views.decorators.http import require_safe
+
+from benchmarks.harness.reports import Report
+from engagements import charts
+from engagements.charts import describe_catalogue
+from engagements.markdown import as_html
+from engagements.queries import catalogue
+from engagements.views.pictures import THEMES
+
+_PICTURES: dict[str, tuple[Callable[..., str], Callable[[Sequence[Report]], str], str, str]] = {
+    "roofline": (
+        charts.catalogue_roofline,
+        describe_catalogue.roofline,
+        "Every kernel on the roofline",
+        "The operator alone, at the workload with most traffic. The roof is what a copy and a "
+        "matrix product reached on the same machine in the same runs. What only moves bytes has "
+        "no place on it and stands in the table alone.",
+    ),
+    "ratios": (
+        charts.catalogue_ratios,
+        describe_catalogue.ratios,
+        "End-to-end ratios",
+        "Each with its interval, against the baseline it was measured with. An open diamond is "
+        "the ratio over a stronger baseline, by the survey's medians.",
+    ),
+}
+
+
+@login_required
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """Every operator, the pictures, the claims of the field and what libraries cover."""
+    drawn = catalogue.sound()
+    context = {
+        "entries": catalogue.entries(),
+        "claims": catalogue.judged(),
+        "libraries": catalogue.libraries(),
+        "pictures": _pictures(drawn),
+        "device": describe_catalogue.device_of(drawn),
+    }
+    return render(request, "catalogue/catalogue.html", context)
+
+
+@login_required
+@require_safe
+def operator(request: HttpRequest, name: str) -> HttpResponse:
+    """One operator: its README, Definition, workloads, Solutions, measurements, coverage."""
+    page = catalogue.page(name)
+    if page is None:
+        raise Http404("No such operator.")
+    return render(
+        request, "catalogue/operator.html", {"page": page, "readme": as_html(page.readme)}
+    )
+
+
+@login_required
+@require_safe
+def record(request: HttpRequest, name: str, record: str) -> HttpResponse:
+    """A committed record as it was signed."""
+    found = catalogue.measured(name, record)
+    if found is None:
+        raise Http404("No such record.")
+    response = HttpResponse(catalogue.content(found), content_type="application/json")
+    response["Content-Disposition"] = f'attachment; filename="{name}-{record}.record.json"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@login_required
+@require_safe
+def public_key(request: HttpRequest, key_id: str) -> HttpResponse:
+    """A key that committed records are signed by, as PEM."""
+    pem = catalogue.public_key(key_id)
+    if pem is None:
+        raise Http404("No such key.")
+    response = HttpResponse(pem, content_type="text/plain; charset=utf-8")
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@login_required
+@require_safe
+def picture(request: HttpRequest, name: str, theme: str) -> HttpResponseBase:
+    """A picture as SVG; its ETag changes with the committed files."""
+    if name not in _PICTURES or theme not in THEMES:
+        raise Http404("No such picture.")
+    etag = quote_etag(f"{catalogue.stamp()}/{name}/{theme}")
+    known = get_conditional_response(request, etag=etag)
+    if known is not None:
+        return known
+    svg = _PICTURES[name][0](catalogue.sound(), theme=theme)
+    if not svg:
+        raise Http404("Nothing of the kind was measured.")
+    response = HttpResponse(svg, content_type="image/svg+xml; charset=utf-8")
+    response["ETag"], response["Cache-Control"] = etag, "private, no-cache"
+    # Opened by itself an SVG could run scripts; this one has none and may have none.
+    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
+    return response
+
+
+def _pictures(drawn: Sequence[Report]) -> list[dict[str, str]]:
+    """The pictures that there is anything for, as the fragment wants them."""
+    has_points, has_ratios = describe_catalogue.points(drawn), describe_catalogue.rows(drawn)
+    wanted = [name for name, has in (("ratios", has_ratios), ("roofline", has_points)) if has]
+    return [
+        {
+            "light": reverse("catalogue-picture", args=[name, "light"]),
+            "dark": reverse("catalogue-picture", args=[name, "dark"]),
+            "alt": _PICTURES[name][1](drawn),
+            "title": _PICTURES[name][2],
+            "caption": _PICTURES[name][3],
+        }
+        for name in wanted
+    ]

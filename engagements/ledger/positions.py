@@ -1,7 +1,8 @@
-"""Where an engagement stands on the accounts, as the postings that follow need it."""
+"""Where an engagement stands on the accounts, as what is posted next depends on it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -11,29 +12,32 @@ from engagements.ledger import chart
 from engagements.models import Engagement, MonthTotal
 from engagements.money import quantize
 
+NOTHING = Decimal(0)
+
 
 @dataclass(frozen=True)
 class Positions:
     """An engagement's balances in one currency by account: debit positive, credit negative."""
 
-    balances: dict[str, Decimal]
+    balances: Mapping[str, Decimal]
     currency: str
+
+    def balance(self, account: str) -> Decimal:
+        """The balance of an account, nothing where it was never posted to."""
+        return self.balances.get(account, NOTHING)
 
     def debit(self, account: str) -> Decimal:
         """The balance on the debit side; never negative."""
-        return max(self.balances.get(account, Decimal(0)), Decimal(0))
+        return max(self.balance(account), NOTHING)
 
     def credit(self, account: str) -> Decimal:
         """The balance on the credit side; never negative."""
-        return max(-self.balances.get(account, Decimal(0)), Decimal(0))
+        return max(-self.balance(account), NOTHING)
 
-    def with_payment(self, amount: Decimal) -> Positions:
-        """The balances once `amount` (gross) is received."""
-        received = {chart.BANK: amount, chart.RECEIVABLES: -amount}
-        changed = {
-            code: self.balances.get(code, Decimal(0)) + change for code, change in received.items()
-        }
-        return Positions(balances=self.balances | changed, currency=self.currency)
+    def plus(self, effect: Mapping[str, Decimal]) -> Positions:
+        """The balances once `effect` is posted."""
+        changed = {account: self.balance(account) + change for account, change in effect.items()}
+        return Positions(balances={**self.balances, **changed}, currency=self.currency)
 
     @property
     def audit_billed(self) -> Decimal:
@@ -41,16 +45,16 @@ class Positions:
         return self.credit(chart.AUDIT_REVENUE) - self.debit(chart.AUDIT_UNBILLED)
 
     def received_net(self) -> Decimal:
-        """What was received for invoices and not sent back, without its tax, rounded.
+        """What was received for invoices, without its tax, rounded.
 
         Money beyond what was billed is no fee: it counts towards no invoice.
         """
         received = self.debit(chart.BANK)
-        gross = self.balances.get(chart.RECEIVABLES, Decimal(0)) + received
-        tax = self.credit(chart.OUTPUT_TAX)
+        gross = self.balance(chart.RECEIVABLES) + received
         if gross <= 0:
-            return Decimal(0)
-        return quantize(min(received, gross) * (gross - tax) / gross, self.currency)
+            return NOTHING
+        net = gross - self.credit(chart.OUTPUT_TAX)
+        return quantize(min(received, gross) * net / gross, self.currency)
 
 
 def positions_of(engagement: Engagement, currency: str) -> Positions:

@@ -9,11 +9,23 @@ told twice is posted once; what comes to nothing is not posted and answers None.
 from __future__ import annotations
 
 from datetime import date
-from decimal import Decimal
 
-from engagements.ledger import chart
-from engagements.ledger.positions import positions_of
-from engagements.models import Audit, ContractVersion, Document, Engagement, Entry, Invoice, Payment
+from django.utils import timezone
+
+from engagements.ledger import chart, effects
+from engagements.ledger.effects import Effect
+from engagements.ledger.positions import Positions, positions_of
+from engagements.models import (
+    Audit,
+    ContractVersion,
+    Document,
+    Engagement,
+    Entry,
+    Invoice,
+    Payment,
+    Settlement,
+    Transfer,
+)
 from engagements.services import ledger
 from engagements.services.ledger import LegDraft
 
@@ -21,122 +33,109 @@ Kind = Entry.Kind
 
 
 def invoice_issued(invoice: Invoice, *, document: Document | None = None) -> Entry | None:
-    """The customer owes the gross; the net is deferred, or earned where it was already."""
+    """The customer owes the gross."""
     position = positions_of(invoice.engagement, invoice.currency)
-    audit = min(position.debit(chart.AUDIT_UNBILLED), invoice.net)
-    rest = chart.FEE_REVENUE if _is_met(invoice.engagement) else chart.FEES_DEFERRED
+    is_met = Entry.objects.filter(engagement=invoice.engagement, kind=Kind.TARGET_MET).exists()
+    effect = effects.billed(position, net=invoice.net, tax=invoice.tax, is_met=is_met)
+    key = f"{Kind.INVOICE_ISSUED}:invoice:{invoice.pk}"
     return _post(
-        invoice.engagement,
-        Kind.INVOICE_ISSUED,
-        _issued_on(invoice),
-        f"invoice_issued:invoice:{invoice.pk}",
-        invoice.currency,
-        {
-            chart.RECEIVABLES: invoice.gross,
-            chart.AUDIT_UNBILLED: -audit,
-            rest: audit - invoice.net,
-            chart.OUTPUT_TAX: -invoice.tax,
-        },
-        document,
+        invoice.engagement, position, effect, key=key, dated_on=_issued_on(invoice), about=document
     )
 
 
 def credit_note_issued(note: Invoice, *, document: Document | None = None) -> Entry | None:
-    """The customer owes less, or gets it back: the latest that was posted of it first."""
+    """The customer owes less, or gets it back."""
     position = positions_of(note.engagement, note.currency)
-    legs = {chart.RECEIVABLES: -note.gross, chart.OUTPUT_TAX: note.tax}
-    left = note.net
-    for account in (chart.FEES_DEFERRED, chart.REFUND_LIABILITY, chart.FEE_REVENUE):
-        taken = min(position.credit(account), left)
-        legs[account] = taken
-        left -= taken
-    # What is left had covered the audit, which is earned and not billed any more.
-    legs[chart.AUDIT_UNBILLED] = left
+    effect = effects.credited(position, net=note.net, tax=note.tax)
+    key = f"{Kind.CREDIT_NOTE_ISSUED}:invoice:{note.pk}"
     return _post(
-        note.engagement,
-        Kind.CREDIT_NOTE_ISSUED,
-        _issued_on(note),
-        f"credit_note_issued:invoice:{note.pk}",
-        note.currency,
-        legs,
-        document,
+        note.engagement, position, effect, key=key, dated_on=_issued_on(note), about=document
     )
 
 
 def payment_received(payment: Payment) -> Entry | None:
-    """Money is in the bank; what of it is not the audit's might go back until the verdict.
-
-    Dated on the day it arrived, or today where that month is closed.
-    """
-    contract = payment.milestone.contract_version
-    engagement, currency = contract.engagement, contract.currency
-    position = positions_of(engagement, currency)
-    after = position.with_payment(payment.amount)
-    might_go_back = max(after.received_net() - after.audit_billed, Decimal(0))
-    more = might_go_back - position.credit(chart.REFUND_LIABILITY)
-    moved = min(max(more, Decimal(0)), position.credit(chart.FEES_DEFERRED))
-    return _post(
-        engagement,
-        Kind.PAYMENT_RECEIVED,
-        ledger.open_day(payment.received_on),
-        f"payment_received:payment:{payment.pk}",
-        currency,
-        {
-            chart.BANK: payment.amount,
-            chart.RECEIVABLES: -payment.amount,
-            chart.FEES_DEFERRED: moved,
-            chart.REFUND_LIABILITY: -moved,
-        },
-    )
+    """Money is in the bank. Dated on the day it arrived, or today where that month is closed."""
+    invoice = payment.invoice
+    position = positions_of(invoice.engagement, invoice.currency)
+    effect = effects.received(position, payment.amount)
+    key = f"{Kind.PAYMENT_RECEIVED}:payment:{payment.pk}"
+    day = ledger.open_day(payment.received_on)
+    return _post(invoice.engagement, position, effect, key=key, dated_on=day)
 
 
 def audit_delivered(audit: Audit, *, dated_on: date) -> Entry | None:
     """The audit is done and earned, billed or not."""
-    return _post(
-        audit.engagement,
-        Kind.AUDIT_DELIVERED,
-        dated_on,
-        f"audit_delivered:audit:{audit.pk}",
-        audit.currency,
-        audit_earned(audit.engagement, audit.currency, audit.cost),
-    )
+    position = positions_of(audit.engagement, audit.currency)
+    effect = effects.audit_earned(position, audit.cost)
+    key = f"{Kind.AUDIT_DELIVERED}:audit:{audit.pk}"
+    return _post(audit.engagement, position, effect, key=key, dated_on=dated_on)
 
 
 def target_met(contract: ContractVersion, *, dated_on: date) -> Entry | None:
-    """Nothing goes back any more: what was billed so far is revenue."""
+    """Nothing goes back any more."""
     position = positions_of(contract.engagement, contract.currency)
-    deferred = position.credit(chart.FEES_DEFERRED)
-    received = position.credit(chart.REFUND_LIABILITY)
-    return _post(
-        contract.engagement,
-        Kind.TARGET_MET,
-        dated_on,
-        f"target_met:contract:{contract.pk}",
-        contract.currency,
-        {
-            chart.FEES_DEFERRED: deferred,
-            chart.REFUND_LIABILITY: received,
-            chart.FEE_REVENUE: -deferred - received,
-        },
-    )
+    key = f"{Kind.TARGET_MET}:contract:{contract.pk}"
+    return _post(contract.engagement, position, effects.met(position), key=key, dated_on=dated_on)
 
 
-def audit_earned(engagement: Engagement, currency: str, earned: Decimal) -> dict[str, Decimal]:
-    """The legs after which the audit's revenue is `earned` (net): more of it, or less."""
-    position = positions_of(engagement, currency)
-    left = earned - position.credit(chart.AUDIT_REVENUE)
-    legs = {chart.AUDIT_REVENUE: -left}
-    if left > 0:
-        for account in (chart.FEES_DEFERRED, chart.REFUND_LIABILITY):
-            legs[account] = min(position.credit(account), left)
-            left -= legs[account]
-        return legs | {chart.AUDIT_UNBILLED: left}
-    unbilled = min(position.debit(chart.AUDIT_UNBILLED), -left)
-    return legs | {chart.AUDIT_UNBILLED: -unbilled, chart.REFUND_LIABILITY: left + unbilled}
+def settlement_proposed(settlement: Settlement) -> Entry | None:
+    """What the settlement keeps of the audit is what was earned with it."""
+    position = _position(settlement)
+    effect = effects.audit_earned(position, settlement.audit_cost)
+    return _post_settlement(settlement, Kind.SETTLEMENT_PROPOSED, position, effect)
 
 
-def _is_met(engagement: Engagement) -> bool:
-    return Entry.objects.filter(engagement=engagement, kind=Kind.TARGET_MET).exists()
+def settlement_approved(settlement: Settlement) -> Entry | None:
+    """What the customer has to its credit is to be paid."""
+    effect = effects.moved(settlement.refund, source=chart.REFUND_PAYABLE, to=chart.RECEIVABLES)
+    return _post_settlement(settlement, Kind.SETTLEMENT_APPROVED, _position(settlement), effect)
+
+
+def settlement_paying(transfer: Transfer) -> Entry | None:
+    """The transfer is with the bank: the money counts as gone."""
+    effect = effects.moved(transfer.amount, source=chart.TRANSFERS, to=chart.REFUND_PAYABLE)
+    return _post_transfer(transfer, Kind.SETTLEMENT_PAYING, effect)
+
+
+def settlement_failed(transfer: Transfer) -> Entry | None:
+    """The bank did not make the transfer: the money is to be paid again."""
+    effect = effects.moved(transfer.amount, source=chart.REFUND_PAYABLE, to=chart.TRANSFERS)
+    return _post_transfer(transfer, Kind.SETTLEMENT_FAILED, effect)
+
+
+def settlement_paid(transfer: Transfer) -> Entry | None:
+    """The bank has made the transfer."""
+    effect = effects.moved(transfer.amount, source=chart.BANK, to=chart.TRANSFERS)
+    return _post_transfer(transfer, Kind.SETTLEMENT_PAID, effect)
+
+
+def settlement_voided(settlement: Settlement) -> Entry | None:
+    """Nothing is to be paid, and the audit is earned as the contract has it."""
+    position = _position(settlement)
+    effect = dict(effects.audit_earned(position, settlement.contract_version.audit_cost))
+    if settlement.approved_at is not None:
+        agreed = effects.moved(settlement.refund, source=chart.RECEIVABLES, to=chart.REFUND_PAYABLE)
+        effect |= agreed
+    return _post_settlement(settlement, Kind.SETTLEMENT_VOIDED, position, effect)
+
+
+def _position(settlement: Settlement) -> Positions:
+    return positions_of(settlement.contract_version.engagement, settlement.currency)
+
+
+def _post_settlement(
+    settlement: Settlement, kind: Entry.Kind, position: Positions, effect: Effect
+) -> Entry | None:
+    engagement = settlement.contract_version.engagement
+    key = f"{kind}:settlement:{settlement.pk}"
+    return _post(engagement, position, effect, key=key, dated_on=timezone.localdate())
+
+
+def _post_transfer(transfer: Transfer, kind: Entry.Kind, effect: Effect) -> Entry | None:
+    settlement = transfer.settlement
+    key = f"{kind}:settlement:{settlement.pk}:{transfer.attempt}"
+    engagement, day = settlement.contract_version.engagement, timezone.localdate()
+    return _post(engagement, _position(settlement), effect, key=key, dated_on=day)
 
 
 def _issued_on(invoice: Invoice) -> date:
@@ -147,22 +146,22 @@ def _issued_on(invoice: Invoice) -> date:
 
 def _post(
     engagement: Engagement,
-    kind: Entry.Kind,
-    dated_on: date,
+    position: Positions,
+    effect: Effect,
+    *,
     key: str,
-    currency: str,
-    amounts: dict[str, Decimal],
-    document: Document | None = None,
+    dated_on: date,
+    about: Document | None = None,
 ) -> Entry | None:
     """Post once: figures that depend on where the accounts stood are not worked out again."""
     known = Entry.objects.filter(key=key).first()
-    if known or not any(amounts.values()):
+    if known or not any(effect.values()):
         return known
     return ledger.post(
         engagement=engagement,
-        kind=kind,
+        kind=key.partition(":")[0],
         dated_on=dated_on,
-        legs=[LegDraft(account, amount, currency) for account, amount in amounts.items()],
+        legs=[LegDraft(account, amount, position.currency) for account, amount in effect.items()],
         key=key,
-        document=document,
+        document=about,
     )

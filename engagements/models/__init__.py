@@ -13,14 +13,16 @@ from engagements.models.mail import Mail
 from engagements.models.milestone import Milestone, ReleaseCondition
 from engagements.models.payment import BankImport, BankLine, Payment
 from engagements.models.people import Contact, Customer, Membership, Role, User
-from engagements.models.settlement import Settlement
+from engagements.models.settlement import Dispute, Settlement
 from engagements.models.time_box import Pause, TimeBox, TimeBoxWarning, TimeEntry
+from engagements.models.transfer import BankAccount, Transfer, TransferFile
 
 __all__ = [
     "Acceptance",
     "Account",
     "Answer",
     "Audit",
+    "BankAccount",
     "BankImport",
     "BankLine",
     "Check",
@@ -30,6 +32,7 @@ __all__ = [
     "ContractVersion",
     "Counter",
     "Customer",
+    "Dispute",
     "Document",
     "Engagement",
     "EngagementRun",
@@ -60,5 +63,7 @@ __all__ = [
     "TimeBox",
     "TimeBoxWarning",
     "TimeEntry",
+    "Transfer",
+    "TransferFile",
     "User",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import ClassVar
 
 from django.db import models
@@ -10,15 +11,17 @@ from django.db.models.functions import Greatest
 from django.utils import timezone
 
 from engagements.models.contract import ContractVersion
+from engagements.models.invoice import Invoice
 from engagements.models.people import User
 
 
 class Settlement(models.Model):
-    """Payments received less the audit cost, both gross, in the contract's currency.
+    """Payments received less the audit cost and what went back before, gross, in `currency`.
 
     Never negative: where less was paid than the audit cost, `balance_due` is what the customer
     still owes. The figures are fixed when it is proposed. Proposer and approver differ; a
-    settlement that followed a verdict by itself has no proposer.
+    settlement that followed a verdict by itself has no proposer. One that is paid is final, and
+    what was kept then can still go back by a further one.
     """
 
     class State(models.TextChoices):
@@ -32,14 +35,17 @@ class Settlement(models.Model):
     class Reason(models.TextChoices):
         MISSED = "missed", "The target was missed"
         TIME_BOX = "time_box", "The time-box ran out without a met target"
+        FURTHER = "further", "More goes back than was settled before"
 
     contract_version = models.ForeignKey(
         ContractVersion, on_delete=models.PROTECT, related_name="settlements"
     )
     reason = models.CharField(max_length=10, choices=Reason)
+    note = models.TextField(blank=True, help_text="Why more goes back, in a further settlement.")
     state = models.CharField(max_length=10, choices=State, default=State.PROPOSED)
     currency = models.CharField(max_length=3)
     payments_received = models.DecimalField(max_digits=14, decimal_places=3)
+    refunded_before = models.DecimalField(max_digits=14, decimal_places=3, default=0)
     audit_cost = models.DecimalField(max_digits=14, decimal_places=3)
     audit_tax = models.DecimalField(max_digits=14, decimal_places=3)
     refund = models.DecimalField(max_digits=14, decimal_places=3)
@@ -53,27 +59,46 @@ class Settlement(models.Model):
     payment_reference = models.CharField(max_length=80, blank=True)
     voided_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     void_reason = models.TextField(blank=True)
+    credit_notes = models.ManyToManyField(Invoice, related_name="settlements")
 
     class Meta:
         ordering: ClassVar = ["-proposed_at"]
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["contract_version"],
-                condition=~Q(state="voided"),
+                condition=~Q(state__in=["voided", "paid"]),
                 name="settlement_one_live_a_contract",
                 violation_error_message="This contract is being settled already.",
             ),
             models.CheckConstraint(
                 condition=Q(
                     refund=Greatest(
-                        F("payments_received") - F("audit_cost") - F("audit_tax"), Value(0)
+                        F("payments_received")
+                        - F("refunded_before")
+                        - F("audit_cost")
+                        - F("audit_tax"),
+                        Value(0),
                     ),
                     balance_due=Greatest(
-                        F("audit_cost") + F("audit_tax") - F("payments_received"), Value(0)
+                        F("audit_cost")
+                        + F("audit_tax")
+                        + F("refunded_before")
+                        - F("payments_received"),
+                        Value(0),
                     ),
                 ),
                 name="settlement_adds_up",
                 violation_error_message="The refund is what was received less the audit cost.",
+            ),
+            models.CheckConstraint(
+                condition=Q(audit_cost__gte=0, audit_tax__gte=0, refunded_before__gte=0),
+                name="settlement_keeps_no_negative_amount",
+                violation_error_message="What is kept, or went back before, is not negative.",
+            ),
+            models.CheckConstraint(
+                condition=~Q(reason="further") | (~Q(note="") & Q(proposed_by__isnull=False)),
+                name="settlement_further_says_why",
+                violation_error_message="Whoever proposes a further settlement says why.",
             ),
             models.CheckConstraint(
                 condition=Q(approved_by__isnull=True)
@@ -107,3 +132,52 @@ class Settlement(models.Model):
 
     def __str__(self) -> str:
         return f"settlement of {self.contract_version}: {self.refund} {self.currency}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is neither paid nor voided."""
+        return self.state not in (self.State.PAID, self.State.VOIDED)
+
+    @property
+    def disputable_until(self) -> dt.date:
+        """The last day on which the customer may dispute it: the contract's `dispute_days`
+        after it was proposed, or after its figures were approved and so shown to them."""
+        shown = timezone.localdate(self.approved_at or self.proposed_at)
+        return shown + dt.timedelta(days=self.contract_version.dispute_days)
+
+
+class Dispute(models.Model):
+    """The customer's objection to a settlement. While it is open, the settlement is on hold."""
+
+    settlement = models.ForeignKey(Settlement, on_delete=models.PROTECT, related_name="disputes")
+    reason = models.TextField()
+    raised_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    raised_at = models.DateTimeField(default=timezone.now, editable=False)
+    resolution = models.TextField(blank=True)
+    resolved_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    resolved_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-raised_at", "-pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["settlement"],
+                condition=Q(resolved_at__isnull=True),
+                name="dispute_one_open_a_settlement",
+                violation_error_message="This settlement is disputed already.",
+            ),
+            models.CheckConstraint(
+                condition=~Q(reason="")
+                & (
+                    Q(resolved_at__isnull=True, resolved_by__isnull=True, resolution="")
+                    | (Q(resolved_at__isnull=False, resolved_by__isnull=False) & ~Q(resolution=""))
+                ),
+                name="dispute_says_why_it_began_and_ended",
+                violation_error_message="A dispute has a reason, and its end a note.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"dispute of {self.settlement_id}: {self.reason[:60]}"

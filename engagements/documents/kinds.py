@@ -14,6 +14,8 @@ _MODULES = {
     Document.Kind.AUDIT_REPORT: "engagements.documents.audit_report",
     Document.Kind.CONTRACT: "engagements.documents.contract",
     Document.Kind.BENCHMARK_REPORT: "engagements.documents.benchmark_report",
+    Document.Kind.INVOICE: "engagements.documents.invoice",
+    Document.Kind.CREDIT_NOTE: "engagements.documents.credit_note",
     Document.Kind.SETTLEMENT_STATEMENT: "engagements.documents.settlement_statement",
 }
 

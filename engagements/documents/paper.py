@@ -12,11 +12,15 @@ from engagements.models import Engagement
 
 @dataclass(frozen=True)
 class Enclosure:
-    """A file attached to the PDF, byte for byte what was sealed or recorded."""
+    """A file attached to the PDF, byte for byte what was sealed or recorded.
+
+    `relationship` is what PDF calls it: the document's Source, or an Alternative to it.
+    """
 
     name: str
     content: bytes
     description: str
+    relationship: str = "Source"
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,8 @@ class Paper:
 
     `dated` is the moment it speaks of, from the row, never the time of rendering. `seal` is
     the digest that runs in the footer ("sha256:…") and `sealed` names what it is of. What
-    `is_signed` gets the consultancy's signature.
+    `is_signed` gets the consultancy's signature. `variant` is a standard by its name in
+    WeasyPrint, `xmp` further metadata as RDF.
     """
 
     engagement: Engagement
@@ -41,3 +46,5 @@ class Paper:
     enclosures: tuple[Enclosure, ...] = field(default=())
     for_customer: bool = True
     is_signed: bool = False
+    variant: str = "pdf/ua-1"
+    xmp: tuple[bytes, ...] = field(default=())

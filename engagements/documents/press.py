@@ -43,7 +43,8 @@ def typeset(paper: Paper) -> bytes:
         made: bytes = HTML(string=markup(paper), url_fetcher=fetch).write_pdf(
             stylesheets=styles,
             font_config=fonts,
-            pdf_variant="pdf/ua-1",
+            pdf_variant=paper.variant,
+            xmp_metadata=[io.BytesIO(each) for each in paper.xmp],
             pdf_identifier=_identifier(paper),
             attachments=[_attached(each, paper) for each in paper.enclosures],
             custom_metadata=True,
@@ -77,7 +78,7 @@ def _attached(enclosure: Enclosure, paper: Paper) -> Any:
         description=enclosure.description,
         created=moment,
         modified=moment,
-        relationship="Source",
+        relationship=enclosure.relationship,
     )
 
 

@@ -17,11 +17,11 @@ _LOCALE = "en_GB"
 _MINUS = "−"
 
 
-def day(value: date) -> str:
+def day(value: date, *, locale: str = _LOCALE) -> str:
     """5 October 2026. A moment is taken in UTC."""
     if isinstance(value, datetime):
         value = value.astimezone(UTC).date()
-    return str(format_date(value, "d MMMM y", locale=_LOCALE))
+    return str(format_date(value, "long", locale=locale))
 
 
 def moment(value: datetime) -> str:

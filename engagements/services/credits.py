@@ -84,7 +84,7 @@ def _from_the_last(
 def _credit(
     line: InvoiceLine, net: Decimal, left: tuple[Decimal, Decimal], currency: str
 ) -> Credit:
-    """The tax goes with the net; the last part of a line takes what is left of its tax."""
-    is_all = net == left[0]
-    tax = left[1] if is_all else min(tax_on(net, line.tax_rate_percent, currency), left[1])
-    return Credit(line=line, net=net, tax=tax, is_all=is_all)
+    """What remains of the line keeps exactly the tax on it; the credit takes the rest."""
+    rest = left[0] - net
+    tax = left[1] - tax_on(rest, line.tax_rate_percent, currency)
+    return Credit(line=line, net=net, tax=max(tax, NOTHING), is_all=rest == 0)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from engagements import faults
 from engagements.errors import Refused
 from engagements.ledger import postings
-from engagements.models import BankLine, Engagement, Invoice, Payment, Settlement, Stage, User
+from engagements.models import BankLine, Engagement, Invoice, Payment, Stage, User
 from engagements.money import format_money
 from engagements.queries.balances import balance_of
 from engagements.services import checked, events, lifecycle
@@ -33,8 +33,6 @@ def record(
 
     The same reference is the same payment. More than is open is refused as a slip of the hand,
     unless it `may_exceed` because it really arrived: the rest is then to the customer's credit.
-    Refused while a settlement counts on what had been received when it was proposed: that one
-    is voided first, and proposed anew afterwards.
     """
     engagement = lifecycle.locked(invoice.engagement_id)
     require_finance(by)
@@ -83,19 +81,13 @@ def _require_open(invoice: Invoice, amount: Decimal) -> None:
 
 
 def _require_payable(invoice: Invoice, engagement: Engagement) -> None:
-    """Refuse money that nothing was billed for, or that would belie a settlement's figures.
+    """Refuse money that nothing was billed for.
 
-    A customer may have paid on the day of the verdict: what was credited since still takes that
-    payment, and the settlement counts it.
+    What was credited since still takes a payment: it crossed the credit note, or a settlement
+    that counted on what had been received by then, and the next settlement counts it.
     """
     if not invoice.is_issued or invoice.is_credit_note:
         raise Refused("A payment is recorded for an issued invoice.")
     lifecycle.require_stage(
         engagement, Stage.ACTIVE, Stage.MET, Stage.MISSED, to="to take a payment"
     )
-    live = Settlement.objects.filter(contract_version__engagement=engagement)
-    if live.exclude(state=Settlement.State.VOIDED).exists():
-        raise Refused(
-            "The settlement counts on what had been received by then: void it first, record "
-            "this payment, and propose it anew. Money that follows a paid settlement is sent back."
-        )

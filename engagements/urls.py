@@ -12,6 +12,7 @@ from engagements.views import (
     engagement,
     evidence,
     home,
+    pitch,
     runs,
     verify,
 )
@@ -61,6 +62,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("engagements/<slug:reference>/", include(on_one_engagement)),
     path("catalogue/", include(of_the_catalogue)),
     path("documents/<int:pk>/", documents.show, name="document"),
+    path("pitch/", pitch.show, name="pitch"),
     path("verify/", verify.show, name="verify"),
     path("keys/<slug:key_id>.pub", verify.public_key, name="public-key"),
     path("api/v1/", include("engagements.api.urls")),

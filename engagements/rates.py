@@ -1,0 +1,98 @@
+"""How often one address may ask for something that costs us, counted by all web processes."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from django.core.cache import BaseCache, caches
+from django.utils.crypto import salted_hmac
+from redis.exceptions import RedisError
+
+T = TypeVar("T")
+
+_DOWN = (RedisError, OSError)
+
+
+class TooMany(Exception):
+    """It has to wait. `retry_after_s` says how long."""
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__(f"Too many: try again in {retry_after_s} seconds.")
+        self.retry_after_s = retry_after_s
+
+
+class Busy(TooMany):
+    """All places are taken, by whomever."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """So many in each window of so many seconds."""
+
+    name: str
+    most: int
+    window_s: int
+
+
+def count(rate: Rate, address: str | None) -> None:
+    """Count one more for this address. TooMany once its window is full.
+
+    Without the shared cache each process counts for itself.
+    """
+    now = time.time()
+    window = int(now // rate.window_s)
+    key = f"rate:{rate.name}:{_group(address)}:{window}"
+    if _shared(lambda cache: _increment(cache, key, rate.window_s)) > rate.most:
+        raise TooMany(max(1, int((window + 1) * rate.window_s - now) + 1))
+
+
+@contextmanager
+def slot(name: str, *, most: int, at_most_s: int) -> Iterator[None]:
+    """One of `most` places for all processes together. Busy when none is free.
+
+    A place whose process died is free again after `at_most_s` seconds.
+    """
+    keys = [f"slot:{name}:{number}" for number in range(most)]
+    taken = next((key for key in keys if _shared(_taking(key, at_most_s))), None)
+    if taken is None:
+        raise Busy(at_most_s)
+    try:
+        yield
+    finally:
+        _shared(lambda cache: cache.delete(taken))
+
+
+def _taking(key: str, at_most_s: int) -> Callable[[BaseCache], bool]:
+    return lambda cache: bool(cache.add(key, 1, timeout=at_most_s))
+
+
+def _increment(cache: BaseCache, key: str, window_s: int) -> int:
+    cache.add(key, 0, timeout=window_s)
+    try:
+        return int(cache.incr(key))
+    except ValueError:
+        # It ran out between the two.
+        cache.set(key, 1, timeout=window_s)
+        return 1
+
+
+def _shared(ask: Callable[[BaseCache], T]) -> T:
+    try:
+        return ask(caches["shared"])
+    except _DOWN:
+        return ask(caches["default"])
+
+
+def _group(address: str | None) -> str:
+    """Who counts as one: an IPv4 address, or the /64 that one household has of IPv6. Hashed."""
+    try:
+        ip = ipaddress.ip_address(address or "")
+        network = ipaddress.ip_network((ip, 64 if ip.version == 6 else 32), strict=False)
+    except ValueError:
+        return "unknown"
+    return salted_hmac("engagements.rates", str(network)).hexdigest()[:32]

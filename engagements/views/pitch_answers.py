@@ -1,0 +1,143 @@
+"""The answer to a pitch, as its page shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.utils.safestring import SafeString, mark_safe
+
+from engagements import charts
+from engagements.audit import CHECKS
+from engagements.audit.advice import Verdict
+from engagements.audit.figures import CeilingFigures, LifeFigures
+from engagements.audit.finding import Finding
+from engagements.audit.phrases import money, times, weeks
+from engagements.audit.suggestions import suggest
+from engagements.evidence import TraceFacts
+from engagements.pitch import Asked, Read, questions
+
+QUESTIONS = {check.name: check.question for check in CHECKS}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One check's finding under its question."""
+
+    question: str
+    finding: Finding
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure at the top of the answer."""
+
+    label: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An operator that the profile shows, as the link names it."""
+
+    value: str
+    label: str
+    is_chosen: bool
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A verdict with everything around it; `link` gives it again, `pairs` are its query."""
+
+    verdict: Verdict
+    read: list[Read]
+    pairs: list[tuple[str, str]]
+    link: str
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The six findings in the order of the checks."""
+        return [Entry(QUESTIONS[each.check], each) for each in self.verdict.findings]
+
+    @property
+    def questions(self) -> tuple[Asked, ...]:
+        """What to ask the vendor."""
+        return questions(self.verdict)
+
+    @cached_property
+    def ceiling(self) -> CeilingFigures | None:
+        """What a faster kernel makes of the whole."""
+        return next((each for each in self._figures if isinstance(each, CeilingFigures)), None)
+
+    @cached_property
+    def life(self) -> LifeFigures | None:
+        """Weeks of work against weeks of life, and the payback."""
+        return next((each for each in self._figures if isinstance(each, LifeFigures)), None)
+
+    @property
+    def _figures(self) -> list[object]:
+        return [each.figures for each in self.verdict.findings]
+
+    @property
+    def chart(self) -> SafeString:
+        """The ceiling as an inline picture; empty without a share."""
+        svg = charts.ceiling(self.ceiling) if self.ceiling else ""
+        return mark_safe(svg)  # noqa: S308  # drawn by us; every text in it is escaped
+
+    @property
+    def figures(self) -> list[Figure]:
+        """The figures that decide."""
+        return [
+            Figure("Checks that pass", f"{self.verdict.passes} of 6"),
+            *self._of_the_ceiling(),
+            *self._of_the_payback(),
+        ]
+
+    def _of_the_ceiling(self) -> list[Figure]:
+        figures = self.ceiling
+        if figures is None:
+            return []
+        infinite = "no limit" if figures.infinite is None else times(figures.infinite)
+        needed = "cannot be reached" if figures.needed is None else times(figures.needed)
+        found = [
+            Figure("Infinitely fast kernel", infinite, "the most the whole can gain"),
+            Figure(f"For {times(figures.target)} end to end", needed, "in the kernel"),
+        ]
+        if figures.ceiling is not None:
+            found.append(Figure("The claim makes", times(figures.ceiling), "end to end"))
+        return found
+
+    def _of_the_payback(self) -> list[Figure]:
+        life = self.life
+        if life is None or life.payback_weeks is None or life.saved_a_month is None:
+            return []
+        soonest, latest = life.payback_weeks
+        ends = [weeks(end) for end in (soonest, latest) if end is not None]
+        said = " to ".join(dict.fromkeys(ends)) if ends else "never"
+        low, high = (money(amount, life.currency or "") for amount in life.saved_a_month)
+        saved = low if low == high else f"{low} to {high}"
+        return [
+            Figure("Payback", said, "from delivery, at the claim"),
+            Figure("Saved a month", saved, "of the GPU bill"),
+        ]
+
+    @property
+    def operators(self) -> list[Choice]:
+        """The operators of the profile, the chosen one marked; none without a profile."""
+        traces = [each.facts for each in self.read if isinstance(each.facts, TraceFacts)]
+        chosen = dict(self.pairs).get("operator")
+        return [
+            Choice(
+                value=(value := f"{each.operator.kind}:{each.operator.name}"),
+                label=f"{each.operator.name}, {each.share_of_wall:.0%} of wall-clock time",
+                is_chosen=value == chosen,
+            )
+            for trace in traces
+            for each in suggest(trace)
+        ]
+
+    @property
+    def rest(self) -> list[tuple[str, str]]:
+        """The query without its operator, for a form that chooses another."""
+        return [pair for pair in self.pairs if pair[0] != "operator"]

@@ -1,0 +1,361 @@
+"""The pitch check: for everybody, the same answer from its link, and nothing kept."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import html
+import io
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import pytest
+from django.apps import apps
+from django.core.cache import caches
+from django.test import Client
+from django.urls import reverse
+
+from engagements import rates
+from engagements.rates import Rate
+from engagements.views import pitch, pitch_files, pitch_links
+from tests.engagements.evidence.traces import CAPTURES, host, kernel, trace
+
+pytestmark = pytest.mark.django_db
+
+URL = "/pitch/"
+NUMBERS = {
+    "share": "40",
+    "speedup": "3",
+    "weeks": "6",
+    "life": "52",
+    "fee": "60000",
+    "bill": "40000",
+    "currency": "EUR",
+    "hours": "12",
+    "maintainer": "Performance team",
+    "libraries": "FlashInfer: skip connections",
+    "shapes": "8x4096 12000\n16x4096 3000",
+}
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    """Nothing was asked yet."""
+    for cache in caches.all(initialized_only=False):
+        cache.clear()
+
+
+def asked(client: Client, **numbers: str) -> str:
+    response = client.get(URL, NUMBERS | numbers)
+    assert response.status_code == 200, response.content.decode()
+    return response.content.decode()
+
+
+def text(page: str) -> str:
+    """A page as somebody reads it."""
+    main = page.partition("<main")[2].partition("</main>")[0]
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", main)).split())
+
+
+def outcomes(page: str) -> list[str]:
+    """What the six checks came to, in their order."""
+    return re.findall(r'id="check-\w+".*?class="badge[^"]*">(\w+)<', page, re.DOTALL)
+
+
+def sent(client: Client, content: bytes, name: str = "t.json", **numbers: str) -> Any:
+    file = io.BytesIO(content)
+    file.name = name
+    return client.post(URL, {**numbers, "file": file})
+
+
+def test_anybody_may_open_it_and_the_sign_in_page_leads_there(client: Client) -> None:
+    response = client.get(URL)
+    assert response.status_code == 200
+    assert "X-Robots-Tag" not in response.headers
+    assert f'href="{URL}"' in client.get(reverse("account_login")).content.decode()
+
+
+def test_numbers_get_six_checks_the_ceiling_the_payback_and_questions(client: Client) -> None:
+    page = asked(client)
+    said = text(page)
+    assert len(outcomes(page)) == 6
+    # 1 / (1 - 0.4), and 1 / (0.6 + 0.4 / 3).
+    assert "1.67x" in said
+    assert "1.36x" in said
+    assert "cannot be reached" in said
+    assert 'class="chart"' in page
+    # EUR 40,000 less 40,000 / 1.3636 are saved a month: 60,000 come back in 24 weeks.
+    assert "EUR 10,667" in said
+    assert "24 weeks" in said
+    assert "does the fee go back when it is missed?" in said
+
+
+def test_the_answer_is_for_no_cache_and_no_search_engine(client: Client) -> None:
+    response = client.get(URL, NUMBERS)
+    assert response["Cache-Control"] == "private, no-store"
+    assert response["X-Robots-Tag"] == "noindex, nofollow"
+    assert "script-src 'self'" in response["Content-Security-Policy"]
+
+
+def test_what_is_sent_becomes_a_link_that_gives_the_same_answer(client: Client) -> None:
+    response = client.post(URL, NUMBERS)
+    assert response.status_code == 303
+    link = response["Location"]
+    assert dict(parse_qsl(urlsplit(link).query)) == NUMBERS
+    first = client.get(link).content.decode()
+    again = Client().get(link).content.decode()
+    assert text(first) == text(again) == text(asked(client))
+
+
+@pytest.mark.parametrize(
+    ("share", "outcome"), [("4.99", "Fail"), ("5", "Pass"), ("0", "Fail"), ("100", "Pass")]
+)
+def test_five_percent_of_the_time_is_hot(client: Client, share: str, outcome: str) -> None:
+    assert outcomes(asked(client, share=share))[0] == outcome
+
+
+@pytest.mark.parametrize(
+    ("share", "speedup", "outcome"),
+    [
+        # Twice as fast takes an infinitely fast kernel: no number is enough.
+        ("50", "1000", "Fail"),
+        ("75", "3", "Pass"),
+        ("75", "2.99", "Fail"),
+        ("100", "2", "Pass"),
+        ("100", "1", "Fail"),
+    ],
+)
+def test_twice_as_fast_end_to_end_is_worth_it(
+    client: Client, share: str, speedup: str, outcome: str
+) -> None:
+    assert outcomes(asked(client, share=share, speedup=speedup))[5] == outcome
+
+
+def test_a_single_number_is_enough_for_an_answer(client: Client) -> None:
+    page = client.get(URL, {"share": "3"}).content.decode()
+    assert outcomes(page)[0] == "Fail"
+    assert outcomes(page)[1:] == ["Unknown"] * 4 + ["Fail"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"share": "101"}, "less than or equal to 100"),
+        ({"share": "-1"}, "greater than or equal to 0"),
+        ({"share": "NaN"}, "Enter a number"),
+        ({"share": "1e400"}, "digits"),
+        ({"speedup": "0.9"}, "greater than or equal to 1"),
+        ({"currency": "EURO"}, "at most 3 characters"),
+        ({"currency": "XYZ"}, "no currency code"),
+        ({"currency": ""}, "An amount has a currency"),
+        ({"fee": "1.234"}, "1.234"),
+        ({"weeks": ""}, "A fee is for some weeks of work"),
+        ({"life": "1e9"}, "digits"),
+        ({"gpu": "sm90"}, "needed of an operator"),
+        ({"definition": "nonsense"}, "Select a valid choice"),
+        ({"libraries": ": nothing"}, "names no library"),
+        ({"libraries": "a\n" * 30}, "At most 20 libraries"),
+        ({"shapes": "8x4096"}, "no shape with its calls"),
+        ({"shapes": "8x4096 0"}, "no call"),
+        ({"shapes": "a 1\n" * 120}, "At most 100 shapes"),
+        ({"read": "nonsense"}, "The link was altered"),
+    ],
+)
+def test_what_cannot_be_is_said_beside_its_field(
+    client: Client, wrong: dict[str, str], says: str
+) -> None:
+    response = client.get(URL, NUMBERS | wrong)
+    assert response.status_code == 422
+    assert says in text(response.content.decode())
+    assert outcomes(response.content.decode()) == []
+
+
+def test_what_was_typed_never_becomes_markup(client: Client) -> None:
+    evil = '"><script>alert(1)</script>'
+    page = asked(client, maintainer=evil, libraries=evil, shapes=f"{evil} 10")
+    assert "<script>alert" not in page
+
+
+def test_a_profile_tells_the_share_itself(client: Client) -> None:
+    content = (CAPTURES / "h200_llama_decode_32k_prefix.trace.json.gz").read_bytes()
+    response = sent(client, content, "decode.json.gz", speedup="3")
+    assert response.status_code == 303
+    page = client.get(response["Location"]).content.decode()
+    assert "decode.json.gz" in page
+    assert "attention, " in page
+    assert outcomes(page)[0] != "Unknown"
+
+
+def test_the_link_of_a_profile_gives_the_same_answer_to_anybody(client: Client) -> None:
+    content = (CAPTURES / "moe.trace.json.gz").read_bytes()
+    link = sent(client, content)["Location"]
+    assert len(link) <= pitch_links.LONGEST
+    first, again = (text(each.get(link).content.decode()) for each in (client, Client()))
+    assert first == again
+    assert f"t.json , {hashlib.sha256(content).hexdigest()[:6]}" in first
+
+
+def test_files_of_different_kinds_come_together(client: Client) -> None:
+    link = sent(client, (CAPTURES / "prefill.trace.json.gz").read_bytes(), "p.json.gz")["Location"]
+    before = dict(parse_qsl(urlsplit(link).query))
+    response = sent(client, (CAPTURES / "ladder_raw.ncu.csv").read_bytes(), "l.csv", **before)
+    link = response["Location"]
+    assert len(link) <= pitch_links.LONGEST
+    page = client.get(link).content.decode()
+    assert "p.json.gz" in page
+    assert "l.csv" in page
+
+
+def test_another_operator_of_the_profile_can_be_checked(client: Client) -> None:
+    events = [host("step", 0, 1000), kernel("flash_fwd", 0, 600), kernel("gemm", 700, 20)]
+    link = sent(client, trace(*events))["Location"]
+    assert outcomes(client.get(link).content.decode())[0] == "Pass"
+    page = client.get(f"{link}&operator=family:matrix+product").content.decode()
+    assert outcomes(page)[0] == "Fail"
+    assert '<option value="family:matrix product" selected>' in page
+
+
+def test_a_link_that_was_altered_is_refused(client: Client) -> None:
+    link = sent(client, trace(host("step", 0, 100), kernel("flash_fwd", 0, 60)))["Location"]
+    query = dict(parse_qsl(urlsplit(link).query))
+    middle = len(query["read"]) // 2
+    other = "A" if query["read"][middle] != "A" else "B"
+    query["read"] = query["read"][:middle] + other + query["read"][middle + 1 :]
+    response = client.get(f"{URL}?{urlencode(query)}")
+    assert response.status_code == 422
+    assert "The link was altered" in text(response.content.decode())
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "empty"),
+        (b"PK\x03\x04rest", "a zip archive"),
+        (b'{"traceEvents": [{"ph": "X"', "cut short"),
+        (gzip.compress(b"\x89PNG\r\n\x1a\n" + b"x" * 50), "none of the formats"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_said_in_a_line(
+    client: Client, content: bytes, says: str
+) -> None:
+    response = sent(client, content, share="40")
+    assert response.status_code == 422
+    page = response.content.decode()
+    assert says in text(page)
+    assert 'value="40"' in page
+
+
+def test_a_file_that_is_too_large_is_refused(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pitch_files, "LARGEST_BYTES", 1000)
+    response = sent(client, b"x" * 1001)
+    assert response.status_code == 422
+    assert "larger than" in text(response.content.decode())
+
+
+def test_a_file_that_takes_too_long_is_given_up(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pitch_files, "LONGEST_S", 0.05)
+    response = sent(client, trace(host("step", 0, 100)))
+    assert response.status_code == 422
+    assert "longer than it may" in text(response.content.decode())
+
+
+def counted() -> dict[str, int]:
+    """Rows of every table."""
+    return {model._meta.label: model._default_manager.count() for model in apps.get_models()}
+
+
+@pytest.mark.parametrize("as_file", [False, True], ids=["in memory", "on disk"])
+@pytest.mark.parametrize("name", ["prefill.trace.json.gz", "noise"])
+def test_nothing_is_kept(
+    client: Client,
+    settings: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    as_file: bool,
+    name: str,
+) -> None:
+    settings.FILE_UPLOAD_MAX_MEMORY_SIZE = 0 if as_file else 2**24
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    settings.FILE_UPLOAD_TEMP_DIR = str(tmp_path)
+    records = Path(settings.RECORDS_FOLDER)
+    before, kept = counted(), sorted(records.rglob("*"))
+    content = b"\0" * 3000 if name == "noise" else (CAPTURES / name).read_bytes()
+    response = sent(client, content, **NUMBERS)
+    if name == "noise":
+        assert response.status_code == 422
+    else:
+        assert client.get(response["Location"]).status_code == 200
+    assert counted() == before
+    assert sorted(records.rglob("*")) == kept
+    assert list(tmp_path.iterdir()) == []
+    assert "sessionid" not in client.cookies
+
+
+def test_asking_too_often_has_to_wait(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pitch, "CHECKS", Rate("pitch", most=2, window_s=3600))
+    monkeypatch.setattr(rates.time, "time", lambda: 3600 * 100 + 600.0)
+    for _ in range(2):
+        assert client.get(URL, {"share": "10"}).status_code == 200
+    refused = client.get(URL, {"share": "10"})
+    assert refused.status_code == 429
+    assert int(refused["Retry-After"]) == 3001
+    assert "Please wait a moment" in text(refused.content.decode())
+    # Another address is another household, and the bare form costs nothing.
+    assert client.get(URL, {"share": "10"}, REMOTE_ADDR="192.0.2.7").status_code == 200
+    assert client.get(URL).status_code == 200
+    monkeypatch.setattr(rates.time, "time", lambda: 3600 * 101 + 1.0)
+    assert client.get(URL, {"share": "10"}).status_code == 200
+
+
+def test_files_are_counted_by_themselves(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pitch, "FILES", Rate("pitch-file", most=1, window_s=3600))
+    content = trace(host("step", 0, 100))
+    assert sent(client, content).status_code == 303
+    assert sent(client, content).status_code == 429
+    assert client.post(URL, {"share": "10"}).status_code == 303
+
+
+def test_only_so_many_files_are_read_at_once(client: Client) -> None:
+    with contextlib.ExitStack() as held:
+        for _ in range(pitch_files.AT_ONCE):
+            held.enter_context(rates.slot("pitch-file", most=pitch_files.AT_ONCE, at_most_s=60))
+        response = sent(client, trace(host("step", 0, 100)))
+        assert response.status_code == 503
+        assert "Other people" in text(response.content.decode())
+    assert sent(client, trace(host("step", 0, 100))).status_code == 303
+
+
+def test_more_than_a_link_holds_is_refused(client: Client) -> None:
+    shapes = "\n".join(f"{'x' * 70}{number} 5" for number in range(15))
+    libraries = "\n".join(f"{'ü' * 50}{number}: nothing" for number in range(15))
+    response = client.post(URL, NUMBERS | {"shapes": shapes, "libraries": libraries})
+    assert response.status_code == 422
+    assert "more than a link can hold" in text(response.content.decode())
+
+
+def test_no_other_method_is_answered(client: Client) -> None:
+    assert client.delete(URL).status_code == 405
+    assert client.head(URL).status_code == 200
+
+
+def test_a_form_from_another_site_is_refused() -> None:
+    strict = Client(enforce_csrf_checks=True)
+    assert strict.post(URL, {"share": "10"}).status_code == 403
+
+
+def test_every_capture_can_be_checked(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pitch, "FILES", Rate("pitch-file", most=100, window_s=3600))
+    for name in ("idle_gpu.trace.json.gz", "host_only.trace.json.gz", "h200_ncu_details.csv"):
+        response = sent(client, (CAPTURES / name).read_bytes(), name)
+        assert response.status_code == 303, name
+        page = client.get(response["Location"]).content.decode()
+        assert len(outcomes(page)) == 6, name
+        assert name in page

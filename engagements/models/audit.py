@@ -8,6 +8,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from engagements.audit import finding as findings
+from engagements.audit import verdict as verdicts
+from engagements.audit.advice import Verdict
 from engagements.models.engagement import Engagement
 from engagements.models.people import User
 
@@ -34,6 +37,11 @@ class Audit(models.Model):
 
     `outcome` is computed from the findings when the audit is delivered: at least four of six
     pass is custom work, two or three redirect, fewer decline.
+
+    `subject` is what is audited (the operator, its needs, the work, what was tried) and
+    `thresholds` what differs from the usual lines, both as `services.subjects` reads them.
+    `computed_from` is a digest of everything that the findings were last computed from, and
+    `verdict` what they amounted to then, overrides counted.
     """
 
     class Outcome(models.TextChoices):
@@ -47,6 +55,11 @@ class Audit(models.Model):
     started_at = models.DateTimeField(default=timezone.now, editable=False)
     outcome = models.CharField(max_length=10, choices=Outcome, blank=True)
     delivered_at = models.DateTimeField(null=True, blank=True)
+    subject = models.JSONField(default=dict, blank=True)
+    thresholds = models.JSONField(default=dict, blank=True)
+    computed_at = models.DateTimeField(null=True, blank=True)
+    computed_from = models.CharField(max_length=71, blank=True)
+    verdict = models.JSONField(null=True, blank=True)
 
     class Meta:
         constraints: ClassVar = [
@@ -61,14 +74,34 @@ class Audit(models.Model):
                 name="audit_has_an_outcome_exactly_when_delivered",
                 violation_error_message="An audit has an outcome exactly when it is delivered.",
             ),
+            models.CheckConstraint(
+                condition=Q(computed_from="", computed_at__isnull=True)
+                | Q(computed_from__regex=r"^sha256:[0-9a-f]{64}$", computed_at__isnull=False),
+                name="audit_says_what_it_was_computed_from",
+                violation_error_message="Computed findings say when and from what.",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"audit of {self.engagement}"
 
+    @property
+    def computed_verdict(self) -> Verdict | None:
+        """The verdict as it was computed last; None before, or by an older version."""
+        if self.verdict is None:
+            return None
+        try:
+            return verdicts.from_data(self.verdict)
+        except ValueError:
+            return None
+
 
 class Finding(models.Model):
-    """One check's outcome with its value and rationale; an override stands beside it."""
+    """One check's outcome with its value and rationale; an override stands beside it.
+
+    `computed` is what the evidence says, as `engagements.audit` reads it; a pass or a fail there
+    is the outcome. `found_by` is None where it was computed; else a person knew more.
+    """
 
     audit = models.ForeignKey(Audit, on_delete=models.PROTECT, related_name="findings")
     check_name = models.CharField("check", max_length=16, choices=Check)
@@ -77,6 +110,7 @@ class Finding(models.Model):
     rationale = models.TextField(blank=True)
     found_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     found_at = models.DateTimeField(null=True, blank=True)
+    computed = models.JSONField(null=True, blank=True)
     override_outcome = models.CharField(max_length=8, choices=FindingOutcome, blank=True)
     override_reason = models.TextField(blank=True)
     overridden_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
@@ -107,6 +141,21 @@ class Finding(models.Model):
 
     def __str__(self) -> str:
         return f"{self.check_name}: {self.effective_outcome}"
+
+    @property
+    def computed_finding(self) -> findings.Finding | None:
+        """What was computed; None when nothing was, or by an older version of the checks."""
+        if self.computed is None:
+            return None
+        try:
+            return findings.from_data(self.computed)
+        except ValueError:
+            return None
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether a person answered this check."""
+        return self.found_by_id is not None
 
     @property
     def effective_outcome(self) -> str:

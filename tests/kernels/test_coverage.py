@@ -27,12 +27,12 @@ def test_two_things_missing_are_no_fit() -> None:
 
 
 def test_what_is_unknown_is_never_taken_for_yes() -> None:
-    [two] = [
+    [four] = [
         fit
         for fit in coverage.fits("flash_attention", Needs(dtype="bfloat16"))
-        if fit.library.name == "FlashAttention-2"
+        if fit.library.name == "FlashAttention-4"
     ]
-    assert (two.verdict, two.unknown) == ("nearly", ("bfloat16",))
+    assert (four.verdict, four.unknown) == ("nearly", ("bfloat16",))
 
 
 def test_those_that_fit_come_first() -> None:
@@ -50,3 +50,14 @@ def test_facts_are_in_the_catalogues_words_and_say_where_they_stand() -> None:
         assert not set(known.features) & set(known.lacks), known.name
         assert known.documented.startswith("https://"), known.name
         assert known.read_on is not None or not known.operators, known.name
+
+
+def test_every_library_that_the_field_names_was_read() -> None:
+    known = " ".join(library.name for library in coverage.libraries() if library.read_on)
+    for named in (
+        *("FlashAttention-2", "FlashAttention-3", "FlashAttention-4", "FlexAttention"),
+        *("vLLM", "FlashInfer", "TensorRT-LLM", "SGLang", "cuBLAS", "cuDNN", "CUTLASS"),
+        *("Liger", "NVIDIA's fused mixture of experts"),
+    ):
+        assert named in known
+    assert all(library.operators for library in coverage.libraries())

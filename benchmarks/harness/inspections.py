@@ -39,6 +39,7 @@ class Inspection:
         self,
         *,
         inputs: tuple[Layout, torch.Tensor, torch.Tensor],
+        sealed_inputs: int,
         outputs: tuple[Layout, torch.Tensor],
         canaries: dict[str, int],
         probe: Probe,
@@ -48,6 +49,8 @@ class Inspection:
     ) -> None:
         """Check a round; `inputs` is (layout, what the side had, the referee's own copy).
 
+        `sealed_inputs`: the checksum of that copy when it was made, since on a GPU memory can be
+        opened by handles that were made up.
         `repeated`: every call had the same input. `ran`: the calls that were asked for.
         """
         self._check_probe(outputs[0], canaries, probe, ran)
@@ -55,6 +58,8 @@ class Inspection:
             self._caught("probe", "answered early: it still worked after the clock had stopped")
         self._check_written(*outputs, canaries, ran)
         layout, shared, private = inputs
+        if self.setting.checksum.of(private) != sealed_inputs:
+            self._caught("input", "wrote to the referee's own copy of its inputs")
         if not torch.equal(shared.view(torch.int64), private.view(torch.int64)):
             self._caught("input", "wrote to its inputs")
         self._check_outputs(layout, private, outputs, round_s, ran)

@@ -123,6 +123,7 @@ class Lane:
             message[part] = {"layout": layout.as_data(), "arena": handle}
         contents.refill(self._arenas[0].memory, self._inputs, self._setting.source)
         self._private_inputs = torch.empty_like(self._arenas[0].memory)
+        self._sealed_inputs = 0
         self._probe = Probe(self._outputs, self._arenas[1].memory)
         device.synchronize()
         self.side.ask(
@@ -166,6 +167,7 @@ class Lane:
         with self._setting.phases.of("checking"):
             self._inspection.inspect(
                 inputs=(self._inputs, inputs, self._private_inputs),
+                sealed_inputs=self._sealed_inputs,
                 outputs=(self._outputs, outputs),
                 canaries=canaries,
                 probe=self._probe,
@@ -185,6 +187,7 @@ class Lane:
             contents.refill(private, self._inputs, self._setting.source)
             if repeated:
                 contents.repeat(private, self._inputs, range(1, self._inputs.calls))
+            self._sealed_inputs = self._setting.checksum.of(private)
             canaries = contents.poison(outputs, self._outputs)
             self._probe.draw(self._setting.source)
             if self._setting.quiet.hands_over(inputs, private):

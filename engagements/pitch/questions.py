@@ -59,9 +59,13 @@ _FIRST: Final = {Outcome.FAIL: 0, Outcome.UNKNOWN: 1, Outcome.PASS: 2}
 
 
 def questions(verdict: Verdict) -> tuple[Asked, ...]:
-    """Every question once: those of the checks that fail first, then those that are always due."""
+    """Every question once, those of the checks that fail first.
+
+    A standing question is asked where its check neither passes nor has one of its own.
+    """
     findings = sorted(verdict.findings, key=lambda finding: _FIRST[finding.outcome])
     found = [Asked(check=each.check, text=text) for each in findings for text in each.questions]
-    passed = {each.check for each in verdict.findings if each.outcome == Outcome.PASS}
-    due = [each for each in STANDING if each.check is None or each.check not in passed]
+    settled = {each.check for each in verdict.findings if each.outcome == Outcome.PASS}
+    settled |= {each.check for each in found if each.check is not None}
+    due = [each for each in STANDING if each.check is None or each.check not in settled]
     return tuple({each.text: each for each in (*found, *due)}.values())

@@ -10,9 +10,10 @@ from django.utils.safestring import SafeString, mark_safe
 from engagements import charts
 from engagements.audit import CHECKS
 from engagements.audit.advice import Verdict
-from engagements.audit.figures import CeilingFigures, LifeFigures
+from engagements.audit.ceiling import ratio
+from engagements.audit.figures import CeilingFigures, Interval, LifeFigures
 from engagements.audit.finding import Finding
-from engagements.audit.phrases import money, times, weeks
+from engagements.audit.phrases import money, times, times_each, weeks
 from engagements.audit.suggestions import suggest
 from engagements.evidence import TraceFacts
 from engagements.pitch import Asked, Read, questions
@@ -104,8 +105,12 @@ class Answer:
             Figure("Infinitely fast kernel", infinite, "the most the whole can gain"),
             Figure(f"For {times(figures.target)} end to end", needed, "in the kernel"),
         ]
-        if figures.ceiling is not None:
-            found.append(Figure("The claim makes", times(figures.ceiling), "end to end"))
+        if figures.claimed is not None:
+            made = [
+                ratio(figures.share, end) for end in (figures.claimed.low, figures.claimed.high)
+            ]
+            whole = times_each(Interval(low=made[0], high=made[1]))
+            found.insert(0, Figure("The claim makes", whole, "end to end"))
         return found
 
     def _of_the_payback(self) -> list[Figure]:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from engagements.errors import Refused
 from engagements.evidence import answers as values
 from engagements.models import Answer, Engagement, User
-from engagements.services import checked, events, lifecycle
+from engagements.services import checked, dispatch, events, lifecycle
 from engagements.services.evidence import STAGES
 
 
@@ -64,13 +64,17 @@ def record(
         actor=by,
         changes={"question": question, "value": [before.value if before else None, data]},
     )
+    dispatch.compute_findings(row.pk)
     return answer
 
 
-def newest(engagement: Engagement) -> dict[str, Answer]:
-    """The answer that counts for each question that has one."""
+def newest(engagement: Engagement, *, until: dt.datetime | None = None) -> dict[str, Answer]:
+    """The answer that counts for each question that has one, as it was `until` a moment."""
     newest: dict[str, Answer] = {}
-    for answer in Answer.objects.filter(engagement=engagement).select_related("recorded_by"):
+    rows = Answer.objects.filter(engagement=engagement).select_related("recorded_by")
+    if until is not None:
+        rows = rows.filter(recorded_at__lte=until)
+    for answer in rows:
         newest.setdefault(answer.question, answer)
     return newest
 

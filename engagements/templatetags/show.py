@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -10,6 +11,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from engagements.audit import Interval
 from engagements.money import format_money
 
 register = template.Library()
@@ -125,6 +127,21 @@ def kibibytes(value: int | None) -> str:
 def get(values: dict[str, object], name: str) -> object:
     """One value of a dictionary by a name that is no identifier; None where it is missing."""
     return values.get(name)
+
+
+@register.filter
+def interval(value: Interval | None) -> str:
+    """A ratio, or from where to where, as 1.40× to 1.80×; a dash where not known."""
+    if value is None:
+        return NOT_MEASURED
+    low, high = ratio(value.low), ratio(value.high)
+    return low if low == high else f"{low} to {high}"
+
+
+@register.filter
+def beside(cells: Sequence[object], columns: Sequence[object]) -> list[tuple[object, object]]:
+    """Each cell of a row with its column."""
+    return list(zip(cells, columns, strict=True))
 
 
 @register.filter

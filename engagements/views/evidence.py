@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from engagements import access
 from engagements.access import consultant_page
+from engagements.documents.audit_report.exhibits import in_words
 from engagements.evidence import ComputeFacts, Facts, TraceFacts
 from engagements.forms.evidence import FORMS, AnswerForm, FilesForm
 from engagements.models import Answer, Engagement, Evidence
@@ -62,7 +62,7 @@ class Asked:
     @property
     def words(self) -> list[str]:
         """The answer in words, a line each."""
-        return list(_words(self.answer.value)) if self.answer else []
+        return list(in_words(self.answer.value)) if self.answer else []
 
 
 @consultant_page
@@ -216,22 +216,3 @@ def _questions(engagement: Engagement, bound: AnswerForm | None) -> list[Asked]:
         )
         for question, form in FORMS.items()
     ]
-
-
-def _words(value: dict[str, Any]) -> Iterator[str]:
-    """An answer in words: a line an entry, or a line a figure that was given."""
-    for name, given in value.items():
-        if isinstance(given, list):
-            yield from (_entry_in_words(entry) for entry in given)
-            if not given:
-                yield "None"
-        elif given is not None:
-            yield f"{name.replace('_', ' ').capitalize()}: {given}"
-
-
-def _entry_in_words(entry: dict[str, Any]) -> str:
-    words = [str(entry["name"])]
-    if hours := entry.get("hours_a_month"):
-        words.append(f"{hours:g} hours a month")
-    words += [str(entry[name]) for name in ("expected_on", "planned_on") if entry.get(name)]
-    return ", ".join(words)

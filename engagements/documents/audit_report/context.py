@@ -11,17 +11,18 @@ from django.conf import settings
 from benchmarks.harness.canonical import canonical, digest_of_bytes
 from engagements import audit as checks
 from engagements import money
-from engagements.audit import Tally
 from engagements.documents import wording
+from engagements.documents.audit_report import exhibits, pictures
 from engagements.documents.audit_report.advice import SAID, SUGGESTIONS
+from engagements.documents.audit_report.sections import Section, sections_of
 from engagements.documents.paper import Enclosure, Paper
 from engagements.documents.subjects import Subject
 from engagements.errors import Refused
-from engagements.models import Audit, Finding, FindingOutcome
+from engagements.models import Audit, FindingOutcome
 
 NOUN = "audit"
-SCHEMA = "twofold.audit/1"
-_TONE = {
+SCHEMA = "twofold.audit/2"
+TONE = {
     FindingOutcome.PASS: "good",
     FindingOutcome.FAIL: "bad",
     FindingOutcome.UNKNOWN: "neutral",
@@ -41,9 +42,8 @@ def compose(subject: Subject) -> Paper:
     )
     if audit.delivered_at is None:
         raise Refused("An audit report is issued when the audit is delivered.")
-    findings = _in_order(audit)
-    counted = checks.tally(findings)
-    sealed = canonical(as_data(audit, findings, audit.delivered_at))
+    sections = sections_of(audit)
+    sealed = canonical(as_data(audit, sections, audit.delivered_at))
     engagement = audit.engagement
     return Paper(
         engagement=engagement,
@@ -55,14 +55,17 @@ def compose(subject: Subject) -> Paper:
         seal=digest_of_bytes(sealed),
         sealed="The findings, attached as audit.json",
         summary=f"Six checks on {engagement.title}, for {engagement.customer.name}.",
-        context=_context(audit, findings, counted, audit.delivered_at),
+        context=_context(audit, sections),
         enclosures=(Enclosure("audit.json", sealed, "The six findings and their outcome as data"),),
     )
 
 
-def as_data(audit: Audit, findings: list[Finding], delivered_at: datetime) -> dict[str, Any]:
-    """The audit as plain data (schema twofold.audit/1), for who reads it by program."""
-    counted = checks.tally(findings)
+def as_data(audit: Audit, sections: list[Section], delivered_at: datetime) -> dict[str, Any]:
+    """The audit as plain data (schema twofold.audit/2), for who reads it by program.
+
+    `computed` is a finding as the check computed it, None where nothing was.
+    """
+    counted = checks.tally([section.row for section in sections])
     return {
         "schema": SCHEMA,
         "engagement": {
@@ -75,67 +78,60 @@ def as_data(audit: Audit, findings: list[Finding], delivered_at: datetime) -> di
         "currency": audit.currency,
         "outcome": audit.outcome,
         "passes": counted.passes,
-        "findings": [
-            {
-                "check": finding.check_name,
-                "outcome": finding.outcome,
-                "value": finding.value,
-                "rationale": finding.rationale,
-                "override": {
-                    "outcome": finding.override_outcome,
-                    "reason": finding.override_reason,
-                    "by": str(finding.overridden_by),
-                }
-                if finding.override_outcome
-                else None,
-            }
-            for finding in findings
+        "thresholds": audit.thresholds,
+        "findings": [_as_data(section) for section in sections],
+        "evidence": [
+            {"name": file.name, "digest": file.digest, "size_bytes": file.size_bytes}
+            for file in exhibits.files_of(audit, set())
         ],
     }
 
 
-def _in_order(audit: Audit) -> list[Finding]:
-    by_check = {
-        finding.check_name: finding
-        for finding in audit.findings.select_related("found_by", "overridden_by")
+def _as_data(section: Section) -> dict[str, Any]:
+    row = section.row
+    override = {
+        "outcome": row.override_outcome,
+        "reason": row.override_reason,
+        "by": str(row.overridden_by),
     }
-    return [by_check[check.name] for check in checks.CHECKS]
+    return {
+        "check": row.check_name,
+        "outcome": row.outcome,
+        "value": row.value,
+        "rationale": row.rationale,
+        "computed": row.computed,
+        "override": override if row.override_outcome else None,
+    }
 
 
-def _context(
-    audit: Audit, findings: list[Finding], counted: Tally, delivered_at: datetime
-) -> dict[str, Any]:
-    outcome = Audit.Outcome(audit.outcome)
+def shown(audit: Audit, sections: list[Section]) -> dict[str, Any]:
+    """What page and document say alike; of an audit that is under way, as it stands."""
+    counted = checks.tally([section.row for section in sections])
+    outcome = Audit.Outcome(counted.outcome)
+    used = {source.digest for section in sections for source in section.sources if source.digest}
     return {
         "engagement": audit.engagement,
-        "consultancy": wording.party(settings.CONSULTANCY),
-        "customer": wording.customer(audit.engagement.customer),
-        "delivered_on": wording.day(delivered_at),
+        "audit": audit,
         "cost": money.format_money(audit.cost, audit.currency),
         "said": SAID[outcome],
-        "suggestions": SUGGESTIONS if outcome != Audit.Outcome.CUSTOM else (),
         "counted": counted,
         "outcome_found": SAID[Audit.Outcome(counted.outcome_found)],
-        "findings": [_shown(number, each) for number, each in enumerate(findings, start=1)],
+        "sections": sections,
+        "tone": TONE,
+        "verdict": audit.computed_verdict,
+        "suggestions": SUGGESTIONS if outcome != Audit.Outcome.CUSTOM else (),
+        "files": exhibits.files_of(audit, used),
+        "answers": exhibits.answers_of(audit),
+        "lines": exhibits.lines_of(sections[0].thresholds),
     }
 
 
-def _shown(number: int, finding: Finding) -> dict[str, Any]:
-    check = checks.check(finding.check_name)
-    found, effective = FindingOutcome(finding.outcome), FindingOutcome(finding.effective_outcome)
+def _context(audit: Audit, sections: list[Section]) -> dict[str, Any]:
+    assert audit.delivered_at is not None
     return {
-        "number": number,
-        "question": check.question,
-        "why": check.why,
-        "value_label": check.value_label,
-        "value": finding.value or "not known",
-        "rationale": finding.rationale,
-        "meaning": check.customer.of(effective),
-        "found": found.label,
-        "found_tone": _TONE[found],
-        "effective": effective.label,
-        "effective_tone": _TONE[effective],
-        "found_by": str(finding.found_by or ""),
-        "override_reason": finding.override_reason,
-        "overridden_by": str(finding.overridden_by or ""),
+        **shown(audit, sections),
+        "consultancy": wording.party(settings.CONSULTANCY),
+        "customer": wording.customer(audit.engagement.customer),
+        "delivered_on": wording.day(audit.delivered_at),
+        "pictures": {section.check.name: pictures.of(section) for section in sections},
     }

@@ -139,3 +139,22 @@ def test_importing_the_package_does_not_import_matplotlib() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "False"
+
+
+def test_the_first_pictures_of_a_process_are_drawn_at_once_by_several_threads() -> None:
+    script = """
+import threading
+from engagements import charts
+from tests.engagements.charts import test_charts as told
+went_wrong = []
+threading.excepthook = lambda raised: went_wrong.append(raised.exc_value)
+start = threading.Barrier(len(told.DRAWN))
+def draw(name):
+    start.wait()
+    assert told.DRAWN[name]("light")
+threads = [threading.Thread(target=draw, args=[name]) for name in told.DRAWN]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+assert not went_wrong, went_wrong
+"""
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=60)

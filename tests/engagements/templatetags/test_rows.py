@@ -25,5 +25,5 @@ def test_an_interval_is_from_where_to_where_and_one_figure_where_both_are_the_sa
 
 def test_a_cell_stands_beside_its_column_and_none_is_lost() -> None:
     assert show.beside(["a", 1], ["name", "value"]) == [("a", "name"), (1, "value")]
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="longer"):
         show.beside(["a"], ["name", "value"])

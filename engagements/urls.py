@@ -4,6 +4,7 @@ from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 
 from engagements.views import (
+    amendments,
     audit,
     board,
     catalogue,
@@ -38,6 +39,8 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("contract/benchmark/", contract.seal_benchmark, name="contract-benchmark"),
     path("contract/offer/", contract.offer, name="contract-offer"),
     path("contract/accept/", contract.accept, name="contract-accept"),
+    path("contract/discard/", contract.discard, name="contract-discard"),
+    path("contract/amend/", amendments.amend, name="contract-amend"),
     path("contract/withdraw/", contract.withdraw, name="contract-withdraw"),
     path("runs/new/", runs.request, name="run-request"),
     path("runs/<int:pk>/", runs.show, name="run"),

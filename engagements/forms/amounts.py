@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -17,6 +18,7 @@ SPACES = re.compile(r"[\s\u00a0\u2007\u2009\u202f]+")
 GROUPING_MARKS = "'\u2019"
 PLAIN = re.compile(r"[0-9]+")
 GROUPED = re.compile(r"[0-9]{1,3}([.,])[0-9]{3}(?:\1[0-9]{3})*")
+SHARE = re.compile(r"([0-9]{1,3}(?:[.,][0-9]{1,2})?)\s?%")
 LONGEST = 24
 # What DecimalField(max_digits=14, decimal_places=3) can hold.
 MOST = Decimal("99999999999.999")
@@ -175,3 +177,40 @@ class AmountField(forms.CharField):
 
     def run_validators(self, value: Any) -> None:
         """CharField's validators are about text; what came out here is a Decimal."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """A part of what fixed amounts leave: `percent` is more than 0 and at most 100."""
+
+    percent: Decimal
+
+    def __str__(self) -> str:
+        return f"{self.percent.normalize():f}%"
+
+
+def parse_share(text: str) -> Share | None:
+    """The share that `text` means, as in 25% or 33,33 %; None when it is no percentage."""
+    found = SHARE.fullmatch(text.strip())
+    if found is None:
+        return None
+    percent = Decimal(found[1].replace(",", "."))
+    if not 0 < percent <= 100:
+        raise AmountError("A share is more than 0% and at most 100%.")
+    return Share(percent)
+
+
+class PartField(AmountField):
+    """A form field for an amount or a share; cleans to a Decimal or a Share."""
+
+    def prepare_value(self, value: object) -> object:
+        """Show a share as it is typed."""
+        return str(value) if isinstance(value, Share) else super().prepare_value(value)
+
+    def to_python(self, value: Any) -> Any:
+        """The Decimal or the Share, or None for an empty field that is not required."""
+        try:
+            share = parse_share(str(value or ""))
+        except AmountError as error:
+            raise ValidationError(str(error), code="amount") from error
+        return super().to_python(value) if share is None else share

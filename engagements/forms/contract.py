@@ -10,10 +10,25 @@ from django.core.exceptions import ValidationError
 from django.forms import BaseFormSet, formset_factory
 
 from benchmarks.models import Benchmark
-from engagements.forms.amounts import AmountField
-from engagements.models import Acceptance, ContractVersion, Milestone, ReleaseCondition
-from engagements.models.contract import MAX_WEEKS, MIN_WEEKS
+from engagements.forms.amounts import AmountField, PartField, Share
+from engagements.forms.days import DayField
+from engagements.models import (
+    Acceptance,
+    Clause,
+    ContractVersion,
+    Customer,
+    Milestone,
+    ReleaseCondition,
+    User,
+)
+from engagements.models.contract import (
+    MAX_DISPUTE_DAYS,
+    MAX_PAYMENT_DAYS,
+    MAX_WEEKS,
+    MIN_WEEKS,
+)
 from engagements.services.contracts import MilestoneDraft
+from engagements.services.terms import signatories_of
 from kernels import catalogue
 
 MOST_MILESTONES = 12
@@ -35,16 +50,51 @@ class TermsForm(forms.Form):
         decimal_places=2,
         help_text="Added to the fee and to the audit cost.",
     )
+    tax_treatment = forms.ChoiceField(
+        label="Tax",
+        choices=ContractVersion.TaxTreatment,
+        initial=ContractVersion.TaxTreatment.RATE,
+    )
+    tax_note = forms.CharField(
+        label="Sentence on the invoice",
+        max_length=500,
+        required=False,
+        help_text="Needed where no tax is added, as in: Steuerschuldnerschaft des "
+        "Leistungsempfängers (reverse charge).",
+    )
+    payment_days = forms.IntegerField(
+        label="Days to pay",
+        min_value=0,
+        max_value=MAX_PAYMENT_DAYS,
+        help_text="From the day of the invoice.",
+    )
+    dispute_days = forms.IntegerField(
+        label="Days to object",
+        min_value=0,
+        max_value=MAX_DISPUTE_DAYS,
+        help_text="After the time-box, before a settlement follows by itself.",
+    )
+    valid_until = DayField(
+        label="Valid until", required=False, help_text="The last day on which it may be accepted."
+    )
+    signatory = forms.ModelChoiceField(
+        label="Signs for the customer",
+        queryset=User.objects.none(),
+        required=False,
+        empty_label="Any signatory",
+    )
+    governed_by = forms.ModelMultipleChoiceField(
+        label="Governing texts",
+        queryset=Clause.objects.none(),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
     weeks = forms.IntegerField(
         min_value=MIN_WEEKS,
         max_value=MAX_WEEKS,
         help_text=f"The time-box: {MIN_WEEKS} to {MAX_WEEKS} weeks.",
     )
-    starts_on = forms.DateField(
-        label="Starts on",
-        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        error_messages={"invalid": "Enter a day as in 2026-03-31."},
-    )
+    starts_on = DayField(label="Starts on")
     inconclusive = forms.ChoiceField(
         label="An inconclusive run",
         choices=ContractVersion.Inconclusive,
@@ -52,7 +102,9 @@ class TermsForm(forms.Form):
     )
     field_order = ("benchmark", "fee", "audit_cost")
 
-    def __init__(self, *args: Any, currency: str, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, currency: str, customer: Customer, offered: list[Clause], **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.fields["fee"] = AmountField(
             currency=currency,
@@ -66,7 +118,22 @@ class TermsForm(forms.Form):
         )
         self.fields["benchmark"].queryset = Benchmark.objects.defer("canonical")  # type: ignore[attr-defined]
         self.fields["benchmark"].label_from_instance = benchmark_label  # type: ignore[attr-defined]
+        who = [user.pk for user in signatories_of(customer)]
+        self.fields["signatory"].queryset = User.objects.filter(pk__in=who)  # type: ignore[attr-defined]
+        texts = Clause.objects.filter(pk__in=[clause.pk for clause in offered])
+        self.fields["governed_by"].queryset = texts  # type: ignore[attr-defined]
         self.order_fields(self.field_order)
+
+    def clean(self) -> dict[str, Any]:
+        """No tax is added where none is owed, and then the invoice says why."""
+        values = super().clean() or {}
+        if values.get("tax_treatment") == ContractVersion.TaxTreatment.RATE:
+            values["tax_note"] = ""
+        elif "tax_treatment" in values:
+            values["tax_rate_percent"] = Decimal(0)
+            if not values.get("tax_note"):
+                self.add_error("tax_note", "Say which sentence the invoice needs.")
+        return values
 
 
 def benchmark_label(benchmark: Benchmark) -> str:
@@ -82,16 +149,29 @@ class MilestoneForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     condition = forms.ChoiceField(label="Released when", choices=ReleaseCondition)
+    due_on = DayField(label="On", required=False)
 
     def __init__(self, *args: Any, currency: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["amount"] = AmountField(currency=currency, label=f"Amount in {currency}, net")
-        self.order_fields(("title", "amount", "condition"))
+        self.fields["amount"] = PartField(currency=currency, label=f"{currency} net, or %")
+        self.order_fields(("title", "amount", "condition", "due_on"))
+
+    def clean(self) -> dict[str, Any]:
+        """A day belongs to the condition that waits for one, and to no other."""
+        values = super().clean() or {}
+        if values.get("condition") != ReleaseCondition.DATE:
+            values["due_on"] = None
+        elif not values.get("due_on"):
+            self.add_error("due_on", "Say which day.")
+        return values
 
     @property
     def draft(self) -> MilestoneDraft:
         """The milestone as the service takes it."""
-        return MilestoneDraft(**self.cleaned_data)
+        part, rest = self.cleaned_data["amount"], dict(self.cleaned_data)
+        is_share = isinstance(part, Share)
+        rest["amount"] = None if is_share else part
+        return MilestoneDraft(**rest, share=part.percent if is_share else None)
 
 
 MilestoneFormSet: type[BaseFormSet[MilestoneForm]] = formset_factory(

@@ -26,6 +26,7 @@ __all__ = [
     "expire",
     "expiring",
     "next_version",
+    "note_viewed",
     "offer",
     "preview",
     "revise",
@@ -180,6 +181,27 @@ def offer(*, contract: ContractVersion, by: User) -> ContractVersion:
     )
     dispatch.issue_document("contract", f"contract:{row.pk}")
     return row
+
+
+@transaction.atomic
+def note_viewed(*, contract: ContractVersion, by: User) -> None:
+    """Note that somebody of the customer has read an offer, the first time they do."""
+    if contract.state != State.OFFERED or by.is_of_the_house:
+        return
+    seen = {"verb": "contract.viewed", "actor": by, "changes__version": contract.number}
+    if contract.engagement.events.filter(**seen).exists():
+        return
+    row, engagement = _locked(contract)
+    if row.state != State.OFFERED or engagement.events.filter(**seen).exists():
+        return
+    events.record(
+        engagement=engagement,
+        verb="contract.viewed",
+        summary=f"{by} has read version {row.number} of the contract.",
+        actor=by,
+        changes={"version": row.number, "digest": row.digest},
+        for_customer=True,
+    )
 
 
 @transaction.atomic

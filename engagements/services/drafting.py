@@ -22,6 +22,9 @@ from engagements.models import (
 )
 from engagements.services import checked
 
+# Three times 33.33 is a third each.
+SHARES_MAY_MISS = Decimal("0.1")
+
 
 class Figures(TypedDict):
     """The terms but for their parts. Amounts are net, in `currency`."""
@@ -47,8 +50,9 @@ class Figures(TypedDict):
 class MilestoneDraft:
     """A part of the fee and the condition (a ReleaseCondition) that it waits for.
 
-    Either a net `amount`, or a `share`: shares divide what the amounts leave of the fee, in
-    proportion and by largest remainder. `due_on` is the day that the condition `date` names.
+    Either a net `amount`, or a `share` in percent of what the amounts leave of the fee: shares
+    come to 100 and divide it by largest remainder, so that nothing is left over; three times
+    33.33 is a third each. `due_on` is the day that the condition `date` names.
     """
 
     title: str
@@ -206,6 +210,9 @@ def _amounts(contract: ContractVersion, drafts: Sequence[MilestoneDraft]) -> lis
                 raise Refused(f"“{part.title}”: a share is more than nothing.")
             shares[index] = part.share
     if shares:
+        whole = sum(shares.values(), Decimal(0))
+        if abs(whole - 100) > SHARES_MAY_MISS:
+            raise Refused(f"The shares come to {whole.normalize():f}%, not to 100%.")
         rest = contract.fee - contract.carried - sum(fixed.values(), Decimal(0))
         if rest <= 0:
             raise Refused("The amounts leave nothing of the fee for the shares to divide.")

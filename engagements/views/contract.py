@@ -11,16 +11,18 @@ from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.services import benchmarks
 from engagements import access
-from engagements.access import consultant_page
+from engagements.access import consultant_page, with_fresh_sign_in
 from engagements.forms.contract import AcceptForm, SealBenchmarkForm
 from engagements.forms.engagement import ReasonForm
 from engagements.models import Audit, ContractVersion, Engagement, Party, Stage
 from engagements.origin import current_address
 from engagements.queries.overview import Standing, standing_of
 from engagements.services import contracts
+from engagements.views import amendments, previews, readings
 from engagements.views import draft as drafts
 from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, may_act, refuse
 from engagements.views.draft import Draft
+from engagements.views.previews import Preview
 
 WHY_WITHDRAWN = "Why it is withdrawn"
 
@@ -35,16 +37,19 @@ def show(request: HttpRequest, reference: str) -> HttpResponse:
 @consultant_page
 @require_POST
 def terms(request: HttpRequest, reference: str) -> HttpResponse:
-    """Save the draft, or only add, remove and sum up milestones (`do`) and save nothing."""
+    """Save the draft, or (`do`) only add, remove and sum up milestones or show the document that
+    it would make, and save nothing."""
     engagement = access.engagement_for(request.user, reference)
-    audit, act = _audit(engagement), request.POST.get("do", "save")
+    setting = drafts.setting_of(_audit(engagement), _opened(engagement))
+    act = request.POST.get("do", "save")
+    if act == "preview":
+        return _preview(request, engagement, drafts.typed(request.POST, setting))
     if act == "sum":
-        draft = drafts.reshaped(request.POST, audit.currency, act)
+        draft = drafts.reshaped(request.POST, setting, act)
         return render(request, "engagements/_terms_sum.html", {"draft": draft})
     if act != "save":
-        draft = drafts.reshaped(request.POST, audit.currency, act)
-        return _page(request, engagement, draft=draft)
-    draft = drafts.typed(request.POST, audit.currency)
+        return _page(request, engagement, draft=drafts.reshaped(request.POST, setting, act))
+    draft = drafts.typed(request.POST, setting)
     if draft.is_valid():
         try:
             saved = _save(engagement, draft, request)
@@ -56,9 +61,21 @@ def terms(request: HttpRequest, reference: str) -> HttpResponse:
     return _page(request, engagement, draft=draft, status=UNPROCESSABLE)
 
 
+def _preview(request: HttpRequest, engagement: Engagement, draft: Draft) -> HttpResponse:
+    preview = Preview()
+    if draft.is_valid():
+        preview = previews.of_draft(engagement, draft, by=actor(request))
+    if request.headers.get("HX-Request"):
+        return render(request, "engagements/_contract_preview.html", {"preview": preview})
+    return _page(request, engagement, draft=draft, preview=preview)
+
+
+def _opened(engagement: Engagement) -> ContractVersion | None:
+    return engagement.contracts.filter(state=ContractVersion.State.DRAFT).first()
+
+
 def _save(engagement: Engagement, draft: Draft, request: HttpRequest) -> ContractVersion:
-    user, values = actor(request), draft.values
-    opened = engagement.contracts.filter(state=ContractVersion.State.DRAFT).first()
+    user, values, opened = actor(request), draft.values, _opened(engagement)
     if opened is not None:
         return contracts.revise(contract=opened, **values, by=user)
     return contracts.draft(engagement=engagement, **values, by=user)
@@ -98,6 +115,22 @@ def offer(request: HttpRequest, reference: str) -> HttpResponse:
 
 @consultant_page
 @require_POST
+def discard(request: HttpRequest, reference: str) -> HttpResponse:
+    """Throw the open draft away."""
+    engagement = access.engagement_for(request.user, reference)
+    contract = _newest(engagement)
+    try:
+        contracts.discard(contract=contract, by=actor(request))
+    except REFUSALS as refused:
+        refuse(request, refused)
+        return _page(request, engagement, status=UNPROCESSABLE)
+    messages.success(request, f"The draft of version {contract.number} is discarded.")
+    return redirect("engagement-contract", reference)
+
+
+@consultant_page
+@with_fresh_sign_in
+@require_POST
 def accept(request: HttpRequest, reference: str) -> HttpResponse:
     """Accept, for the consultancy, exactly the terms that were shown."""
     engagement = access.engagement_for(request.user, reference)
@@ -110,6 +143,7 @@ def accept(request: HttpRequest, reference: str) -> HttpResponse:
                 **form.cleaned_data,
                 by=actor(request),
                 address=current_address(),
+                signed_in_at=access.signed_in_at(request),
             )
         except REFUSALS as refused:
             refuse(request, refused, form)
@@ -155,6 +189,7 @@ def _page(
     engagement: Engagement,
     *,
     draft: Draft | None = None,
+    preview: Preview | None = None,
     sealing: SealBenchmarkForm | None = None,
     accepting: AcceptForm | None = None,
     withdrawing: ReasonForm | None = None,
@@ -163,48 +198,55 @@ def _page(
     standing = standing_of(engagement)
     contract = _wanted(standing, request.GET.get("version", ""))
     acts = may_act(request)
-    may_draft = acts and engagement_may_draft(standing)
-    is_sealed = contract is not None and contract.is_sealed
+    may_draft = acts and standing.engagement.stage == Stage.AUDITED
     context = {
         "engagement": standing.engagement,
         "standing": standing,
         "contract": contract,
-        "terms": contracts.terms_of(contract) if contract and is_sealed else None,
         "draft": (draft or _draft(standing)) if may_draft else None,
+        "preview": preview,
         "sealing": sealing or SealBenchmarkForm(),
         "accepting": accepting
         or AcceptForm(initial={"digest": contract.digest if contract else ""}),
         "withdrawing": withdrawing or ReasonForm(label=WHY_WITHDRAWN),
         "may_act": acts,
-        "may_offer": may_draft and contract is not None and not is_sealed,
-        "may_accept": acts and _may_accept(standing, contract),
-        "may_withdraw": acts and contract is not None and contract.state == "offered",
+        "may_amend": acts and amendments.may_draft(standing),
+        **_may(contract, acts=acts, stage=Stage(standing.engagement.stage)),
     }
+    if contract is not None and not context["draft"]:
+        context |= readings.of(standing, contract, against=request.GET.get("against", ""))
     return render(request, "engagements/contract.html", context, status=status)
 
 
-def engagement_may_draft(standing: Standing) -> bool:
-    """Whether the terms may be written: after the audit, and nothing on offer."""
-    return standing.engagement.stage == Stage.AUDITED
+def _may(contract: ContractVersion | None, *, acts: bool, stage: Stage) -> dict[str, bool]:
+    """What may be done with this version, for the buttons."""
+    if contract is None or not acts:
+        return {"may_offer": False, "may_accept": False, "may_withdraw": False}
+    is_draft = contract.state == ContractVersion.State.DRAFT
+    is_offered = contract.state == ContractVersion.State.OFFERED
+    accepted = {acceptance.party for acceptance in contract.acceptances.all()}
+    return {
+        "may_offer": is_draft
+        and stage == (Stage.ACTIVE if contract.is_amendment else Stage.AUDITED),
+        "may_accept": is_offered and Party.CONSULTANCY not in accepted,
+        "may_withdraw": is_offered,
+    }
 
 
 def _wanted(standing: Standing, number: str) -> ContractVersion | None:
+    """The version asked for; else the open one, on which there is something to do."""
     if not number:
-        return standing.contract
+        return standing.open_version or standing.contract
     found: Any = next((row for row in standing.versions if str(row.number) == number), None)
     if found is None:
         raise Http404("No such version.")
     return ContractVersion.objects.select_related("engagement", "benchmark").get(pk=found.pk)
 
 
-def _may_accept(standing: Standing, contract: ContractVersion | None) -> bool:
-    offered = contract is not None and contract.state == ContractVersion.State.OFFERED
-    return offered and not standing.has_accepted(Party.CONSULTANCY)
-
-
 def _draft(standing: Standing) -> Draft:
     """The open draft, else the last version as a start, else a blank one."""
-    if standing.versions:
-        return drafts.stored(standing.open_version or standing.versions[0])
     assert standing.audit is not None  # an audited engagement has one
+    if standing.versions:
+        version = standing.open_version or standing.versions[0]
+        return drafts.stored(version, standing.audit)
     return drafts.blank(standing.audit)

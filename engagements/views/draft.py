@@ -11,13 +11,16 @@ from django.forms import BaseFormSet
 from django.http import QueryDict
 from django.utils import timezone
 
-from engagements.forms.amounts import AmountError, parse_amount
+from engagements.forms.amounts import AmountError, Share, parse_amount, parse_share
 from engagements.forms.contract import MOST_MILESTONES, MilestoneForm, MilestoneFormSet, TermsForm
-from engagements.models import Audit, ContractVersion, ReleaseCondition
+from engagements.models import Audit, Clause, ContractVersion, Customer, ReleaseCondition
+from engagements.services import clauses
 from engagements.services.contracts import MilestoneDraft
 
 PREFIX = "milestones"
-MILESTONE_FIELDS = ("title", "amount", "condition")
+# How long an offer stands unless another day is chosen.
+OFFER_DAYS = 30
+MILESTONE_FIELDS = ("title", "amount", "condition", "due_on")
 FIRST_MILESTONES = (
     ("Contract signed", ReleaseCondition.SIGNED),
     ("Audit delivered", ReleaseCondition.AUDIT_DELIVERED),
@@ -26,15 +29,55 @@ FIRST_MILESTONES = (
 )
 
 
+FIGURES = (
+    "benchmark",
+    "fee",
+    "audit_cost",
+    "tax_rate_percent",
+    "tax_treatment",
+    "tax_note",
+    "payment_days",
+    "dispute_days",
+    "weeks",
+    "starts_on",
+    "valid_until",
+    "signatory",
+    "inconclusive",
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a draft is written for: in which money, for whom, under which texts."""
+
+    currency: str
+    customer: Customer
+    texts: list[Clause]
+
+
+def setting_of(audit: Audit, opened: ContractVersion | None = None) -> Setting:
+    """The setting of the contract that follows `audit`; an open draft keeps its older texts."""
+    texts = clauses.newest()
+    if opened is not None:
+        kept = [row.clause for row in opened.clauses.select_related("clause")]
+        texts += [clause for clause in kept if clause not in texts]
+    return Setting(audit.currency, audit.engagement.customer, texts)
+
+
 @dataclass
 class Draft:
     """The terms and their milestones, as forms, with the sum of what is typed so far."""
 
     terms: TermsForm
     milestones: BaseFormSet[MilestoneForm]
-    currency: str
+    setting: Setting
     total: Decimal
     fee: Decimal | None
+
+    @property
+    def currency(self) -> str:
+        """What the amounts are in."""
+        return self.setting.currency
 
     @property
     def missing(self) -> Decimal | None:
@@ -55,8 +98,10 @@ class Draft:
         """What the services take. The target is the sealed benchmark's own."""
         document = self.terms.cleaned_data["benchmark"].document
         drafts: list[MilestoneDraft] = [form.draft for form in self.milestones]
+        chosen = set(self.terms.cleaned_data["governed_by"])
         return {
             **self.terms.cleaned_data,
+            "governed_by": [clause for clause in self.setting.texts if clause in chosen],
             "currency": self.currency,
             "target": Decimal(str(document["target"])),
             "milestones": drafts,
@@ -65,40 +110,50 @@ class Draft:
 
 def blank(audit: Audit) -> Draft:
     """The first draft: the audit's price and the usual four milestones."""
+    setting, today = setting_of(audit), timezone.localdate()
     initial = {
         "audit_cost": audit.cost,
         "tax_rate_percent": Decimal(0),
+        "tax_treatment": ContractVersion.TaxTreatment.RATE,
+        "payment_days": ContractVersion._meta.get_field("payment_days").default,
+        "dispute_days": ContractVersion._meta.get_field("dispute_days").default,
         "weeks": 6,
-        "starts_on": timezone.localdate() + timedelta(days=7),
+        "starts_on": today + timedelta(days=7),
+        "valid_until": today + timedelta(days=OFFER_DAYS),
         "inconclusive": ContractVersion.Inconclusive.MISSED,
+        "governed_by": setting.texts,
     }
     rows = [{"title": title, "condition": str(when)} for title, when in FIRST_MILESTONES]
-    return _unbound(initial, rows, audit.currency)
+    return _unbound(initial, rows, setting)
 
 
-def stored(contract: ContractVersion) -> Draft:
+def stored(contract: ContractVersion, audit: Audit) -> Draft:
     """A version as it is stored, to be revised or drafted anew."""
-    names = ("benchmark", "fee", "audit_cost", "tax_rate_percent", "weeks", "starts_on")
-    initial = {name: getattr(contract, name) for name in (*names, "inconclusive")}
+    initial = {name: getattr(contract, name) for name in FIGURES}
+    initial["governed_by"] = [row.clause for row in contract.clauses.select_related("clause")]
     rows = [
-        {name: getattr(milestone, name) for name in MILESTONE_FIELDS}
-        for milestone in contract.milestones.all()
+        {name: getattr(row, name) for name in MILESTONE_FIELDS}
+        | ({"amount": Share(row.share)} if row.share is not None else {})
+        for row in contract.milestones.all()
     ]
-    return _unbound(initial, rows, contract.currency)
+    return _unbound(initial, rows, setting_of(audit, contract))
 
 
-def typed(data: QueryDict, currency: str) -> Draft:
+def typed(data: QueryDict, setting: Setting) -> Draft:
     """What was sent, to be checked and saved."""
+    fee = _amount(data.get("fee"), setting.currency)
     return Draft(
-        terms=TermsForm(data, currency=currency),
-        milestones=MilestoneFormSet(data, prefix=PREFIX, form_kwargs={"currency": currency}),
-        currency=currency,
-        total=_sum(_rows(data), currency),
-        fee=_amount(data.get("fee"), currency),
+        terms=_terms(setting, data),
+        milestones=MilestoneFormSet(
+            data, prefix=PREFIX, form_kwargs={"currency": setting.currency}
+        ),
+        setting=setting,
+        total=_sum(_rows(data), fee, setting.currency),
+        fee=fee,
     )
 
 
-def reshaped(data: QueryDict, currency: str, act: str) -> Draft:
+def reshaped(data: QueryDict, setting: Setting, act: str) -> Draft:
     """What was typed, kept unchecked, with a milestone more ("add") or less ("remove-2")."""
     rows = _rows(data)
     if act == "add" and len(rows) < MOST_MILESTONES:
@@ -106,23 +161,36 @@ def reshaped(data: QueryDict, currency: str, act: str) -> Draft:
     _, _, index = act.partition("remove-")
     if index.isdigit() and int(index) < len(rows):
         rows.pop(int(index))
-    return _unbound({name: data.get(name, "") for name in data}, rows, currency)
+    initial: dict[str, Any] = {name: data.get(name, "") for name in data}
+    initial["governed_by"] = data.getlist("governed_by")
+    return _unbound(initial, rows, setting)
 
 
-def _unbound(initial: dict[str, Any], rows: list[dict[str, Any]], currency: str) -> Draft:
+def _unbound(initial: dict[str, Any], rows: list[dict[str, Any]], setting: Setting) -> Draft:
     milestones = MilestoneFormSet(
         initial=rows,
         prefix=PREFIX,
-        form_kwargs={"currency": currency, "use_required_attribute": False},
+        form_kwargs={"currency": setting.currency, "use_required_attribute": False},
     )
     # min_num would add an empty row to those that are there.
     milestones.min_num = 0
+    fee = _amount(initial.get("fee"), setting.currency)
     return Draft(
-        terms=TermsForm(initial=initial, currency=currency),
+        terms=_terms(setting, initial=initial),
         milestones=milestones,
-        currency=currency,
-        total=_sum(rows, currency),
-        fee=_amount(initial.get("fee"), currency),
+        setting=setting,
+        total=_sum(rows, fee, setting.currency),
+        fee=fee,
+    )
+
+
+def _terms(setting: Setting, *args: Any, **kwargs: Any) -> TermsForm:
+    return TermsForm(
+        *args,
+        currency=setting.currency,
+        customer=setting.customer,
+        offered=setting.texts,
+        **kwargs,
     )
 
 
@@ -135,9 +203,20 @@ def _rows(data: QueryDict) -> list[dict[str, Any]]:
     ]
 
 
-def _sum(rows: list[dict[str, Any]], currency: str) -> Decimal:
-    amounts = (_amount(row.get("amount"), currency) for row in rows)
-    return sum((amount for amount in amounts if amount is not None), Decimal(0))
+def _sum(rows: list[dict[str, Any]], fee: Decimal | None, currency: str) -> Decimal:
+    """What the milestones come to: shares divide what the amounts leave of the fee."""
+    parts = [row.get("amount") for row in rows]
+    amounts = (_amount(part, currency) for part in parts)
+    total = sum((amount for amount in amounts if amount is not None), Decimal(0))
+    has_shares = any(_is_share(part) for part in parts)
+    return max(fee, total) if has_shares and fee is not None else total
+
+
+def _is_share(part: object) -> bool:
+    try:
+        return isinstance(part, Share) or parse_share(str(part or "")) is not None
+    except AmountError:
+        return False
 
 
 def _amount(value: object, currency: str) -> Decimal | None:

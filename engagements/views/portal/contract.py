@@ -14,23 +14,31 @@ from django.views.decorators.http import require_POST, require_safe
 from engagements import access
 from engagements.errors import Refused
 from engagements.forms.portal import AcceptContractForm, DeclineContractForm
-from engagements.models import ContractVersion, Document, Party
+from engagements.models import ContractVersion, Party
 from engagements.money import gross_of
-from engagements.queries.portal import acceptance_of, documents_of, sealed_contracts, signatories
+from engagements.origin import current_address
+from engagements.queries.differences import differences
+from engagements.queries.portal import acceptance_of, sealed_contracts, signatories
 from engagements.services import contracts
-from engagements.services.terms import terms_of
+from engagements.services.terms import pauses_of, terms_of
 from engagements.views.answers import actor
+from engagements.views.readings import document_of
 
 
 @access.portal_page
 @require_safe
 def contract_page(request: HttpRequest, reference: str, number: int | None = None) -> HttpResponse:
-    """A sealed version of the contract; without a number the one that counts now."""
+    """A sealed version of the contract; without a number the one that counts now.
+
+    That somebody of the customer read an offer is noted, the first time they do.
+    """
     contract = _contract(request, reference, number)
+    contracts.note_viewed(contract=contract, by=actor(request))
     return _render(request, contract)
 
 
 @access.portal_page
+@access.with_fresh_sign_in
 @require_POST
 def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     """Accept the terms whose digest was on the screen."""
@@ -46,6 +54,8 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
                 typed_name=form.cleaned_data["typed_name"],
                 digest=form.cleaned_data["digest"],
                 by=actor(request),
+                address=current_address(),
+                signed_in_at=access.signed_in_at(request),
             )
         except Refused as refusal:
             form.add_error(None, str(refusal))
@@ -104,28 +114,33 @@ def _render(
 ) -> HttpResponse:
     engagement = contract.engagement
     ours, theirs = (acceptance_of(contract, party) for party in (Party.CONSULTANCY, Party.CUSTOMER))
+    versions = list(sealed_contracts(engagement))
+    amended = next((row for row in versions if row.pk == contract.amends_id), None)
     is_open = contract.state == ContractVersion.State.OFFERED and theirs is None
     context = {
         "engagement": engagement,
         "contract": contract,
         "terms": readable_terms(contract),
-        "versions": list(sealed_contracts(engagement)),
+        "versions": versions,
+        "amended": amended,
+        "differences": differences(terms_of(amended), terms_of(contract)) if amended else [],
         "accepted_by_us": ours,
         "accepted_by_you": theirs,
         "is_open": is_open,
-        "can_sign": access.may_sign(request.user, engagement.customer),
+        "can_sign": _can_sign(request, contract),
         "signatories": signatories(engagement.customer),
         "accept_form": accept_form or AcceptContractForm(contract=contract),
         "decline_form": decline_form or DeclineContractForm(),
-        "document": _document(contract),
+        "document": document_of(contract),
     }
     return render(request, "portal/contract.html", context, status=status)
 
 
-def _document(contract: ContractVersion) -> Document | None:
-    subjects = (f"contract:{contract.pk}:accepted", f"contract:{contract.pk}")
-    found = {d.subject: d for d in documents_of(contract.engagement).filter(subject__in=subjects)}
-    return next((found[subject] for subject in subjects if subject in found), None)
+def _can_sign(request: HttpRequest, contract: ContractVersion) -> bool:
+    """Whether this person signs here: the one whom the terms name, or any signatory."""
+    named = contract.signatory_id
+    may = access.may_sign(request.user, contract.engagement.customer)
+    return may and named in (None, request.user.pk)
 
 
 def readable_terms(contract: ContractVersion) -> dict[str, Any]:
@@ -133,22 +148,45 @@ def readable_terms(contract: ContractVersion) -> dict[str, Any]:
     terms = terms_of(contract)
     rate, currency = Decimal(terms["tax_rate_percent"]), terms["currency"]
     fee, audit = Decimal(terms["fee"]), Decimal(terms["audit_cost"])
-    parts = [
-        {**part, "net": (net := Decimal(part["amount"])), "gross": gross_of(net, rate, currency)}
-        for part in terms["milestones"]
-    ]
+    parts, before = (
+        [
+            {
+                **part,
+                "net": (net := Decimal(part["amount"])),
+                "gross": gross_of(net, rate, currency),
+                "due_on": _day(part.get("due_on")),
+            }
+            for part in terms[name]
+        ]
+        for name in ("milestones", "released_before")
+    )
     return {
         **terms,
         "fee": fee,
-        "fee_gross": sum((part["gross"] for part in parts), Decimal(0)),
+        "fee_gross": sum((part["gross"] for part in (*before, *parts)), Decimal(0)),
         "audit_cost": audit,
         "audit_gross": gross_of(audit, rate, currency),
         "tax_rate": f"{rate.normalize():f}",
+        "is_taxed": terms["tax"]["treatment"] == ContractVersion.TaxTreatment.RATE,
+        "valid_until": _day(terms["valid_until"]),
+        "pauses": pauses_of(terms),
+        "amendment": _amendment(terms["amends"]),
+        "carried": before,
         "target": Decimal(terms["target"]),
         "starts_on": datetime.date.fromisoformat(terms["starts_on"]),
         "milestones": parts,
         "hardware": _hardware(terms["benchmark"]["hardware"]),
     }
+
+
+def _day(text: str | None) -> datetime.date | None:
+    return None if text is None else datetime.date.fromisoformat(text)
+
+
+def _amendment(amends: dict[str, Any] | None) -> dict[str, Any] | None:
+    if amends is None:
+        return None
+    return {**amends, "what": ContractVersion.Amendment(amends["changes"]).label}
 
 
 def _hardware(sealed: dict[str, Any]) -> str:

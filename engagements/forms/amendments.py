@@ -1,0 +1,94 @@
+"""An amendment: what changes, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from benchmarks.models import Benchmark
+from engagements.forms.amounts import AmountField
+from engagements.forms.contract import benchmark_label
+from engagements.forms.days import DayField
+from engagements.models import ContractVersion, Pause
+from engagements.models.contract import MAX_WEEKS
+from engagements.services.amendments import Change
+from engagements.services.drafting import PauseDraft
+
+Amendment = ContractVersion.Amendment
+NEEDED: dict[str, tuple[str, ...]] = {
+    Amendment.MORE_TIME: ("weeks",),
+    Amendment.PAUSE: ("pause_from", "pause_until", "waits_for", "pause_reason"),
+    Amendment.BENCHMARK: ("benchmark",),
+    Amendment.PRICE: ("fee",),
+}
+
+
+class AmendmentForm(forms.Form):
+    """One change of the contract in force. Only what belongs to the chosen change is read."""
+
+    change = forms.ChoiceField(
+        label="What changes", choices=Amendment, widget=forms.RadioSelect, initial="more_time"
+    )
+    reason = forms.CharField(
+        label="Why",
+        max_length=1000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="Stands in the amendment, where both parties read it.",
+    )
+    valid_until = DayField(label="Valid until", required=False)
+    weeks = forms.IntegerField(label="Weeks in all", required=False, max_value=MAX_WEEKS)
+    pause_from = DayField(label="From", required=False)
+    pause_until = DayField(label="Until", required=False, help_text="Both days included.")
+    waits_for = forms.CharField(
+        label="Waiting for",
+        required=False,
+        max_length=Pause._meta.get_field("waits_for").max_length,
+    )
+    pause_reason = forms.CharField(label="What for", required=False, max_length=1000)
+    benchmark = forms.ModelChoiceField(
+        queryset=Benchmark.objects.none(),
+        required=False,
+        empty_label="Choose a sealed benchmark",
+        help_text="Its target becomes the contract's target.",
+    )
+
+    def __init__(self, *args: Any, contract: ContractVersion, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["fee"] = AmountField(
+            currency=contract.currency,
+            label=f"Whole fee in {contract.currency}, net",
+            required=False,
+            help_text="What is still pending takes the difference, in proportion.",
+        )
+        self.fields["benchmark"].queryset = Benchmark.objects.defer("canonical")  # type: ignore[attr-defined]
+        self.fields["benchmark"].label_from_instance = benchmark_label  # type: ignore[attr-defined]
+        self.fields["weeks"].help_text = f"{contract.weeks} now, at most {MAX_WEEKS}."
+
+    def clean(self) -> dict[str, Any]:
+        """What the chosen change needs is given."""
+        values = super().clean() or {}
+        for name in NEEDED.get(values.get("change", ""), ()):
+            if values.get(name) in (None, "") and name not in self.errors:
+                self.add_error(name, "This field is required.")
+        return values
+
+    @property
+    def to(self) -> Change:
+        """The change as the service takes it."""
+        values = self.cleaned_data
+        change = Amendment(values["change"])
+        if change == Amendment.MORE_TIME:
+            return {"weeks": values["weeks"]}
+        if change == Amendment.PAUSE:
+            return {
+                "pause": PauseDraft(
+                    starts_on=values["pause_from"],
+                    ends_on=values["pause_until"],
+                    waits_for=values["waits_for"],
+                    reason=values["pause_reason"],
+                )
+            }
+        if change == Amendment.BENCHMARK:
+            return {"benchmark": values["benchmark"]}
+        return {"fee": values["fee"]}

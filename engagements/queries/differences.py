@@ -1,0 +1,121 @@
+"""What differs between two versions of the terms, in words that a reader can check."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from difflib import SequenceMatcher
+from typing import Any
+
+from engagements.models import ContractVersion
+from engagements.money import format_money
+
+Terms = Mapping[str, Any]
+WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A run of words: kept, taken out or put in."""
+
+    change: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One thing that the terms say otherwise, or only in one of the versions ("")."""
+
+    label: str
+    before: str
+    after: str
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """Both wordings in one, with what was taken out before what was put in."""
+        old, new = WORDS.findall(self.before), WORDS.findall(self.after)
+        pieces = []
+        matcher = SequenceMatcher(None, old, new, autojunk=False)
+        for change, first, last, start, end in matcher.get_opcodes():
+            if change == "equal":
+                pieces.append(Piece("kept", "".join(old[first:last])))
+                continue
+            if first < last:
+                pieces.append(Piece("out", "".join(old[first:last])))
+            if start < end:
+                pieces.append(Piece("in", "".join(new[start:end])))
+        return pieces
+
+
+def differences(before: Terms, after: Terms) -> list[Difference]:
+    """Everything that `after` says otherwise than `before`, in the order of the document."""
+    old, new = dict(_said(before)), dict(_said(after))
+    labels = [*new, *(label for label in old if label not in new)]
+    return [
+        Difference(label, old.get(label, ""), new.get(label, ""))
+        for label in labels
+        if old.get(label, "") != new.get(label, "")
+    ]
+
+
+def _said(terms: Terms) -> Iterator[tuple[str, str]]:
+    """The terms as (label, words). What identifies the version itself is left out."""
+    yield "What the work is", f"{terms['engagement']['title']}\n{terms['scope']}"
+    for side, party in terms["parties"].items():
+        where = [party["name"], party["address"], party["country"], party["vat_id"]]
+        yield f"The {side}", "\n".join(part for part in where if part)
+    for side, people in terms["signatories"].items():
+        yield f"Signs for the {side}", ", ".join(person["name"] for person in people)
+    yield "Open for acceptance until", _day(terms["valid_until"])
+    yield from _money(terms)
+    yield "Target", f"{terms['target']} times, end to end"
+    yield "Time-box", f"{terms['weeks']} weeks from {_day(terms['starts_on'])}"
+    for pause in terms["pauses"]:
+        days = f"from {_day(pause['starts_on'])} until {_day(pause['ends_on'])}"
+        yield f"Pause {days}", f"waiting for {pause['waits_for']}: {pause['reason']}"
+    yield "Dispute window", f"{terms['dispute_days']} days"
+    yield from _benchmark(terms["benchmark"])
+    yield "If a run is inconclusive", terms["inconclusive"]["meaning"]
+    yield "The promise", terms["promise"]
+    for clause in terms["clauses"]:
+        yield f"Text: {clause['title']}", clause["text"]
+
+
+def _money(terms: Terms) -> Iterator[tuple[str, str]]:
+    currency = terms["currency"]
+    yield "Fee, net", _amount(terms["fee"], currency)
+    yield "Audit cost, net", _amount(terms["audit_cost"], currency)
+    treatment = ContractVersion.TaxTreatment(terms["tax"]["treatment"])
+    rate = f"{Decimal(terms['tax_rate_percent']).normalize():f}%"
+    is_rate = treatment == ContractVersion.TaxTreatment.RATE
+    yield "Tax", rate if is_rate else f"{treatment.label}. {terms['tax']['note']}"
+    yield "Invoices are payable within", f"{terms['payment_days']} days"
+    for part in terms["released_before"]:
+        amount = _amount(part["amount"], currency)
+        yield f"Milestone “{part['title']}”", f"{amount}, released under version {part['version']}"
+    for part in terms["milestones"]:
+        amount = _amount(part["amount"], currency)
+        yield f"Milestone “{part['title']}”", f"{amount} when {part['released_when']}"
+
+
+def _benchmark(sealed: Terms) -> Iterator[tuple[str, str]]:
+    yield "Benchmark", f"{sealed['name']}\n{sealed['digest']}"
+    yield "Operator and step", f"{sealed['operator']}, {sealed['program']}, {sealed['launch']}"
+    yield "Baseline", sealed["baseline"]
+    hardware = sealed["hardware"]
+    yield "Hardware", f"{hardware['device']} {hardware['name']}".strip()
+    yield "Confidence", f"{sealed['confidence']:.1%}"
+
+
+def _amount(text: str, currency: str) -> str:
+    return format_money(Decimal(text), currency)
+
+
+def _day(text: str | None) -> str:
+    if text is None:
+        return ""
+    day = date.fromisoformat(text)
+    return f"{day.day} {day:%B %Y}"

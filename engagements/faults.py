@@ -28,6 +28,23 @@ POINTS: tuple[str, ...] = (
     "record_payment.written",
     "record_payment.told",
     "record_payment.posted",
+    "propose_settlement.written",
+    "propose_settlement.posted",
+    "settle.credited",
+    "propose_settlement.milestones_voided",
+    "approve_settlement.written",
+    "approve_settlement.posted",
+    "pay_settlement.transfer_written",
+    "pay_settlement.sent_posted",
+    "pay_settlement.started",
+    "pay_settlement.transfer_ended",
+    "pay_settlement.posted",
+    "pay_settlement.written",
+    "fail_settlement.transfer_ended",
+    "fail_settlement.posted",
+    "fail_settlement.written",
+    "void_settlement.written",
+    "void_settlement.posted",
 )
 
 

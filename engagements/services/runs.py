@@ -11,6 +11,7 @@ from benchmarks.errors import Refused as BenchmarksRefused
 from benchmarks.models import Benchmark, Record, Run, Solution, Verdict
 from benchmarks.services import runs as measuring
 from engagements.errors import Refused
+from engagements.ledger import postings
 from engagements.models import (
     ContractVersion,
     Engagement,
@@ -165,6 +166,7 @@ def _meet(engagement: Engagement, contract: ContractVersion, run: EngagementRun)
         for_customer=True,
     )
     release(contract=contract, condition=ReleaseCondition.TARGET_MET)
+    postings.target_met(contract, dated_on=timezone.localdate())
 
 
 def _tell(engagement: Engagement, run: EngagementRun, record: Record | None) -> None:

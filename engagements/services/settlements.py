@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from decimal import Decimal
+
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from engagements import access
+from engagements import access, faults
 from engagements.errors import Refused
-from engagements.models import (
-    ContractVersion,
-    Engagement,
-    Settlement,
-    Stage,
-    TimeBox,
-    User,
-)
+from engagements.ledger import postings
+from engagements.models import ContractVersion, Engagement, Milestone, Settlement, Stage, User
 from engagements.money import format_money
-from engagements.services import checked, dispatch, events, lifecycle
+from engagements.services import checked, disputes, events, invoices, lifecycle, time_box
 from engagements.services.calculations import Calculation, preview
+from engagements.services.credit_plans import PlannedCredit
 from engagements.services.milestones import require_finance
+from engagements.services.refunds import mark_failed, mark_paid, start_payment
+from engagements.services.settlement_steps import advance, locked, require_state, told
 
 __all__ = [
     "Calculation",
@@ -38,10 +38,19 @@ Reason = Settlement.Reason
 
 
 @transaction.atomic
-def propose(*, contract: ContractVersion, reason: str, by: User | None) -> Settlement:
+def propose(
+    *,
+    contract: ContractVersion,
+    reason: str,
+    by: User | None,
+    note: str = "",
+    audit_cost: Decimal | None = None,
+) -> Settlement:
     """Propose the settlement of a contract whose target was missed or whose time-box ran out.
 
-    Without `by` the application proposes. Proposed again by the same person, nothing changes.
+    After a paid one, a `further` settlement sends back what came in since, and what was kept
+    where it keeps a smaller `audit_cost` (net); its `note` says why. Without `by` the
+    application proposes. Proposed again by the same person, nothing changes.
     """
     engagement = lifecycle.locked(contract.engagement_id)
     if by is not None and not (access.is_finance(by) or access.is_consultant(by)):
@@ -52,38 +61,85 @@ def propose(*, contract: ContractVersion, reason: str, by: User | None) -> Settl
     row.engagement = engagement
     if row.state != ContractVersion.State.ACCEPTED:
         raise Refused("Only a contract in force is settled.")
-    live = row.settlements.exclude(state=State.VOIDED).first()
+    live = row.settlements.exclude(state__in=(State.VOIDED, State.PAID)).first()
     if live:
         proposer = by.pk if by else None
         if (live.state, live.reason, live.proposed_by_id) == (State.PROPOSED, reason, proposer):
             return live
         raise Refused("This contract is being settled already.")
+    before = row.settlements.filter(state=State.PAID).first()
+    if reason == Reason.FURTHER:
+        note = checked.text(note, noun="Why more goes back")
+        audit_cost = _kept_further(engagement, row, before, audit_cost)
+    elif before:
+        raise Refused("This contract is settled: what goes back now is a further settlement.")
+    else:
+        _require_ground(engagement, reason)
+        note, audit_cost = "", None
+    return settle(
+        engagement=engagement,
+        contract=row,
+        reason=Reason(reason),
+        by=by,
+        note=note,
+        audit_cost=audit_cost,
+    )
+
+
+def _require_ground(engagement: Engagement, reason: str) -> None:
     if engagement.stage == Stage.ACTIVE and reason == Reason.TIME_BOX:
-        _require_time_box_over(engagement)
+        obstacle = time_box_obstacle(engagement)
+        if obstacle:
+            raise Refused(obstacle)
     else:
         lifecycle.require_stage(engagement, Stage.MISSED, to="for its contract to be settled")
-    return settle(engagement=engagement, contract=row, reason=Reason(reason), by=by)
 
 
+def _kept_further(
+    engagement: Engagement,
+    contract: ContractVersion,
+    before: Settlement | None,
+    audit_cost: Decimal | None,
+) -> Decimal:
+    """What a further settlement keeps of the audit (net). Refused where nothing more goes back."""
+    if before is None:
+        raise Refused("A further settlement follows one that is paid.")
+    lifecycle.require_stage(engagement, Stage.MISSED, Stage.CLOSED, to="to be settled further")
+    kept = before.audit_cost if audit_cost is None else audit_cost
+    kept = checked.amount(kept, contract.currency, noun="What is kept of the audit")
+    if not 0 <= kept <= before.audit_cost:
+        most = format_money(before.audit_cost, contract.currency)
+        raise Refused(f"At most {most}, which was kept before, is kept now.")
+    if preview(contract=contract, audit_cost=kept).refund <= 0:
+        raise Refused("Nothing more would go back.")
+    return kept
+
+
+@transaction.atomic
 def settle(
     *,
     engagement: Engagement,
     contract: ContractVersion,
     reason: Settlement.Reason,
     by: User | None = None,
+    note: str = "",
+    audit_cost: Decimal | None = None,
 ) -> Settlement:
-    """Fix the figures, under the engagement's lock; void what will not be earned any more.
+    """Fix the figures, under the engagement's lock; take back what will not be paid any more.
 
     An active engagement becomes missed with it. Callers have checked that there is ground.
     """
     if engagement.stage == Stage.ACTIVE:
         _miss(engagement, reason)
-    figures = preview(contract=contract)
+    contract.engagement = engagement
+    figures = preview(contract=contract, audit_cost=audit_cost)
     settlement = Settlement(
         contract_version=contract,
         reason=reason,
+        note=note,
         currency=figures.currency,
         payments_received=figures.payments_received,
+        refunded_before=figures.refunded_before,
         audit_cost=figures.audit_cost,
         audit_tax=figures.audit_tax,
         refund=figures.refund,
@@ -91,17 +147,22 @@ def settle(
         proposed_by=by,
     )
     _save_once(settlement)
-    voided = lifecycle.void_unearned_milestones(engagement)
+    faults.point("propose_settlement.written")
+    postings.settlement_proposed(settlement)
+    faults.point("propose_settlement.posted")
+    _credit(settlement, figures.credits.cancelled, None)
+    _void(figures.void)
+    faults.point("propose_settlement.milestones_voided")
     events.record(
         engagement=engagement,
         verb="settlement.proposed",
-        summary=f"{reason.label}: {_told(settlement)}.",
+        summary=f"{reason.label}: {told(settlement)}.",
         actor=by,
         changes={
             "settlement": settlement.pk,
             "refund": str(settlement.refund),
             "balance_due": str(settlement.balance_due),
-            "voided_milestones": [milestone.pk for milestone in voided],
+            "voided_milestones": [milestone.pk for milestone in figures.void],
         },
     )
     return settlement
@@ -113,6 +174,24 @@ def _save_once(settlement: Settlement) -> None:
             checked.save(settlement)
     except IntegrityError as error:
         raise Refused("This contract is being settled already.") from error
+
+
+def _void(milestones: Iterable[Milestone]) -> None:
+    for milestone in milestones:
+        milestone.state = Milestone.State.VOID
+        milestone.save(update_fields=["state"])
+
+
+def _credit(settlement: Settlement, planned: Iterable[PlannedCredit], by: User | None) -> None:
+    for credit in planned:
+        note = invoices.credit(
+            invoice=credit.invoice,
+            reason=f"{settlement.get_reason_display()}.",
+            by=by,
+            lines=credit.parts,
+        )
+        settlement.credit_notes.add(note)
+        faults.point("settle.credited")
 
 
 def _miss(engagement: Engagement, reason: Settlement.Reason) -> None:
@@ -128,7 +207,8 @@ def _miss(engagement: Engagement, reason: Settlement.Reason) -> None:
 
 @transaction.atomic
 def settle_when_time_box_is_over(*, engagement: Engagement) -> Settlement | None:
-    """Propose the settlement of an engagement whose time-box ran out; None when there is none.
+    """Propose the settlement of an engagement whose time-box and, after it, the contract's
+    dispute window ran out; None when there is none.
 
     The sweep calls this for every candidate; what it saw before is checked again here.
     """
@@ -136,143 +216,69 @@ def settle_when_time_box_is_over(*, engagement: Engagement) -> Settlement | None
     contract = lifecycle.contract_in_force(row)
     if row.stage != Stage.ACTIVE or contract is None or time_box_obstacle(row):
         return None
-    contract.engagement = row
+    if timezone.localdate() < time_box.settles_on(row):
+        return None
     return settle(engagement=row, contract=contract, reason=Reason.TIME_BOX)
 
 
 def time_box_obstacle(engagement: Engagement) -> str | None:
     """Why the time-box does not end the engagement yet; None when it does."""
-    box = TimeBox.objects.get(engagement=engagement)
-    if timezone.localdate() <= box.ends_on:
-        return f"The time-box runs until {box.ends_on}."
+    ends_on = time_box.ends_on(engagement)
+    if timezone.localdate() <= ends_on:
+        return f"The time-box runs until {ends_on}."
     if lifecycle.open_acceptance_run(engagement):
         return "An acceptance run asked for inside the time-box is still going on."
     return None
 
 
-def _require_time_box_over(engagement: Engagement) -> None:
-    obstacle = time_box_obstacle(engagement)
-    if obstacle:
-        raise Refused(obstacle)
-
-
 @transaction.atomic
 def approve(*, settlement: Settlement, by: User) -> Settlement:
-    """A person of finance who did not propose it agrees to the figures."""
-    row, engagement = _locked(settlement)
+    """A person of finance who did not propose it agrees to the figures.
+
+    What goes back of paid invoices is credited with it. Refused on hold, and where what was
+    received or billed has changed since.
+    """
+    row, engagement = locked(settlement)
     require_finance(by)
     if row.proposed_by_id == by.pk:
         raise Refused("Nobody approves a settlement they proposed themselves.")
     if row.approved_at and row.state != State.VOIDED:
         return row
-    _require_state(row, State.PROPOSED, to="to be approved")
+    require_state(row, State.PROPOSED, to="to be approved")
+    disputes.require_none_open(row)
+    figures = preview(contract=row.contract_version, audit_cost=row.audit_cost)
+    _require_as_proposed(row, figures)
     row.approved_by, row.approved_at = by, timezone.now()
-    _advance(row, engagement, State.APPROVED, f"Approved: {_told(row)}.", by)
+    advance(row, engagement, State.APPROVED, f"Approved: {told(row)}.", by)
+    faults.point("approve_settlement.written")
+    _credit(row, (*figures.credits.cancelled, *figures.credits.refunded), by)
+    postings.settlement_approved(row)
+    faults.point("approve_settlement.posted")
     return row
 
 
-@transaction.atomic
-def start_payment(*, settlement: Settlement, by: User) -> Settlement:
-    """The transfer is on its way; after a failed one this tries again."""
-    row, engagement = _locked(settlement)
-    require_finance(by)
-    if row.state in (State.PAYING, State.PAID):
-        return row
-    _require_state(row, State.APPROVED, State.FAILED, to="to be paid")
-    _advance(row, engagement, State.PAYING, f"On its way: {_told(row)}.", by)
-    return row
-
-
-@transaction.atomic
-def mark_paid(*, settlement: Settlement, reference: str, by: User) -> Settlement:
-    """The money has moved, under `reference` of the bank. The statement is issued."""
-    row, engagement = _locked(settlement)
-    require_finance(by)
-    reference = checked.text(reference, noun="The payment reference")
-    if row.state == State.PAID:
-        if row.payment_reference != reference:
-            raise Refused(f"This settlement was paid already, as {row.payment_reference}.")
-        return row
-    _require_state(row, State.APPROVED, State.PAYING, State.FAILED, to="to be marked as paid")
-    row.paid_by, row.paid_at, row.payment_reference = by, timezone.now(), reference
-    _advance(
-        row,
-        engagement,
-        State.PAID,
-        f"Paid: {_told(row)}, reference {reference}.",
-        by,
-        reference=reference,
-    )
-    dispatch.issue_document("settlement_statement", f"settlement:{row.pk}")
-    return row
-
-
-@transaction.atomic
-def mark_failed(*, settlement: Settlement, reason: str, by: User) -> Settlement:
-    """The transfer came back. It may be started again, or the settlement voided."""
-    row, engagement = _locked(settlement)
-    require_finance(by)
-    if row.state == State.FAILED:
-        return row
-    why = checked.text(reason, noun="The reason")
-    _require_state(row, State.PAYING, to="to be marked as failed")
-    _advance(row, engagement, State.FAILED, f"The transfer failed: {why}", by, reason=why)
-    return row
+def _require_as_proposed(settlement: Settlement, figures: Calculation) -> None:
+    names = ("payments_received", "refunded_before", "audit_cost", "audit_tax", "refund")
+    if any(getattr(settlement, name) != getattr(figures, name) for name in names):
+        raise Refused(
+            "What was received or billed has changed since this was proposed: void it and "
+            "propose it anew."
+        )
 
 
 @transaction.atomic
 def void(*, settlement: Settlement, reason: str, by: User) -> Settlement:
     """Set a settlement aside before any money moves. Another may then be proposed."""
-    row, engagement = _locked(settlement)
+    row, engagement = locked(settlement)
     require_finance(by)
     if row.state == State.VOIDED:
         return row
     why = checked.text(reason, noun="The reason")
-    _require_state(row, State.PROPOSED, State.APPROVED, State.FAILED, to="to be voided")
+    require_state(row, State.PROPOSED, State.APPROVED, State.FAILED, to="to be voided")
+    disputes.end_with(row, resolution=why, by=by)
     row.voided_by, row.void_reason = by, why
-    _advance(row, engagement, State.VOIDED, f"The settlement was set aside: {why}", by, reason=why)
+    advance(row, engagement, State.VOIDED, f"The settlement was set aside: {why}", by, reason=why)
+    faults.point("void_settlement.written")
+    postings.settlement_voided(row)
+    faults.point("void_settlement.posted")
     return row
-
-
-def _locked(settlement: Settlement) -> tuple[Settlement, Engagement]:
-    """The settlement read again under its engagement's lock."""
-    contract = ContractVersion.objects.get(pk=settlement.contract_version_id)
-    engagement = lifecycle.locked(contract.engagement_id)
-    row = Settlement.objects.select_related("contract_version__engagement").get(pk=settlement.pk)
-    return row, engagement
-
-
-def _require_state(settlement: Settlement, *states: State, to: str) -> None:
-    if settlement.state not in states:
-        wanted = " or ".join(state.label.lower() for state in states)
-        now = State(settlement.state).label.lower()
-        raise Refused(f"The settlement is {now}; {to} it must be {wanted}.")
-
-
-def _advance(
-    settlement: Settlement,
-    engagement: Engagement,
-    state: State,
-    summary: str,
-    by: User,
-    **facts: str,
-) -> None:
-    before = settlement.state
-    settlement.state = state
-    checked.save(settlement)
-    events.record(
-        engagement=engagement,
-        verb=f"settlement.{state.value}",
-        summary=summary,
-        actor=by,
-        changes={"settlement": settlement.pk, "state": [before, state.value], **facts},
-        # Figures reach the customer once a second person has agreed to them.
-        for_customer=state in (State.APPROVED, State.PAYING, State.PAID),
-    )
-
-
-def _told(settlement: Settlement) -> str:
-    if settlement.balance_due > 0:
-        due = format_money(settlement.balance_due, settlement.currency)
-        return f"{due} of the audit is still to be paid"
-    return f"{format_money(settlement.refund, settlement.currency)} goes back to the customer"

@@ -1,0 +1,58 @@
+"""What every step of a settlement does: read it under its lock, check its state, move it on."""
+
+from __future__ import annotations
+
+from engagements.errors import Refused
+from engagements.models import ContractVersion, Engagement, Settlement, User
+from engagements.money import format_money
+from engagements.services import checked, events, lifecycle
+
+State = Settlement.State
+
+
+def locked(settlement: Settlement) -> tuple[Settlement, Engagement]:
+    """The settlement read again under its engagement's lock."""
+    contract = ContractVersion.objects.get(pk=settlement.contract_version_id)
+    engagement = lifecycle.locked(contract.engagement_id)
+    row = Settlement.objects.select_related("contract_version").get(pk=settlement.pk)
+    row.contract_version.engagement = engagement
+    return row, engagement
+
+
+def require_state(settlement: Settlement, *states: State, to: str) -> None:
+    """Refuse unless the settlement is in one of `states`; `to` says what for."""
+    if settlement.state not in states:
+        wanted = " or ".join(state.label.lower() for state in states)
+        now = State(settlement.state).label.lower()
+        raise Refused(f"The settlement is {now}; {to} it must be {wanted}.")
+
+
+def advance(
+    settlement: Settlement,
+    engagement: Engagement,
+    state: State,
+    summary: str,
+    by: User,
+    **facts: str,
+) -> None:
+    """Put a locked settlement into `state`, and write down who did."""
+    before = settlement.state
+    settlement.state = state
+    checked.save(settlement)
+    events.record(
+        engagement=engagement,
+        verb=f"settlement.{state.value}",
+        summary=summary,
+        actor=by,
+        changes={"settlement": settlement.pk, "state": [before, state.value], **facts},
+        # Figures reach the customer once a second person has agreed to them.
+        for_customer=state in (State.APPROVED, State.PAYING, State.PAID),
+    )
+
+
+def told(settlement: Settlement) -> str:
+    """What a settlement comes to, in words."""
+    if settlement.balance_due > 0:
+        due = format_money(settlement.balance_due, settlement.currency)
+        return f"{due} of the audit is still to be paid"
+    return f"{format_money(settlement.refund, settlement.currency)} goes back to the customer"

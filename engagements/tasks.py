@@ -15,8 +15,18 @@ from django.utils import timezone
 
 from benchmarks.models import Run
 from engagements.errors import Refused
-from engagements.models import EngagementRun, Stage, TimeBox
-from engagements.services import anchors, evidence_reading, mails, runs, settlements
+from engagements.models import Engagement, EngagementRun, Stage, TimeBox
+from engagements.services import (
+    anchors,
+    checks,
+    contract_mails,
+    contracts,
+    evidence_reading,
+    mails,
+    runs,
+    settlements,
+    time_warnings,
+)
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +44,7 @@ def issue_document(kind: str, subject: str) -> None:
     """Issue a document unless it has been issued."""
     from engagements import documents
 
-    documents.issue(kind=kind, subject=subject)
+    contract_mails.write(document=documents.issue(kind=kind, subject=subject))
 
 
 @shared_task
@@ -47,6 +57,12 @@ def read_evidence(evidence_id: int) -> str:
 def send_mail(mail_id: int) -> bool:
     """Send a mail that was written down, unless it is sent."""
     return mails.send(mail_id=mail_id)
+
+
+@shared_task
+def compute_findings(engagement_id: int) -> bool:
+    """Compute an audit's findings if something is known that they were not computed from."""
+    return checks.compute_when_due(engagement=Engagement.objects.get(pk=engagement_id))
 
 
 @shared_task
@@ -67,9 +83,17 @@ def sweep() -> None:
             box.pk,
             partial(settlements.settle_when_time_box_is_over, engagement=box.engagement),
         )
+    for engagement in time_warnings.due():
+        _try("warn", engagement, partial(time_warnings.warn, engagement=engagement))
+    for contract in contracts.expiring():
+        _try("expire", contract, partial(contracts.expire, contract=contract))
     _try("read", "evidence that waits", evidence_reading.sweep)
+    for engagement in checks.under_way():
+        _try("compute", engagement, partial(checks.compute_when_due, engagement=engagement))
     _try("anchor", "the event log", anchors.take_when_due)
     _issue_missing_documents()
+    for document in contract_mails.unsent():
+        _try("mail", document, partial(contract_mails.write, document=document))
     for mail_id in mails.waiting():
         _try("send mail", mail_id, partial(mails.send, mail_id=mail_id))
 

@@ -167,13 +167,18 @@ class UpkeepFigures(Struct, frozen=True, kw_only=True, tag="maintain", tag_field
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KernelHeadroom:
-    """One measured kernel of the operator: how near it is to the roofline, and on which rung."""
+    """One measured kernel of the operator: how near it is to the roofline, and on which rung.
+
+    `is_soft` where only the instructions it issues keep the device busy, on a low rung: others
+    may do the same work with fewer, so that its roofline is no limit.
+    """
 
     name: str
     share_of_operator: float
     roofline_share: float
     bound: str | None
     signature: str | None
+    is_soft: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,6 +8,7 @@ from engagements.audit import ceiling, roofline, selection
 from engagements.audit.case import Case
 from engagements.audit.figures import Interval
 from engagements.audit.finding import Source
+from engagements.audit.phrases import percent
 from engagements.audit.roofline import Headroom
 from engagements.audit.thresholds import Thresholds
 
@@ -48,10 +49,14 @@ def expected(case: Case) -> Gain | None:
             kernel = Interval(low=min(kernel.low, room.most), high=room.most)
             basis, sources = f"{basis}, cut to the roofline", (*sources, *room.sources)
     else:
-        within = reachable(room, case.thresholds)
+        lines = case.thresholds
+        within = reachable(room, lines)
         if within is None:
             return None
-        kernel, basis = within, "from 60% to 80% of the roofline"
+        kernel, basis = (
+            within,
+            f"from {percent(lines.bound_share)} to {percent(lines.tuned_share)} of the roofline",
+        )
         sources = (share.source, *room.sources)
     return Gain(
         end_to_end=Interval(

@@ -26,8 +26,8 @@ def percents(shares: Interval) -> str:
 
 
 def times(ratio: float) -> str:
-    """A ratio: 1.08x, 2.6x, 17x."""
-    digits = 0 if ratio >= 100 else 1 if ratio >= 10 else 2
+    """A ratio: 1.08x, 2.6x, 17x. Near 1 it has more digits: 1.004x."""
+    digits = 0 if ratio >= 100 else 1 if ratio >= 10 else 2 if abs(ratio - 1) >= 0.005 else 4
     text = f"{ratio:.{digits}f}"
     return (text.rstrip("0").rstrip(".") if digits else text) + "x"
 

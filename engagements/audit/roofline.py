@@ -16,6 +16,9 @@ from kernels import catalogue
 
 # Below this much of the operator's time under Nsight Compute the rest decides too much.
 MEASURED_SHARE = 0.80
+# Kernels on these rungs may do the same work with other, fewer instructions.
+LOW_RUNGS = ("naive", "coalesced", "tiled")
+SOFT_SHARE = 0.20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,15 +38,20 @@ class Headroom:
 
     @property
     def most(self) -> float | None:
-        """The most that the kernel can gain; None where neither is known.
-
-        What was not measured of the operator may gain without end, so it is left out: a
-        ceiling below the target stays below it only if the rest is small.
-        """
+        """The most that the kernel can gain; None where neither is known."""
         found = [1 / self.share] if self.share else []
         if self.fewer_bytes is not None:
             found.append(self.fewer_bytes.kernel_speedup)
         return max(found) if found else None
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether the roofline is no limit: too much of the operator may take fewer instructions.
+
+        Where the least bytes and operations are known, they are the limit.
+        """
+        soft = sum(kernel.share_of_operator for kernel in self.kernels if kernel.is_soft)
+        return self.fewer_bytes is None and soft >= SOFT_SHARE
 
     @property
     def effective_share(self) -> float | None:
@@ -116,6 +124,7 @@ def _measured(
                 roofline_share=sum(t * s for t, s in zip(times, shares, strict=True)) / sum(times),
                 bound=longest.bound,
                 signature=longest.signature,
+                is_soft=_is_soft(longest),
             )
         )
     kernels.sort(key=lambda kernel: -kernel.share_of_operator)
@@ -147,6 +156,12 @@ def _roofline_share(kernel: MeasuredKernel) -> float | None:
     """The share of its peak that the busiest of DRAM, SMs and tensor cores sustains."""
     known = [share for share in (kernel.dram_share, kernel.sm_share, kernel.tensor_share) if share]
     return min(max(known), 1.0) if known else None
+
+
+def _is_soft(kernel: MeasuredKernel) -> bool:
+    """Busy with instructions, neither with DRAM nor with tensor cores, and on a low rung."""
+    busiest = max(kernel.dram_share or 0.0, kernel.tensor_share or 0.0)
+    return kernel.signature in LOW_RUNGS and busiest < (kernel.sm_share or 0.0)
 
 
 def _fewer_bytes(case: Case, found: Selected | None) -> FewerBytes | None:

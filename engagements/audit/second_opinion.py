@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engagements.audit.advice import Condition, SecondOpinion
 from engagements.audit.case import Case
 from engagements.audit.figures import CeilingFigures, HotFigures
@@ -23,9 +25,8 @@ def second_opinion(case: Case, findings: dict[Check, Finding], advice: Advice) -
         outcome = Outcome.FAIL
     elif Outcome.UNKNOWN in outcomes:
         outcome = Outcome.UNKNOWN
-    return SecondOpinion(
-        outcome=outcome, conditions=conditions, note=_note(advice, outcome, conditions)
-    )
+    opinion = SecondOpinion(outcome=outcome, conditions=conditions, note=None)
+    return replace(opinion, note=note(advice, opinion))
 
 
 def _headroom(case: Case, worth: Finding) -> Condition:
@@ -66,25 +67,34 @@ def _stable(stable: Finding) -> Condition:
     return Condition(name="stable", outcome=stable.outcome, sentence=stable.sentence)
 
 
-def _note(advice: Advice, outcome: Outcome, conditions: tuple[Condition, ...]) -> str | None:
-    if advice == Advice.CUSTOM and outcome != Outcome.PASS:
-        failed = [c.name for c in conditions if c.outcome == Outcome.FAIL]
-        unknown = [c.name for c in conditions if c.outcome == Outcome.UNKNOWN]
-        parts = (
-            [f"{listed(failed)} {'does' if len(failed) == 1 else 'do'} not hold"] if failed else []
-        )
-        parts += (
-            [f"{listed(unknown)} {'is' if len(unknown) == 1 else 'are'} not known"]
-            if unknown
-            else []
+def note(advice: Advice, opinion: SecondOpinion) -> str | None:
+    """Where the two disagree, and what follows; None where they do not."""
+    if advice == Advice.CUSTOM and opinion.outcome != Outcome.PASS:
+        said = listed(
+            [_open(opinion, outcome, words) for outcome, words in _OPEN if _names(opinion, outcome)]
         )
         return (
             "The six checks say that custom work may be right; the three-condition test does not: "
-            f"{listed(parts)}. Settle that before a contract."
+            f"{said}. Settle that before a contract."
         )
-    if advice != Advice.CUSTOM and outcome == Outcome.PASS:
+    if advice != Advice.CUSTOM and opinion.outcome == Outcome.PASS:
         return (
             "The three-condition test says that a kernel would pay off technically; the six checks "
             "say no for what stands around it: look at those that fail or are unknown."
         )
     return None
+
+
+_OPEN = (
+    (Outcome.FAIL, ("does not hold", "do not hold")),
+    (Outcome.UNKNOWN, ("is not known", "are not known")),
+)
+
+
+def _names(opinion: SecondOpinion, outcome: Outcome) -> list[str]:
+    return [each.name for each in opinion.conditions if each.outcome == outcome]
+
+
+def _open(opinion: SecondOpinion, outcome: Outcome, words: tuple[str, str]) -> str:
+    names = _names(opinion, outcome)
+    return f"{listed(names)} {words[len(names) > 1]}"

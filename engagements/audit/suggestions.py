@@ -46,10 +46,12 @@ def suggest(trace: TraceFacts) -> tuple[Suggestion, ...]:
         for group in trace.families
         if group.name not in NO_OPERATORS and group.share_of_wall > 0
     ]
+    steps = {step.name for step in trace.steps}
     seen = {(group.calls, round(group.busy_ms, 6)) for group in trace.families}
     for group in (*trace.modules, *trace.ranges):
         mark = (group.calls, round(group.busy_ms, 6))
-        if group.share_of_gpu < STEP_SHARE and group.share_of_wall > 0 and mark not in seen:
+        is_step = group.name in steps or group.share_of_gpu >= STEP_SHARE
+        if not is_step and group.share_of_wall > 0 and mark not in seen:
             seen.add(mark)
             found.append(_suggestion(group))
     return tuple(found[:LISTED])

@@ -14,7 +14,7 @@ LONG_GAP_US = 1000.0
 LAUNCHES = "the next launch (gaps up to 0.1 ms)"
 HOST = "the host (gaps of 0.1 to 1 ms)"
 LOADING = "the host's own work, such as data loading (gaps over 1 ms)"
-ORDER = "work that was launched already, on another stream or device"
+ORDER = "work that was launched already (pauses between kernels, waits between streams)"
 
 
 @dataclass(frozen=True, kw_only=True)

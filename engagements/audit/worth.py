@@ -151,6 +151,12 @@ def _by_roofline(
             "win without another algorithm."
         )
         return _Ruled(Outcome.FAIL, highest, text)
+    if highest < target and room.is_soft:
+        text = (
+            f"As it is written the kernel can gain {times(most)} at most, but it stands low on the "
+            "ladder: the same work may take fewer instructions."
+        )
+        return _Ruled(Outcome.UNKNOWN, highest, text)
     if highest < target:
         text = (
             f"The kernel can gain {times(most)} at most, which makes the whole {times(highest)} "
@@ -258,7 +264,7 @@ def _about_roofline(room: Headroom, figures: CeilingFigures) -> list[str]:
     if room.most is not None and figures.ceiling is not None and figures.reachable is not None:
         lines.append(
             f"So the kernel can gain {times(room.most)} at most, the whole "
-            f"{times(figures.ceiling)}; 60 to 80 % of the roofline would be "
+            f"{times(figures.ceiling)}; the reachable part of the roofline would be "
             f"{times_each(figures.reachable)} of the kernel."
         )
     return lines
@@ -276,8 +282,9 @@ def _to_collect(case: Case, share: Share | None) -> tuple[Missing, ...]:
         return (collecting.TRACE,)
     found = selection.selected(case)
     names = [kernel.name for kernel in found.kernels] if found else []
-    missing = [collecting.compute(names)]
-    return (*missing, STATE_SHAPE) if case.needs is None else tuple(missing)
+    room = roofline.headroom(case)
+    missing = [collecting.compute(names)] if room.share is None else []
+    return (*missing, STATE_SHAPE) if room.fewer_bytes is None else tuple(missing)
 
 
 def _questions(case: Case, room: Headroom, figures: CeilingFigures | None) -> tuple[str, ...]:

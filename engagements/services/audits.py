@@ -8,9 +8,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from engagements import audit as checks
+from engagements.audit import Outcome
 from engagements.errors import Refused
+from engagements.ledger import postings
 from engagements.models import Audit, Engagement, Finding, FindingOutcome, Stage, User
 from engagements.services import checked, dispatch, events, lifecycle
+from engagements.services import checks as computing
 
 STAGE_AFTER = {
     Audit.Outcome.CUSTOM: Stage.AUDITED,
@@ -65,9 +68,10 @@ def start(*, engagement: Engagement, cost: Decimal, currency: str, by: User) -> 
 def record_finding(
     *, audit: Audit, check: str, outcome: str, value: str, rationale: str, by: User
 ) -> Finding:
-    """Answer one check by hand. `unknown` may stand without a value, but is said so.
+    """Answer one check by hand, where the evidence does not. `unknown` may stand without a value.
 
-    An override was about the finding before, so it goes when the finding itself changes.
+    Refused where the check was computed to pass or fail: that is overridden, with the reason. An
+    override was about the finding before, so it goes when the finding itself changes.
     """
     row = _open_audit(audit, by)
     description = _check(check)
@@ -78,6 +82,12 @@ def record_finding(
     if outcome != FindingOutcome.UNKNOWN and not rationale:
         raise Refused(f"“{description.question}” wants a rationale beside its value.")
     finding = row.findings.get(check_name=description.name)
+    computed = finding.computed_finding
+    if computed is not None and computed.outcome != Outcome.UNKNOWN:
+        raise Refused(
+            f"“{description.question}” was computed from the evidence: {computed.outcome.label}. "
+            "Where this case is different, override it with the reason."
+        )
     before = (finding.outcome, finding.value, finding.rationale)
     if finding.found_at and before == (outcome, value, rationale):
         return finding
@@ -89,6 +99,7 @@ def record_finding(
     finding.overridden_by = None
     finding.found_by, finding.found_at = by, timezone.now()
     checked.save(finding)
+    _count_again(row, by)
     events.record(
         engagement=row.engagement,
         verb="audit.finding_recorded",
@@ -118,6 +129,7 @@ def override_finding(*, finding: Finding, outcome: str, reason: str, by: User) -
     finding.override_outcome, finding.override_reason = outcome, reason
     finding.overridden_by = by
     checked.save(finding)
+    _count_again(row, by)
     label = FindingOutcome(outcome).label.lower()
     events.record(
         engagement=row.engagement,
@@ -142,6 +154,9 @@ def deliver(*, audit: Audit, by: User) -> Audit:
     if row.delivered_at:
         return row
     lifecycle.require_stage(engagement, Stage.AUDITING, to="for its audit to be delivered")
+    row.engagement = engagement
+    if computing.is_due(row):
+        computing.write(audit=row, by=by)
     findings = list(row.findings.all())
     missing = [
         checks.check(finding.check_name).question for finding in findings if not finding.found_at
@@ -162,6 +177,7 @@ def deliver(*, audit: Audit, by: User) -> Audit:
         changes={**changes, "outcome": outcome.value, "passes": tally.passes},
         for_customer=True,
     )
+    postings.audit_delivered(row, dated_on=timezone.localdate())
     dispatch.issue_document("audit_report", f"audit:{row.pk}")
     return row
 
@@ -174,6 +190,12 @@ def _open_audit(audit: Audit, by: User) -> Audit:
     row = Audit.objects.get(pk=audit.pk)
     row.engagement = engagement
     return row
+
+
+def _count_again(audit: Audit, by: User) -> None:
+    """What was computed from evidence is computed again with a person's word counted."""
+    if audit.computed_from:
+        computing.write(audit=audit, by=by)
 
 
 def _check(name: str) -> checks.Description:

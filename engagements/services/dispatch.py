@@ -33,6 +33,17 @@ def send_mail(mail_id: int) -> None:
     transaction.on_commit(send, robust=True)
 
 
+def compute_findings(engagement_id: int) -> None:
+    """Have an audit's findings computed. A message that gets lost is made good by the sweep."""
+
+    def send() -> None:
+        from engagements.tasks import compute_findings as task
+
+        task.delay(engagement_id)
+
+    transaction.on_commit(send, robust=True)
+
+
 def _send(kind: str, subject: str) -> None:
     # The tasks call the services, so this one looks back at call time.
     from engagements.tasks import issue_document as task

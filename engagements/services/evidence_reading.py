@@ -17,6 +17,7 @@ from kombu.exceptions import OperationalError
 from benchmarks.text import readable
 from engagements.evidence import EvidenceError, as_data, confined
 from engagements.models import Evidence
+from engagements.services import dispatch
 from engagements.services import evidence as kept
 
 log = logging.getLogger(__name__)
@@ -61,7 +62,10 @@ def read(*, evidence_id: int) -> str:
         leased_until=None,
         concluded_at=Now(),
     )
-    return "read" if concluded else "attempt over"
+    if not concluded:
+        return "attempt over"
+    dispatch.compute_findings(claimed.evidence.engagement_id)
+    return "read"
 
 
 def claim(*, evidence_id: int) -> Claimed | None:

@@ -1,0 +1,126 @@
+"""The case of an audit: its evidence, answers and subject, as the six checks look at them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from django.utils import timezone
+
+from engagements.audit import thresholds as lines
+from engagements.audit.case import Case
+from engagements.audit.finding import Known, Source
+from engagements.audit.subject import Subject
+from engagements.audit.subject import from_data as subject_from_data
+from engagements.evidence import ComputeFacts, Facts, TraceFacts, TrafficFacts
+from engagements.evidence.answers import (
+    Generations,
+    GpuBill,
+    Maintainers,
+    Roadmap,
+    TailLatency,
+)
+from engagements.models import Answer, Audit, Evidence
+from engagements.services import answers
+from engagements.services.evidence import facts_of
+
+# Raised when a check computes something else from the same evidence: findings are redone then.
+VERSION = 1
+
+T = TypeVar("T")
+F = TypeVar("F", TraceFacts, TrafficFacts)
+
+
+def subject_of(audit: Audit) -> Subject:
+    """What the audit is about, as far as somebody said."""
+    return subject_from_data(audit.subject)
+
+
+def case_of(audit: Audit) -> Case:
+    """Everything that is known now, with where it is known from."""
+    subject = subject_of(audit)
+    read = [(row, facts) for row in _read(audit) if (facts := facts_of(row)) is not None]
+    said = answers.newest(audit.engagement)
+    return Case(
+        today=timezone.localdate(),
+        thresholds=lines.from_data(audit.thresholds),
+        operator=subject.operator,
+        trace=_chosen(read, TraceFacts, subject.trace),
+        traffic=_chosen(read, TrafficFacts, subject.traffic),
+        compute=tuple(
+            Known(value=facts, source=_file(row))
+            for row, facts in read
+            if isinstance(facts, ComputeFacts)
+        ),
+        needs=_set(subject.needs),
+        tried=tuple(Known(value=each, source=SET) for each in subject.tried),
+        work=_set(subject.work),
+        share=_set(subject.share),
+        kernel_speedup=_set(subject.kernel_speedup),
+        end_to_end=_set(subject.end_to_end),
+        roadmap=_answer(said, "roadmap", Roadmap),
+        maintainers=_answer(said, "maintainers", Maintainers),
+        generations=_answer(said, "gpu_generations", Generations),
+        tail_latency=_answer(said, "tail_latency", TailLatency),
+        gpu_bill=_answer(said, "gpu_bill", GpuBill),
+    )
+
+
+def fingerprint_of(audit: Audit) -> str:
+    """A digest of everything that the case is made of, besides the day."""
+    rows = [[row.digest, str(row.concluded_at)] for row in _read(audit)]
+    said = sorted(answer.pk for answer in answers.newest(audit.engagement).values())
+    parts = [VERSION, rows, said, audit.subject, audit.thresholds]
+    content = json.dumps(parts, sort_keys=True).encode()
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def has_something(audit: Audit) -> bool:
+    """Whether there is anything that a check could be computed from."""
+    return bool(
+        audit.subject
+        or Evidence.objects.filter(engagement=audit.engagement, state=Evidence.State.READ).exists()
+        or Answer.objects.filter(engagement=audit.engagement).exists()
+    )
+
+
+SET = Source(kind="stated", name="Set in the audit")
+
+
+def _read(audit: Audit) -> Iterable[Evidence]:
+    """The evidence that was read, the newest first."""
+    return Evidence.objects.filter(engagement=audit.engagement, state=Evidence.State.READ)
+
+
+def _chosen(
+    read: list[tuple[Evidence, Facts]], kind: type[F], digest: str | None
+) -> Known[F] | None:
+    """The evidence of this kind that was chosen, the newest where none was or it is gone."""
+    found = [(row, facts) for row, facts in read if isinstance(facts, kind)]
+    chosen = [pair for pair in found if pair[0].digest == digest] or found
+    for row, facts in chosen:
+        return Known(value=facts, source=_file(row))
+    return None
+
+
+def _file(row: Evidence) -> Source:
+    return Source(kind="file", name=row.name, digest=row.digest, detail=row.get_format_display())
+
+
+def _set(value: T | None) -> Known[T] | None:
+    return None if value is None else Known(value=value, source=SET)
+
+
+def _answer(said: dict[str, Answer], question: str, kind: type[T]) -> Known[T] | None:
+    answer = said.get(question)
+    value: Any = answers.value_of(answer)
+    if answer is None or not isinstance(value, kind):
+        return None
+    source = Source(
+        kind="answer",
+        name=str(answer.get_question_display()),
+        detail=f"{answer.answered_by}, {answer.answered_on.isoformat()}",
+    )
+    return Known(value=value, source=source)

@@ -34,6 +34,7 @@ POINTS: tuple[str, ...] = (
     "propose_settlement.milestones_voided",
     "approve_settlement.written",
     "approve_settlement.posted",
+    "make_transfer_file.written",
     "pay_settlement.transfer_written",
     "pay_settlement.sent_posted",
     "pay_settlement.started",

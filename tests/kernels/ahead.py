@@ -1,11 +1,12 @@
 """Compile Triton's kernels for an H200 on a machine without a GPU: `python -m tests.kernels.ahead`.
 
 Every Triton and Gluon candidate is prepared and run as ever, on tensors of zeros of its h200
-preset, but a launch only compiles: at the first workload, with the configuration that is fallen
-back on, down to the GPU's own code; at the others, and with every other configuration, until its
-types are known (--thorough: all the way too). So a loop that changes a type, a size of 1 that
-became a constant or a tile too large for shared memory shows here, where Triton's interpreter
-says nothing. One line of JSON a candidate; "problem" is null where all compiled.
+preset, but a launch only compiles: a kernel's first one, at the first workload and with the
+configuration that is fallen back on, down to the GPU's own code; all others, and every other
+configuration, until its types are known (--thorough: all the way too). So a loop that changes a
+type, a size of 1 that became a constant or a tile too large for shared memory shows here, where
+Triton's interpreter says nothing. One line of JSON a candidate; "problem" is null where all
+compiled.
 """
 
 from __future__ import annotations
@@ -71,11 +72,16 @@ class _Compiler:
     def __init__(self, *, thorough: bool) -> None:
         self.kernels: list[dict[str, Any]] = []
         self._thorough = self._whole = thorough
+        self._seen: set[str] = set()
+        self._first = False
         self._launched = JITFunction.run
         self._stages = CUDABackend.add_stages
 
     def launch(self, function: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
         """In place of JITFunction.run."""
+        self._first = self._whole and function.__name__ not in self._seen
+        if self._whole:
+            self._seen.add(function.__name__)
         try:
             kernel = self._launched(function, *args, grid=grid, warmup=True, **kwargs)
         except _TypesAreKnown:
@@ -86,7 +92,7 @@ class _Compiler:
     def add_stages(self, backend: Any, stages: dict[str, Any], *args: Any) -> None:
         """In place of CUDABackend.add_stages: stop behind the front end unless all is wanted."""
         self._stages(backend, stages, *args)
-        if not self._whole:
+        if not (self._thorough or self._first):
             stages["ttgir"] = _stop
 
     def try_all(self, *, configs: Sequence[Any], run: Callable[[Any], object], **_: Any) -> Any:

@@ -49,6 +49,11 @@ def _recognise_text(text: str) -> str:
     if _NCU_TABLE.search(stripped) or _NCU_MESSAGE.match(stripped):
         return NSIGHT_COMPUTE
     if _ARRAY_OF_OBJECTS.match(stripped):
+        if "}" in stripped and not _TRACE_EVENT.search(stripped):
+            raise EvidenceError(
+                "This JSON array holds no trace events: write traffic as one object a line",
+                where="its first bytes",
+            )
         return CHROME_TRACE
     if stripped.startswith("{"):
         first_line = stripped.split("\n", 1)[0]

@@ -24,6 +24,11 @@ def read(opened: Opened) -> TrafficFacts:
         if calls is None:
             calls = Calls(meaning_of([str(name) for name in frame.columns]))
         calls.add(frame)
+    if calls is not None and calls.left_out and not len(calls.shape):
+        raise EvidenceError(
+            f"None of the {calls.left_out:,} rows has a positive count",
+            where=f"column “{calls.columns.count}”",
+        )
     if calls is None or not len(calls.shape):
         raise EvidenceError("The log holds no call")
     return _facts(calls)

@@ -182,6 +182,8 @@ def test_more_shapes_than_are_kept_are_refused(monkeypatch: pytest.MonkeyPatch) 
         (parquet(frame())[:-8], "cannot be read"),
         (parquet(frame())[:40] + b"\0" * 400 + b"PAR1", "cannot be read"),
         (",".join(f"a{n}" for n in range(100)) + "\n", "100 columns"),
+        ('m,count\n1,"1,000"\n2,none\n', r"None of the 2 rows .* \(column “count”\)"),
+        ('[{"m": 1}, {"m": 2}]', "one object a line"),
         (b"\x89PNG\r\n\x1a\n" + b"x" * 50, r"none of the formats .* \(its first bytes\)"),
     ],
 )

@@ -63,6 +63,28 @@ class Survey:
     figures: tuple[Figures, ...]
     signature: Signature
 
+    def quickest(self, role: str) -> Figures | None:
+        """The quickest baseline or candidate in the step, or alone; None where none was timed."""
+        return next((one for one in self.figures if one.role == role and _took(one)), None)
+
+    @property
+    def ours(self) -> Figures | None:
+        """The quickest of our kernels."""
+        return self.quickest("candidate")
+
+    @property
+    def strongest(self) -> Figures | None:
+        """The strongest baseline that ran."""
+        return self.quickest("baseline")
+
+    @property
+    def operator_ratio(self) -> float | None:
+        """The strongest baseline's time alone over our quickest kernel's, of medians."""
+        if self.ours is None or self.strongest is None:
+            return None
+        ours_us, theirs_us = self.ours.operator_us, self.strongest.operator_us
+        return theirs_us / ours_us if ours_us and theirs_us else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
@@ -78,6 +100,12 @@ class Entry:
     def first(self) -> Measured | None:
         """The record of the preset itself, or None: not measured."""
         return self.measured[0] if self.measured else None
+
+    @property
+    def surveyed(self) -> Survey | None:
+        """A signed survey to stand in for a record that is not there yet; it has no verdict."""
+        valid = (survey for survey in self.surveys if survey.signature.valid and survey.ours)
+        return None if self.measured else next(valid, None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,5 +238,9 @@ def _surveys(operator: str, folder: Path) -> tuple[Survey, ...]:
 
 
 def _quickest_first(one: Figures) -> tuple[bool, float]:
-    took_us = one.program_us if one.program_us is not None else one.operator_us
+    took_us = _took(one)
     return took_us is None, took_us or 0.0
+
+
+def _took(one: Figures) -> float | None:
+    return one.program_us if one.program_us is not None else one.operator_us

@@ -115,6 +115,16 @@ def test_a_record_shows_with_its_interval_verdict_and_place(
     assert f"signed by key {folder.key.public.id}" in one
 
 
+def test_a_survey_without_a_record_gives_figures_and_no_verdict(
+    read: Callable[..., str], folder: Folder
+) -> None:
+    folder.add_survey("rotary_embedding", {"compiled": 75.0, "liger": None, "triton_rotate": 50.0})
+    page = read("catalogue")
+    assert "surveyed on NVIDIA H200, without a verdict" in page
+    assert "1.50×" in page
+    assert "<picture>" not in page
+
+
 def test_a_claim_is_judged_by_the_records_that_hold(
     read: Callable[..., str], folder: Folder
 ) -> None:

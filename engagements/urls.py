@@ -8,13 +8,16 @@ from engagements.views import (
     audit,
     board,
     catalogue,
+    check_pictures,
     contract,
     documents,
     engagement,
     evidence,
     home,
     pitch,
+    report,
     runs,
+    time,
     verify,
 )
 
@@ -27,6 +30,10 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("audit/findings/<slug:check>/", audit.record, name="audit-finding"),
     path("audit/findings/<slug:check>/override/", audit.override, name="audit-override"),
     path("audit/deliver/", audit.deliver, name="audit-deliver"),
+    path("audit/report/", report.show, name="audit-report"),
+    path(
+        "audit/pictures/<slug:check>-<slug:theme>.svg", check_pictures.show, name="audit-picture"
+    ),
     path("evidence/", evidence.show, name="engagement-evidence"),
     path("evidence/add/", evidence.add, name="evidence-add"),
     path("evidence/live/", evidence.live, name="evidence-live"),
@@ -42,6 +49,9 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("contract/discard/", contract.discard, name="contract-discard"),
     path("contract/amend/", amendments.amend, name="contract-amend"),
     path("contract/withdraw/", contract.withdraw, name="contract-withdraw"),
+    path("time/", time.show, name="engagement-time"),
+    path("time/add/", time.add, name="time-add"),
+    path("time/<int:pk>/remove/", time.remove, name="time-remove"),
     path("runs/new/", runs.request, name="run-request"),
     path("runs/<int:pk>/", runs.show, name="run"),
     path("runs/<int:pk>/live/", runs.live, name="run-live"),

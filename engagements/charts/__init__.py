@@ -23,8 +23,10 @@ from engagements.charts.limits import measured_roof
 from engagements.charts.palette import Theme
 from engagements.evidence.comparison import Comparison
 from engagements.evidence.facts import Curve, TraceFacts
+from engagements.queries.burn_down import BurnDown
 
 __all__ = [
+    "burn_down",
     "catalogue_ratios",
     "catalogue_roofline",
     "ceiling",
@@ -173,3 +175,11 @@ def catalogue_ratios(found: Sequence[Report], *, theme: Theme = "page") -> str:
         from engagements.charts import catalogue
 
     return catalogue.ratios(found, theme)
+
+
+def burn_down(data: BurnDown, *, theme: Theme = "page") -> str:
+    """The days of a time-box as they run down, and the hours put in."""
+    with _IMPORTING:
+        from engagements.charts import days_left
+
+    return days_left.draw(data, theme)

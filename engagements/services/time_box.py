@@ -45,6 +45,13 @@ def paused_days(pauses: Iterable[Stop]) -> set[date]:
     }
 
 
+def clock(box: TimeBox, pauses: Iterable[Stop]) -> list[date]:
+    """The days of the time-box on which the clock runs, first to last."""
+    stopped, length = paused_days(pauses), (box.ends_on - box.starts_on).days + 1
+    days = (box.starts_on + timedelta(days=number) for number in range(length))
+    return [day for day in days if day not in stopped]
+
+
 def ends_on(engagement: Engagement) -> date:
     """The last day of the time-box. TimeBox.DoesNotExist before the contract is in force."""
     return TimeBox.objects.get(engagement=engagement).ends_on

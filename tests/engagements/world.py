@@ -98,6 +98,13 @@ class World:
         Membership.objects.create(customer=customer, user=user, rights=rights)
         return customer, user
 
+    def also_signs(self, name: str) -> User:
+        """One more signatory of the customer."""
+        user = person(name)
+        rights = Membership.Rights.SIGNATORY
+        Membership.objects.create(customer=self.customer, user=user, rights=rights)
+        return user
+
     def scoping(self, *, customer: Customer | None = None) -> Engagement:
         return opening.open_engagement(
             customer=customer or self.customer,

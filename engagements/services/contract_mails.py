@@ -1,0 +1,70 @@
+"""The contract by mail: as offered to those who may sign it, as accepted to both parties."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Value
+from django.db.models.functions import Concat
+from django.utils import timezone
+
+from engagements.models import ContractVersion, Document, Mail
+from engagements.services import mails
+from engagements.services.terms import terms_of
+
+State = ContractVersion.State
+# What was issued earlier is no news: nobody is mailed what lay here for years.
+IS_NEWS_FOR = timedelta(days=7)
+
+
+def unsent() -> list[Document]:
+    """The contracts issued lately of which no mail was written."""
+    written = Mail.objects.filter(key=Concat(Value("document:"), OuterRef("subject")))
+    issued = Document.objects.filter(
+        kind=Document.Kind.CONTRACT, issued_at__gte=timezone.now() - IS_NEWS_FOR
+    )
+    return list(issued.filter(~Exists(written)).defer("content"))
+
+
+@transaction.atomic
+def write(*, document: Document) -> list[Mail]:
+    """Write the mails that take a contract to whom it concerns; a second time nothing changes.
+
+    Any other document, and an offer that is no longer one, is mailed to nobody.
+    """
+    if document.kind != Document.Kind.CONTRACT:
+        return []
+    pk, _, act = document.subject.partition(":")[2].partition(":")
+    contract = ContractVersion.objects.select_related("engagement").get(pk=int(pk))
+    recipients, body = _accepted(contract) if act else _offered(contract)
+    return [
+        mails.write(
+            key=f"document:{document.subject}",
+            engagement=contract.engagement,
+            recipient=recipient,
+            subject=document.title,
+            body=f"{contract.engagement.title}\n\n{body}\n\n"
+            f"Digest of the terms: {contract.digest}\nDigest of this file: {document.digest}\n",
+            document=document,
+        )
+        for recipient in recipients
+    ]
+
+
+def _accepted(contract: ContractVersion) -> tuple[list[str], str]:
+    accepted = contract.acceptances.select_related("user")
+    return [each.user.email for each in accepted], (
+        f"Both parties have accepted version {contract.number} of the contract. It is attached, "
+        "signed by the consultancy: keep it as it is, byte for byte."
+    )
+
+
+def _offered(contract: ContractVersion) -> tuple[list[str], str]:
+    who = terms_of(contract)["signatories"]["customer"]
+    recipients = [each["email"] for each in who] if contract.state == State.OFFERED else []
+    until = f" until {contract.valid_until}" if contract.valid_until else ""
+    return recipients, (
+        f"Version {contract.number} of the contract is offered to you{until}. It is attached; "
+        "you accept or decline it in the portal, where its digest stands on the screen."
+    )

@@ -1,0 +1,93 @@
+"""The time-box of an engagement: its clock and pauses, the hours noted, the warnings."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.safestring import mark_safe
+from django.views.decorators.http import require_POST, require_safe
+
+from engagements import access, charts
+from engagements.access import consultant_page
+from engagements.forms.time import TimeEntryForm
+from engagements.models import Engagement, Stage, TimeEntry
+from engagements.queries.burn_down import burn_down_of
+from engagements.queries.hours import hours_of
+from engagements.queries.overview import standing_of
+from engagements.services import time_box, time_entries
+from engagements.views import amendments
+from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, may_act, refuse
+
+
+@consultant_page
+@require_safe
+def show(request: HttpRequest, reference: str) -> HttpResponse:
+    """The clock, the hours and the warnings."""
+    return _page(request, access.engagement_for(request.user, reference))
+
+
+@consultant_page
+@require_POST
+def add(request: HttpRequest, reference: str) -> HttpResponse:
+    """Note hours of one's own."""
+    engagement, form = access.engagement_for(request.user, reference), TimeEntryForm(request.POST)
+    if form.is_valid():
+        try:
+            time_entries.add(engagement=engagement, **form.cleaned_data, by=actor(request))
+        except REFUSALS as refused:
+            refuse(request, refused, form)
+        else:
+            messages.success(request, "The hours are noted.")
+            return redirect("engagement-time", reference)
+    return _page(request, engagement, form=form, status=UNPROCESSABLE)
+
+
+@consultant_page
+@require_POST
+def remove(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """Take back hours of one's own."""
+    engagement = access.engagement_for(request.user, reference)
+    entry = TimeEntry.objects.filter(engagement=engagement, pk=pk).first()
+    try:
+        if entry is not None:
+            time_entries.remove(entry=entry, by=actor(request))
+    except REFUSALS as refused:
+        refuse(request, refused)
+        return _page(request, engagement, status=UNPROCESSABLE)
+    messages.success(request, "The hours are taken back.")
+    return redirect("engagement-time", reference)
+
+
+def _page(
+    request: HttpRequest,
+    engagement: Engagement,
+    *,
+    form: TimeEntryForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    standing, today = standing_of(engagement), timezone.localdate()
+    box, contract = standing.time_box, standing.in_force
+    if box is None or contract is None:
+        raise Http404("There is no time-box before the contract is in force.")
+    hours = hours_of(engagement, contract)
+    clock = burn_down_of(box, contract, today=today, hours=hours.by_day)
+    context = {
+        "engagement": standing.engagement,
+        "standing": standing,
+        "contract": contract,
+        "box": box,
+        "clock": clock,
+        "settles_on": time_box.settles_on(engagement),
+        "is_running": standing.engagement.stage == Stage.ACTIVE,
+        "pauses": contract.pauses.all(),
+        # Drawn by our own code, from numbers and dates.
+        "chart": mark_safe(charts.burn_down(clock)),  # noqa: S308
+        "hours": hours,
+        "form": form or TimeEntryForm(initial={"worked_on": today}),
+        "warnings": engagement.time_box_warnings.all(),
+        "may_act": may_act(request),
+        "may_amend": may_act(request) and amendments.may_draft(standing),
+    }
+    return render(request, "engagements/time.html", context, status=status)

@@ -33,6 +33,7 @@ from engagements.models import (
     Document,
     Engagement,
     EngagementRun,
+    Invoice,
     Membership,
     Role,
     Settlement,
@@ -142,6 +143,22 @@ def document_for(user: Person, pk: int) -> Document:
     if not is_of_the_house(user):
         documents = documents.filter(for_customer=True)
     return _one(documents, "document")
+
+
+def invoice_for(user: Person, pk: int) -> Invoice:
+    """An invoice or credit note. Customers see those of their engagements once they are issued."""
+    invoices = Invoice.objects.filter(pk=pk, engagement__in=engagements_for(user)).select_related(
+        "engagement__customer", "contract_version", "customer", "corrects"
+    )
+    if not is_of_the_house(user):
+        invoices = invoices.filter(state=Invoice.State.ISSUED)
+    return _one(invoices, "invoice")
+
+
+def customer_for(user: Person, pk: int) -> Customer:
+    """A customer: any for people of the house, their own for its members."""
+    customers = Customer.objects.all() if is_of_the_house(user) else customers_of(user)
+    return _one(customers.filter(pk=pk), "customer")
 
 
 def settlement_for(user: Person, pk: int) -> Settlement:

@@ -1,68 +1,10 @@
-"""What finance fills in: payments received, and the steps of a settlement."""
+"""What finance fills in about a settlement."""
 
 from __future__ import annotations
 
-import datetime
-from decimal import Decimal
-from typing import Any
-
 from django import forms
-from django.core.exceptions import ValidationError
-from django.utils import timezone
 
-from engagements.forms.amounts import AmountField
-from engagements.models import Payment, Settlement
-
-
-class PaymentForm(forms.Form):
-    """Money that arrived for one bill, gross, in the contract's currency.
-
-    More than is open is refused by the service alone, under its lock: a form sent twice would
-    else be told that its own payment leaves nothing open.
-    """
-
-    received_on = forms.DateField(
-        label="Received on",
-        help_text="The day on the bank statement.",
-        error_messages={
-            "required": "Enter the day on which the money arrived.",
-            "invalid": "Enter a day as in 2026-03-31.",
-        },
-        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-    )
-    reference = forms.CharField(
-        label="Reference",
-        max_length=Payment._meta.get_field("reference").max_length,
-        help_text="As on the bank statement. The same reference is recorded once.",
-        error_messages={"required": "Enter the reference on the bank statement."},
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-    )
-    field_order = ("amount", "received_on", "reference")
-
-    def __init__(self, *args: Any, currency: str, outstanding: Decimal, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.currency, self.outstanding = currency, outstanding
-        self.fields["amount"] = AmountField(
-            currency=currency,
-            label=f"Amount in {currency}",
-            help_text="With tax, as it arrived. 1234.50, 1,234.50 and 1.234,50 are all read.",
-            error_messages={"required": "Enter the amount that arrived."},
-        )
-        self.order_fields(self.field_order)
-        today = timezone.localdate()
-        self.fields["received_on"].widget.attrs["max"] = today.isoformat()
-        if outstanding > 0:
-            self.fields["amount"].initial = outstanding
-
-    def clean_received_on(self) -> datetime.date:
-        """Money that has arrived has arrived by today."""
-        day: datetime.date = self.cleaned_data["received_on"]
-        today = timezone.localdate()
-        if day > today:
-            raise ValidationError(
-                f"That is in the future (today is {today.isoformat()}).", code="future"
-            )
-        return day
+from engagements.models import Settlement
 
 
 class SettlementPaidForm(forms.Form):

@@ -6,10 +6,10 @@ import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypedDict
 
-from django.db.models import DecimalField, F, OuterRef, QuerySet, Subquery, Sum, Value
+from django.db.models import DecimalField, Exists, F, OuterRef, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce
 
-from engagements.models import Invoice, Payment
+from engagements.models import Invoice, Payment, Settlement
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
@@ -48,8 +48,16 @@ def issued_invoices() -> QuerySet[InvoiceWithBalance]:
 
 
 def open_invoices() -> QuerySet[InvoiceWithBalance]:
-    """Issued invoices that wait for money, the one that is due first at the head."""
-    return issued_invoices().filter(open_amount__gt=Decimal(0)).order_by("due_on", "pk")
+    """Issued invoices that wait for money, the one that is due first at the head.
+
+    Not those of an engagement that is being settled or was: of it nothing but the settlement's
+    own balance is asked for.
+    """
+    settled = Settlement.objects.filter(
+        contract_version__engagement=OuterRef("engagement")
+    ).exclude(state=Settlement.State.VOIDED)
+    waiting = issued_invoices().filter(~Exists(settled), open_amount__gt=Decimal(0))
+    return waiting.order_by("due_on", "pk")
 
 
 def overdue_invoices(*, today: datetime.date) -> QuerySet[InvoiceWithBalance]:

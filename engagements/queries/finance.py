@@ -153,13 +153,6 @@ def milestones_to_bill() -> list[MilestoneLine]:
     return lines_of(released.order_by("released_at", "pk"))
 
 
-def open_bills() -> list[MilestoneLine]:
-    """Billed milestones that are not paid in full, the oldest bill first."""
-    billed = Milestone.objects.filter(state=Milestone.State.BILLED)
-    lines = lines_of(billed.order_by("billed_at", "pk"))
-    return [line for line in lines if line.open_amount > 0]
-
-
 def recent_payments(limit: int = 10) -> list[Payment]:
     """The payments recorded last, newest first."""
     return list(

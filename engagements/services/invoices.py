@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
+from benchmarks.harness.canonical import canonical, digest_of_bytes
 from engagements import faults
 from engagements.errors import Refused
 from engagements.ledger import postings
@@ -27,6 +30,15 @@ from engagements.services.milestones import require_finance
 
 Kind, State = Invoice.Kind, Invoice.State
 SERIES = {Kind.INVOICE: "INV", Kind.CREDIT_NOTE: "CN"}
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A draft as it would be issued now; `obstacle` says why it cannot be, if so."""
+
+    facts: dict[str, Any]
+    seen: str
+    obstacle: str
 
 
 @transaction.atomic
@@ -94,9 +106,26 @@ def discard(*, invoice: Invoice, by: User) -> None:
     row.delete()
 
 
+def preview(*, invoice: Invoice) -> Preview:
+    """What issuing a draft now would say, with the digest that `issue` compares."""
+    row = _read(invoice, Engagement.objects.get(pk=invoice.engagement_id))
+    lines = list(row.lines.all())
+    obstacle = ""
+    try:
+        for line in lines:
+            _require_released(line.milestone)
+    except Refused as refused:
+        obstacle = str(refused)
+    facts = invoice_facts.compose(row, lines)
+    return Preview(facts=facts, seen=digest_of_bytes(canonical(facts)), obstacle=obstacle)
+
+
 @transaction.atomic
-def issue(*, invoice: Invoice, by: User) -> Invoice:
-    """Number, date and freeze a draft. Issued already, it is returned as it is."""
+def issue(*, invoice: Invoice, by: User, seen: str | None = None) -> Invoice:
+    """Number, date and freeze a draft. Issued already, it is returned as it is.
+
+    With `seen`, the digest of a preview, it is refused when it would say something else now.
+    """
     engagement = lifecycle.locked(invoice.engagement_id)
     require_finance(by)
     row = _read(invoice, engagement)
@@ -105,6 +134,8 @@ def issue(*, invoice: Invoice, by: User) -> Invoice:
     lines = list(row.lines.all())
     for line in lines:
         _require_released(line.milestone)
+    if seen is not None and seen != preview(invoice=row).seen:
+        raise Refused("The invoice would say something else by now: look at it again.")
     _number(row, lines, by)
     faults.point("issue_invoice.numbered_and_frozen")
     now = timezone.now()
@@ -168,6 +199,21 @@ def credit(
     postings.credit_note_issued(note)
     faults.point("credit_invoice.posted")
     return note
+
+
+def credited_net(invoice: Invoice) -> Decimal:
+    """What has been credited of an invoice so far, without tax."""
+    notes = invoice.credit_notes.filter(state=State.ISSUED)
+    return sum((note.net for note in notes), Decimal(0))
+
+
+def preview_credit(*, invoice: Invoice, net: Decimal | None) -> list[credits.Credit]:
+    """What a credit note over `net` would take back of each line; refused where it would be."""
+    return credits.split(
+        list(invoice.lines.prefetch_related("credit_lines__invoice")),
+        currency=invoice.currency,
+        net=net,
+    )
 
 
 def _read(invoice: Invoice, engagement: Engagement) -> Invoice:

@@ -100,16 +100,18 @@ def accept(page: Page, name: str, button: str) -> None:
     page.get_by_role("button", name=button).click()
 
 
-def bill_and_collect(page: Page, reference: str, number: int) -> None:
-    """Bill the first milestone that waits, and record that it was paid in full."""
-    section(page, "Milestones to bill").get_by_role("link", name="Bill").first.click()
-    page.get_by_label("Number of the bill").fill(f"{reference}-{number}")
-    page.get_by_role("button", name="Mark as billed").click()
-    page.get_by_role("link", name=f"Record payment for {reference}-{number}").click()
+def bill_and_collect(page: Page) -> None:
+    """Collect everything that waits on a draft, issue it, and record that it was paid in full."""
+    section(page, "Milestones to bill").get_by_role("link", name="Bill them").click()
+    page.get_by_role("button", name="Collect on drafts").click()
+    page.get_by_role("button", name="Issue the invoice").click()
+    told(page, "is issued. The PDF is being made.")
+    reference = page.get_by_role("heading", level=1).inner_text()
+    page.get_by_role("link", name="Record a payment").click()
     page.get_by_label("Received on").fill(date.today().isoformat())
-    page.get_by_label("Reference").fill(f"Transfer {reference}-{number}")
+    page.get_by_label("Reference").fill(f"Transfer {reference}")
     page.get_by_role("button", name="Record the payment").click()
-    told(page, "is recorded for")
+    told(page, f"is recorded for {reference}.")
 
 
 def values_of(page: Page) -> dict[str, Any]:

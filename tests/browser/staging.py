@@ -206,8 +206,12 @@ def finance_pages(house: House) -> list[str]:
         reverse("settlement", args=[house.missed.settlement.pk]),
         reverse("settlement", args=[waiting.settlement.pk]),
         reverse("settlement-propose", args=[house.stages["stuck"].reference]),
-        reverse("milestone-bill", args=[house.met.milestone(2).pk]),
-        reverse("payment-record", args=[house.met.milestone(1).pk]),
+        reverse("to-bill"),
+        reverse("invoices"),
+        reverse("invoice", args=[house.met.invoice.pk]),
+        reverse("invoice-credit", args=[house.met.invoice.pk]),
+        reverse("payment-record", args=[house.met.invoice.pk]),
+        reverse("customer-account", args=[house.met.customer.pk]),
         reverse("engagement", args=[house.met.reference]),
     ]
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from engagements import access
-from engagements.queries import finance
+from engagements.queries import balances, finance
 from engagements.views.finance.words import waiting_for
 
 
@@ -19,7 +19,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     waiting = finance.settlements_waiting()
     at_risk = finance.money_at_risk()
     to_bill = finance.milestones_to_bill()
-    bills = finance.open_bills()
+    bills = list(balances.open_invoices())
     context = {
         "waiting": [(settlement, waiting_for(settlement)) for settlement in waiting],
         "to_settle": finance.contracts_to_settle(today=timezone.localdate()),
@@ -29,6 +29,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "bills": bills,
         "payments": finance.recent_payments(),
         "acts": access.is_finance(request.user),
+        "today": timezone.localdate(),
         "totals": {
             "at_risk": finance.totals_by_currency((r.currency, r.received) for r in at_risk),
             "going_back": finance.totals_by_currency((s.currency, s.refund) for s in waiting),

@@ -2,13 +2,20 @@
 
 from django.urls import path
 
-from engagements.views.finance import milestones, overview, settlements
+from engagements.views.finance import accounts, billing, invoices, overview, payments, settlements
 from engagements.views.finance.words import FORMS
 
 urlpatterns = [
     path("", overview.overview, name="finance"),
-    path("milestones/<int:pk>/bill/", milestones.bill, name="milestone-bill"),
-    path("milestones/<int:pk>/payment/", milestones.record_payment, name="payment-record"),
+    path("to-bill/", billing.to_bill, name="to-bill"),
+    path("to-bill/issue/", billing.issue_drafts, name="drafts-issue"),
+    path("invoices/", invoices.invoice_list, name="invoices"),
+    path("invoices/<int:pk>/", invoices.invoice_page, name="invoice"),
+    path("invoices/<int:pk>/issue/", invoices.issue, name="invoice-issue"),
+    path("invoices/<int:pk>/discard/", invoices.discard, name="invoice-discard"),
+    path("invoices/<int:pk>/credit/", invoices.credit, name="invoice-credit"),
+    path("invoices/<int:pk>/payment/", payments.record, name="payment-record"),
+    path("customers/<int:pk>/", accounts.account, name="customer-account"),
     path("engagements/<slug:reference>/settle/", settlements.propose, name="settlement-propose"),
     path("settlements/<int:pk>/", settlements.settlement_page, name="settlement"),
     *(

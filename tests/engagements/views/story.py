@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
 from uuid import uuid4
@@ -66,6 +66,11 @@ class Story:
 
     def milestone(self, position: int) -> Milestone:
         return self.contract.milestones.get(position=position)
+
+    @property
+    def invoice(self) -> Invoice:
+        """The first one that was issued."""
+        return Invoice.objects.filter(engagement=self.engagement).order_by("pk")[0]
 
     @property
     def settlement(self) -> Settlement:
@@ -192,8 +197,15 @@ def billed(story: Story, position: int = 1) -> Milestone:
 def invoiced(story: Story, *positions: int) -> Invoice:
     """The issued invoice of these milestones."""
     parts = [story.milestone(position) for position in positions]
-    drafted = invoices.draft(milestones=parts, by=story.finance)
-    return invoices.issue(invoice=drafted, by=story.finance)
+    draft = invoices.draft(milestones=parts, by=story.finance)
+    return invoices.issue(invoice=draft, by=story.finance)
+
+
+def drafted(story: Story) -> Invoice:
+    """A draft of another engagement of the same customer, both signed today."""
+    other = replace(story, engagement=start_another(story, "Another kernel"))
+    active(offered(audited(other)))
+    return invoices.draft(milestones=[other.milestone(1)], by=story.finance)
 
 
 def paid(story: Story, position: int = 1) -> Milestone:

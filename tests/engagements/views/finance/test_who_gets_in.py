@@ -18,21 +18,31 @@ def story() -> Story:
 
 
 def pages(story: Story) -> list[str]:
-    milestone = story.milestone(1).pk
+    invoice, draft = story.invoice.pk, told.drafted(story).pk
     return [
         reverse("finance"),
-        reverse("milestone-bill", args=[milestone]),
-        reverse("payment-record", args=[milestone]),
+        reverse("to-bill"),
+        reverse("invoices"),
+        reverse("invoice", args=[invoice]),
+        reverse("invoice", args=[draft]),
+        reverse("invoice-credit", args=[invoice]),
+        reverse("payment-record", args=[invoice]),
+        reverse("customer-account", args=[story.customer.pk]),
         reverse("settlement", args=[story.settlement.pk]),
         reverse("settlement-propose", args=[story.reference]),
     ]
 
 
 def acts(story: Story) -> list[str]:
-    milestone, settlement = story.milestone(1).pk, story.settlement.pk
+    invoice, settlement = story.invoice.pk, story.settlement.pk
+    draft = told.drafted(story).pk
     return [
-        reverse("milestone-bill", args=[milestone]),
-        reverse("payment-record", args=[milestone]),
+        reverse("to-bill"),
+        reverse("drafts-issue"),
+        reverse("invoice-issue", args=[draft]),
+        reverse("invoice-discard", args=[draft]),
+        reverse("invoice-credit", args=[invoice]),
+        reverse("payment-record", args=[invoice]),
         reverse("settlement-propose", args=[story.reference]),
         *(
             reverse(f"settlement-{step}", args=[settlement])

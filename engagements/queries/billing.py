@@ -1,0 +1,236 @@
+"""What finance bills: milestones that wait, drafts, issued invoices, a customer's account."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from django.db.models import Q, QuerySet, Sum
+
+from engagements.models import (
+    Customer,
+    Document,
+    Engagement,
+    Invoice,
+    Milestone,
+    Payment,
+    Settlement,
+)
+from engagements.queries.balances import issued_invoices, with_balance
+from engagements.queries.finance import MilestoneLine, lines_of
+
+if TYPE_CHECKING:
+    from engagements.queries.balances import InvoiceWithBalance
+
+
+@dataclass(frozen=True)
+class ToBill:
+    """The released milestones of one engagement that stand on no invoice yet."""
+
+    engagement: Engagement
+    lines: list[MilestoneLine]
+
+    @property
+    def currency(self) -> str:
+        """Of all of them: an amendment does not change it."""
+        return self.lines[0].currency
+
+    @property
+    def gross(self) -> Decimal:
+        """What they come to with tax, each rounded by itself."""
+        return sum((line.gross for line in self.lines), Decimal(0))
+
+
+class Standing(StrEnum):
+    """What a list of invoices can be narrowed to; the values stand in addresses."""
+
+    OPEN = "open"
+    OVERDUE = "overdue"
+    PAID = "paid"
+    OVERPAID = "overpaid"
+    CREDIT_NOTES = "credit-notes"
+
+
+def to_bill() -> list[ToBill]:
+    """What may be billed and stands on no draft, by engagement, the longest released first."""
+    drafted = Q(invoice_lines__invoice__state=Invoice.State.DRAFT)
+    released = Milestone.objects.filter(state=Milestone.State.RELEASED).exclude(drafted)
+    lines = lines_of(released.order_by("released_at", "pk"))
+    order = {
+        line.milestone.contract_version.engagement_id: at for at, line in enumerate(lines[::-1])
+    }
+    lines.sort(
+        key=lambda line: (
+            -order[line.milestone.contract_version.engagement_id],
+            line.milestone.contract_version.number,
+            line.milestone.position,
+        )
+    )
+    groups = groupby(lines, key=lambda line: line.milestone.contract_version.engagement)
+    return [ToBill(engagement, list(group)) for engagement, group in groups]
+
+
+def drafts() -> QuerySet[Invoice]:
+    """Invoices that are collected and not issued, the oldest first."""
+    return (
+        Invoice.objects.filter(state=Invoice.State.DRAFT)
+        .select_related("customer", "engagement", "contract_version", "drafted_by")
+        .prefetch_related("lines__milestone")
+        .order_by("drafted_at", "pk")
+    )
+
+
+def found_invoices(
+    *, today: datetime.date, text: str = "", standing: str = "", customer: Customer | None = None
+) -> QuerySet[InvoiceWithBalance]:
+    """Issued invoices, the newest first: all, or narrowed to a `Standing`, a customer, a text.
+
+    The text is looked for in numbers, references of engagements and names of customers. Credit
+    notes have a list of their own.
+    """
+    if standing == Standing.CREDIT_NOTES:
+        notes = Invoice.objects.filter(
+            kind=Invoice.Kind.CREDIT_NOTE, state=Invoice.State.ISSUED
+        ).select_related("customer", "engagement", "contract_version", "corrects")
+        found = with_balance(notes)
+    else:
+        found = _standing(issued_invoices(), standing, today)
+    if customer is not None:
+        found = found.filter(customer=customer)
+    if text:
+        found = found.filter(
+            Q(reference__icontains=text)
+            | Q(engagement__reference__icontains=text)
+            | Q(customer__name__icontains=text)
+        )
+    return found.order_by("-issued_on", "-pk")
+
+
+def _standing(
+    rows: QuerySet[InvoiceWithBalance], standing: str, today: datetime.date
+) -> QuerySet[InvoiceWithBalance]:
+    nothing = Decimal(0)
+    if standing == Standing.OPEN:
+        return rows.filter(open_amount__gt=nothing)
+    if standing == Standing.OVERDUE:
+        return rows.filter(open_amount__gt=nothing, due_on__lt=today)
+    if standing == Standing.PAID:
+        return rows.filter(open_amount__lte=nothing)
+    if standing == Standing.OVERPAID:
+        return rows.filter(open_amount__lt=nothing)
+    return rows
+
+
+def document_of(invoice: Invoice) -> Document | None:
+    """The PDF of an issued invoice or credit note, without its bytes; None until it is made."""
+    documents = Document.objects.filter(kind=invoice.kind, subject=f"invoice:{invoice.pk}")
+    return documents.defer("content").first()
+
+
+@dataclass(frozen=True)
+class Posting:
+    """One line of a customer's account: what is owed is positive, what was paid negative."""
+
+    on: datetime.date
+    what: str
+    reference: str
+    amount: Decimal
+    balance: Decimal
+    invoice: Invoice | None = None
+    settlement: Settlement | None = None
+
+
+@dataclass(frozen=True)
+class Account:
+    """Everything between the house and a customer in one currency, in the order of the days."""
+
+    currency: str
+    postings: list[Posting]
+
+    @property
+    def balance(self) -> Decimal:
+        """What the customer owes; below nothing, what it is owed."""
+        return self.postings[-1].balance if self.postings else Decimal(0)
+
+
+def accounts_of(customer: Customer) -> list[Account]:
+    """A customer's accounts, one a currency: invoices, credit notes, payments, refunds paid."""
+    entries = [*_invoiced(customer), *_received(customer), *_refunded(customer)]
+    accounts = []
+    for currency in sorted({currency for currency, _ in entries}):
+        rows = sorted((row for code, row in entries if code == currency), key=lambda row: row.on)
+        accounts.append(Account(currency, _with_balance(rows)))
+    return accounts
+
+
+def _with_balance(rows: list[Posting]) -> list[Posting]:
+    balance, done = Decimal(0), []
+    for row in rows:
+        balance += row.amount
+        done.append(
+            Posting(
+                row.on, row.what, row.reference, row.amount, balance, row.invoice, row.settlement
+            )
+        )
+    return done
+
+
+def _invoiced(customer: Customer) -> list[tuple[str, Posting]]:
+    rows = Invoice.objects.filter(customer=customer, state=Invoice.State.ISSUED)
+    entries = []
+    for row in rows.select_related("engagement").order_by("issued_on", "pk"):
+        assert row.issued_on is not None
+        amount = -row.gross if row.is_credit_note else row.gross
+        posting = Posting(
+            row.issued_on, row.get_kind_display(), row.reference, amount, Decimal(0), row
+        )
+        entries.append((row.currency, posting))
+    return entries
+
+
+def _received(customer: Customer) -> list[tuple[str, Posting]]:
+    rows = Payment.objects.filter(invoice__customer=customer).select_related("invoice")
+    return [
+        (
+            row.invoice.currency,
+            Posting(
+                row.received_on, "Payment", row.reference, -row.amount, Decimal(0), row.invoice
+            ),
+        )
+        for row in rows.order_by("received_on", "pk")
+    ]
+
+
+def _refunded(customer: Customer) -> list[tuple[str, Posting]]:
+    paid = Settlement.objects.filter(
+        contract_version__engagement__customer=customer,
+        state=Settlement.State.PAID,
+        refund__gt=0,
+    )
+    entries = []
+    for row in paid.order_by("paid_at", "pk"):
+        assert row.paid_at is not None
+        posting = Posting(
+            row.paid_at.date(),
+            "Refund",
+            row.payment_reference,
+            row.refund,
+            Decimal(0),
+            settlement=row,
+        )
+        entries.append((row.currency, posting))
+    return entries
+
+
+def open_by_currency(rows: QuerySet[InvoiceWithBalance]) -> list[tuple[str, Decimal]]:
+    """What is open of these invoices, one figure a currency."""
+    return list(
+        rows.order_by("currency")
+        .values("currency")
+        .annotate(total=Sum("open_amount"))
+        .values_list("currency", "total")
+    )

@@ -1,0 +1,77 @@
+"""What is to be billed: collecting milestones on drafts, and issuing drafts."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from engagements import access
+from engagements.errors import Refused
+from engagements.models import Invoice, Milestone, User
+from engagements.queries import billing
+from engagements.services import invoices
+from engagements.views.answers import UNPROCESSABLE, actor
+
+
+@access.finance_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def to_bill(request: HttpRequest) -> HttpResponse:
+    """Released milestones by engagement, and the drafts; chosen ones are collected."""
+    if request.method == "POST":
+        drafted = _collect(request, actor(request))
+        if len(drafted) == 1:
+            return redirect("invoice", pk=drafted[0].pk)
+        if drafted:
+            messages.success(request, f"{len(drafted)} drafts are made. Look at each and issue it.")
+            return redirect("to-bill")
+    context = {
+        "groups": billing.to_bill(),
+        "drafts": [(row, invoices.preview(invoice=row)) for row in billing.drafts()],
+        "acts": access.is_finance(request.user),
+    }
+    status = UNPROCESSABLE if request.method == "POST" else 200
+    return render(request, "finance/to_bill.html", context, status=status)
+
+
+def _collect(request: HttpRequest, by: User) -> list[Invoice]:
+    """One draft for each engagement of which milestones were chosen."""
+    chosen = [int(text) for text in request.POST.getlist("milestone") if text.isdecimal()]
+    found = Milestone.objects.filter(
+        pk__in=chosen, contract_version__engagement__in=access.engagements_for(by)
+    ).select_related("contract_version")
+    by_engagement: dict[int, list[Milestone]] = {}
+    for milestone in found.order_by("pk"):
+        by_engagement.setdefault(milestone.contract_version.engagement_id, []).append(milestone)
+    if not by_engagement:
+        messages.error(request, "Choose at least one milestone.")
+    drafted = []
+    for milestones in by_engagement.values():
+        try:
+            drafted.append(invoices.draft(milestones=milestones, by=by))
+        except Refused as refused:
+            messages.error(request, str(refused))
+    return drafted
+
+
+@access.finance_page
+@require_POST
+def issue_drafts(request: HttpRequest) -> HttpResponse:
+    """Issue every draft that was chosen, each by itself: one that is refused holds up no other."""
+    by, issued = actor(request), []
+    chosen = [int(text) for text in request.POST.getlist("draft") if text.isdecimal()]
+    for row in Invoice.objects.filter(
+        pk__in=chosen, engagement__in=access.engagements_for(by)
+    ).order_by("drafted_at", "pk"):
+        try:
+            seen = request.POST.get(f"seen-{row.pk}")
+            issued.append(invoices.issue(invoice=row, by=by, seen=seen))
+        except Refused as refused:
+            messages.error(request, f"Draft for {row.engagement.reference}: {refused}")
+    if not chosen:
+        messages.error(request, "Choose at least one draft.")
+    if issued:
+        names = ", ".join(row.reference for row in issued)
+        messages.success(request, f"Issued: {names}.")
+    return redirect("to-bill")

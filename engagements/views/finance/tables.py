@@ -1,0 +1,36 @@
+"""Any table of finance as CSV."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from django.http import HttpResponse
+
+Cell: TypeAlias = str | int | Decimal | date | None
+# A spreadsheet takes what begins with these for a formula.
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def as_csv(name: str, head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> HttpResponse:
+    """A download `name`.csv in UTF-8: amounts as plain decimals, days as in 2026-03-31."""
+    response = HttpResponse(content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
+    writer: Any = csv.writer(response)
+    writer.writerow(head)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return response
+
+
+def _cell(value: Cell) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, date):
+        return value.isoformat()
+    text = str(value)
+    return f"'{text}" if isinstance(value, str) and text.startswith(FORMULA) else text

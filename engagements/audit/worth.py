@@ -10,12 +10,12 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
-from engagements.audit import ceiling, collecting, gain, roofline, selection
+from engagements.audit import ceiling, collecting, gain, roofline, roofline_text, selection
 from engagements.audit.case import Case
 from engagements.audit.description import Description, Meanings, Quantity
 from engagements.audit.figures import CeilingFigures, Interval
 from engagements.audit.finding import Finding, Missing, Source
-from engagements.audit.phrases import percent, percents, times, times_each, volume
+from engagements.audit.phrases import percent, percents, times, times_each
 from engagements.audit.roofline import Headroom
 from engagements.audit.selection import Share
 from engagements.audit.words import Check, Outcome
@@ -73,7 +73,7 @@ def find(case: Case) -> Finding:
     """Whether the target lies under the ceiling, end to end."""
     share, target = selection.share(case), case.thresholds.target
     room = roofline.headroom(case)
-    ruled = _measured(case, share, target) or _under_the_ceiling(case, share, room, target)
+    ruled = _measured(case, share, room, target) or _under_the_ceiling(case, share, room, target)
     figures = _figures(case, share, room, target)
     return Finding(
         check=Check.WORTH,
@@ -92,15 +92,23 @@ def find(case: Case) -> Finding:
     )
 
 
-def _measured(case: Case, share: Share | None, target: float) -> _Ruled | None:
+def _measured(case: Case, share: Share | None, room: Headroom, target: float) -> _Ruled | None:
     """A ratio of the whole that was measured or stated, unless the ceiling forbids it."""
     if case.end_to_end is None:
         return None
     ratio, source = case.end_to_end.value, case.end_to_end.source
-    most = ceiling.infinite(share.value.high) if share else None
-    if most is not None and ratio.low > most:
-        text = f"{times_each(ratio)} cannot be: {_infinite(most)}"
-        return _Ruled(Outcome.FAIL, most, text)
+    infinite = ceiling.infinite(share.value.high) if share else None
+    if infinite is not None and ratio.low > infinite:
+        text = f"{times_each(ratio)} cannot be: {_infinite(infinite)}"
+        return _Ruled(Outcome.FAIL, infinite, text)
+    if share is not None and source.kind == "stated" and room.most and not room.is_soft:
+        highest = ceiling.ratio(share.value.high, room.most)
+        if ratio.low > highest:
+            text = (
+                f"{times_each(ratio)} cannot be: the kernel can gain {times(room.most)} at most, "
+                f"the whole {times(highest)}."
+            )
+            return _Ruled(Outcome.FAIL if highest < target else Outcome.UNKNOWN, highest, text)
     said = "measured" if source.kind in ("run", "file") else "stated"
     text = f"End to end {times_each(ratio)} was {said}"
     if ratio.low >= target:
@@ -233,41 +241,13 @@ def _paragraph(
         lines.append(
             f"{times(figures.target)} of the whole takes a kernel {times(figures.needed)} as fast."
         )
-    lines += _about_roofline(room, figures)
+    lines += roofline_text.about(room, figures)
     if case.kernel_speedup is not None:
         claimed = case.kernel_speedup.value
         lines.append(f"Claimed for the kernel: {times_each(claimed)}.")
         if room.most is not None and claimed.low > room.most:
             lines.append("That is beyond the roofline.")
     return " ".join(lines)
-
-
-def _about_roofline(room: Headroom, figures: CeilingFigures) -> list[str]:
-    lines = []
-    for kernel in room.kernels[:3]:
-        bound = f", bound by {kernel.bound}" if kernel.bound else ""
-        lines.append(
-            f"{collecting.base_name(kernel.name)} runs at {percent(kernel.roofline_share)} of the "
-            f"roofline{bound}."
-        )
-    if room.kernels and room.measured < roofline.MEASURED_SHARE:
-        lines.append(
-            f"That is only {percent(room.measured)} of the operator's time, too little to go by."
-        )
-    if room.fewer_bytes is not None:
-        fewer = room.fewer_bytes
-        moved = f" instead of {volume(fewer.moved_bytes)}" if fewer.moved_bytes else ""
-        lines.append(
-            f"The Definition needs {volume(fewer.least_bytes)} a call{moved}; at the device's "
-            f"peaks that is {fewer.floor_us:.3g} us where a call now takes {fewer.call_us:.4g} us."
-        )
-    if room.most is not None and figures.ceiling is not None and figures.reachable is not None:
-        lines.append(
-            f"So the kernel can gain {times(room.most)} at most, the whole "
-            f"{times(figures.ceiling)}; the reachable part of the roofline would be "
-            f"{times_each(figures.reachable)} of the kernel."
-        )
-    return lines
 
 
 def _evidence(case: Case, share: Share | None, room: Headroom) -> tuple[Source, ...]:

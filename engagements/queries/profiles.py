@@ -35,11 +35,15 @@ class Collected:
         """Whether some file waits for a worker or is with one."""
         return any(not row.is_concluded for row in self.rows)
 
-    def trace(self, pk: int | None) -> Read[TraceFacts] | None:
-        """The profile of this key, else the newest that holds operations of a GPU."""
-        chosen = [read for read in self.traces if read.row.pk == pk]
-        with_gpu = [read for read in self.traces if read.facts.kernels]
-        return next(iter([*chosen, *with_gpu, *self.traces]), None)
+    def trace(self, pk: int | None, digest: str | None = None) -> Read[TraceFacts] | None:
+        """The profile of this key, else of this digest, else the newest that tells of a GPU."""
+        ranked = [
+            *(read for read in self.traces if read.row.pk == pk),
+            *(read for read in self.traces if read.row.digest == digest),
+            *(read for read in self.traces if read.facts.kernels),
+            *self.traces,
+        ]
+        return next(iter(ranked), None)
 
 
 def collected(engagement: Engagement) -> Collected:

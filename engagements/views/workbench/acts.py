@@ -2,18 +2,53 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from engagements import access
 from engagements.access import consultant_page
 from engagements.forms.evidence import FilesForm
+from engagements.forms.workbench import FORMS
+from engagements.models import Audit, Engagement, User
+from engagements.services import checks, subjects
 from engagements.services.evidence import LARGEST_FILE_BYTES
 from engagements.uploads import takes_files
-from engagements.views.answers import UNPROCESSABLE
+from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, refuse
 from engagements.views.evidence import keep
+from engagements.views.workbench.bench import bench_of
 from engagements.views.workbench.page import context_of
+
+Act = Callable[[Audit, dict[str, Any], User], object]
+
+
+def _choose_operator(audit: Audit, said: dict[str, Any], by: User) -> object:
+    return subjects.choose_operator(
+        audit=audit, operator=said["operator"], trace=said["trace"], by=by
+    )
+
+
+def _set_estimates(audit: Audit, said: dict[str, Any], by: User) -> object:
+    estimates = {name: said[name] for name in ("share", "kernel_speedup", "end_to_end")}
+    return subjects.set_estimates(audit=audit, by=by, **estimates)
+
+
+ACTS: dict[str, Act] = {
+    "operator": _choose_operator,
+    "needs": lambda audit, said, by: subjects.set_needs(audit=audit, needs=said["needs"], by=by),
+    "work": lambda audit, said, by: subjects.set_work(audit=audit, work=said["work"], by=by),
+    "estimates": _set_estimates,
+    "tried": lambda audit, said, by: subjects.record_tried(audit=audit, tried=said["tried"], by=by),
+    "thresholds": lambda audit, said, by: subjects.set_thresholds(
+        audit=audit, changes=said["changes"], by=by
+    ),
+}
 
 
 @takes_files(up_to_bytes=LARGEST_FILE_BYTES, of=access.is_consultant)
@@ -24,12 +59,81 @@ def add(request: HttpRequest, reference: str) -> HttpResponse:
     engagement = access.engagement_for(request.user, reference)
     form = FilesForm(request.POST, request.FILES)
     is_kept = keep(request, engagement, form)
-    if request.headers.get("HX-Request"):
-        shown = {} if is_kept else {"files": form}
-        context = context_of(request, engagement) | shown
-        status = 200 if is_kept else UNPROCESSABLE
-        return render(request, "engagements/workbench/_files.html", context, status=status)
-    if is_kept:
+    if is_kept and not request.headers.get("HX-Request"):
         return redirect("engagement-workbench", reference)
-    context = context_of(request, engagement) | {"files": form}
+    shown = {} if is_kept else {"files": form}
+    context = context_of(request, engagement) | shown
+    name = "workbench/_files" if request.headers.get("HX-Request") else "workbench"
+    status = 200 if is_kept else UNPROCESSABLE
+    return render(request, f"engagements/{name}.html", context, status=status)
+
+
+@consultant_page
+@require_POST
+def put(request: HttpRequest, reference: str, what: str) -> HttpResponse:
+    """Set one thing about the audit; the findings are computed with it at once."""
+    engagement = access.engagement_for(request.user, reference)
+    if what not in FORMS:
+        raise Http404("Nothing of the kind is set here.")
+    audit = get_object_or_404(Audit, engagement=engagement)
+    form = FORMS[what](request.POST, prefix=what)
+    if form.is_valid():
+        said = form.cleaned_data | {"trace": _trace_of(request, engagement)}
+        try:
+            ACTS[what](audit, said, actor(request))
+        except REFUSALS as refused:
+            refuse(request, refused, form)
+        else:
+            return _back(request, reference)
+    return _refused(request, engagement, what, form)
+
+
+@consultant_page
+@require_POST
+def forget(request: HttpRequest, reference: str) -> HttpResponse:
+    """Take back what was said of a library."""
+    engagement = access.engagement_for(request.user, reference)
+    audit = get_object_or_404(Audit, engagement=engagement)
+    try:
+        subjects.forget_tried(
+            audit=audit, library=request.POST.get("library", ""), by=actor(request)
+        )
+    except REFUSALS as refused:
+        refuse(request, refused)
+    return _back(request, reference)
+
+
+@consultant_page
+@require_POST
+def compute(request: HttpRequest, reference: str) -> HttpResponse:
+    """Compute the findings from what is known now."""
+    engagement = access.engagement_for(request.user, reference)
+    audit = get_object_or_404(Audit, engagement=engagement)
+    try:
+        verdict = checks.compute(audit=audit, by=actor(request))
+    except REFUSALS as refused:
+        refuse(request, refused)
+    else:
+        messages.success(request, verdict.sentence)
+    return _back(request, reference)
+
+
+def _trace_of(request: HttpRequest, engagement: Engagement) -> str | None:
+    """The digest of the profile that was looked at while the operator was chosen."""
+    chosen = request.POST.get("profile", "")
+    bench = bench_of(engagement, {"profile": chosen})
+    return bench.trace.row.digest if chosen and bench.trace else None
+
+
+def _back(request: HttpRequest, reference: str) -> HttpResponse:
+    profile = request.POST.get("profile", "")
+    query = f"?profile={profile}" if profile.isdecimal() else ""
+    address = reverse("engagement-workbench", args=[reference])
+    return redirect(f"{address}{query}#findings")
+
+
+def _refused(
+    request: HttpRequest, engagement: Engagement, what: str, form: forms.Form
+) -> HttpResponse:
+    context = context_of(request, engagement, bound={what: form})
     return render(request, "engagements/workbench.html", context, status=UNPROCESSABLE)

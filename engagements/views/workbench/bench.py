@@ -67,10 +67,15 @@ class Bench:
                 yield from kind[:FIRST]
 
 
-def bench_of(engagement: Engagement, asked: Mapping[str, str]) -> Bench:
-    """The bench as `asked` for: `profile` and `against` are keys of evidence."""
+def bench_of(
+    engagement: Engagement, asked: Mapping[str, str], *, preferred: str | None = None
+) -> Bench:
+    """The bench as `asked` for: `profile` and `against` are keys of evidence.
+
+    Where no profile is asked for, the one of the digest `preferred` is looked at.
+    """
     evidence = collected(engagement)
-    trace = evidence.trace(_key(asked.get("profile")))
+    trace = evidence.trace(_key(asked.get("profile")), preferred)
     against = _key(asked.get("against"))
     others = [read for read in evidence.traces if read.row.pk == against and read != trace]
     return Bench(engagement, evidence, trace, next(iter(others), None))

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from engagements import access
+from engagements import audit as checks
 from engagements.access import consultant_page
+from engagements.audit.subject import Subject
+from engagements.audit.suggestions import suggest
+from engagements.documents.audit_report.sections import sections_of
 from engagements.forms.evidence import FilesForm
-from engagements.models import Engagement
+from engagements.forms.workbench import FORMS, initial_of
+from engagements.models import Audit, Engagement, Stage
 from engagements.services import evidence
+from engagements.services.cases import subject_of
+from engagements.views import check_pictures
 from engagements.views.answers import may_act
 from engagements.views.workbench import pictures
 from engagements.views.workbench.bench import bench_of
 
 STOP_POLLING = 286
+SUGGESTED = 8
 
 
 @consultant_page
@@ -45,9 +54,16 @@ def live(request: HttpRequest, reference: str) -> HttpResponse:
     return response
 
 
-def context_of(request: HttpRequest, engagement: Engagement, **more: Any) -> dict[str, Any]:
-    """Everything that the bench shows."""
-    bench = bench_of(engagement, request.GET.dict())
+def context_of(
+    request: HttpRequest,
+    engagement: Engagement,
+    *,
+    bound: dict[str, forms.Form] | None = None,
+) -> dict[str, Any]:
+    """Everything that the bench shows; `bound` are forms that were sent and refused."""
+    audit = Audit.objects.filter(engagement=engagement).first()
+    subject = subject_of(audit) if audit else Subject()
+    bench = bench_of(engagement, request.GET.dict(), preferred=subject.trace)
     acts = may_act(request)
     return {
         "engagement": engagement,
@@ -56,5 +72,30 @@ def context_of(request: HttpRequest, engagement: Engagement, **more: Any) -> dic
         "files": FilesForm(),
         "may_act": acts,
         "may_add": acts and engagement.stage in evidence.STAGES,
-        **more,
+        "may_set": acts and audit is not None and engagement.stage == Stage.AUDITING,
+        "audit": audit,
+        "subject": subject,
+        "suggestions": suggest(bench.trace.facts)[:SUGGESTED] if bench.trace else (),
+        "forms": _forms(subject, audit, bound or {}),
+        **(_found(audit) if audit else {}),
+    }
+
+
+def _forms(
+    subject: Subject, audit: Audit | None, bound: dict[str, forms.Form]
+) -> dict[str, forms.Form]:
+    initial = initial_of(subject, audit.thresholds if audit else {})
+    return {
+        name: bound.get(name) or form(prefix=name, initial=initial[name])
+        for name, form in FORMS.items()
+    }
+
+
+def _found(audit: Audit) -> dict[str, Any]:
+    sections = sections_of(audit)
+    return {
+        "sections": sections,
+        "tally": checks.tally([section.row for section in sections]),
+        "verdict": audit.computed_verdict,
+        "figures": check_pictures.figures(audit, sections),
     }

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponseBase
 from django.urls import reverse
-from django.utils.cache import get_conditional_response
-from django.utils.http import quote_etag
 from django.views.decorators.http import require_safe
 
 from engagements import access, charts
 from engagements.access import consultant_page
 from engagements.charts.palette import Theme
+from engagements.views.check_pictures import DRAWING, svg
 from engagements.views.pictures import THEMES
 from engagements.views.workbench.bench import Bench, bench_of
-
-# What is drawn from the same facts changes when the drawing does.
-DRAWING = "1"
 
 
 @dataclass(frozen=True)
@@ -107,22 +102,6 @@ def show(request: HttpRequest, reference: str, name: str, theme: str) -> HttpRes
     bench = bench_of(engagement, request.GET.dict())
     of = f"{DRAWING} {name} {theme} {_facts_of(bench, name)}"
     return svg(request, of, lambda: PICTURES[name].draw(bench, in_theme))
-
-
-def svg(request: HttpRequest, of: str, draw: Callable[[], str]) -> HttpResponseBase:
-    """An SVG, drawn unless the browser has it. 404 where there is nothing to draw."""
-    etag = quote_etag(hashlib.sha256(of.encode()).hexdigest())
-    known = get_conditional_response(request, etag=etag)
-    if known is not None:
-        return known
-    drawn = draw()
-    if not drawn:
-        raise Http404("There is nothing to draw.")
-    response = HttpResponse(drawn, content_type="image/svg+xml; charset=utf-8")
-    response["ETag"], response["Cache-Control"] = etag, "private, no-cache"
-    # Opened by itself an SVG could run scripts; this one has none and may have none.
-    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
-    return response
 
 
 def _query(bench: Bench) -> str:

@@ -8,5 +8,8 @@ urlpatterns = [
     path("", page.show, name="engagement-workbench"),
     path("live/", page.live, name="workbench-live"),
     path("files/", acts.add, name="workbench-add"),
+    path("compute/", acts.compute, name="workbench-compute"),
+    path("forget/", acts.forget, name="workbench-forget"),
+    path("set/<slug:what>/", acts.put, name="workbench-set"),
     path("pictures/<slug:name>-<slug:theme>.svg", pictures.show, name="workbench-picture"),
 ]

@@ -1,0 +1,240 @@
+"""The findings on the workbench: computed from what lies there, with the operator chosen."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from engagements.models import Audit, Engagement
+from engagements.services import audits
+from tests.engagements import evidence_world as kept
+from tests.engagements.world import World, fresh
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def signed_in(client: Client, world: World) -> Client:
+    client.force_login(world.consultant)
+    return client
+
+
+@pytest.fixture
+def audit(world: World) -> Audit:
+    """Under way, with the trace of a decode step and a log of shapes."""
+    audit = world.auditing()
+    kept.added(audit.engagement, world.consultant, kept.DECODE)
+    kept.added(audit.engagement, world.consultant, "calls.csv", kept.TRAFFIC)
+    return audit
+
+
+def url(name: str, engagement: Engagement, *more: str) -> str:
+    return reverse(name, args=[engagement.reference, *more])
+
+
+def words(page: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", page.partition("<main")[2]).split())
+
+
+def bench(client: Client, audit: Audit) -> str:
+    return words(client.get(url("engagement-workbench", audit.engagement)).content.decode())
+
+
+def put(client: Client, audit: Audit, what: str, **said: object) -> int:
+    data = {f"{what}-{name}": value for name, value in said.items()}
+    return client.post(url("workbench-set", audit.engagement, what), data).status_code
+
+
+def test_before_the_audit_is_started_the_bench_says_so(signed_in: Client, world: World) -> None:
+    engagement = world.scoping()
+    page = words(signed_in.get(url("engagement-workbench", engagement)).content.decode())
+    assert "The audit is not started" in page
+    nothing = url("workbench-set", engagement, "work")
+    assert signed_in.post(nothing, {}).status_code == 404
+
+
+def test_the_findings_are_computed_with_the_operator_that_was_chosen(
+    signed_in: Client, audit: Audit
+) -> None:
+    assert put(signed_in, audit, "operator", choice="family:attention") == 302
+    page = bench(signed_in, audit)
+    assert "73.7 %" in page
+    assert "Attention takes 73.7 % of your time" in page
+    audit.refresh_from_db()
+    assert audit.subject["operator"]["name"] == "attention"
+
+    assert put(signed_in, audit, "operator", choice="family:elementwise") == 302
+    assert audit.findings.get(check_name="hot").outcome == "fail"
+
+
+def test_a_pattern_chooses_kernels_by_name(signed_in: Client, audit: Audit) -> None:
+    assert put(signed_in, audit, "operator", pattern="sdpa|flash", choice="family:copy") == 302
+    audit.refresh_from_db()
+    assert audit.subject["operator"]["kind"] == "pattern"
+    assert audit.findings.get(check_name="hot").outcome == "pass"
+    assert put(signed_in, audit, "operator", pattern="sdpa(") == 422
+    assert put(signed_in, audit, "operator", choice="weather:sunny") == 422
+
+
+def test_needs_work_and_estimates_reach_the_checks(signed_in: Client, audit: Audit) -> None:
+    needs = {"definition": "flash_attention", "dtype": "bfloat16", "architecture": "sm90"}
+    assert put(signed_in, audit, "needs", **needs, axes="batch 16\nhead_dim=128") == 302
+    assert put(signed_in, audit, "work", weeks="6", fee="48,000.00", currency="eur") == 302
+    estimates = {"share_percent": "40", "kernel_low": "2", "kernel_high": "3"}
+    assert put(signed_in, audit, "estimates", **estimates) == 302
+    assert put(signed_in, audit, "tried", library="FlashInfer", lacks="our paging") == 302
+    audit.refresh_from_db()
+    subject = audit.subject
+    assert subject["needs"]["axes"] == {"batch": 16, "head_dim": 128}
+    assert Decimal(subject["work"]["fee"]) == Decimal("48000")
+    assert subject["kernel_speedup"] == {"low": 2.0, "high": 3.0}
+    assert subject["share"] == 0.4
+    page = bench(signed_in, audit)
+    assert "6 weeks, EUR 48,000.00 net" in page
+    assert "FlashInfer: lacks our paging" in page
+
+    signed_in.post(url("workbench-forget", audit.engagement), {"library": "FlashInfer"})
+    audit.refresh_from_db()
+    assert "tried" not in audit.subject
+
+
+@pytest.mark.parametrize(
+    ("what", "said", "complaint"),
+    [
+        ("needs", {"definition": "x", "axes": "batch many"}, "no axis with its size"),
+        ("work", {"weeks": "6", "fee": "1.000"}, "A fee comes with its currency"),
+        ("work", {"weeks": "0"}, "greater than or equal to 0.1"),
+        ("estimates", {"kernel_low": "3", "kernel_high": "2"}, "The lower end comes first"),
+        ("thresholds", {"target": "0.5"}, "A target is more than 1x"),
+        ("thresholds", {"least_share": "7"}, "least_share cannot be 7"),
+        ("tried", {"library": ""}, "This field is required"),
+    ],
+)
+def test_what_cannot_be_is_asked_for_again(
+    signed_in: Client, audit: Audit, what: str, said: dict[str, str], complaint: str
+) -> None:
+    data = {f"{what}-{name}": value for name, value in said.items()}
+    answer = signed_in.post(url("workbench-set", audit.engagement, what), data)
+    assert answer.status_code == 422
+    assert complaint in answer.content.decode()
+    assert '<details class="unfold" open>' in answer.content.decode()
+
+
+def test_a_threshold_is_moved_for_this_engagement_and_recorded(
+    signed_in: Client, audit: Audit
+) -> None:
+    assert put(signed_in, audit, "operator", choice="family:attention") == 302
+    assert put(signed_in, audit, "thresholds", least_share="0.8") == 302
+    assert audit.findings.get(check_name="hot").outcome == "fail"
+    event = audit.engagement.events.get(verb="audit.thresholds_set")
+    assert event.changes["thresholds"] == [{}, {"least_share": 0.8}]
+    assert "least_share: 0.8" in bench(signed_in, audit)
+
+
+def test_an_override_stands_beside_what_was_computed(
+    signed_in: Client, audit: Audit, world: World
+) -> None:
+    put(signed_in, audit, "operator", choice="family:attention")
+    audits.override_finding(
+        finding=audit.findings.get(check_name="hot"),
+        outcome="fail",
+        reason="The trace is a year old.",
+        by=world.consultant,
+    )
+    page = bench(signed_in, audit)
+    assert "Overridden to fail by Connie: The trace is a year old." in page
+    assert "Found without the override: pass." in page
+
+
+def test_an_unknown_finding_says_what_to_collect_and_by_which_command(
+    signed_in: Client, audit: Audit
+) -> None:
+    signed_in.post(url("workbench-compute", audit.engagement))
+    page = bench(signed_in, audit)
+    assert "What would decide it" in page
+    assert "ncu --set full" in page
+
+
+def test_the_report_is_a_page_too_and_a_delivered_one_is_the_customers(
+    signed_in: Client, audit: Audit, world: World
+) -> None:
+    put(signed_in, audit, "operator", choice="family:attention")
+    report = url("audit-report", audit.engagement)
+    page = words(signed_in.get(report).content.decode())
+    assert "not delivered yet" in page
+    assert "Attention takes 73.7 % of your time" in page
+    digest = audit.engagement.evidence.get(name=kept.DECODE).digest
+    assert digest in signed_in.get(report).content.decode()
+
+    theirs = url("portal-audit", audit.engagement)
+    picture = url("audit-picture", audit.engagement, "hot", "dark")
+    signed_in.force_login(world.viewer)
+    assert signed_in.get(report).status_code == 404
+    assert signed_in.get(theirs).status_code == 404
+    assert signed_in.get(picture).status_code == 404
+    delivered(audit, world)
+    assert "Attention takes 73.7 % of your time" in words(signed_in.get(theirs).content.decode())
+    assert signed_in.get(picture).status_code == 200
+    signed_in.force_login(world.stranger)
+    assert {signed_in.get(one).status_code for one in (theirs, picture, report)} == {404}
+
+
+def test_pictures_of_findings_are_drawn_once_and_only_where_there_is_one(
+    signed_in: Client, audit: Audit
+) -> None:
+    put(signed_in, audit, "operator", choice="family:attention")
+    for check in ("hot", "stable", "worth"):
+        drawn = signed_in.get(url("audit-picture", audit.engagement, check, "light"))
+        assert drawn["Content-Type"].startswith("image/svg+xml")
+    again = signed_in.get(
+        url("audit-picture", audit.engagement, "worth", "light"),
+        headers={"If-None-Match": drawn["ETag"]},
+    )
+    assert again.status_code == 304
+    for check, theme in [("off_the_shelf", "light"), ("hot", "pink"), ("weather", "light")]:
+        assert (
+            signed_in.get(url("audit-picture", audit.engagement, check, theme)).status_code == 404
+        )
+
+
+def test_nobody_but_a_consultant_sets_anything(client: Client, audit: Audit, world: World) -> None:
+    acts = [
+        *(url("workbench-set", audit.engagement, what) for what in ("operator", "thresholds")),
+        url("workbench-compute", audit.engagement),
+        url("workbench-forget", audit.engagement),
+    ]
+    for person, status in [(world.stranger, 404), (world.viewer, 404), (world.finance, 403)]:
+        client.force_login(person)
+        assert {client.post(one, {}).status_code for one in acts} == {status}
+    client.force_login(world.finance)
+    page = client.get(url("engagement-workbench", audit.engagement)).content.decode()
+    assert 'method="post"' not in page.partition("<main")[2]
+    assert client.get(url("audit-report", audit.engagement)).status_code == 200
+    client.force_login(world.consultant)
+    assert client.post(url("workbench-set", audit.engagement, "weather")).status_code == 404
+
+
+def test_a_delivered_audit_is_only_looked_at(signed_in: Client, audit: Audit, world: World) -> None:
+    delivered(audit, world)
+    assert put(signed_in, audit, "work", weeks="6") == 422
+    page = signed_in.get(url("engagement-workbench", audit.engagement)).content.decode()
+    assert "Audit this operator" not in page
+
+
+def delivered(audit: Audit, world: World) -> None:
+    """Whatever the evidence leaves open is answered with unknown, and the audit delivered."""
+    for finding in audit.findings.filter(found_at__isnull=True):
+        audits.record_finding(
+            audit=audit,
+            check=finding.check_name,
+            outcome="unknown",
+            value="",
+            rationale="",
+            by=world.consultant,
+        )
+    audits.deliver(audit=audit, by=world.consultant)
+    assert fresh(audit.engagement).stage != "auditing"

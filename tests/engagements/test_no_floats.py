@@ -17,6 +17,8 @@ MEASURED = {
     "documents/wording.py::ratio": "a measured ratio in words",
     "forms/contract.py::SealBenchmarkForm": "the benchmark's document has its target as JSON",
     "forms/evidence.py": "answers in hours and shares; the bill among them is a DecimalField",
+    "forms/pitch.py": "a pitch's shares and ratios; its amounts are read as amounts",
+    "pitch": "what somebody else claims: estimates, never billed",
     "queries/finance.py::Estimate": "the newest measured ratio beside the money at risk",
     "queries/finance.py::estimate_of": "the same, read",
     "templatetags/bars.py": "ratios and their interval, drawn to a scale",

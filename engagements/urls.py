@@ -30,6 +30,7 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("audit/findings/<slug:check>/", audit.record, name="audit-finding"),
     path("audit/findings/<slug:check>/override/", audit.override, name="audit-override"),
     path("audit/deliver/", audit.deliver, name="audit-deliver"),
+    path("audit/draft/", audit.draft, name="audit-draft"),
     path("audit/report/", report.show, name="audit-report"),
     path(
         "audit/pictures/<slug:check>-<slug:theme>.svg", check_pictures.show, name="audit-picture"

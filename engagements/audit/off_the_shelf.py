@@ -14,7 +14,7 @@ from engagements.audit.case import Case, Needs, Tried
 from engagements.audit.description import Description, Meanings
 from engagements.audit.figures import Candidate, CoverageFigures
 from engagements.audit.finding import Finding, Missing, Source
-from engagements.audit.phrases import listed, times_each
+from engagements.audit.phrases import listed, times, times_each
 from engagements.audit.words import Check, Outcome
 from kernels import catalogue, coverage
 
@@ -46,8 +46,9 @@ def find(case: Case) -> Finding:
         return _unknown()
     needs = case.needs.value if case.needs else None
     candidates = _candidates(case, needs)
-    outcome = _outcome(candidates)
-    closest = candidates[0] if candidates else None
+    enough = _good_enough(candidates, case.thresholds.notable_ratio)
+    outcome = Outcome.FAIL if enough else _outcome(candidates)
+    closest = enough or next(iter(candidates), None)
     return Finding(
         check=Check.OFF_THE_SHELF,
         outcome=outcome,
@@ -130,6 +131,13 @@ def _from_trial(trial: Tried) -> Candidate:
     )
 
 
+def _good_enough(candidates: tuple[Candidate, ...], notable: float) -> Candidate | None:
+    """A library that lacks something and yet was measured to be about as fast."""
+    return next(
+        (each for each in candidates if each.ratio is not None and each.ratio.high < notable), None
+    )
+
+
 def _outcome(candidates: tuple[Candidate, ...]) -> Outcome:
     """A fit fails. What may fit, and nobody looked at at all, is unknown: it wants a trial."""
     if any(candidate.verdict == "fits" for candidate in candidates):
@@ -156,6 +164,11 @@ def _named(candidate: Candidate) -> str:
 def _sentence(outcome: Outcome, closest: Candidate | None) -> str:
     if closest is None:
         return "Nobody has looked yet at what there is off the shelf for this operator."
+    if outcome == Outcome.FAIL and closest.verdict != "fits" and closest.ratio is not None:
+        return (
+            f"{_named(closest)} does: a custom kernel was measured to gain no more than "
+            f"{times(closest.ratio.high)} end to end over it."
+        )
     if outcome == Outcome.FAIL:
         return f"{_named(closest)} covers your case: use it before anything is written."
     if outcome == Outcome.UNKNOWN:

@@ -13,6 +13,8 @@ class Thresholds:
     """Every line that a check draws. Recorded with the audit, so that a finding can be redone.
 
     hot: `least_share` of wall-clock time; `strict_share` is the top tenth of run time.
+    off_the_shelf: a library that a custom kernel beats by less than `notable_ratio` end to end
+    covers the case, even where it lacks something.
     stable: the `counted_shapes` most frequent shapes cover `covered_share` of calls and of time,
     there are at most `effective_shapes`, the log's ends differ by at most `drift_distance`, and
     it has `least_calls`.
@@ -27,6 +29,7 @@ class Thresholds:
 
     least_share: float = 0.05
     strict_share: float = 0.10
+    notable_ratio: float = 1.2
     counted_shapes: int = 16
     covered_share: float = 0.80
     effective_shapes: float = 32.0
@@ -49,8 +52,8 @@ class Thresholds:
             highest = 1.0 if field.name in _SHARES else float("inf")
             if not 0 < value <= highest or value == float("inf"):
                 raise ValueError(f"{field.name} cannot be {value}.")
-        if self.target <= 1:
-            raise ValueError("A target is more than 1x.")
+        if self.target <= 1 or self.notable_ratio < 1:
+            raise ValueError("A target is more than 1x, a notable ratio at least that.")
 
 
 _SHARES = (

@@ -72,6 +72,13 @@ class NeedsForm(forms.Form):
     architecture = forms.ChoiceField(
         required=False, label="GPU", choices=[("", "Not said"), *GPUS.items()]
     )
+    device = forms.CharField(
+        required=False,
+        max_length=80,
+        label="GPU by name",
+        help_text="As in NVIDIA H200, where no profile tells.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
     features = forms.MultipleChoiceField(
         required=False,
         choices=[(name, name.replace("_", " ").capitalize()) for name in coverage.FEATURES],
@@ -106,6 +113,7 @@ class NeedsForm(forms.Form):
                 architecture=cleaned["architecture"] or None,
                 features=tuple(cleaned["features"]),
                 axes=cleaned["axes"],
+                device=cleaned["device"] or None,
             )
         return cleaned
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.contrib import messages
@@ -17,7 +18,7 @@ from engagements.access import consultant_page
 from engagements.forms.audit import FindingForm, OverrideForm, StartAuditForm
 from engagements.models import Audit, Engagement, Finding, FindingOutcome, Stage
 from engagements.queries.overview import standing_of
-from engagements.services import audits
+from engagements.services import audits, first_drafts
 from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, may_act, refuse
 
 
@@ -35,6 +36,16 @@ class Entry:
         """Whether somebody has answered it, if only with Unknown."""
         return self.finding.found_at is not None
 
+    @cached_property
+    def computed(self) -> checks.Finding | None:
+        """What the evidence says; None where nothing was computed."""
+        return self.finding.computed_finding
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a person may answer: what was computed is overridden instead."""
+        return self.computed is None or self.computed.outcome == checks.Outcome.UNKNOWN
+
     @property
     def effective_label(self) -> str:
         """The outcome that counts, as a word."""
@@ -42,7 +53,9 @@ class Entry:
 
     @property
     def meaning(self) -> str:
-        """What the outcome that counts means, in a consultant's words."""
+        """What was computed, or what the outcome that counts means, in a consultant's words."""
+        if self.computed is not None and not self.finding.is_by_hand:
+            return self.computed.sentence
         return self.check.consultant.of(self.finding.effective_outcome)
 
 
@@ -100,6 +113,20 @@ def override(request: HttpRequest, reference: str, check: str) -> HttpResponse:
         else:
             return _answered(request, engagement, check)
     return _answered(request, engagement, check, overriding=form)
+
+
+@consultant_page
+@require_POST
+def draft(request: HttpRequest, reference: str) -> HttpResponse:
+    """Draft the contract from what the audit found: shapes, baseline, target, weeks, fee."""
+    engagement = access.engagement_for(request.user, reference)
+    try:
+        version = first_drafts.from_audit(engagement=engagement, by=actor(request))
+    except REFUSALS as refused:
+        refuse(request, refused)
+        return _page(request, engagement, status=UNPROCESSABLE)
+    messages.success(request, f"Version {version.number} is drafted from the audit.")
+    return redirect("engagement-contract", reference)
 
 
 @consultant_page
@@ -179,6 +206,9 @@ def _context(
         )
     currency = standing.engagement.customer.currency
     acts = may_act(request)
+    may_draft = (
+        acts and standing.engagement.stage == Stage.AUDITED and standing.open_version is None
+    )
     return {
         "engagement": standing.engagement,
         "standing": standing,
@@ -189,6 +219,10 @@ def _context(
         "may_act": acts,
         "may_start": acts and standing.engagement.stage == Stage.SCOPING,
         "may_answer": acts and standing.engagement.stage == Stage.AUDITING,
+        "may_draft": may_draft,
+        "hindrance": first_drafts.hindrance(standing.audit)
+        if may_draft and standing.audit
+        else None,
     }
 
 

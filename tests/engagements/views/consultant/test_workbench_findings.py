@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from engagements.models import Audit, Engagement
+from engagements.models import Audit, ContractVersion, Engagement, Evidence
 from engagements.services import audits
 from tests.engagements import evidence_world as kept
 from tests.engagements.world import World, fresh
@@ -167,7 +167,7 @@ def test_the_report_is_a_page_too_and_a_delivered_one_is_the_customers(
     page = words(signed_in.get(report).content.decode())
     assert "not delivered yet" in page
     assert "Attention takes 73.7 % of your time" in page
-    digest = audit.engagement.evidence.get(name=kept.DECODE).digest
+    digest = Evidence.objects.get(name=kept.DECODE).digest
     assert digest in signed_in.get(report).content.decode()
 
     theirs = url("portal-audit", audit.engagement)
@@ -238,3 +238,60 @@ def delivered(audit: Audit, world: World) -> None:
         )
     audits.deliver(audit=audit, by=world.consultant)
     assert fresh(audit.engagement).stage != "auditing"
+
+
+def test_what_was_computed_is_overridden_and_not_answered_by_hand(
+    signed_in: Client, audit: Audit
+) -> None:
+    put(signed_in, audit, "operator", choice="family:attention")
+    page = signed_in.get(url("engagement-audit", audit.engagement)).content.decode()
+    hot = page.partition('id="check-hot"')[2].partition("</article>")[0]
+    assert "Attention takes 73.7 % of your time" in hot
+    assert "from the evidence" in hot
+    assert "Override…" in hot
+    assert "Answer by hand…" not in hot
+    worth = page.partition('id="check-worth"')[2].partition("</article>")[0]
+    assert "Answer by hand…" in worth
+    answer = {"outcome": "fail", "value": "3 %", "rationale": "I say so."}
+    by_hand = signed_in.post(url("audit-finding", audit.engagement, "hot"), answer)
+    assert by_hand.status_code == 422
+    assert "was computed from the evidence" in by_hand.content.decode()
+
+
+def passing(client: Client, audit: Audit, world: World) -> None:
+    """Every check passes, by override where the evidence does not say so."""
+    put(client, audit, "operator", choice="family:attention")
+    put(client, audit, "needs", definition="shared_prefix_attention", dtype="bfloat16")
+    for finding in audit.findings.exclude(outcome="pass"):
+        audits.override_finding(
+            finding=finding, outcome="pass", reason="As agreed.", by=world.consultant
+        )
+
+
+def test_a_passing_audit_drafts_the_contract_by_one_click(
+    signed_in: Client, audit: Audit, world: World
+) -> None:
+    put(signed_in, audit, "work", weeks="6", fee="48000", currency="EUR")
+    passing(signed_in, audit, world)
+    delivered(audit, world)
+    page = words(signed_in.get(url("engagement-audit", audit.engagement)).content.decode())
+    assert "you revise them" in page
+    draft = url("audit-draft", audit.engagement)
+    for person, status in [(world.viewer, 404), (world.finance, 403)]:
+        signed_in.force_login(person)
+        assert signed_in.post(draft).status_code == status
+    signed_in.force_login(world.consultant)
+    assert signed_in.post(draft)["Location"] == url("engagement-contract", audit.engagement)
+    version = ContractVersion.objects.get()
+    assert (version.fee, version.weeks, version.state) == (Decimal(48000), 6, "draft")
+
+
+def test_what_an_audit_lacks_for_a_contract_is_said(
+    signed_in: Client, audit: Audit, world: World
+) -> None:
+    passing(signed_in, audit, world)
+    delivered(audit, world)
+    page = words(signed_in.get(url("engagement-audit", audit.engagement)).content.decode())
+    assert "The audit does not say what the work takes" in page
+    assert signed_in.post(url("audit-draft", audit.engagement)).status_code == 422
+    assert not ContractVersion.objects.exists()

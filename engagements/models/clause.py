@@ -20,7 +20,7 @@ class Clause(models.Model):
     number = models.PositiveSmallIntegerField()
     title = models.CharField(max_length=120)
     text = models.TextField()
-    digest = models.CharField(max_length=71)
+    digest = models.CharField(max_length=71, db_index=True)
     published_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     published_at = models.DateTimeField(default=timezone.now, editable=False)
 

@@ -94,7 +94,7 @@ class ContractVersion(models.Model):
     drafted_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     canonical = models.BinaryField(null=True, blank=True)
-    digest = models.CharField(max_length=71, blank=True)
+    digest = models.CharField(max_length=71, blank=True, db_index=True)
     sealed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -33,7 +33,7 @@ class Document(models.Model):
     filename = models.CharField(max_length=120)
     content = models.BinaryField()
     size_bytes = models.PositiveIntegerField()
-    digest = models.CharField(max_length=71)
+    digest = models.CharField(max_length=71, db_index=True)
     for_customer = models.BooleanField(default=True)
     issued_at = models.DateTimeField(default=timezone.now, editable=False)
 

@@ -28,6 +28,7 @@ POINTS: tuple[str, ...] = (
     "record_payment.written",
     "record_payment.told",
     "record_payment.posted",
+    "assign_line.recorded",
     "propose_settlement.written",
     "propose_settlement.posted",
     "settle.credited",

@@ -1,0 +1,90 @@
+"""Money that a bank file says came in: assigned to invoices, or set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+
+from django.db import transaction
+from django.utils import timezone
+
+from engagements import faults
+from engagements.errors import Refused
+from engagements.models import BankLine, Invoice, User
+from engagements.money import format_money
+from engagements.queries.matching import Proposal
+from engagements.services import checked, lifecycle, payments
+from engagements.services.milestones import require_finance
+
+State = BankLine.State
+
+
+@transaction.atomic
+def assign(*, line: BankLine, parts: Sequence[tuple[Invoice, Decimal]], by: User) -> BankLine:
+    """Record all of a line's money as payments for these invoices. Done already, nothing changes.
+
+    Engagements are locked before the line, in the order of their keys: everything else locks
+    an engagement first, too.
+    """
+    require_finance(by)
+    for engagement in sorted({invoice.engagement_id for invoice, _ in parts}):
+        lifecycle.locked(engagement)
+    row = BankLine.objects.select_for_update(of=("self",)).get(pk=line.pk)
+    wanted = {invoice.pk: amount for invoice, amount in parts}
+    if row.state == State.ASSIGNED:
+        if dict(row.payments.values_list("invoice", "amount")) != wanted:
+            raise Refused("This money is assigned already, to other invoices.")
+        return row
+    total = sum(wanted.values(), Decimal(0))
+    if len(wanted) != len(parts) or total != row.amount:
+        whole = format_money(row.amount, row.currency)
+        raise Refused(f"All of {whole} is assigned at once, to each invoice once.")
+    for invoice, amount in parts:
+        if invoice.currency != row.currency:
+            raise Refused(f"{invoice.reference} is in {invoice.currency}, not {row.currency}.")
+        payments.record(
+            invoice=invoice,
+            amount=amount,
+            received_on=row.booked_on,
+            reference=row.entry_reference,
+            bank_line=row,
+            may_exceed=True,
+            by=by,
+        )
+    faults.point("assign_line.recorded")
+    return _handle(row, State.ASSIGNED, by)
+
+
+def assign_certain(*, proposals: Iterable[Proposal], by: User) -> tuple[int, list[str]]:
+    """Record every proposal in which the payer quoted the invoice, each by itself.
+
+    Returns how many were recorded, and why others were not: one that is refused holds up none.
+    """
+    done, refusals = 0, []
+    for proposal in proposals:
+        if not proposal.is_certain:
+            continue
+        try:
+            assign(line=proposal.line, parts=proposal.parts, by=by)
+            done += 1
+        except Refused as refused:
+            refusals.append(f"{proposal.line}: {refused}")
+    return done, refusals
+
+
+@transaction.atomic
+def set_aside(*, line: BankLine, note: str, by: User) -> BankLine:
+    """Say why a line's money is for no invoice. It may be assigned later all the same."""
+    require_finance(by)
+    why = checked.text(note, noun="The reason")
+    row = BankLine.objects.select_for_update(of=("self",)).get(pk=line.pk)
+    if row.state == State.ASSIGNED:
+        raise Refused("This money is assigned to an invoice already.")
+    row.note = why
+    return _handle(row, State.SET_ASIDE, by)
+
+
+def _handle(row: BankLine, state: BankLine.State, by: User) -> BankLine:
+    row.state, row.handled_by, row.handled_at = state, by, timezone.now()
+    checked.save(row)
+    return row

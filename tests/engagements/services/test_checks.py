@@ -1,0 +1,301 @@
+"""Findings are computed from an engagement's evidence and answers, and a person's word beside."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from engagements import audit as checks
+from engagements import tasks
+from engagements.errors import Refused
+from engagements.evidence import as_data, read
+from engagements.models import Audit, Evidence, Finding, Stage
+from engagements.services import answers, audits, evidence, evidence_reading, subjects
+from engagements.services import checks as computing
+from tests.engagements.audit.cases import LLAMA_32K, ratio
+from tests.engagements.evidence.traces import CAPTURES
+from tests.engagements.world import World, fresh, today
+
+DECODE = CAPTURES / "h200_llama_decode_32k_prefix.trace.json.gz"
+TRAFFIC = "batch,prefix_len,own_len,duration_us\n" + "32,32768,256,950\n16,32768,256,700\n" * 600
+
+
+@pytest.fixture
+def audit(world: World) -> Audit:
+    return world.auditing()
+
+
+def keep(world: World, audit: Audit, name: str, content: bytes) -> Evidence:
+    """Evidence that was read already: in this process, which is faster than in one of its own."""
+    row = evidence.add(
+        engagement=audit.engagement, name=name, content=io.BytesIO(content), by=world.consultant
+    )
+    facts = read(io.BytesIO(content), name)
+    evidence_reading.claim(evidence_id=row.pk)
+    Evidence.objects.filter(pk=row.pk).update(
+        state=Evidence.State.READ,
+        format=facts.format,
+        summary=as_data(facts),
+        leased_until=None,
+        concluded_at=timezone.now(),
+    )
+    return Evidence.objects.get(pk=row.pk)
+
+
+@pytest.fixture
+def add(world: World, audit: Audit) -> Callable[[str, bytes], Evidence]:
+    """Add a file that is read, and compute, as a worker would."""
+
+    def added(name: str, content: bytes) -> Evidence:
+        row = keep(world, audit, name, content)
+        tasks.compute_findings(audit.engagement_id)
+        return row
+
+    return added
+
+
+def finding(audit: Audit, check: str) -> Finding:
+    return audit.findings.get(check_name=check)
+
+
+def test_a_profile_that_was_read_answers_its_checks(
+    audit: Audit, add: Callable[[str, bytes], Evidence]
+) -> None:
+    row = add(DECODE.name, DECODE.read_bytes())
+    hot = finding(audit, "hot")
+    assert (hot.outcome, hot.value, hot.found_by) == ("pass", "73.7 %", None)
+    computed = hot.computed_finding
+    assert computed is not None
+    assert computed.evidence[0].digest == row.digest
+    assert finding(audit, "stable").outcome == "unknown"
+    event = audit.engagement.events.get(verb="audit.computed")
+    assert event.changes == {"hot": ["unknown", "pass"]}
+
+
+def test_the_same_evidence_changes_nothing_the_second_time(
+    audit: Audit, add: Callable[[str, bytes], Evidence]
+) -> None:
+    add(DECODE.name, DECODE.read_bytes())
+    before = Audit.objects.get(pk=audit.pk)
+    assert tasks.compute_findings(audit.engagement_id) is False
+    computing.compute(audit=audit)
+    assert audit.engagement.events.filter(verb="audit.computed").count() == 1
+    assert Audit.objects.get(pk=audit.pk).computed_from == before.computed_from
+
+
+def test_reading_a_file_asks_for_the_findings(
+    world: World,
+    audit: Audit,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    row = evidence.add(
+        engagement=audit.engagement,
+        name="shapes.csv",
+        content=io.BytesIO(TRAFFIC.encode()),
+        by=world.consultant,
+    )
+    asked: list[int] = []
+    monkeypatch.setattr(tasks.compute_findings, "delay", asked.append)
+    with django_capture_on_commit_callbacks(execute=True):
+        tasks.read_evidence(row.pk)
+    assert asked == [audit.engagement_id]
+
+
+def test_nothing_is_computed_where_nothing_is_known(audit: Audit) -> None:
+    assert tasks.compute_findings(audit.engagement_id) is False
+    assert all(row.found_at is None for row in audit.findings.all())
+
+
+def test_an_answer_is_looked_at(world: World, audit: Audit) -> None:
+    answers.record(
+        engagement=audit.engagement,
+        question="maintainers",
+        value={"people": []},
+        answered_by="Sigrid",
+        answered_on=today(),
+        by=world.consultant,
+    )
+    assert tasks.compute_findings(audit.engagement_id) is True
+    assert finding(audit, "maintain").outcome == "fail"
+
+
+def test_a_lost_message_is_made_good_by_the_sweep(
+    world: World, audit: Audit, sweep: Callable[[], None]
+) -> None:
+    answers.record(
+        engagement=audit.engagement,
+        question="maintainers",
+        value={"people": [{"name": "Kernels", "hours_a_month": 20}]},
+        answered_by="Sigrid",
+        answered_on=today(),
+        by=world.consultant,
+    )
+    sweep()
+    assert finding(audit, "maintain").outcome == "pass"
+
+
+def by_hand(world: World, audit: Audit, **changes: object) -> Finding:
+    return audits.record_finding(
+        **{
+            "audit": audit,
+            "check": "hot",
+            "outcome": "pass",
+            "value": "38 %",
+            "rationale": "Seen on site.",
+            "by": world.consultant,
+        }
+        | changes
+    )
+
+
+def test_a_person_knows_more_until_the_evidence_decides(
+    world: World, audit: Audit, add: Callable[[str, bytes], Evidence]
+) -> None:
+    by_hand(world, audit)
+    add("shapes.csv", TRAFFIC.encode())
+    assert (finding(audit, "hot").value, finding(audit, "hot").is_by_hand) == ("38 %", True)
+    assert finding(audit, "stable").outcome == "pass"
+    add(DECODE.name, DECODE.read_bytes())
+    assert (finding(audit, "hot").value, finding(audit, "hot").is_by_hand) == ("73.7 %", False)
+
+
+def test_what_was_computed_is_overridden_and_not_rewritten(
+    world: World, audit: Audit, add: Callable[[str, bytes], Evidence]
+) -> None:
+    add(DECODE.name, DECODE.read_bytes())
+    with pytest.raises(Refused, match="override it with the reason"):
+        by_hand(world, audit)
+    hot = finding(audit, "hot")
+    audits.override_finding(
+        finding=hot, outcome="fail", reason="Another workload.", by=world.consultant
+    )
+    verdict = computing.verdict_of(Audit.objects.get(pk=audit.pk))
+    assert verdict is not None
+    assert (verdict.passes, verdict.findings[0].outcome) == (0, "pass")
+
+
+def test_an_override_outlives_more_of_the_same_and_goes_with_the_outcome(
+    world: World, audit: Audit, add: Callable[[str, bytes], Evidence]
+) -> None:
+    add(DECODE.name, DECODE.read_bytes())
+    audits.override_finding(
+        finding=finding(audit, "hot"), outcome="fail", reason="Rare.", by=world.consultant
+    )
+    add("shapes.csv", TRAFFIC.encode())
+    assert finding(audit, "hot").override_outcome == "fail"
+    idle = CAPTURES / "idle_gpu.trace.json.gz"
+    add(idle.name, idle.read_bytes())
+    assert (finding(audit, "hot").outcome, finding(audit, "hot").override_outcome) == ("fail", "")
+
+
+def test_the_operator_and_the_profile_are_chosen(
+    world: World, audit: Audit, add: Callable[[str, bytes], Evidence]
+) -> None:
+    first = add(DECODE.name, DECODE.read_bytes())
+    idle = CAPTURES / "idle_gpu.trace.json.gz"
+    add(idle.name, idle.read_bytes())
+    subjects.choose_operator(
+        audit=audit,
+        operator=checks.Operator(kind="family", name="matrix product"),
+        trace=first.digest,
+        by=world.consultant,
+    )
+    assert finding(audit, "hot").value == "9.5 %"
+    audit.refresh_from_db()
+    assert audit.subject["operator"]["name"] == "matrix product"
+    assert audit.engagement.events.filter(verb="audit.subject_set").count() == 1
+
+
+def test_a_pattern_that_is_none_is_refused(world: World, audit: Audit) -> None:
+    for pattern, why in (("(", "no regular expression"), ("", "missing")):
+        broken = checks.Operator(kind="pattern", name="x", pattern=pattern)
+        with pytest.raises(Refused, match=why):
+            subjects.choose_operator(audit=audit, operator=broken, by=world.consultant)
+
+
+def test_thresholds_are_recorded_with_the_audit(
+    world: World, audit: Audit, add: Callable[[str, bytes], Evidence]
+) -> None:
+    add(DECODE.name, DECODE.read_bytes())
+    subjects.set_thresholds(
+        audit=audit, changes={"least_share": 0.9, "target": 2.0}, by=world.consultant
+    )
+    audit.refresh_from_db()
+    assert audit.thresholds == {"least_share": 0.9}
+    assert finding(audit, "hot").outcome == "fail"
+    event = audit.engagement.events.get(verb="audit.thresholds_set")
+    assert event.changes == {"thresholds": [{}, {"least_share": 0.9}]}
+
+
+@pytest.mark.parametrize(
+    "changes", [{"least_share": 1.5}, {"vibes": 1}, {"target": 1}, {"least_calls": "many"}]
+)
+def test_thresholds_that_cannot_be_are_refused(
+    world: World, audit: Audit, changes: dict[str, object]
+) -> None:
+    with pytest.raises(Refused, match="cannot be"):
+        subjects.set_thresholds(audit=audit, changes=changes, by=world.consultant)
+
+
+def test_the_subject_gives_needs_work_and_what_was_tried(world: World, audit: Audit) -> None:
+    by = world.consultant
+    subjects.set_needs(audit=audit, needs=LLAMA_32K, by=by)
+    work = checks.Work(weeks=6, fee=Decimal("60000.00"), currency="EUR")
+    subjects.set_work(audit=audit, work=work, by=by)
+    tried = checks.Tried(library="FlashInfer", lacks=("the runtime",))
+    subjects.record_tried(audit=audit, tried=tried, by=by)
+    subjects.record_tried(audit=audit, tried=checks.Tried(library="vLLM", lacks=("it",)), by=by)
+    verdict = subjects.forget_tried(audit=audit, library="vLLM", by=by)
+    assert verdict.findings[1].outcome == "pass"
+    assert finding(audit, "off_the_shelf").value == "FlashInfer: the runtime"
+    verdict = subjects.set_estimates(audit=audit, by=by, end_to_end=ratio(2.5))
+    assert verdict.findings[5].outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        checks.Work(weeks=0),
+        checks.Work(weeks=6, fee=Decimal(1)),
+        checks.Work(weeks=6, fee=Decimal("0.001"), currency="EUR"),
+    ],
+)
+def test_work_that_cannot_be_is_refused(world: World, audit: Audit, work: checks.Work) -> None:
+    with pytest.raises(Refused):
+        subjects.set_work(audit=audit, work=work, by=world.consultant)
+
+
+def test_only_a_consultant_computes_or_sets(world: World, audit: Audit) -> None:
+    for who in (world.signatory, world.finance, world.stranger):
+        with pytest.raises(Refused, match="Consultants"):
+            computing.compute(audit=audit, by=who)
+        with pytest.raises(Refused, match="Consultants"):
+            subjects.set_thresholds(audit=audit, changes={}, by=who)
+
+
+def test_what_arrived_at_the_last_moment_counts_when_the_audit_is_delivered(
+    world: World, audit: Audit
+) -> None:
+    keep(world, audit, DECODE.name, DECODE.read_bytes())
+    delivered = audits.deliver(audit=audit, by=world.consultant)
+    assert delivered.outcome == "decline"
+    verdict = computing.verdict_of(delivered)
+    assert verdict is not None
+    assert verdict.passes == 1
+
+
+def test_a_delivered_audit_is_never_computed_again(
+    world: World, audit: Audit, add: Callable[[str, bytes], Evidence]
+) -> None:
+    add(DECODE.name, DECODE.read_bytes())
+    audits.deliver(audit=audit, by=world.consultant)
+    assert fresh(audit.engagement).stage == Stage.DECLINED
+    with pytest.raises(Refused, match="Auditing"):
+        computing.compute(audit=audit, by=world.consultant)
+    assert tasks.compute_findings(audit.engagement_id) is False

@@ -25,7 +25,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 
 from engagements.models import (
     ContractVersion,
@@ -33,10 +33,12 @@ from engagements.models import (
     Document,
     Engagement,
     EngagementRun,
+    Entry,
     Invoice,
     Membership,
     Role,
     Settlement,
+    TransferFile,
     User,
 )
 
@@ -173,6 +175,20 @@ def settlement_for(user: Person, pk: int) -> Settlement:
     )
 
 
+def entry_for(user: Person, pk: int) -> Entry:
+    """An entry of the ledger, for people of the house."""
+    require_house(user)
+    return _one(
+        Entry.objects.filter(pk=pk).select_related("engagement__customer", "document"), "entry"
+    )
+
+
+def transfer_file_for(user: Person, pk: int) -> TransferFile:
+    """A file of refunds, for people of the house."""
+    require_house(user)
+    return _one(TransferFile.objects.filter(pk=pk).select_related("made_by"), "file")
+
+
 def _one(rows: QuerySet[Any], noun: str) -> Any:
     row = rows.first()
     if row is None:
@@ -250,6 +266,11 @@ def with_fresh_sign_in(view: View) -> View:
         return (view if request.method in SAFE_METHODS else asked)(request, *args, **kwargs)
 
     return guarded
+
+
+def require_fresh_sign_in(request: HttpRequest) -> None:
+    """The same in the middle of a view, where who may not act at all has been told so already."""
+    reauthentication_required(lambda request: HttpResponse())(request)
 
 
 def signed_in_at(request: HttpRequest) -> datetime | None:

@@ -2,7 +2,18 @@
 
 from django.urls import path
 
-from engagements.views.finance import accounts, billing, invoices, overview, payments, settlements
+from engagements.views.finance import (
+    accounts,
+    billing,
+    exports,
+    invoices,
+    ledger,
+    overview,
+    payments,
+    periods,
+    risk,
+    settlements,
+)
 from engagements.views.finance.words import FORMS
 
 urlpatterns = [
@@ -16,6 +27,13 @@ urlpatterns = [
     path("invoices/<int:pk>/credit/", invoices.credit, name="invoice-credit"),
     path("invoices/<int:pk>/payment/", payments.record, name="payment-record"),
     path("customers/<int:pk>/", accounts.account, name="customer-account"),
+    path("ledger/", ledger.trial_balance, name="ledger"),
+    path("ledger/accounts/<slug:code>/<slug:currency>/", ledger.account, name="ledger-account"),
+    path("ledger/engagements/<slug:reference>/", ledger.engagement, name="ledger-engagement"),
+    path("ledger/entries/<int:pk>/", ledger.entry, name="ledger-entry"),
+    path("ledger/risk/", risk.money_at_risk, name="money-at-risk"),
+    path("ledger/close/", periods.close, name="ledger-close"),
+    path("ledger/export/", exports.export, name="ledger-export"),
     path("engagements/<slug:reference>/settle/", settlements.propose, name="settlement-propose"),
     path("settlements/<int:pk>/", settlements.settlement_page, name="settlement"),
     *(

@@ -30,6 +30,13 @@ def pages(story: Story) -> list[str]:
         reverse("customer-account", args=[story.customer.pk]),
         reverse("settlement", args=[story.settlement.pk]),
         reverse("settlement-propose", args=[story.reference]),
+        reverse("ledger"),
+        reverse("ledger-account", args=["bank", "EUR"]),
+        reverse("ledger-engagement", args=[story.reference]),
+        reverse("ledger-entry", args=[story.engagement.entries.latest("pk").pk]),
+        reverse("money-at-risk"),
+        reverse("ledger-close"),
+        reverse("ledger-export"),
     ]
 
 
@@ -44,6 +51,7 @@ def acts(story: Story) -> list[str]:
         reverse("invoice-credit", args=[invoice]),
         reverse("payment-record", args=[invoice]),
         reverse("settlement-propose", args=[story.reference]),
+        reverse("ledger-close"),
         *(
             reverse(f"settlement-{step}", args=[settlement])
             for step in ("approve", "start", "paid", "failed", "void")

@@ -25,6 +25,7 @@ import site
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -109,9 +110,12 @@ def _three(sides: Grid) -> tuple[int, ...]:
 def compile(source: str, name: str, *, options: Sequence[tuple[str, str]] = ()) -> Kernel:
     """The `extern "C"` kernel `name` of `source`; `options` are macros to define, as pairs.
 
-    CompileError with the compiler's own words; NotAvailable without cuda.core or a GPU.
+    Compiled once for all processes that share a cache (kernels.cubins). CompileError with the
+    compiler's own words; NotAvailable without cuda.core or a GPU.
     """
     import torch
+
+    from kernels import cubins
 
     if not torch.cuda.is_available():
         raise NotAvailable("a CUDA candidate needs a CUDA GPU")
@@ -119,9 +123,16 @@ def compile(source: str, name: str, *, options: Sequence[tuple[str, str]] = ()) 
     major, minor = torch.cuda.get_device_capability()
     # The "a" admits what this architecture alone has (wgmma, setmaxnreg): made here, run here.
     arch = f"sm_{major}{minor}" + ("a" if major >= 9 else "")
+    core = _core()
+    core.Device(torch.cuda.current_device()).set_current()
+    file = cubins.place((source, arch, options, _header_folders(), *_compiler()))
+    known = cubins.read(file)
+    if known is not None:
+        # What the driver will not load, for whatever reason, is made anew.
+        with suppress(Exception):
+            return Kernel(core.ObjectCode.from_cubin(known).get_kernel(name))
     code = compiled(source, arch=arch, options=options)
-    device = _core().Device(torch.cuda.current_device())
-    device.set_current()
+    cubins.keep(file, bytes(code.code))
     try:
         return Kernel(code.get_kernel(name))
     except Exception as error:
@@ -150,6 +161,13 @@ def compiled(source: str, *, arch: str, options: Sequence[tuple[str, str]] = ())
     except Exception as error:
         # cuda.core keeps its own exception types private; the log is in the text.
         raise _told(str(error)) from error
+
+
+def _compiler() -> tuple[str, ...]:
+    """What decides the code besides the source: the compiler's version and that of its caller."""
+    from cuda.bindings import nvrtc
+
+    return (*(str(part) for part in nvrtc.nvrtcVersion()), _core().__version__)
 
 
 def within(limit_s: float, work: Callable[[], Any]) -> Any:

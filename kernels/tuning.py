@@ -85,7 +85,7 @@ def best(
     if here is None or len(tried) == 1:
         return tried[0]
     parts = _parts(here, Path(source), key)
-    file = _folder() / f"{Path(source).stem}-{_digest(parts)}.json"
+    file = cache_folder() / f"{Path(source).stem}-{_digest(parts)}.json"
     known = _read(file, parts)
     for config in tried:
         if known is not None and _plain(config) == known:
@@ -140,7 +140,7 @@ def _median_us(call: Callable[[], object]) -> float:
     return median_ms * 1e3
 
 
-def _folder() -> Path:
+def cache_folder() -> Path:
     """Where results are kept. A measured side has no home but its scratch, so it is there."""
     named = os.environ.get(FOLDER_VARIABLE)
     if named:

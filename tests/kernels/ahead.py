@@ -1,21 +1,23 @@
-"""Compile Triton's kernels for an H200 on a machine without a GPU: `python -m tests.kernels.ahead`.
+"""Compile the kernels for an H200 on a machine without a GPU: `python -m tests.kernels.ahead`.
 
-Every Triton and Gluon candidate is prepared and run as ever, on tensors of zeros of its h200
-preset, but a launch only compiles: a kernel's first one, at the first workload and with the
-configuration that is fallen back on, down to the GPU's own code; all others, and every other
-configuration, until its types are known (--thorough: all the way too). So a loop that changes a
-type, a size of 1 that became a constant or a tile too large for shared memory shows here, where
-Triton's interpreter says nothing. One line of JSON a candidate; "problem" is null where all
-compiled.
+Every Triton and Gluon candidate, and where cuda.core is installed every `.cu` file, is prepared and
+run as ever, on tensors of zeros of its h200 preset, but a launch only compiles: a kernel's first
+one, at the first workload and with the configuration that is fallen back on, down to the GPU's own
+code; all others, and every other configuration, until its types are known (--thorough: all the way
+too). So a loop that changes a type, a size of 1 that became a constant or a tile too large for
+shared memory shows here, where Triton's interpreter says nothing. One line of JSON a candidate;
+"problem" is null where all compiled.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext, suppress
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -28,15 +30,16 @@ from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
-from kernels import catalogue, solutions, tuning
-from kernels.definition import Axes, TensorSpec
+from kernels import catalogue, cuda, solutions, tensor_maps, tuning
+from kernels.definition import Axes, NotAvailable, TensorSpec
 
 HOPPER = GPUTarget("cuda", 90, 32)
 # What one block may have on compute capability 9.0: CUDA C++ Programming Guide, table of
 # technical specifications.
 SHARED_BYTES = 227 * 1024
 H200 = SimpleNamespace(multi_processor_count=132, L2_cache_size=60 << 20)
-PREFIXES = ("triton_", "cuda_gluon")
+ARCHITECTURE = "sm_90a"
+PREFIXES = ("triton_", "cuda_")
 
 
 class _TypesAreKnown(Exception):
@@ -57,13 +60,21 @@ class _Hopper:
 
 
 def named() -> list[str]:
-    """operator/candidate for everything in the catalogue that Triton compiles."""
+    """operator/candidate for everything in the catalogue that can be compiled here."""
+    suffixes = (".py", ".cu") if _has_cuda_core() else (".py",)
     return [
         f"{operator}/{name}"
         for operator in catalogue.operators()
         for name, file in catalogue.candidates(operator).items()
-        if name.startswith(PREFIXES) and file.suffix == ".py"
+        if name.startswith(PREFIXES) and file.suffix in suffixes
     ]
+
+
+def _has_cuda_core() -> bool:
+    try:
+        return importlib.util.find_spec("cuda.core") is not None
+    except ModuleNotFoundError:
+        return False
 
 
 class _Compiler:
@@ -104,6 +115,17 @@ class _Compiler:
         self._whole = whole
         return configs[0]
 
+    def compile_source(
+        self, source: str, name: str, *, options: Sequence[tuple[str, str]] = ()
+    ) -> Callable[..., None]:
+        """In place of kernels.cuda.compile, which asks the driver for the kernel; always whole."""
+        cuda.compiled(source, arch=ARCHITECTURE, options=options)
+
+        def launch(*args: object, shared_bytes: int = 0) -> None:
+            self.kernels.append({"kernel": name, "shared_bytes": shared_bytes})
+
+        return launch
+
     def prepare_and_run(self, reference: str, axes: Axes, dtype: torch.dtype, whole: bool) -> None:
         """One candidate at one workload."""
         self._whole = whole or self._thorough
@@ -122,17 +144,22 @@ def _stop(*_: Any) -> Any:
 
 
 def compiled(reference: str, dtype: str, *, thorough: bool) -> list[dict[str, Any]]:
-    """What one candidate launches at its preset's workloads, compiled."""
+    """What one candidate launches at its preset's workloads."""
     compiler = _Compiler(thorough=thorough)
     stages, launch = compiler.add_stages, compiler.launch
     with (
         patch.object(JITFunction, "run", lambda *args, **named: launch(*args, **named)),
         patch.object(CUDABackend, "add_stages", lambda *args: stages(*args)),
         patch.object(tuning, "best", compiler.try_all),
+        patch.object(cuda, "compile", compiler.compile_source),
+        # It has the driver write the map; a launch that only compiles needs none.
+        patch.object(tensor_maps, "tensor_map", lambda *args, **named: 0),
     ):
         presets = catalogue.presets(reference.partition("/")[0])
         for place, load in enumerate(presets["h200"].workloads):
-            compiler.prepare_and_run(reference, load.axes, getattr(torch, dtype), place == 0)
+            # Some sizes a kernel does not take, and says so; the first one it must.
+            with nullcontext() if place == 0 else suppress(NotAvailable):
+                compiler.prepare_and_run(reference, load.axes, getattr(torch, dtype), place == 0)
     return compiler.kernels
 
 

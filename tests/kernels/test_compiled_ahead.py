@@ -26,11 +26,11 @@ def test_every_triton_kernel_compiles_for_an_h200() -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [line["candidate"] for line in lines] == [
+    assert {line["candidate"] for line in lines} >= {
         f"{operator}/{name}"
         for operator in catalogue.operators()
-        for name, file in catalogue.candidates(operator).items()
+        for name in catalogue.candidates(operator)
         if name.startswith("triton_") or name == "cuda_gluon"
-    ]
+    }
     problems = {line["candidate"]: line["problem"] for line in lines if line["problem"]}
     assert not problems

@@ -163,4 +163,4 @@ def test_a_side_keeps_it_beside_its_compiled_kernels(
 ) -> None:
     monkeypatch.delenv(tuning.FOLDER_VARIABLE, raising=False)
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
-    assert tuning._folder() == tmp_path / "tuning"
+    assert tuning.cache_folder() == tmp_path / "tuning"

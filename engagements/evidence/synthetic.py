@@ -2,10 +2,10 @@
 
     python -m engagements.evidence.synthetic FILE --events 5000000
 
-Steps of a model's layers on two GPUs: operators inside operators with the shapes of their
-inputs, modules, launches, the arrows from launch to kernel, and kernels on two streams a GPU. The
-same count gives the same file, byte by byte; an event takes about 200 bytes, so five million are
-about 1 GB.
+Steps of a large model on two GPUs: operators inside operators with the shapes of their inputs,
+modules, launches, the arrows from launch to kernel, and kernels on two streams a GPU. The same
+count gives the same file, byte by byte; an event takes about 230 bytes, so five million are more
+than 1 GB.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import Final
 
 EVENTS: Final = 5_000_000
 DEVICES: Final = 2
-LAYERS: Final = 8
+LAYERS: Final = 80
+TOKENS: Final = 32
 START_US: Final = 4385227047479.0
 PROCESS: Final = 398
 
@@ -86,22 +87,25 @@ class Rank:
         self._number = device
 
     def step(self, number: int) -> Iterator[str]:
-        """One step: its layers, and at last the annotation around them."""
+        """One step: its tokens one after another, and at last the annotation around them."""
         began = self._now
+        for _ in range(TOKENS):
+            yield from self._token()
+        name = f"ProfilerStep#{number}"
+        yield self._on_host("user_annotation", name, began, self._now - began)
+
+    def _token(self) -> Iterator[str]:
         for layer in range(LAYERS):
-            layer_began = self._now
+            began = self._now
             for operators, kernel, length, stream in LAYER:
                 yield from self._operator(operators)
                 yield from self._launch(KERNELS[kernel], length, stream)
             module = f"nn.Module: DecoderLayer_{layer}"
-            yield self._on_host("python_function", module, layer_began, self._now - layer_began)
-        # The host waits for its device, and the device for the next batch.
-        yield self._on_host(
-            "cuda_runtime", "cudaDeviceSynchronize", self._now, self._device_free - self._now
-        )
-        self._now = max(self._now, self._device_free) + 180.0
-        name = f"ProfilerStep#{number}"
-        yield self._on_host("user_annotation", name, began, self._now - began)
+            yield self._on_host("python_function", module, began, self._now - began)
+        # The host waits for its device, and the device for the next token.
+        waited = max(0.0, self._device_free - self._now)
+        yield self._on_host("cuda_runtime", "cudaDeviceSynchronize", self._now, waited)
+        self._now += waited + 180.0
 
     def _operator(self, names: tuple[str, ...]) -> Iterator[str]:
         """An operator and those inside it, the shapes of inputs beside every other one."""
@@ -143,8 +147,8 @@ def events() -> Iterator[str]:
     """Events without end, in the layout of kineto's file."""
     ranks = [Rank(device) for device in range(DEVICES)]
     for number in itertools.count(1):
-        for rank in ranks:
-            yield from rank.step(number)
+        for together in zip(*(rank.step(number) for rank in ranks), strict=True):
+            yield from together
 
 
 def _event(

@@ -11,7 +11,7 @@ from engagements.pitch.stated import PitchError
 
 MOST_LINES = 100
 LONGEST_SHAPE = 80
-_LINE = re.compile(r"(?P<shape>.*\S)[\s:=]+(?P<calls>\d{1,12})")
+_LINE = re.compile(r"(?P<shape>.*[^\s:=])[\s:=]+(?P<calls>\d{1,12})")
 
 
 def traffic_of(text: str) -> TrafficFacts | None:

@@ -1,0 +1,100 @@
+"""What may be asked how often, counted in one place for all processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+from django.test import override_settings
+
+from consultancy.environment import cache_of
+from engagements import rates
+from engagements.rates import Busy, Rate, TooMany
+
+RATE = Rate("test", most=3, window_s=60)
+HOME = "192.0.2.1"
+
+
+@pytest.fixture(params=["valkey", "down"])
+def shared(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A cache beside a real broker, or beside one that does not answer."""
+    url = "redis://127.0.0.1:1/0"
+    if request.param == "valkey":
+        url = request.getfixturevalue("broker_url")
+    local = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "rates"}
+    with override_settings(CACHES={"default": local, "shared": cache_of(url)}):
+        caches["default"].clear()
+        if request.param == "valkey":
+            caches["shared"].clear()
+        yield request.param
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time, which stands still until a test moves it."""
+    now = [6_000_000.0]
+    monkeypatch.setattr(rates.time, "time", lambda: now[0])
+    return now
+
+
+def refused(address: str | None = HOME) -> bool:
+    """Whether one more is one too many."""
+    try:
+        rates.count(RATE, address)
+    except TooMany:
+        return True
+    return False
+
+
+def test_so_many_are_let_through_and_then_none(shared: str, clock: list[float]) -> None:
+    assert [refused() for _ in range(5)] == [False] * 3 + [True] * 2
+    assert not refused("192.0.2.2")
+    clock[0] += 60
+    assert not refused()
+
+
+def test_how_long_to_wait_is_said(shared: str, clock: list[float]) -> None:
+    clock[0] += 20
+    for _ in range(3):
+        rates.count(RATE, HOME)
+    with pytest.raises(TooMany) as caught:
+        rates.count(RATE, HOME)
+    assert caught.value.retry_after_s == 41
+
+
+def test_a_household_of_ipv6_counts_as_one(shared: str, clock: list[float]) -> None:
+    addresses = [f"2001:db8:1:1::{number}" for number in range(4)]
+    assert [refused(address) for address in addresses] == [False] * 3 + [True]
+    assert not refused("2001:db8:1:2::1")
+
+
+def test_whoever_has_no_address_is_counted_too(shared: str, clock: list[float]) -> None:
+    assert [refused(None) for _ in range(4)] == [False] * 3 + [True]
+
+
+def test_threads_at_once_get_no_more_than_there_is(shared: str, clock: list[float]) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(lambda _: refused(), range(20)))
+    assert outcomes.count(False) == RATE.most
+
+
+def test_places_are_taken_and_given_back(shared: str) -> None:
+    one, another, third = (rates.slot("test", most=2, at_most_s=60) for _ in range(3))
+    with one, another, pytest.raises(Busy), third:
+        pass
+    with pytest.raises(ZeroDivisionError), rates.slot("test", most=1, at_most_s=60):
+        raise ZeroDivisionError
+    with rates.slot("test", most=1, at_most_s=60):
+        pass
+
+
+def test_no_address_is_kept_as_it_is(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
+    keys: list[Any] = []
+    cache = caches["shared"]
+    monkeypatch.setattr(cache, "add", lambda key, *a, **k: keys.append(key))
+    rates.count(RATE, HOME)
+    assert keys
+    assert not any(HOME in key for key in keys)

@@ -1,4 +1,4 @@
-"""What the two demonstration engagements are about: scope, findings by hand, price."""
+"""What the two demonstration engagements are about: scope, evidence, findings by hand, price."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from consultancy.demo.cast import LONGPROMPT, SLIDEWELL, Client
+from consultancy.demo.dossier import Dossier, next_model
+from engagements.audit import Needs
+from engagements.evidence.answers import GpuBill
 from engagements.models import Check, ReleaseCondition
+from kernels import catalogue
 
 PASS, FAIL, UNKNOWN = "pass", "fail", "unknown"
 
 
 @dataclass(frozen=True)
 class Chapter:
-    """One engagement as it is told: amounts are net, in the customer's currency."""
+    """One engagement as it is told: amounts are net, in the customer's currency.
+
+    `findings` are a person's, for the checks that no `dossier` decides.
+    """
 
     client: Client
     title: str
@@ -25,6 +32,7 @@ class Chapter:
     weeks: int
     findings: dict[Check, tuple[str, str, str]]
     milestones: tuple[tuple[str, Decimal, ReleaseCondition], ...]
+    dossier: Dossier | None = None
 
 
 SHARED_PREFIX = Chapter(
@@ -40,38 +48,27 @@ SHARED_PREFIX = Chapter(
     tax_rate_percent=Decimal("19"),
     weeks=6,
     findings={
-        Check.HOT: (
-            PASS,
-            "85 %",
-            "Attention takes most of a decode step, idle time counted; the profile is of one step "
-            "of a Llama-shaped decoder over a 32K prompt.",
-        ),
-        Check.OFF_THE_SHELF: (
-            PASS,
-            "No kernel in the serving stack reads the shared prompt once for all sequences",
-            "Paged attention shares the memory of the prompt but still reads it once a sequence.",
-        ),
-        Check.STABLE: (
-            PASS,
-            "96 % of traffic",
-            "One prompt length and two batch sizes make up the traffic.",
-        ),
-        Check.SURVIVES: (
-            PASS,
-            "18 months",
-            "The next model keeps grouped-query attention with the same head size.",
-        ),
         Check.MAINTAIN: (
             UNKNOWN,
             "",
             "The customer is still deciding who will own the kernel after the handover.",
         ),
-        Check.WORTH: (
-            PASS,
-            "2.8x",
-            "The bytes of the prompt are read once instead of once a sequence.",
-        ),
     },
+    dossier=Dossier(
+        files=("decode.trace.json.gz", "requests.csv"),
+        answers={
+            "roadmap": next_model(weeks=78),
+            "gpu_bill": GpuBill(amount_a_month=Decimal("90000"), currency="EUR"),
+        },
+        needs=Needs(
+            definition="shared_prefix_attention",
+            dtype="bfloat16",
+            architecture="sm90",
+            features=("prefix_sharing",),
+            # The sizes of the profile.
+            axes=catalogue.presets("shared_prefix_attention")["h200"].workloads[0].axes,
+        ),
+    ),
     milestones=(
         ("Contract signed", Decimal("14400"), ReleaseCondition.SIGNED),
         ("Audit delivered", Decimal("6500"), ReleaseCondition.AUDIT_DELIVERED),

@@ -16,14 +16,14 @@ from django.utils import timezone
 from benchmarks.models import Benchmark
 from benchmarks.services import benchmarks as benchmark_services
 from benchmarks.services import solutions as solution_services
+from consultancy.demo.auditing import examine
 from consultancy.demo.cast import Cast, welcome
-from consultancy.demo.chapters import PASS, Chapter
+from consultancy.demo.chapters import Chapter
+from consultancy.demo.waiting import Patience
 from engagements.models import (
-    Check,
     ContractVersion,
     Engagement,
     EngagementRun,
-    FindingOutcome,
     Milestone,
     Party,
     Settlement,
@@ -32,7 +32,7 @@ from engagements.models import (
 )
 from engagements.money import format_money
 from engagements.queries.balances import open_invoices
-from engagements.services import audits, contracts, invoices, payments, runs, settlements
+from engagements.services import contracts, invoices, payments, runs, settlements
 from engagements.services import engagements as engagement_services
 from engagements.services.contracts import MilestoneDraft
 from kernels import catalogue
@@ -50,7 +50,7 @@ class Scene:
     acceptance: EngagementRun
 
 
-def open_scene(chapter: Chapter, *, cast: Cast, preset: str, say: Say) -> Scene:
+def open_scene(chapter: Chapter, *, cast: Cast, preset: str, patience: Patience, say: Say) -> Scene:
     """Play a chapter up to the moment at which its acceptance run waits for a worker."""
     customer, signatory = welcome(chapter.client, password=cast.password)
     engagement = engagement_services.open_engagement(
@@ -61,7 +61,10 @@ def open_scene(chapter: Chapter, *, cast: Cast, preset: str, say: Say) -> Scene:
         by=cast.consultant,
     )
     say(f"{engagement.reference}  {customer.name}: {chapter.title}")
-    _audit(chapter, engagement=engagement, cast=cast, say=say)
+    passed = examine(
+        chapter, engagement=engagement, asked=signatory, by=cast.consultant, patience=patience
+    )
+    say(f"{engagement.reference}  audit delivered: {passed} of six checks pass")
     benchmark = benchmark_services.seal(
         document=catalogue.benchmark_document(chapter.operator, preset)
     )
@@ -112,27 +115,6 @@ def close_scene(scene: Scene, *, cast: Cast, say: Say) -> None:
             f"{format_money(settlement.payments_received, settlement.currency)} received, "
             f"{format_money(settlement.refund, settlement.currency)} goes back"
         )
-
-
-def _audit(chapter: Chapter, *, engagement: Engagement, cast: Cast, say: Say) -> None:
-    audit = audits.start(
-        engagement=engagement,
-        cost=chapter.audit_cost,
-        currency=chapter.client.currency,
-        by=cast.consultant,
-    )
-    for check, (outcome, value, rationale) in chapter.findings.items():
-        audits.record_finding(
-            audit=audit,
-            check=Check(check),
-            outcome=FindingOutcome(outcome),
-            value=value,
-            rationale=rationale,
-            by=cast.consultant,
-        )
-    audit = audits.deliver(audit=audit, by=cast.consultant)
-    passed = sum(outcome == PASS for outcome, _, _ in chapter.findings.values())
-    say(f"{engagement.reference}  audit delivered: {passed} of six checks pass")
 
 
 def _sign(

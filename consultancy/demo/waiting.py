@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 
 from benchmarks.models import Run
 from engagements import documents
-from engagements.models import EngagementRun
+from engagements.models import Engagement, EngagementRun, Evidence
 
 Say = Callable[[str], None]
 
@@ -49,6 +49,12 @@ def for_verdicts(requests: Iterable[EngagementRun], *, patience: Patience, say: 
                 waiting[request.pk] = news
             if request.concluded_at is not None:
                 del waiting[request.pk]
+
+
+def for_evidence(engagement: Engagement, *, patience: Patience) -> None:
+    """Until a worker has read every file of the engagement."""
+    while any(not each.is_concluded for each in Evidence.objects.filter(engagement=engagement)):
+        patience.spend("the evidence")
 
 
 def for_documents(*, patience: Patience) -> None:

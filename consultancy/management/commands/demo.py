@@ -92,6 +92,7 @@ class Command(BaseCommand):
                 chapter,
                 cast=cast,
                 preset=preset or hardware.preset_for(chapter.operator),
+                patience=patience,
                 say=self._say,
             )
             for chapter in CHAPTERS

@@ -6,6 +6,7 @@ Everything is optional: what is missing makes a check `unknown`, never an error.
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -73,6 +74,11 @@ class Work:
     weeks: float
     fee: Decimal | None = None
     currency: str | None = None
+
+    @property
+    def whole_weeks(self) -> int:
+        """The weeks that a time-box for it has."""
+        return math.ceil(self.weeks)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -97,12 +97,20 @@ def _read(audit: Audit) -> Iterable[Evidence]:
 def _chosen(
     read: list[tuple[Evidence, Facts]], kind: type[F], digest: str | None
 ) -> Known[F] | None:
-    """The evidence of this kind that was chosen, the newest where none was or it is gone."""
+    """The evidence of this kind that was chosen, the newest where none was or it is gone.
+
+    A profile without the GPU tells nothing of an operator, so one that has it goes first.
+    """
     found = [(row, facts) for row, facts in read if isinstance(facts, kind)]
-    chosen = [pair for pair in found if pair[0].digest == digest] or found
-    for row, facts in chosen:
+    chosen = [pair for pair in found if pair[0].digest == digest]
+    telling = [pair for pair in found if not _is_blank(pair[1])]
+    for row, facts in chosen or telling or found:
         return Known(value=facts, source=_file(row))
     return None
+
+
+def _is_blank(facts: Facts) -> bool:
+    return isinstance(facts, TraceFacts) and facts.gpu_busy_share is None
 
 
 def _file(row: Evidence) -> Source:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -56,7 +55,7 @@ def from_audit(*, engagement: Engagement, by: User) -> ContractVersion:
         audit_cost=audit.cost,
         currency=audit.currency,
         tax_rate_percent=Decimal(0),
-        weeks=_weeks(work.weeks),
+        weeks=_time_box(work.whole_weeks),
         starts_on=_monday(timezone.localdate() + NOTICE),
         target=Decimal(str(benchmark.document["target"])),
         inconclusive=ContractVersion.Inconclusive.MISSED,
@@ -97,9 +96,9 @@ def _work(audit: Audit) -> tuple[Work, Decimal]:
     return work, work.fee
 
 
-def _weeks(weeks: float) -> int:
-    """Whole weeks inside the limits of a time-box; a person sees and changes them."""
-    return min(MAX_WEEKS, max(MIN_WEEKS, math.ceil(weeks)))
+def _time_box(weeks: int) -> int:
+    """Weeks inside the limits of a time-box; a person sees and changes them."""
+    return min(MAX_WEEKS, max(MIN_WEEKS, weeks))
 
 
 def _monday(day: date) -> date:

@@ -212,6 +212,15 @@ def test_the_operator_and_the_profile_are_chosen(
     assert audit.engagement.events.filter(verb="audit.subject_set").count() == 1
 
 
+def test_a_profile_without_the_gpu_does_not_displace_one_that_has_it(
+    audit: Audit, add: Callable[[str, bytes], Evidence]
+) -> None:
+    add(DECODE.name, DECODE.read_bytes())
+    blank = CAPTURES / "host_only.trace.json.gz"
+    add(blank.name, blank.read_bytes())
+    assert finding(audit, "hot").value == "73.7 %"
+
+
 def test_a_pattern_that_is_none_is_refused(world: World, audit: Audit) -> None:
     for pattern, why in (("(", "no regular expression"), ("", "missing")):
         broken = checks.Operator(kind="pattern", name="x", pattern=pattern)

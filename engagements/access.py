@@ -275,5 +275,6 @@ def require_fresh_sign_in(request: HttpRequest) -> None:
 
 def signed_in_at(request: HttpRequest) -> datetime | None:
     """When this person last proved in this session who they are; None when nothing says so."""
-    records = get_authentication_records(request)
+    user = request.user if isinstance(request.user, User) else None
+    records = get_authentication_records(request, user)
     return datetime.fromtimestamp(records[-1]["at"], tz=UTC) if records else None

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.services import benchmarks
 from engagements import access
-from engagements.access import consultant_page, with_fresh_sign_in
+from engagements.access import consultant_page
 from engagements.forms.contract import AcceptForm, SealBenchmarkForm
 from engagements.forms.engagement import ReasonForm
 from engagements.models import Audit, ContractVersion, Engagement, Party, Stage
@@ -129,11 +129,11 @@ def discard(request: HttpRequest, reference: str) -> HttpResponse:
 
 
 @consultant_page
-@with_fresh_sign_in
 @require_POST
 def accept(request: HttpRequest, reference: str) -> HttpResponse:
-    """Accept, for the consultancy, exactly the terms that were shown."""
+    """Accept, for the consultancy, exactly the terms that were shown, after a fresh sign-in."""
     engagement = access.engagement_for(request.user, reference)
+    access.require_fresh_sign_in(request)
     form = AcceptForm(request.POST)
     if form.is_valid():
         try:

@@ -38,14 +38,14 @@ def contract_page(request: HttpRequest, reference: str, number: int | None = Non
 
 
 @access.portal_page
-@access.with_fresh_sign_in
 @require_POST
 def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
-    """Accept the terms whose digest was on the screen."""
+    """Accept the terms whose digest was on the screen, after a fresh sign-in."""
     contract = _contract(request, reference, number)
     form = AcceptContractForm(request.POST, contract=contract)
     if not access.may_sign(request.user, contract.engagement.customer):
         return _render(request, contract, status=403)
+    access.require_fresh_sign_in(request)
     if form.is_valid():
         try:
             contracts.accept(

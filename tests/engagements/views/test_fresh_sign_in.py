@@ -1,0 +1,97 @@
+"""Accepting a contract asks the password again, and then goes on with what was asked."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from engagements.models import ContractVersion, Party, User
+from tests.engagements.world import World
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "a long enough sentence of words"
+
+
+@pytest.fixture
+def contract(world: World) -> ContractVersion:
+    return world.offered()
+
+
+def sign_in(client: Client, person: User) -> None:
+    """With a password, through the page, as people do."""
+    person.set_password(PASSWORD)
+    person.save()
+    answer = client.post(reverse("account_login"), {"login": person.email, "password": PASSWORD})
+    assert answer.status_code == 302
+
+
+def acceptance(contract: ContractVersion, party: Party) -> tuple[str, dict[str, str]]:
+    """Where to and what is sent."""
+    reference = contract.engagement.reference
+    data = {"typed_name": "Full Name", "digest": contract.digest, "agreed": "on"}
+    if party == Party.CUSTOMER:
+        return reverse("portal-contract-accept", args=[reference, contract.number]), data
+    return reverse("contract-accept", args=[reference]), data
+
+
+@pytest.mark.parametrize("party", list(Party))
+def test_the_password_is_asked_again_and_the_acceptance_goes_on(
+    client: Client, world: World, contract: ContractVersion, party: Party
+) -> None:
+    person = world.signatory if party == Party.CUSTOMER else world.consultant
+    sign_in(client, person)
+    url, data = acceptance(contract, party)
+    asked = client.post(url, data)
+    assert asked.status_code == 302
+    assert asked["Location"].startswith(reverse("account_reauthenticate"))
+    assert not contract.acceptances.exists()
+    before = time.time()
+    done = client.post(asked["Location"], {"password": PASSWORD})
+    assert done.status_code == 302
+    (accepted,) = contract.acceptances.all()
+    assert (accepted.party, accepted.typed_name) == (party, "Full Name")
+    assert accepted.digest == contract.digest
+    assert accepted.address == "127.0.0.1"
+    assert accepted.signed_in_at is not None
+    assert accepted.signed_in_at.timestamp() >= before - 1
+
+
+def test_a_wrong_password_accepts_nothing(
+    client: Client, world: World, contract: ContractVersion
+) -> None:
+    sign_in(client, world.signatory)
+    url, data = acceptance(contract, Party.CUSTOMER)
+    asked = client.post(url, data)
+    assert client.post(asked["Location"], {"password": "wrong"}).status_code == 200
+    assert not contract.acceptances.exists()
+
+
+def test_a_sign_in_grows_stale(client: Client, world: World, contract: ContractVersion) -> None:
+    sign_in(client, world.signatory)
+    url, data = acceptance(contract, Party.CUSTOMER)
+    client.post(client.post(url, data)["Location"], {"password": "wrong"})
+    session = client.session
+    records = session["account_authentication_methods"]
+    session["account_authentication_methods"] = [
+        {**record, "reauthenticated": True, "at": record["at"] - 301} for record in records
+    ]
+    session.save()
+    assert client.post(url, data)["Location"].startswith(reverse("account_reauthenticate"))
+
+
+def test_whoever_may_not_sign_is_told_so_before_any_password(
+    client: Client, world: World, contract: ContractVersion
+) -> None:
+    url, data = acceptance(contract, Party.CUSTOMER)
+    for person, status in ((world.stranger, 404), (world.viewer, 403), (world.consultant, 403)):
+        other = Client()
+        sign_in(other, person)
+        assert other.post(url, data).status_code == status
+    url, data = acceptance(contract, Party.CONSULTANCY)
+    for person, status in ((world.stranger, 404), (world.finance, 403)):
+        other = Client()
+        sign_in(other, person)
+        assert other.post(url, data).status_code == status

@@ -202,14 +202,12 @@ class InvoiceLine(models.Model):
 
 
 class Reminder(models.Model):
-    """One level of dunning for an overdue invoice: written first, then mailed, each once."""
+    """One level of dunning for an overdue invoice. Append-only; its mails are sent once."""
 
     invoice = models.ForeignKey(Invoice, on_delete=models.PROTECT, related_name="reminders")
     level = models.PositiveSmallIntegerField()
     open_amount = models.DecimalField(max_digits=14, decimal_places=3)
-    recipients = models.JSONField(default=list)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
-    sent_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering: ClassVar = ["invoice", "level"]

@@ -195,7 +195,7 @@ def test_the_application_has_no_power_over_what_guards_history(
     as_the_application: Callable[[str], None],
 ) -> None:
     for statement in DOORS:
-        with pytest.raises(DatabaseError, match="permission denied|must be|not owner"):
+        with pytest.raises(DatabaseError, match=r"permission denied|must be|not owner"):
             as_the_application(statement)
 
 

@@ -1,0 +1,153 @@
+"""What holds after every step of an engagement's life, read from the database by plain SQL.
+
+Nothing here asks the application: it would believe itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from django.db import connection
+
+BOOKS = """
+SELECT
+  (SELECT coalesce(sum(amount), 0) FROM engagements_leg),
+  (SELECT coalesce(sum(debit - credit), 0) FROM engagements_monthtotal),
+  (SELECT count(*) FROM engagements_entry entry WHERE leg_count <>
+     (SELECT count(*) FROM engagements_leg WHERE entry_id = entry.id)),
+  (SELECT coalesce(sum(amount), 0) FROM engagements_payment),
+  (SELECT coalesce(sum(amount), 0) FROM engagements_transfer WHERE outcome = ''),
+  (SELECT coalesce(sum(amount), 0) FROM engagements_transfer WHERE outcome = 'paid'),
+  (SELECT coalesce(sum(amount), 0) FROM engagements_leg JOIN engagements_account account
+     ON account.id = account_id WHERE account.code = 'bank'),
+  (SELECT coalesce(sum(amount), 0) FROM engagements_leg JOIN engagements_account account
+     ON account.id = account_id
+     WHERE account.code IN ('receivables', 'refund_payable')),
+  (SELECT coalesce(sum(CASE kind WHEN 'invoice' THEN gross ELSE -gross END), 0)
+     FROM engagements_invoice WHERE state = 'issued'),
+  (SELECT coalesce(sum(CASE kind WHEN 'invoice' THEN tax ELSE -tax END), 0)
+     FROM engagements_invoice WHERE state = 'issued')
+"""
+
+NUMBERS = """
+SELECT counter.series, counter.year, counter.last, count(invoice.id), max(invoice.number)
+FROM engagements_counter counter LEFT JOIN engagements_invoice invoice
+  ON invoice.series = counter.series AND invoice.year = counter.year AND invoice.state = 'issued'
+GROUP BY counter.id
+"""
+
+SETTLEMENTS = """
+SELECT contract.engagement_id, settlement.state, payments_received, refunded_before,
+       settlement.audit_cost, audit_tax, refund, balance_due
+FROM engagements_settlement settlement
+JOIN engagements_contractversion contract ON contract.id = contract_version_id
+ORDER BY settlement.id
+"""
+
+# One line a row that must stay as it is, with what it says.
+SEALED = """
+SELECT 'invoice ' || id, md5(row::text) FROM engagements_invoice row WHERE state = 'issued'
+UNION ALL
+SELECT 'line ' || row.id, md5(row::text) FROM engagements_invoiceline row
+  JOIN engagements_invoice invoice ON invoice.id = invoice_id AND invoice.state = 'issued'
+UNION ALL
+SELECT 'contract ' || id, md5((to_jsonb(row) - 'state')::text)
+  FROM engagements_contractversion row WHERE sealed_at IS NOT NULL
+UNION ALL
+SELECT 'acceptance ' || id, md5(row::text) FROM engagements_acceptance row
+UNION ALL
+SELECT 'payment ' || id, md5(row::text) FROM engagements_payment row
+UNION ALL
+SELECT 'entry ' || id, md5(row::text) FROM engagements_entry row
+UNION ALL
+SELECT 'leg ' || id, md5(row::text) FROM engagements_leg row
+UNION ALL
+SELECT 'closed ' || row.id, md5(row::text) FROM engagements_periodtotal row
+UNION ALL
+SELECT 'settled ' || id, md5(row::text) FROM engagements_settlement row
+  WHERE state IN ('paid', 'voided')
+"""
+
+CLOSED = """
+SELECT period.month, total.account_id, total.currency, total.debit - total.credit,
+  (SELECT coalesce(sum(amount), 0) FROM engagements_leg leg
+   WHERE leg.account_id = total.account_id AND leg.currency = total.currency
+     AND leg.dated_on < period.month + interval '1 month'
+     AND leg.dated_on >= coalesce((SELECT max(month) + interval '1 month'
+       FROM engagements_period WHERE month < period.month), '-infinity'))
+FROM engagements_period period JOIN engagements_periodtotal total ON total.period_id = period.id
+"""
+
+
+@dataclass
+class Kept:
+    """What was seen before, and has to be there still."""
+
+    sealed: dict[str, str] = field(default_factory=dict)
+
+
+def hold(kept: Kept) -> None:
+    """Assert everything. `kept` grows by what is sealed now."""
+    _books_add_up()
+    _numbers_have_no_gap()
+    _what_goes_back_and_what_is_kept_came_in()
+    _what_is_sealed_stays(kept)
+    _closed_months_stay()
+
+
+def _rows(query: str) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return cursor.fetchall()
+
+
+def _books_add_up() -> None:
+    (row,) = _rows(BOOKS)
+    legs, totals, wanting, received, under_way, paid, bank, owed, billed, _tax = row
+    assert legs == 0, "the ledger adds up to nothing"
+    assert totals == 0, "and so do its totals"
+    assert wanting == 0, "every entry has the legs that it was written with"
+    assert under_way + paid <= received, "no more goes back than came in"
+    assert bank == received - paid, "the bank's account is what came in less what went back"
+    assert bank >= 0
+    assert owed == billed - received + under_way + paid, (
+        "customers owe what was billed and has not come in, and are owed what has not gone back"
+    )
+
+
+def _numbers_have_no_gap() -> None:
+    for series, year, last, count, highest in _rows(NUMBERS):
+        assert last == count == (highest or 0), f"{series} of {year} has a gap"
+
+
+def _what_goes_back_and_what_is_kept_came_in() -> None:
+    for engagement, state, received, before, cost, tax, refund, due in _rows(SETTLEMENTS):
+        kept = cost + tax - due
+        assert refund >= 0
+        assert due >= 0
+        assert refund == 0 or due == 0, "nobody pays and is paid"
+        if kept >= 0:
+            assert received == before + refund + kept, f"{engagement} {state}"
+        else:
+            # More went back before than is left to keep: nothing further does.
+            assert refund == 0
+
+
+def _what_is_sealed_stays(kept: Kept) -> None:
+    now = dict(_rows(SEALED))
+    changed = {name for name, digest in kept.sealed.items() if now.get(name) != digest}
+    assert changed == set(), "what is sealed never changes"
+    kept.sealed = now
+
+
+def _closed_months_stay() -> None:
+    for month, account, currency, total, legs in _rows(CLOSED):
+        assert total == legs, f"{account} {currency} moved in the closed {month}"
+
+
+def came_in_less_what_went_back() -> Decimal:
+    """What the house holds of all customers' money."""
+    (row,) = _rows(BOOKS)
+    return Decimal(row[3]) - Decimal(row[4]) - Decimal(row[5])

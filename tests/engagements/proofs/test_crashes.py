@@ -1,0 +1,185 @@
+"""Killed between any two writes, an operation has happened or it has not, and a retry ends it.
+
+Real processes, real SIGKILL, a real server that finds its client gone.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+
+from engagements import faults
+from engagements.models import BankLine, ContractVersion, Invoice, Settlement
+from engagements.queries import event_log
+from engagements.services import (
+    bank_accounts,
+    bank_imports,
+    bank_lines,
+    invoices,
+    payments,
+    runs,
+    settlements,
+    transfer_files,
+)
+from tests.conftest import ROOT, database_url
+from tests.engagements.proofs import crashing
+from tests.engagements.proofs.crashing import Act
+from tests.engagements.proofs.holding import Kept, hold
+from tests.engagements.services.test_bank import statement
+from tests.engagements.world import World, measured, today
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def world(transactional_db: None) -> World:
+    """Committed, so that other processes see it."""
+    return World()
+
+
+def story(world: World) -> Iterator[tuple[str, Act]]:
+    """Every operation that moves money, each made possible by the ones before."""
+    contract = world.active()
+    first, second = contract.milestones.order_by("position")[:2]
+    by = world.finance
+    drafts = [invoices.draft(milestones=[row], by=by) for row in (first, second)]
+    yield "issue invoice", lambda: invoices.issue(invoice=drafts[0], by=by)
+    yield "issue the next invoice", lambda: invoices.issue(invoice=drafts[1], by=by)
+    yield "record payment", lambda: _pay(world, drafts[0])
+    asked = measured(world.request(contract), "missed")
+    yield "propose settlement", lambda: runs.conclude(run=asked)
+    yield from _settled(world, contract)
+    yield from _by_hand(world)
+    yield from _set_aside(world)
+    yield from _from_the_bank(world)
+    credited = world.invoice(world.active().milestones.first())
+    # With a key of its own: what was seen before tells a retry from another credit.
+    yield (
+        "credit invoice",
+        lambda: invoices.credit(invoice=credited, reason="Agreed.", by=by, seen=Decimal(0)),
+    )
+
+
+def _settled(world: World, contract: ContractVersion) -> Iterator[tuple[str, Act]]:
+    row = Settlement.objects.get(contract_version=contract)
+    by = world.finance
+    yield "approve settlement", lambda: settlements.approve(settlement=row, by=by)
+    yield "start payment", lambda: settlements.start_payment(settlement=row, by=by)
+    yield "fail payment", lambda: settlements.mark_failed(settlement=row, reason="Closed.", by=by)
+    bank_accounts.add(
+        customer=world.customer,
+        holder="Longprompt AG",
+        iban="DE89370400440532013000",
+        bic="COBADEFFXXX",
+        by=by,
+    )
+    yield (
+        "make transfer file",
+        lambda: transfer_files.make(settlements=[row], message_id="TF-1", by=by),
+    )
+    yield "confirm payment", lambda: settlements.mark_paid(settlement=row, reference="R-1", by=by)
+
+
+def _by_hand(world: World) -> Iterator[tuple[str, Act]]:
+    row = world.settlement()
+    by = world.finance
+    settlements.approve(settlement=row, by=by)
+    # Told afterwards: it starts and ends in one.
+    yield "pay settlement", lambda: settlements.mark_paid(settlement=row, reference="R-2", by=by)
+
+
+def _set_aside(world: World) -> Iterator[tuple[str, Act]]:
+    row = world.settlement()
+    by = world.finance
+    settlements.approve(settlement=row, by=by)
+    yield "void settlement", lambda: settlements.void(settlement=row, reason="Wrong.", by=by)
+
+
+def _from_the_bank(world: World) -> Iterator[tuple[str, Act]]:
+    invoice = world.invoice(world.active().milestones.first())
+    content = statement((str(invoice.gross), invoice.reference))
+    by = world.finance
+    yield (
+        "take in bank file",
+        lambda: bank_imports.take_in(filename="statement.xml", content=content, by=by),
+    )
+    line = BankLine.objects.get()
+    yield (
+        "assign bank line",
+        lambda: bank_lines.assign(line=line, parts=[(invoice, invoice.gross)], by=by),
+    )
+
+
+def _pay(world: World, invoice: Invoice) -> None:
+    payments.record(
+        invoice=invoice,
+        amount=invoice.gross,
+        received_on=today(),
+        reference="P-1",
+        by=world.finance,
+    )
+
+
+@pytest.mark.timeout(300)
+def test_killed_anywhere_it_has_happened_or_not_and_the_retry_ends_it(world: World) -> None:
+    passed: set[str] = set()
+    for name, act in story(world):
+        points, writes, added = crashing.rehearsed(act)
+        passed |= set(points)
+        before, counted = crashing.contents(), crashing.row_counts()
+        assert writes > 1, name
+        for point in points:
+            assert crashing.killed_at(point, act) == signal.SIGKILL, point
+            assert crashing.contents() == before, f"{name}, killed at {point}"
+        for number in range(1, writes + 1):
+            assert crashing.killed_after_write(number, act) == signal.SIGKILL
+            assert crashing.contents() == before, f"{name}, killed after write {number}"
+        # The next try is killed as well, when the server has committed it already.
+        assert crashing.killed_after_commit(act) == signal.SIGKILL
+        now = crashing.row_counts()
+        assert {table: now[table] - counted[table] for table in now} == added, name
+        after = crashing.contents()
+        assert crashing.in_a_child(act) == 0
+        assert crashing.contents() == after, f"{name}, tried again after it had happened"
+    hold(Kept())
+    assert event_log.verify().is_whole
+    assert passed == set(faults.POINTS)
+
+
+def test_a_process_that_the_environment_arms_dies_there_and_nothing_was_written(
+    world: World,
+) -> None:
+    contract = world.active()
+    draft = invoices.draft(milestones=[contract.milestones.first()], by=world.finance)
+    before = crashing.contents()
+    program = f"""
+import django
+django.setup()
+from engagements.models import Invoice, User
+from engagements.services import invoices
+draft = Invoice.objects.get(pk={draft.pk})
+invoices.issue(invoice=draft, by=User.objects.get(pk={world.finance.pk}))
+"""
+    environment = os.environ | {
+        "DATABASE_URL": database_url(connection.settings_dict),
+        "DJANGO_SETTINGS_MODULE": "consultancy.settings",
+    }
+
+    def run(**variables: str) -> int:
+        command = [sys.executable, "-c", program]
+        return subprocess.run(
+            command, cwd=ROOT, env=environment | variables, check=False
+        ).returncode
+
+    assert run(TWOFOLD_FAULT="issue_invoice.told") == -signal.SIGKILL
+    assert crashing.contents() == before
+    assert run() == 0
+    draft.refresh_from_db()
+    assert (draft.state, draft.number) == ("issued", 1)

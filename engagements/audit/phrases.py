@@ -7,16 +7,23 @@ from decimal import Decimal
 
 from engagements.audit.figures import Interval
 
+MOST_DIGITS = 6
+
 
 def percent(share: float) -> str:
-    """A share as a percentage: 38 %, 4.9 %, 0.25 %. Never rounded up to a whole."""
+    """A share as a percentage: 38 %, 4.9 %, 0.25 %. 4.96 % is not said to be 5 %."""
     value = share * 100
-    if value >= 99.95 and share < 1:
-        return "over 99.9 %"
     if 0 < value < 0.01:
         return "under 0.01 %"
-    digits = 0 if value >= 9.95 and abs(value - round(value)) < 0.05 else 1 if value >= 1 else 2
-    return f"{value:.{digits}f}".rstrip("0").rstrip(".") + " %" if digits else f"{value:.0f} %"
+    return f"{_figure(value, 1 if value >= 1 else 2)} %"
+
+
+def _figure(value: float, digits: int) -> str:
+    """`value` with so many digits, and more where it would be rounded up to a whole number."""
+    while digits < MOST_DIGITS and value < round(value, digits) == round(round(value, digits)):
+        digits += 1
+    text = f"{value:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if digits else text
 
 
 def percents(shares: Interval) -> str:
@@ -26,10 +33,9 @@ def percents(shares: Interval) -> str:
 
 
 def times(ratio: float) -> str:
-    """A ratio: 1.08x, 2.6x, 17x. Near 1 it has more digits: 1.004x."""
+    """A ratio: 1.08x, 2.6x, 17x. Near 1 it has more digits: 1.004x; 1.996x is not said to be 2x."""
     digits = 0 if ratio >= 100 else 1 if ratio >= 10 else 2 if abs(ratio - 1) >= 0.005 else 4
-    text = f"{ratio:.{digits}f}"
-    return (text.rstrip("0").rstrip(".") if digits else text) + "x"
+    return f"{_figure(ratio, digits)}x"
 
 
 def times_each(ratios: Interval) -> str:

@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.urls import reverse
+from django.utils import timezone
 
 from benchmarks.services import runs as measuring
 from engagements import documents
-from engagements.models import Check, Engagement, EngagementRun, Role, User
-from engagements.services import audits, lifecycle, settlements
+from engagements.models import Check, Engagement, EngagementRun, Evidence, Role, User
+from engagements.services import answers, audits, checks, lifecycle, settlements
+from tests.engagements import evidence_world as kept
 from tests.engagements.views import story
 from tests.engagements.views.story import Story
 
@@ -67,6 +69,7 @@ def stage() -> House:
             "waiting": waiting,
             "scoping": another(met, "Just opened"),
             "auditing": half_audited(another(met, "Half audited")),
+            "examined": examined(another(met, "Computed from evidence")),
             "audited": story.audited(another(met, "To be drafted")),
             "offered": story.offered(story.audited(another(met, "On the table"))),
             "stuck": stuck,
@@ -109,6 +112,46 @@ def half_audited(told: Story) -> Story:
         finding=finding, outcome="unknown", reason="The profile is a year old.", by=told.consultant
     )
     return told
+
+
+def examined(told: Story, name: str = kept.DECODE) -> Story:
+    """An audit computed from two profiles, a log of shapes and an unreadable file."""
+    audits.start(
+        engagement=told.engagement,
+        cost=told.chapter.audit_cost,
+        currency=told.customer.currency,
+        by=told.consultant,
+    )
+    decode = (kept.CAPTURES / kept.DECODE).read_bytes()
+    for called, content in [
+        (kept.IDLE, None),
+        (name, decode),
+        (kept.COMPUTE, None),
+        ("calls.csv", kept.TRAFFIC),
+        ("half.json.gz", decode[:5000]),
+    ]:
+        kept.added(told.engagement, told.consultant, called, content)
+    people = {"people": [{"name": "Performance team", "hours_a_month": 12}]}
+    answers.record(
+        engagement=told.engagement,
+        question="maintainers",
+        value=people,
+        answered_by=told.signatory.name,
+        answered_on=timezone.localdate(),
+        by=told.consultant,
+    )
+    checks.compute_when_due(engagement=told.engagement)
+    return told
+
+
+def bench_pages(told: Story) -> list[str]:
+    """What is looked at of an audit that is computed from evidence."""
+    names = ("engagement-workbench", "engagement-evidence", "engagement-audit", "audit-report")
+    idle = Evidence.objects.get(engagement=told.engagement, name=kept.IDLE)
+    return [
+        *(reverse(name, args=[told.reference]) for name in names),
+        f"{reverse('engagement-workbench', args=[told.reference])}?against={idle.pk}",
+    ]
 
 
 def under_way(told: Story) -> EngagementRun:
@@ -195,6 +238,9 @@ def consultant_pages(house: House) -> list[str]:
         *(reverse(name, args=[engagement.reference]) for name, engagement in at),
         *(run_page("run", r) for r in (house.met_run, house.live_run, house.failed_run)),
         run_page("run", house.trial_run),
+        *bench_pages(stages["examined"]),
+        reverse("engagement-workbench", args=[stages["scoping"].reference]),
+        reverse("engagement-evidence", args=[stages["scoping"].reference]),
     ]
 
 
@@ -226,6 +272,7 @@ def portal_pages(house: House) -> list[str]:
         *(reverse("portal-engagement", args=[one.reference]) for one in told),
         reverse("portal-contract", args=[house.stages["offered"].reference]),
         reverse("portal-handover", args=[house.met.reference]),
+        reverse("portal-audit", args=[house.met.reference]),
         *(run_page("portal-run", r) for r in (house.met_run, house.live_run, house.failed_run)),
     ]
 

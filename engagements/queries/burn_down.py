@@ -58,7 +58,8 @@ class BurnDown:
         hours = sum(self.hours.values(), Decimal(0))
         paused = f", {len(self.paused)} days paused" if self.paused else ""
         return (
-            f"{self.left} days of the clock are left until {self.ends_on}{paused}; "
+            f"{self.left} days of the clock are left until "
+            f"{self.ends_on.day} {self.ends_on:%B %Y}{paused}; "
             f"{hours.normalize():f} hours are noted."
         )
 

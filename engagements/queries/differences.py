@@ -14,6 +14,8 @@ from engagements.models import ContractVersion
 from engagements.money import format_money
 
 Terms = Mapping[str, Any]
+# Wordings that share less than this are set side by side; word by word nobody could read them.
+ALIKE = 0.7
 WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
@@ -39,6 +41,8 @@ class Difference:
         old, new = WORDS.findall(self.before), WORDS.findall(self.after)
         pieces = []
         matcher = SequenceMatcher(None, old, new, autojunk=False)
+        if self.before and self.after and matcher.ratio() < ALIKE:
+            return [Piece("out", self.before), Piece("kept", " "), Piece("in", self.after)]
         for change, first, last, start, end in matcher.get_opcodes():
             if change == "equal":
                 pieces.append(Piece("kept", "".join(old[first:last])))

@@ -126,8 +126,19 @@ class Standing:
 
     @property
     def milestones(self) -> list[Milestone]:
-        """The parts of the fee under the version that matters now."""
-        return list(self.contract.milestones.all()) if self.contract else []
+        """The parts of the fee under the version that matters now, after those that versions
+        which it replaced released before it."""
+        if self.contract is None:
+            return []
+        kept = (Milestone.State.RELEASED, Milestone.State.BILLED)
+        before = [
+            milestone
+            for version in reversed(self.versions)
+            if version.state == State.SUPERSEDED
+            for milestone in version.milestones.all()
+            if milestone.state in kept
+        ]
+        return [*before, *self.contract.milestones.all()]
 
     @property
     def settlement(self) -> Settlement | None:

@@ -176,8 +176,10 @@ def void_unearned_milestones(engagement: Engagement) -> list[Milestone]:
 
 
 def _open_after_met(engagement: Engagement) -> str | None:
+    # What was only ever offered keeps its milestones pending, and asks for nothing.
+    agreed = (ContractVersion.State.ACCEPTED, ContractVersion.State.SUPERSEDED)
     milestones = Milestone.objects.filter(
-        contract_version__engagement=engagement, contract_version__sealed_at__isnull=False
+        contract_version__engagement=engagement, contract_version__state__in=agreed
     )
     for milestone in milestones.select_related("contract_version").prefetch_related(*WITH_INVOICES):
         if milestone.state == Milestone.State.PENDING:

@@ -68,6 +68,17 @@ class Tried:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What a custom kernel was measured to be end to end, times as fast as a baseline.
+
+    `baseline` has the words that name it: its name, its package, its title.
+    """
+
+    baseline: str
+    ratio: Interval
+
+
+@dataclass(frozen=True, kw_only=True)
 class Work:
     """What the kernel would take: weeks of work and a net fee in `currency`."""
 
@@ -99,6 +110,7 @@ class Case:
     traffic: Known[TrafficFacts] | None = None
     needs: Known[Needs] | None = None
     tried: tuple[Known[Tried], ...] = ()
+    measured: tuple[Known[Measured], ...] = ()
     work: Known[Work] | None = None
     roadmap: Known[Roadmap] | None = None
     maintainers: Known[Maintainers] | None = None

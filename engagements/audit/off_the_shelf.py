@@ -7,13 +7,14 @@ the check: custom is for what is not covered.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from functools import cache
 from typing import Literal
 
-from engagements.audit.case import Case, Needs, Tried
+from engagements.audit.case import Case, Measured, Needs, Tried
 from engagements.audit.description import Description, Meanings
-from engagements.audit.figures import Candidate, CoverageFigures
-from engagements.audit.finding import Finding, Missing, Source
+from engagements.audit.figures import Candidate, CoverageFigures, Interval
+from engagements.audit.finding import Finding, Known, Missing, Source
 from engagements.audit.phrases import listed, times, times_each
 from engagements.audit.words import Check, Outcome
 from kernels import catalogue, coverage
@@ -96,7 +97,8 @@ def _candidates(case: Case, needs: Needs | None) -> tuple[Candidate, ...]:
         )
         for fit in coverage.fits(needs.definition, wanted):
             if fit.library.name not in tried:
-                found.append(_from_catalogue(fit))
+                ratio = _ratio(case, fit.library.name)
+                found.append(replace(_from_catalogue(fit), ratio=ratio))
     found += [_from_trial(trial) for trial in tried.values()]
     order = ("fits", "nearly", "no")
     return tuple(
@@ -104,6 +106,17 @@ def _candidates(case: Case, needs: Needs | None) -> tuple[Candidate, ...]:
             found, key=lambda c: (order.index(c.verdict), len(c.missing), len(c.unknown), c.name)
         )
     )
+
+
+def _measured(case: Case, library: str) -> Known[Measured] | None:
+    """The newest measurement against a baseline that names the library."""
+    name = _plain(library.split()[0])
+    return next((each for each in case.measured if name in _plain(each.value.baseline)), None)
+
+
+def _ratio(case: Case, library: str) -> Interval | None:
+    found = _measured(case, library)
+    return found.value.ratio if found else None
 
 
 def _from_catalogue(fit: coverage.Fit) -> Candidate:
@@ -216,6 +229,8 @@ def _words(needs: Needs | None) -> tuple[str, ...]:
 def _evidence(case: Case, candidates: tuple[Candidate, ...]) -> tuple[Source, ...]:
     sources = [case.needs.source] if case.needs else []
     sources += [known.source for known in case.tried]
+    found = [_measured(case, candidate.name) for candidate in candidates if candidate.ratio]
+    sources += [known.source for known in found if known is not None]
     if any(candidate.documented for candidate in candidates):
         sources.append(Source(kind="catalogue", name="Coverage of libraries", digest=_digest()))
     return tuple(dict.fromkeys(sources))

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from django.utils import timezone
 
 from engagements.audit import thresholds as lines
-from engagements.audit.case import Case
+from engagements.audit.case import Case, Measured
+from engagements.audit.figures import Interval
 from engagements.audit.finding import Known, Source
 from engagements.audit.subject import Subject
 from engagements.audit.subject import from_data as subject_from_data
@@ -23,7 +24,7 @@ from engagements.evidence.answers import (
     TailLatency,
 )
 from engagements.models import Answer, Audit, Evidence
-from engagements.services import answers
+from engagements.services import answers, ratios
 from engagements.services.evidence import facts_of
 
 # Raised when a check computes something else from the same evidence: findings are redone then.
@@ -43,6 +44,8 @@ def case_of(audit: Audit) -> Case:
     subject = subject_of(audit)
     read = [(row, facts) for row in _read(audit) if (facts := facts_of(row)) is not None]
     said = answers.newest(audit.engagement)
+    operator = subject.needs.definition if subject.needs else ""
+    runs = ratios.of_engagement(audit.engagement, operator)
     return Case(
         today=timezone.localdate(),
         thresholds=lines.from_data(audit.thresholds),
@@ -55,11 +58,12 @@ def case_of(audit: Audit) -> Case:
             if isinstance(facts, ComputeFacts)
         ),
         needs=_set(subject.needs),
+        measured=(*runs, *ratios.of_catalogue(operator)),
         tried=tuple(Known(value=each, source=SET) for each in subject.tried),
         work=_set(subject.work),
         share=_set(subject.share),
         kernel_speedup=_set(subject.kernel_speedup),
-        end_to_end=_set(subject.end_to_end),
+        end_to_end=_measured(runs) or _set(subject.end_to_end),
         roadmap=_answer(said, "roadmap", Roadmap),
         maintainers=_answer(said, "maintainers", Maintainers),
         generations=_answer(said, "gpu_generations", Generations),
@@ -72,7 +76,8 @@ def fingerprint_of(audit: Audit) -> str:
     """A digest of everything that the case is made of, besides the day."""
     rows = [[row.digest, str(row.concluded_at)] for row in _read(audit)]
     said = sorted(answer.pk for answer in answers.newest(audit.engagement).values())
-    parts = [VERSION, rows, said, audit.subject, audit.thresholds]
+    runs = ratios.digests_of(audit.engagement)
+    parts = [VERSION, rows, said, runs, audit.subject, audit.thresholds]
     content = json.dumps(parts, sort_keys=True).encode()
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
@@ -83,6 +88,7 @@ def has_something(audit: Audit) -> bool:
         audit.subject
         or Evidence.objects.filter(engagement=audit.engagement, state=Evidence.State.READ).exists()
         or Answer.objects.filter(engagement=audit.engagement).exists()
+        or ratios.digests_of(audit.engagement)
     )
 
 
@@ -119,6 +125,11 @@ def _file(row: Evidence) -> Source:
 
 def _set(value: T | None) -> Known[T] | None:
     return None if value is None else Known(value=value, source=SET)
+
+
+def _measured(runs: tuple[Known[Measured], ...]) -> Known[Interval] | None:
+    """What the newest run of the engagement measured, against whichever baseline it was."""
+    return Known(value=runs[0].value.ratio, source=runs[0].source) if runs else None
 
 
 def _answer(said: dict[str, Answer], question: str, kind: type[T]) -> Known[T] | None:

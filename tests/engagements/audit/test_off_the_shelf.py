@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engagements.audit import Finding, Needs, Outcome, Tried, off_the_shelf
+from engagements.audit import Finding, Known, Needs, Outcome, Source, Tried, off_the_shelf
+from engagements.audit.case import Measured
 from engagements.audit.figures import Candidate, CoverageFigures
 from kernels import coverage
 from tests.engagements.audit.cases import LLAMA_32K, answered, case, ratio
@@ -77,6 +78,20 @@ def test_a_trial_says_more_than_the_documentation(shelf: list[coverage.Library])
     assert finding.outcome == Outcome.PASS
     assert candidates(finding)["Silent"].ratio == ratio(1.4, 1.6)
     assert "measured 1.4 to 1.6x" in finding.paragraph
+
+
+def test_a_run_against_the_library_gives_its_ratio(shelf: list[coverage.Library]) -> None:
+    shelf += [library("FlashInfer", lacks=("window",)), library("Other", lacks=("window",))]
+    run = Source(kind="run", name="A trial", digest="sha256:" + "cd" * 32)
+    words = "flashinfer_cascade flashinfer-python FlashInfer's cascade over a paged KV cache"
+    for gained, outcome in ((ratio(1.3, 1.5), "pass"), (ratio(1.05, 1.12), "fail")):
+        known = Known(value=Measured(baseline=words, ratio=gained), source=run)
+        finding = off_the_shelf.find(case(needs=answered(NEEDS), measured=(known,)))
+        assert candidates(finding)["FlashInfer"].ratio == gained
+        assert candidates(finding)["Other"].ratio is None
+        assert finding.outcome == outcome
+        assert run in finding.evidence
+    assert "gain no more than 1.12x end to end over it" in finding.sentence
 
 
 def test_nobody_looked_is_unknown(shelf: list[coverage.Library]) -> None:

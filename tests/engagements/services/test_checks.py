@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone
@@ -15,11 +16,11 @@ from engagements import tasks
 from engagements.errors import Refused
 from engagements.evidence import as_data, read
 from engagements.models import Audit, Evidence, Finding, Stage
-from engagements.services import answers, audits, evidence, evidence_reading, subjects
+from engagements.services import answers, audits, evidence, evidence_reading, runs, subjects
 from engagements.services import checks as computing
 from tests.engagements.audit.cases import LLAMA_32K, ratio
 from tests.engagements.evidence.traces import CAPTURES
-from tests.engagements.world import World, fresh, today
+from tests.engagements.world import World, fresh, measured, today
 
 DECODE = CAPTURES / "h200_llama_decode_32k_prefix.trace.json.gz"
 TRAFFIC = "batch,prefix_len,own_len,duration_us\n" + "32,32768,256,950\n16,32768,256,700\n" * 600
@@ -265,6 +266,44 @@ def test_the_subject_gives_needs_work_and_what_was_tried(world: World, audit: Au
     assert finding(audit, "off_the_shelf").value == "FlashInfer: the runtime"
     verdict = subjects.set_estimates(audit=audit, by=by, end_to_end=ratio(2.5))
     assert verdict.findings[5].outcome == "pass"
+
+
+def test_a_trial_run_says_what_the_kernel_gains(world: World, audit: Audit) -> None:
+    by = world.consultant
+    subjects.set_needs(audit=audit, needs=LLAMA_32K, by=by)
+    subjects.set_estimates(audit=audit, by=by, end_to_end=ratio(9.0))
+    asked = runs.request(
+        engagement=audit.engagement,
+        solution=world.solution,
+        purpose="trial",
+        request_key=uuid4(),
+        benchmark=world.benchmark,
+        by=by,
+    )
+    measured(asked, "met")
+    assert tasks.compute_findings(audit.engagement_id) is True
+    worth = finding(audit, "worth").computed_finding
+    assert worth is not None
+    assert (worth.outcome, worth.value) == ("pass", pytest.approx(2.3))
+    assert worth.evidence[0].kind == "run"
+    assert worth.evidence[0].digest == asked.run.record.digest
+    assert tasks.compute_findings(audit.engagement_id) is False
+
+
+def test_a_run_that_was_disqualified_says_nothing(world: World, audit: Audit) -> None:
+    by = world.consultant
+    subjects.set_needs(audit=audit, needs=LLAMA_32K, by=by)
+    asked = runs.request(
+        engagement=audit.engagement,
+        solution=world.solution,
+        purpose="trial",
+        request_key=uuid4(),
+        benchmark=world.benchmark,
+        by=by,
+    )
+    measured(asked, "disqualified")
+    assert tasks.compute_findings(audit.engagement_id) is False
+    assert finding(audit, "worth").outcome == "unknown"
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def show(request: HttpRequest) -> HttpResponse:
     try:
         if request.method == "POST":
             response = _sent(request)
-        elif request.GET:
+        elif PitchForm(request.GET).query():
             response = _asked(request)
         else:
             response = render(request, "public/pitch.html", _context(PitchForm()))
@@ -75,6 +75,8 @@ def _sent(request: HttpRequest) -> HttpResponse:
     file = request.FILES.get("file")
     rates.count(FILES if file else CHECKS, current_address())
     form, files = PitchForm(request.POST), PitchFileForm(request.POST, request.FILES)
+    if not file and not form.query():
+        form.add_error(None, "Say at least one number, or choose a file.")
     if form.is_valid() and files.is_valid():
         pairs = form.query()
         try:

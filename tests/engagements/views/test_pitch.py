@@ -160,7 +160,7 @@ def test_a_single_number_is_enough_for_an_answer(client: Client) -> None:
         ({"libraries": ": nothing"}, "names no library"),
         ({"libraries": "a\n" * 30}, "At most 20 libraries"),
         ({"shapes": "8x4096"}, "no shape with its calls"),
-        ({"shapes": "8x4096 0"}, "no call"),
+        ({"shapes": "8x4096 0"}, "positive count"),
         ({"shapes": "a 1\n" * 120}, "At most 100 shapes"),
         ({"read": "nonsense"}, "The link was altered"),
     ],
@@ -172,6 +172,42 @@ def test_what_cannot_be_is_said_beside_its_field(
     assert response.status_code == 422
     assert says in text(response.content.decode())
     assert outcomes(response.content.decode()) == []
+
+
+def test_a_link_that_says_nothing_is_the_bare_form(client: Client) -> None:
+    for query in ({"utm_source": "mail"}, {"share": ""}):
+        response = client.get(URL, query)
+        assert response.status_code == 200
+        assert outcomes(response.content.decode()) == []
+    refused = client.post(URL, {"share": " "})
+    assert refused.status_code == 422
+    assert "Say at least one number" in text(refused.content.decode())
+
+
+# The three bad cases of the source, as somebody would have pitched them.
+BAD = {
+    "a niche attention that ends 8% faster": (
+        {"share": "30", "speedup": "1.33", "weeks": "6", "libraries": "FlashAttention-4: skips"},
+        "worth",
+    ),
+    "a kernel for a model that goes in 8 weeks": (
+        {"share": "60", "speedup": "2.2", "weeks": "6", "life": "14"},
+        "survives",
+    ),
+    "a faster FlashAttention": (
+        {"share": "40", "definition": "flash_attention", "libraries": "FlashAttention-4"},
+        "off_the_shelf",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_pitch_fails_for_its_own_reason(client: Client, case: str) -> None:
+    numbers, reason = BAD[case]
+    page = client.get(URL, numbers).content.decode()
+    assert "Custom kernel work may be right" not in text(page)
+    found = dict(re.findall(r'id="check-(\w+)".*?class="badge[^"]*">(\w+)<', page, re.DOTALL))
+    assert found[reason] == "Fail"
 
 
 def test_what_was_typed_never_becomes_markup(client: Client) -> None:

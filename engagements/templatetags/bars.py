@@ -56,6 +56,11 @@ class RatioBar:
         return self._x(1.0)
 
     @property
+    def is_crowded(self) -> bool:
+        """The lines of 1 and of the target stand too near for two words between them."""
+        return self.target - 1 < 0.25 * self.end
+
+    @property
     def interval_width(self) -> str:
         return self._x(None if self.high is None or self.low is None else self.high - self.low)
 

@@ -95,3 +95,8 @@ def test_a_time_box_says_what_is_left_and_its_last_day_counts(
 def test_a_decided_time_box_counts_no_days_any_more() -> None:
     box = TimeBox(starts_on=STARTS, ends_on=STARTS + timedelta(days=41))
     assert bars.timebox_state(box, STARTS, is_over=True)["right"] == "decided"
+
+
+def test_beside_a_wide_interval_the_target_alone_is_named() -> None:
+    assert not bar(2.4, 2.3, 2.5).is_crowded
+    assert bar(3.2, 0.7, 13.5).is_crowded

@@ -1,0 +1,149 @@
+"""Thirty-two people propose, approve, pay and issue at once on one contract.
+
+`TWOFOLD_PROOF_ROUNDS=200 pytest tests/engagements/proofs/test_at_once.py --timeout 3600` plays
+two hundred rounds; the suite plays a few.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connection, connections
+
+from engagements.errors import Refused
+from engagements.models import ContractVersion, Event, Invoice, Payment, Settlement, Transfer
+from engagements.queries import event_log
+from engagements.services import events, invoices, payments, settlements
+from tests.engagements.proofs.clock import Clock, turned
+from tests.engagements.proofs.holding import Kept, hold
+from tests.engagements.world import World
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROUNDS = int(os.environ.get("TWOFOLD_PROOF_ROUNDS", "2"))
+THREADS = 32
+Act = Callable[[], Any]
+
+
+@pytest.fixture
+def world(transactional_db: None) -> World:
+    """Committed, so that other connections see it."""
+    return World()
+
+
+@pytest.fixture
+def clock() -> Iterator[Clock]:
+    clock = Clock()
+    with turned(clock):
+        yield clock
+
+
+def crowd(scripts: list[list[Act]]) -> Counter[str]:
+    """Play the scripts at once, each on a connection of its own; refusals are answers.
+
+    What else is raised reaches the caller: a deadlock, a constraint that nobody put in words.
+    """
+    start = Barrier(len(scripts))
+
+    def play(script: list[Act]) -> Counter[str]:
+        told = Counter[str]()
+        start.wait(timeout=60)
+        try:
+            for act in script:
+                try:
+                    told["done" if act() is not None else "nothing to do"] += 1
+                except Refused:
+                    told["refused"] += 1
+        finally:
+            connections.close_all()
+        return told
+
+    with ThreadPoolExecutor(len(scripts)) as pool:
+        return sum(pool.map(play, scripts), Counter[str]())
+
+
+def deadlocks() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
+        return cursor.fetchone()[0]
+
+
+def script(world: World, contract: ContractVersion, draft: Invoice, who: int) -> list[Act]:
+    """What one of the crowd does, in an order of their own."""
+    people = (world.finance, world.controller, world.consultant, world.admin)
+    by = people[who % len(people)]
+    billed = contract.engagement.invoices.get(state="issued")
+
+    def live() -> Settlement | None:
+        rows = Settlement.objects.filter(contract_version=contract)
+        return rows.exclude(state__in=["voided", "paid"]).first()
+
+    def approve() -> Settlement | None:
+        row = live()
+        return row and settlements.approve(settlement=row, by=by)
+
+    def pay() -> Settlement | None:
+        row = live()
+        return row and settlements.mark_paid(settlement=row, reference="SEPA-1", by=by)
+
+    acts: list[Act] = [
+        lambda: settlements.propose(contract=contract, reason="time_box", by=by),
+        approve,
+        pay,
+        lambda: invoices.issue(invoice=draft, by=by),
+        lambda: payments.record(
+            invoice=billed,
+            amount=billed.gross,
+            received_on=Clock().now.date(),
+            reference="P-1",
+            by=by,
+        ),
+    ]
+    random.Random(who).shuffle(acts)
+    # Whoever came too early comes again.
+    return [*acts, approve, pay]
+
+
+@pytest.mark.timeout(600)
+def test_a_crowd_leaves_one_settlement_no_gap_and_no_deadlock(world: World, clock: Clock) -> None:
+    kept, before = Kept(), deadlocks()
+    for number in range(ROUNDS):
+        contract = world.active()
+        first, second = contract.milestones.order_by("position")[:2]
+        # Every other time there is nothing to send back.
+        (world.pay if number % 2 else world.invoice)(first)
+        draft = invoices.draft(milestones=[second], by=world.finance)
+        clock.pass_days(90)
+        told = crowd([script(world, contract, draft, who) for who in range(THREADS)])
+        assert told["done"] > 0
+        rows = Settlement.objects.filter(contract_version=contract)
+        assert rows.exclude(state="voided").count() == 1
+        assert Transfer.objects.filter(settlement__contract_version=contract).count() <= 1
+        paid = Payment.objects.filter(invoice__engagement=contract.engagement)
+        assert paid.filter(reference="P-1").count() <= 1
+        draft.refresh_from_db()
+        hold(kept)
+    assert event_log.verify().is_whole
+    assert deadlocks() == before
+
+
+def test_a_crowd_that_records_events_without_a_lock_writes_one_chain(world: World) -> None:
+    engagement = world.scoping()
+
+    def act() -> Event:
+        return events.record(
+            engagement=engagement, verb="work.done", summary="At once.", actor=None
+        )
+
+    told = crowd([[act, act]] * THREADS)
+    assert told == {"done": 2 * THREADS}
+    report = event_log.verify()
+    assert report.is_whole
+    assert report.events == 2 * THREADS + 1

@@ -50,11 +50,11 @@ def issued_invoices() -> QuerySet[InvoiceWithBalance]:
 def open_invoices() -> QuerySet[InvoiceWithBalance]:
     """Issued invoices that wait for money, the one that is due first at the head.
 
-    Not those of an engagement that is being settled or was: of it nothing but the settlement's
-    own balance is asked for.
+    Not those of an engagement whose settlement leaves nothing due: the money for one invoice of
+    it may have covered what was kept of another.
     """
     settled = Settlement.objects.filter(
-        contract_version__engagement=OuterRef("engagement")
+        contract_version__engagement=OuterRef("engagement"), balance_due=Decimal(0)
     ).exclude(state=Settlement.State.VOIDED)
     waiting = issued_invoices().filter(~Exists(settled), open_amount__gt=Decimal(0))
     return waiting.order_by("due_on", "pk")

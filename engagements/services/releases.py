@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from django.db import transaction
 from django.utils import timezone
 
-from engagements.models import ContractVersion, Milestone, ReleaseCondition, User
+from engagements.models import ContractVersion, Milestone, ReleaseCondition, Stage, User
 from engagements.money import format_money
-from engagements.services import events
+from engagements.services import events, lifecycle
+
+RUNNING = (Stage.ACTIVE, Stage.MET)
 
 
 def release(
@@ -14,9 +17,13 @@ def release(
 ) -> list[Milestone]:
     """Release the pending milestones that waited for `condition`, under the engagement's lock.
 
-    Returns those released now: none the second time.
+    Those that wait for a date are released once it has come. Returns those released now: none
+    the second time.
     """
-    waiting = list(contract.milestones.filter(condition=condition, state=Milestone.State.PENDING))
+    pending = contract.milestones.filter(condition=condition, state=Milestone.State.PENDING)
+    if condition == ReleaseCondition.DATE:
+        pending = pending.filter(due_on__lte=timezone.localdate())
+    waiting = list(pending)
     for milestone in waiting:
         milestone.state = Milestone.State.RELEASED
         milestone.released_at = timezone.now()
@@ -31,3 +38,27 @@ def release(
             for_customer=True,
         )
     return waiting
+
+
+def dated() -> list[ContractVersion]:
+    """Contracts in force with pending milestones whose date has come."""
+    return list(
+        ContractVersion.objects.filter(
+            state=ContractVersion.State.ACCEPTED,
+            engagement__stage__in=RUNNING,
+            milestones__condition=ReleaseCondition.DATE,
+            milestones__state=Milestone.State.PENDING,
+            milestones__due_on__lte=timezone.localdate(),
+        ).distinct()
+    )
+
+
+@transaction.atomic
+def release_dated(*, contract: ContractVersion) -> list[Milestone]:
+    """Release a contract's milestones whose date has come; what was seen is looked at again."""
+    engagement = lifecycle.locked(contract.engagement_id)
+    row = ContractVersion.objects.get(pk=contract.pk)
+    if engagement.stage not in RUNNING or row.state != ContractVersion.State.ACCEPTED:
+        return []
+    row.engagement = engagement
+    return release(contract=row, condition=ReleaseCondition.DATE)

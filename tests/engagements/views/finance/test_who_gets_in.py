@@ -6,6 +6,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from engagements.models import BankLine
+from engagements.services import bank_imports
+from tests.engagements.services.test_bank import statement
 from tests.engagements.views import story as told
 from tests.engagements.views.story import Story
 
@@ -15,6 +18,13 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def story() -> Story:
     return told.missed()
+
+
+def bank_line(story: Story) -> BankLine:
+    """Money of the customer's that came in by a bank file."""
+    content = statement(("10.00", "whatever"))
+    taken = bank_imports.take_in(filename="bank.xml", content=content, by=story.finance)
+    return taken.lines.get()
 
 
 def pages(story: Story) -> list[str]:
@@ -28,6 +38,9 @@ def pages(story: Story) -> list[str]:
         reverse("invoice-credit", args=[invoice]),
         reverse("payment-record", args=[invoice]),
         reverse("customer-account", args=[story.customer.pk]),
+        reverse("bank"),
+        reverse("bank-import", args=[bank_line(story).bank_import_id]),
+        reverse("bank-line", args=[bank_line(story).pk]),
         reverse("settlement", args=[story.settlement.pk]),
         reverse("settlement-propose", args=[story.reference]),
         reverse("ledger"),
@@ -46,6 +59,11 @@ def acts(story: Story) -> list[str]:
     return [
         reverse("to-bill"),
         reverse("drafts-issue"),
+        reverse("bank"),
+        reverse("bank-record"),
+        reverse("bank-drop", args=[bank_line(story).bank_import_id]),
+        reverse("bank-assign", args=[bank_line(story).pk]),
+        reverse("bank-set-aside", args=[bank_line(story).pk]),
         reverse("invoice-issue", args=[draft]),
         reverse("invoice-discard", args=[draft]),
         reverse("invoice-credit", args=[invoice]),

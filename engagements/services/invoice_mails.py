@@ -1,0 +1,72 @@
+"""Invoices and credit notes by mail, with the PDF, once it is made."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Value
+from django.db.models.functions import Concat
+from django.utils import timezone
+
+from engagements.models import Customer, Document, Invoice, Mail
+from engagements.money import format_money
+from engagements.services import mails
+from engagements.services.terms import signatories_of
+
+KINDS = (Document.Kind.INVOICE, Document.Kind.CREDIT_NOTE)
+# What was issued earlier is no news.
+IS_NEWS_FOR = timedelta(days=7)
+
+
+def recipients_of(customer: Customer) -> list[str]:
+    """Where a customer's invoices go: its own address for them, else those who may sign."""
+    if customer.invoice_email:
+        return [customer.invoice_email]
+    return [user.email for user in signatories_of(customer)]
+
+
+def unsent() -> list[Document]:
+    """The invoices and credit notes issued lately of which no mail was written."""
+    written = Mail.objects.filter(key=Concat(Value("document:"), OuterRef("subject")))
+    issued = Document.objects.filter(
+        kind__in=KINDS, issued_at__gte=timezone.now() - IS_NEWS_FOR, for_customer=True
+    )
+    return list(issued.filter(~Exists(written)).defer("content"))
+
+
+@transaction.atomic
+def write(*, document: Document) -> list[Mail]:
+    """Write the mails that take an invoice to its customer; a second time nothing changes.
+
+    Any other document is mailed to nobody.
+    """
+    if document.kind not in KINDS:
+        return []
+    invoice = Invoice.objects.select_related("customer", "engagement", "corrects").get(
+        pk=int(document.subject.partition(":")[2])
+    )
+    return [
+        mails.write(
+            key=f"document:{document.subject}",
+            engagement=invoice.engagement,
+            recipient=recipient,
+            subject=f"{document.title}, {invoice.engagement.title}",
+            body=_body(invoice),
+            document=document,
+        )
+        for recipient in recipients_of(invoice.customer)
+    ]
+
+
+def _body(invoice: Invoice) -> str:
+    amount = format_money(invoice.gross, invoice.currency)
+    if invoice.corrects:
+        return (
+            f"Credit note {invoice.reference} over {amount} with tax corrects invoice "
+            f"{invoice.corrects.reference}: {invoice.reason}\n\nIt is attached.\n"
+        )
+    return (
+        f"Invoice {invoice.reference} over {amount} with tax is attached. It is due on "
+        f"{invoice.due_on}; please quote {invoice.reference} when you pay.\n"
+    )

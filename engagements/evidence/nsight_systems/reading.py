@@ -23,6 +23,10 @@ GRAPHS, CALLS, WAITS = (
 NVTX = "NVTX_EVENTS"
 KNOWN = (KERNELS, COPIED, SET, GRAPHS, CALLS, NVTX)
 
+# What is read of every operation of a device.
+_OPERATION = ("start", "end", "deviceId", "streamId", "correlationId", "globalPid")
+MOST_PROCESSES = 100_000
+
 # NVTX events of these types are ranges: pushed and popped, and started and ended.
 _RANGES = frozenset({59, 60})
 # CUpti_ActivityMemcpyKind, as in the profiler traces of PyTorch.
@@ -44,6 +48,13 @@ class Reader:
         self._database = database
         self._recording = Recording(format="nsight_systems")
         self._texts: dict[int, str] = {}
+        self._processes: dict[int, int] = {}
+        # Correlations count anew in every process; older exports do not say whose they are.
+        self._has_processes = all(
+            "GLOBALPID" in database.columns(table)
+            for table in (KERNELS, COPIED, SET, GRAPHS)
+            if table in database.tables
+        )
 
     def record(self) -> Recording:
         """Read every table that there is."""
@@ -73,21 +84,20 @@ class Reader:
                 raise EvidenceError("The export holds too many texts", where="table StringIds")
 
     def _read_kernels(self) -> None:
-        columns = ("start", "end", "deviceId", "streamId", "correlationId")
         names = ("demangledName", "shortName", "mangledName")
-        for row in self._rows(KERNELS, *columns, *names):
-            found = next((text for text in map(self._text, row[5:]) if text), "(kernel)")
+        for row in self._rows(KERNELS, *_OPERATION, *names):
+            texts = map(self._text, row[len(_OPERATION) :])
+            found = next((text for text in texts if text), "(kernel)")
             self._add_operation(recording.KERNEL, found, row)
         # A graph traced as a whole shows no kernels of its own.
-        for row in self._rows(GRAPHS, *columns):
+        for row in self._rows(GRAPHS, *_OPERATION):
             self._add_operation(recording.KERNEL, "(CUDA graph as a whole)", row)
 
     def _read_copies(self) -> None:
-        columns = ("start", "end", "deviceId", "streamId", "correlationId")
-        for row in self._rows(COPIED, *columns, "copyKind"):
-            name = f"Memcpy {_DIRECTIONS.get(row[5], '')}".strip()
+        for row in self._rows(COPIED, *_OPERATION, "copyKind"):
+            name = f"Memcpy {_DIRECTIONS.get(row[-1], '')}".strip()
             self._add_operation(recording.COPY, name, row)
-        for row in self._rows(SET, *columns):
+        for row in self._rows(SET, *_OPERATION):
             self._add_operation(recording.MEMSET, "Memset", row)
 
     def _add_operation(self, kind: int, name: str, row: tuple[Any, ...]) -> None:
@@ -101,7 +111,20 @@ class Reader:
         columns.names.append(self._recording.names.number(name))
         columns.devices.append(_integer(row[2], 0))
         columns.streams.append(_integer(row[3], 0))
-        columns.correlations.append(_integer(row[4], NO_CORRELATION, bits=63))
+        columns.correlations.append(self._correlation(row[4], row[5]))
+
+    def _correlation(self, number: Any, process: Any) -> int:
+        """A number that one launch and what it launched have together, and nothing else.
+
+        `process` is a process or a thread of it: the latter's low 24 bits are its own.
+        """
+        found = _integer(number, NO_CORRELATION, bits=39)
+        if not self._has_processes or found < 0 or not isinstance(process, int):
+            return found
+        own = process >> 24
+        if own not in self._processes and len(self._processes) >= MOST_PROCESSES:
+            return NO_CORRELATION
+        return self._processes.setdefault(own, len(self._processes)) << 40 | found
 
     def _read_calls(self) -> None:
         columns = self._recording.calls
@@ -120,7 +143,7 @@ class Reader:
             columns.starts.append(span[0])
             columns.ends.append(span[1])
             columns.threads.append(self._recording.threads.number(str(row[2])))
-            columns.correlations.append(_integer(row[3], NO_CORRELATION, bits=63))
+            columns.correlations.append(self._correlation(row[3], row[2]))
             columns.kinds.append(kind)
         for row in self._rows(WAITS, "start", "end"):
             span = self._span(row)

@@ -71,6 +71,29 @@ def test_an_export_says_what_a_trace_would(tmp_path: Path) -> None:
     assert facts.devices[0].name == "NVIDIA H200"
 
 
+def test_processes_count_their_launches_each_from_one(tmp_path: Path) -> None:
+    first, second = 1 << 24, 2 << 24
+    by_process = tables(
+        CUPTI_ACTIVITY_KIND_KERNEL=(
+            f"{KERNEL_COLUMNS}, globalPid INTEGER, shortName INTEGER",
+            [(10 * MS, 40 * MS, 0, 7, 1, first, 1), (10 * MS, 50 * MS, 1, 7, 1, second, 1)],
+        ),
+        CUPTI_ACTIVITY_KIND_RUNTIME=(
+            "start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER",
+            [(0, 5000, first + 99, 1, 2), (1000, 6000, second + 98, 1, 2)],
+        ),
+        NVTX_EVENTS=(
+            "start INTEGER, end INTEGER, globalTid INTEGER, textId INTEGER, eventType INTEGER",
+            [(0, 15 * MS, second + 98, 3, 59)],
+        ),
+    )
+    del by_process["CUPTI_ACTIVITY_KIND_MEMCPY"]
+    facts = facts_of(export(tmp_path / "report", **by_process))
+    # Only the second process was in the range: 40 ms, and not the 30 ms of the first.
+    assert [(row.name, row.calls, row.gpu_ms) for row in facts.ranges] == [("layer", 1, 40)]
+    assert len(facts.devices) == 2
+
+
 def test_an_older_export_keeps_texts_in_its_rows(tmp_path: Path) -> None:
     older = tables(
         CUPTI_ACTIVITY_KIND_KERNEL=(

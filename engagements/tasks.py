@@ -15,14 +15,18 @@ from django.utils import timezone
 
 from benchmarks.models import Run
 from engagements.errors import Refused
-from engagements.models import Engagement, EngagementRun, Stage, TimeBox
+from engagements.models import Audit, Engagement, EngagementRun, Stage, TimeBox
 from engagements.services import (
     anchors,
     checks,
     contract_mails,
     contracts,
     evidence_reading,
+    invoice_mails,
     mails,
+    operators,
+    releases,
+    reminders,
     runs,
     settlements,
     time_warnings,
@@ -44,7 +48,9 @@ def issue_document(kind: str, subject: str) -> None:
     """Issue a document unless it has been issued."""
     from engagements import documents
 
-    contract_mails.write(document=documents.issue(kind=kind, subject=subject))
+    document = documents.issue(kind=kind, subject=subject)
+    contract_mails.write(document=document)
+    invoice_mails.write(document=document)
 
 
 @shared_task
@@ -63,6 +69,12 @@ def send_mail(mail_id: int) -> bool:
 def compute_findings(engagement_id: int) -> bool:
     """Compute an audit's findings if something is known that they were not computed from."""
     return checks.compute_when_due(engagement=Engagement.objects.get(pk=engagement_id))
+
+
+@shared_task
+def sum_operator(audit_id: int) -> bool:
+    """Sum the kernels of an audit's operator in its profile, unless that was done."""
+    return operators.sum_exactly(audit=Audit.objects.get(pk=audit_id))
 
 
 @shared_task
@@ -91,9 +103,15 @@ def sweep() -> None:
     for engagement in checks.under_way():
         _try("compute", engagement, partial(checks.compute_when_due, engagement=engagement))
     _try("anchor", "the event log", anchors.take_when_due)
+    for contract in releases.dated():
+        _try("release", contract, partial(releases.release_dated, contract=contract))
+    for invoice in reminders.due():
+        _try("remind", invoice, partial(reminders.remind, invoice=invoice))
     _issue_missing_documents()
     for document in contract_mails.unsent():
         _try("mail", document, partial(contract_mails.write, document=document))
+    for document in invoice_mails.unsent():
+        _try("mail", document, partial(invoice_mails.write, document=document))
     for mail_id in mails.waiting():
         _try("send mail", mail_id, partial(mails.send, mail_id=mail_id))
 

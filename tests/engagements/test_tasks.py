@@ -76,10 +76,12 @@ def test_one_engagement_in_trouble_holds_up_no_other(
 
 
 def test_the_task_issues_the_document_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    issued: list[dict[str, str]] = []
-    monkeypatch.setattr(documents, "issue", lambda **wanted: issued.append(wanted))
+    mailed: list[object] = []
+    monkeypatch.setattr(documents, "issue", lambda **wanted: wanted)
+    for mails in (tasks.contract_mails, tasks.invoice_mails):
+        monkeypatch.setattr(mails, "write", lambda document: mailed.append(document))
     tasks.issue_document("contract", "contract:7")
-    assert issued == [{"kind": "contract", "subject": "contract:7"}]
+    assert mailed == [{"kind": "contract", "subject": "contract:7"}] * 2
 
 
 def test_a_concluded_run_is_handed_to_a_worker_once_it_is_committed(

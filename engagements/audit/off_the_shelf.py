@@ -232,12 +232,15 @@ def _evidence(case: Case, candidates: tuple[Candidate, ...]) -> tuple[Source, ..
     found = [_measured(case, candidate.name) for candidate in candidates if candidate.ratio]
     sources += [known.source for known in found if known is not None]
     if any(candidate.documented for candidate in candidates):
-        sources.append(Source(kind="catalogue", name="Coverage of libraries", digest=_digest()))
+        sources.append(
+            Source(kind="catalogue", name="Coverage of libraries", digest=coverage_digest())
+        )
     return tuple(dict.fromkeys(sources))
 
 
 @cache
-def _digest() -> str:
+def coverage_digest() -> str:
+    """SHA-256 of the coverage data that findings rest on."""
     return f"sha256:{hashlib.sha256(coverage.FILE.read_bytes()).hexdigest()}"
 
 

@@ -9,6 +9,15 @@ import msgspec
 
 from engagements.audit.case import Needs, Operator, Tried, Work
 from engagements.audit.figures import Interval
+from engagements.evidence.facts import GroupTime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summed:
+    """Kernels of a name pattern, summed exactly in the profile of this digest."""
+
+    trace: str
+    group: GroupTime
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,8 +25,9 @@ class Subject:
     """What a person set. Everything is optional.
 
     `trace` and `traffic` are digests of the evidence to go by, the newest where none is chosen.
-    `kernel_speedup` is an estimate of what the kernel gains, `end_to_end` a ratio that somebody
-    measured elsewhere.
+    `summed` is the operator's own sum where it is a pattern, once a worker has read the profile
+    again. `kernel_speedup` is an estimate of what the kernel gains, `end_to_end` a ratio that
+    somebody measured elsewhere.
     """
 
     operator: Operator | None = None
@@ -26,6 +36,7 @@ class Subject:
     needs: Needs | None = None
     work: Work | None = None
     tried: tuple[Tried, ...] = ()
+    summed: Summed | None = None
     share: float | None = None
     kernel_speedup: Interval | None = None
     end_to_end: Interval | None = None

@@ -82,12 +82,7 @@ def record_finding(
     if outcome != FindingOutcome.UNKNOWN and not rationale:
         raise Refused(f"“{description.question}” wants a rationale beside its value.")
     finding = row.findings.get(check_name=description.name)
-    computed = finding.computed_finding
-    if computed is not None and computed.outcome != Outcome.UNKNOWN:
-        raise Refused(
-            f"“{description.question}” was computed from the evidence: {computed.outcome.label}. "
-            "Where this case is different, override it with the reason."
-        )
+    _refuse_where_computed(finding, description)
     before = (finding.outcome, finding.value, finding.rationale)
     if finding.found_at and before == (outcome, value, rationale):
         return finding
@@ -190,6 +185,15 @@ def _open_audit(audit: Audit, by: User) -> Audit:
     row = Audit.objects.get(pk=audit.pk)
     row.engagement = engagement
     return row
+
+
+def _refuse_where_computed(finding: Finding, description: checks.Description) -> None:
+    computed = finding.computed_finding
+    if computed is not None and computed.outcome != Outcome.UNKNOWN:
+        raise Refused(
+            f"“{description.question}” was computed from the evidence: {computed.outcome.label}. "
+            "Where this case is different, override it with the reason."
+        )
 
 
 def _count_again(audit: Audit, by: User) -> None:

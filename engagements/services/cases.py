@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, TypeVar
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from engagements.audit import thresholds as lines
 from engagements.audit.case import Case, Measured
 from engagements.audit.figures import Interval
 from engagements.audit.finding import Known, Source
+from engagements.audit.off_the_shelf import coverage_digest
 from engagements.audit.subject import Subject
 from engagements.audit.subject import from_data as subject_from_data
 from engagements.evidence import ComputeFacts, Facts, TraceFacts, TrafficFacts
@@ -50,7 +52,7 @@ def case_of(audit: Audit) -> Case:
         today=timezone.localdate(),
         thresholds=lines.from_data(audit.thresholds),
         operator=subject.operator,
-        trace=_chosen(read, TraceFacts, subject.trace),
+        trace=_with_sum(_chosen(read, TraceFacts, subject.trace), subject),
         traffic=_chosen(read, TrafficFacts, subject.traffic),
         compute=tuple(
             Known(value=facts, source=_file(row))
@@ -74,10 +76,10 @@ def case_of(audit: Audit) -> Case:
 
 def fingerprint_of(audit: Audit) -> str:
     """A digest of everything that the case is made of, besides the day."""
-    rows = [[row.digest, str(row.concluded_at)] for row in _read(audit)]
+    rows = [[digest, str(at)] for digest, at in _read(audit).values_list("digest", "concluded_at")]
     said = sorted(answer.pk for answer in answers.newest(audit.engagement).values())
     runs = ratios.digests_of(audit.engagement)
-    parts = [VERSION, rows, said, runs, audit.subject, audit.thresholds]
+    parts = [VERSION, coverage_digest(), rows, said, runs, audit.subject, audit.thresholds]
     content = json.dumps(parts, sort_keys=True).encode()
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
@@ -95,7 +97,7 @@ def has_something(audit: Audit) -> bool:
 SET = Source(kind="stated", name="Set in the audit")
 
 
-def _read(audit: Audit) -> Iterable[Evidence]:
+def _read(audit: Audit) -> QuerySet[Evidence]:
     """The evidence that was read, the newest first."""
     return Evidence.objects.filter(engagement=audit.engagement, state=Evidence.State.READ)
 
@@ -113,6 +115,15 @@ def _chosen(
     for row, facts in chosen or telling or found:
         return Known(value=facts, source=_file(row))
     return None
+
+
+def _with_sum(trace: Known[TraceFacts] | None, subject: Subject) -> Known[TraceFacts] | None:
+    """The profile with the operator's exact sum among its patterns, where there is one."""
+    summed = subject.summed
+    if trace is None or summed is None or summed.trace != trace.source.digest:
+        return trace
+    facts = replace(trace.value, patterns=(*trace.value.patterns, summed.group))
+    return Known(value=facts, source=trace.source)
 
 
 def _is_blank(facts: Facts) -> bool:

@@ -14,10 +14,11 @@ from engagements.audit import finding as computed_findings
 from engagements.audit import verdict as verdicts
 from engagements.audit.advice import Verdict
 from engagements.audit.case import Case
+from engagements.audit.figures import HotFigures
 from engagements.audit.finding import Finding as Computed
 from engagements.audit.words import Check, Outcome
 from engagements.models import Audit, Engagement, Finding, Stage, User
-from engagements.services import checked, events, lifecycle
+from engagements.services import checked, dispatch, events, lifecycle
 from engagements.services.cases import case_of, fingerprint_of, has_something
 
 VALUE_CHARACTERS = 200
@@ -52,6 +53,8 @@ def write(*, audit: Audit, by: User | None) -> Verdict:
     audit.computed_at, audit.computed_from = timezone.now(), fingerprint_of(audit)
     audit.verdict = verdicts.as_data(verdict)
     checked.save(audit)
+    if _is_bounded(verdict):
+        dispatch.sum_operator(audit.pk)
     if changes:
         events.record(
             engagement=audit.engagement,
@@ -93,6 +96,12 @@ def is_due(audit: Audit) -> bool:
 def under_way() -> QuerySet[Engagement]:
     """Engagements whose audit may be due."""
     return Engagement.objects.filter(stage=Stage.AUDITING, audit__isnull=False)
+
+
+def _is_bounded(verdict: Verdict) -> bool:
+    """Whether the operator's share is known between two bounds alone: a pattern, not summed yet."""
+    hot = next(found.figures for found in verdict.findings if found.check == Check.HOT)
+    return isinstance(hot, HotFigures) and hot.share_of_wall.low < hot.share_of_wall.high
 
 
 def _keep(row: Finding, found: Computed) -> bool:

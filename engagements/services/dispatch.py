@@ -44,6 +44,17 @@ def compute_findings(engagement_id: int) -> None:
     transaction.on_commit(send, robust=True)
 
 
+def sum_operator(audit_id: int) -> None:
+    """Have the kernels of an operator summed exactly; asked for anew, it is done once."""
+
+    def send() -> None:
+        from engagements.tasks import sum_operator as task
+
+        task.delay(audit_id)
+
+    transaction.on_commit(send, robust=True)
+
+
 def _send(kind: str, subject: str) -> None:
     # The tasks call the services, so this one looks back at call time.
     from engagements.tasks import issue_document as task

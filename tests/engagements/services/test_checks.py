@@ -16,10 +16,18 @@ from engagements import tasks
 from engagements.errors import Refused
 from engagements.evidence import as_data, read
 from engagements.models import Audit, Evidence, Finding, Stage
-from engagements.services import answers, audits, evidence, evidence_reading, runs, subjects
+from engagements.services import (
+    answers,
+    audits,
+    evidence,
+    evidence_reading,
+    operators,
+    runs,
+    subjects,
+)
 from engagements.services import checks as computing
 from tests.engagements.audit.cases import LLAMA_32K, ratio
-from tests.engagements.evidence.traces import CAPTURES
+from tests.engagements.evidence.traces import CAPTURES, host, kernel, trace
 from tests.engagements.world import World, fresh, measured, today
 
 DECODE = CAPTURES / "h200_llama_decode_32k_prefix.trace.json.gz"
@@ -211,6 +219,55 @@ def test_the_operator_and_the_profile_are_chosen(
     audit.refresh_from_db()
     assert audit.subject["operator"]["name"] == "matrix product"
     assert audit.engagement.events.filter(verb="audit.subject_set").count() == 1
+
+
+def overlapping() -> bytes:
+    """A millisecond in which two kernels of one operator run for 300 us each, 100 us at once."""
+    return trace(
+        host("step", 0.0, 1000.0),
+        kernel("mine_a", 0.0, 300.0),
+        kernel("mine_b", 200.0, 300.0),
+        kernel("gemm", 500.0, 300.0),
+    )
+
+
+def test_a_pattern_is_summed_exactly_by_a_worker(
+    world: World,
+    audit: Audit,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    keep(world, audit, "overlapping.json", overlapping())
+    asked: list[int] = []
+    monkeypatch.setattr(tasks.sum_operator, "delay", asked.append)
+    mine = checks.Operator(kind="pattern", name="mine", pattern="^mine_")
+    with django_capture_on_commit_callbacks(execute=True):
+        subjects.choose_operator(audit=audit, operator=mine, by=world.consultant)
+    assert finding(audit, "hot").value == "50 to 60 %"
+    assert asked == [audit.pk]
+    with django_capture_on_commit_callbacks(execute=True):
+        assert tasks.sum_operator(audit.pk) is True
+    assert finding(audit, "hot").value == "50 %"
+    assert tasks.sum_operator(audit.pk) is False
+    assert asked == [audit.pk]
+
+
+def test_an_operator_chosen_while_another_was_summed_stays(
+    world: World, audit: Audit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(world, audit, "overlapping.json", overlapping())
+    mine = checks.Operator(kind="pattern", name="mine", pattern="^mine_")
+    other = checks.Operator(kind="pattern", name="other", pattern="mine_a")
+    subjects.choose_operator(audit=audit, operator=mine, by=world.consultant)
+    read_with = operators.read_with
+
+    def meanwhile(**asked: Any) -> Any:
+        subjects.choose_operator(audit=audit, operator=other, by=world.consultant)
+        return read_with(**asked)
+
+    monkeypatch.setattr(operators, "read_with", meanwhile)
+    assert operators.sum_exactly(audit=Audit.objects.get(pk=audit.pk)) is False
+    assert finding(audit, "hot").value == "30 %"
 
 
 def test_a_profile_without_the_gpu_does_not_displace_one_that_has_it(

@@ -1,0 +1,56 @@
+"""The kernels of an operator that was chosen by a name pattern, summed exactly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.db import transaction
+
+from engagements.audit import subject as subjects
+from engagements.audit.subject import Subject, Summed
+from engagements.evidence import TraceFacts
+from engagements.models import Audit, Evidence, Stage
+from engagements.services import checked, checks, lifecycle
+from engagements.services.cases import case_of, subject_of
+from engagements.services.evidence import read_with
+
+
+def sum_exactly(*, audit: Audit) -> bool:
+    """Read the profile again for the operator's pattern, and compute with the sum.
+
+    Whether there was anything to do. The reading takes its time and happens outside the lock, so
+    what was chosen otherwise in the meantime stays. EvidenceError when it cannot be read.
+    """
+    subject, trace = subject_of(audit), case_of(audit).trace
+    operator = subject.operator
+    if operator is None or operator.kind != "pattern" or not operator.pattern or trace is None:
+        return False
+    digest = trace.source.digest
+    if digest is None or _is_summed(subject, digest):
+        return False
+    row = Evidence.objects.get(engagement=audit.engagement, digest=digest)
+    facts = read_with(evidence=row, patterns={operator.name: operator.pattern})
+    if not isinstance(facts, TraceFacts):
+        return False
+    return _keep(audit, subject, Summed(trace=digest, group=facts.patterns[0]))
+
+
+def _is_summed(subject: Subject, digest: str) -> bool:
+    summed, operator = subject.summed, subject.operator
+    if summed is None or operator is None or summed.trace != digest:
+        return False
+    return (summed.group.name, summed.group.pattern) == (operator.name, operator.pattern)
+
+
+@transaction.atomic
+def _keep(audit: Audit, before: Subject, summed: Summed) -> bool:
+    engagement = lifecycle.locked(audit.engagement_id)
+    row = Audit.objects.get(pk=audit.pk)
+    row.engagement = engagement
+    subject = subject_of(row)
+    if engagement.stage != Stage.AUDITING or subject.operator != before.operator:
+        return False
+    row.subject = subjects.as_data(replace(subject, summed=summed))
+    checked.save(row)
+    checks.write(audit=row, by=None)
+    return True

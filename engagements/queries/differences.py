@@ -55,8 +55,14 @@ class Difference:
 
 
 def differences(before: Terms, after: Terms) -> list[Difference]:
-    """Everything that `after` says otherwise than `before`, in the order of the document."""
+    """Everything that `after` says otherwise than `before`, in the order of the document.
+
+    A milestone that was released in between, for the same amount, is no difference.
+    """
     old, new = dict(_said(before)), dict(_said(after))
+    for label, amount in _released(after):
+        if old.get(label, "").startswith(amount):
+            new[label] = old[label]
     labels = [*new, *(label for label in old if label not in new)]
     return [
         Difference(label, old.get(label, ""), new.get(label, ""))
@@ -97,12 +103,15 @@ def _money(terms: Terms) -> Iterator[tuple[str, str]]:
     is_rate = treatment == ContractVersion.TaxTreatment.RATE
     yield "Tax", rate if is_rate else f"{treatment.label}. {terms['tax']['note']}"
     yield "Invoices are payable within", f"{terms['payment_days']} days"
-    for part in terms["released_before"]:
-        amount = _amount(part["amount"], currency)
-        yield f"Milestone “{part['title']}”", f"{amount}, released under version {part['version']}"
+    yield from _released(terms)
     for part in terms["milestones"]:
         amount = _amount(part["amount"], currency)
         yield f"Milestone “{part['title']}”", f"{amount} when {part['released_when']}"
+
+
+def _released(terms: Terms) -> Iterator[tuple[str, str]]:
+    for part in terms["released_before"]:
+        yield f"Milestone “{part['title']}”", _amount(part["amount"], terms["currency"])
 
 
 def _benchmark(sealed: Terms) -> Iterator[tuple[str, str]]:

@@ -40,7 +40,7 @@ def document(request: HttpRequest) -> HttpResponse:
     asked = DigestForm(request.GET) if "digest" in request.GET else DigestForm()
     if not asked.is_bound or not asked.is_valid():
         return _document(request, asked)
-    return _document(request, asked, digest=asked.cleaned_data["digest"])
+    return _document(request, DigestForm(), digest=asked.cleaned_data["digest"])
 
 
 # Nothing is changed by it, and the token would have the file parsed, and kept, before this runs.

@@ -1,0 +1,110 @@
+"""The pages of the contract, its amendments and its time-box fit, read and are silent."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from uuid import uuid4
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from engagements.models import ContractVersion, Party
+from engagements.services import amendments, contracts, time_entries
+from engagements.services.drafting import PauseDraft
+from tests.browser.conftest import Window
+from tests.browser.test_looks import Viewer
+from tests.engagements.world import World, days, today
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def world(transactional_db: None) -> World:
+    return World()
+
+
+def amended(world: World, contract: ContractVersion) -> ContractVersion:
+    """A pause and hours under version 1, and version 2 with a pause on offer."""
+    pause = PauseDraft(today() + days(3), today() + days(9), "The customer", "No weights yet.")
+    drafted = amendments.draft(
+        engagement=contract.engagement,
+        change="pause",
+        reason="The weights of the new model come a week late.",
+        by=world.consultant,
+        pause=pause,
+    )
+    time_entries.add(
+        engagement=contract.engagement,
+        worked_on=today(),
+        hours=Decimal("7.5"),
+        note="Tiles and the first form of the loop.",
+        request_key=uuid4(),
+        by=world.consultant,
+    )
+    return contracts.offer(contract=drafted, by=world.consultant)
+
+
+def test_the_contract_s_pages_fit_read_and_are_silent(window: Window, world: World) -> None:
+    viewer = Viewer(window)
+    drafted, contract, fresh = world.drafted(), world.active(), world.active()
+    new = amended(world, contract)
+    reference = contract.engagement.reference
+    pages = [
+        ("engagement-contract", drafted.engagement.reference),
+        ("engagement-contract", reference),
+        ("contract-amend", fresh.engagement.reference),
+        ("engagement-time", fresh.engagement.reference),
+        ("engagement-time", reference),
+    ]
+    for name, ref in pages:
+        viewer.look(world.consultant, reverse(name, args=[ref]))
+    viewer.look(world.signatory, reverse("portal-contract", args=[reference]))
+    viewer.look(None, reverse("verify-document"))
+    viewer.look(None, f"{reverse('verify-document')}?digest={new.digest}")
+    for party in Party:
+        world.accept(new, party)
+    viewer.look(world.consultant, reverse("engagement-time", args=[reference]))
+    viewer.look(world.signatory, reverse("portal-engagement", args=[reference]))
+    assert not viewer.wrong, viewer.report()
+
+
+def test_the_document_follows_what_is_typed(window: Window, world: World) -> None:
+    drafted = world.drafted()
+    page = window(world.consultant)
+    page.goto(reverse("engagement-contract", args=[drafted.engagement.reference]))
+    paper = page.get_by_role("article", name="Preview of the contract")
+    expect(paper).to_contain_text("6 weeks")
+    page.get_by_label("Weeks").fill("9")
+    expect(paper).to_contain_text("9 weeks")
+    page.get_by_label("Weeks").fill("99")
+    expect(page.get_by_text("once every field can be read")).to_be_visible()
+
+
+def test_an_amendment_asks_only_for_what_changes(window: Window, world: World) -> None:
+    contract = world.active()
+    page = window(world.consultant)
+    page.goto(reverse("contract-amend", args=[contract.engagement.reference]))
+    expect(page.get_by_label("Weeks in all")).to_be_visible()
+    expect(page.get_by_label("Waiting for")).to_be_hidden()
+    page.get_by_label("A pause").check()
+    expect(page.get_by_label("Waiting for")).to_be_visible()
+    page.get_by_label("More time").check()
+    page.get_by_label("Weeks in all").fill("8")
+    page.get_by_label("Why").fill("The weights came late.")
+    expect(page.get_by_role("deletion")).to_have_text("6")
+    expect(page.get_by_role("insertion")).to_have_text("8")
+
+
+def test_a_dropped_file_is_hashed_in_the_browser(
+    window: Window, world: World, settings: object
+) -> None:
+    sent: list[str] = []
+    page = window()
+    page.on("request", lambda request: sent.append(f"{request.method} {request.url}"))
+    page.goto(reverse("verify-document"))
+    file = {"name": "a.pdf", "mimeType": "application/pdf", "buffer": b"not ours"}
+    page.get_by_label("The document").set_input_files(file)  # type: ignore[arg-type]
+    page.get_by_role("button", name="Verify the file").click()
+    expect(page.get_by_role("heading", name="Not ours, or changed")).to_be_visible()
+    assert not [each for each in sent if each.startswith("POST")]

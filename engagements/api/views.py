@@ -1,6 +1,7 @@
 """The API: what the portal shows, as JSON; and evidence, which consultants add.
 
-Signed in by session. What one may not see does not exist: 404, as everywhere.
+Signed in by session; evidence also comes from programs, by token. What one may not see does
+not exist: 404, as everywhere.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from rest_framework import status
+from rest_framework.authentication import SessionAuthentication
 from rest_framework.generics import ListAPIView, RetrieveAPIView
 from rest_framework.pagination import LimitOffsetPagination
 from rest_framework.parsers import MultiPartParser
@@ -22,10 +24,14 @@ from engagements.api.serializers import (
     OneEvidenceSerializer,
     RunSerializer,
 )
+from engagements.api.tokens import TokenAuthentication
 from engagements.errors import Refused
 from engagements.models import Document, Engagement, EngagementRun, Evidence, User
 from engagements.queries.portal import documents_of, runs_of
 from engagements.services import evidence
+
+# The session first, so that a request without either is refused as everywhere: 403.
+BY_PROGRAM = (SessionAuthentication, TokenAuthentication)
 
 
 class Pages(LimitOffsetPagination):
@@ -96,6 +102,7 @@ class AllEvidence(ListAPIView[Evidence]):
     serializer_class = EvidenceSerializer
     pagination_class = Pages
     parser_classes = (MultiPartParser,)
+    authentication_classes = BY_PROGRAM
 
     def get_queryset(self) -> QuerySet[Evidence]:
         access.require_house(self.request.user)
@@ -124,6 +131,7 @@ class OneEvidence(RetrieveAPIView[Evidence]):
     """One file: how far it is, and what was read from it."""
 
     serializer_class = OneEvidenceSerializer
+    authentication_classes = BY_PROGRAM
 
     def get_object(self) -> Evidence:
         access.require_house(self.request.user)

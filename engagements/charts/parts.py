@@ -29,7 +29,8 @@ def draw(figures: HotFigures, theme: Theme, least_share: float | None = None) ->
             axes.barh(row, part.share, height=0.62, color=drawn.ink[_COLOUR[part.kind]])
             axes.annotate(
                 f"{part.share:.1%}",
-                (part.share, row),
+                # Beside a short bar the figure would lie on the line that is wanted.
+                (max(part.share, least_share or 0.0), row),
                 xytext=(4, 0),
                 textcoords="offset points",
                 va="center",

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from engagements import access
 from engagements.access import consultant_page
+from engagements.api import tokens
 from engagements.documents.audit_report.exhibits import in_words
 from engagements.evidence import ComputeFacts, Facts, TraceFacts
 from engagements.forms.evidence import FORMS, AnswerForm, FilesForm
@@ -106,6 +107,16 @@ def keep(request: HttpRequest, engagement: Engagement, form: FilesForm) -> bool:
 
 
 @consultant_page
+@require_POST
+def token(request: HttpRequest, reference: str) -> HttpResponse:
+    """A token for a program that sends evidence: shown once, kept nowhere."""
+    engagement = access.engagement_for(request.user, reference)
+    response = _page(request, engagement, token=tokens.issue(actor(request)))
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@consultant_page
 @require_safe
 def live(request: HttpRequest, reference: str) -> HttpResponse:
     """The list of files alone; once every file was read, the polling stops."""
@@ -182,8 +193,10 @@ def _page(
     *,
     files: FilesForm | None = None,
     bound: AnswerForm | None = None,
+    token: str = "",
     status: int = 200,
 ) -> HttpResponse:
+    address = reverse("api-evidence", args=[engagement.reference])
     context = {
         "engagement": engagement,
         "may_act": may_act(request),
@@ -191,6 +204,9 @@ def _page(
         "form": files or FilesForm(),
         "questions": _questions(engagement, bound),
         "bound": bound.question if bound else "",
+        "token": token,
+        "token_days": tokens.LIFE.days,
+        "api_url": request.build_absolute_uri(address),
         **_files(engagement),
     }
     return render(request, "engagements/evidence.html", context, status=status)

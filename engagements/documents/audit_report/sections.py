@@ -46,8 +46,9 @@ class Section:
     @property
     def value(self) -> str:
         """The value that the outcome rests on."""
-        shown = self.computed.shown if self.computed and not self.is_by_hand else ""
-        return shown or self.row.value or NOT_KNOWN
+        if self.computed is not None and not self.is_by_hand:
+            return self.computed.shown or NOT_KNOWN
+        return self.row.value or NOT_KNOWN
 
     @property
     def wanted(self) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
 from engagements import uploads
+from engagements.api import tokens
 from engagements.models import Evidence
 from engagements.services import evidence_reading
 from tests.engagements import evidence_world as kept
@@ -89,3 +93,74 @@ def test_a_file_is_found_under_its_own_engagement_alone(signed_in: Client, world
     other = world.scoping(customer=world.other_customer)
     address = reverse("api-one-evidence", args=[other.reference, row.pk])
     assert signed_in.get(address).status_code == 404
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_a_program_sends_evidence_with_a_token_and_without_a_session(world: World) -> None:
+    address = reverse("api-evidence", args=[world.scoping().reference])
+    program = Client(enforce_csrf_checks=True)
+    headers = bearer(tokens.issue(world.consultant))
+    sent = program.post(address, calls(), headers=headers)
+    assert (sent.status_code, sent.json()["added_by_name"]) == (201, "Connie")
+    assert program.get(sent.json()["url"], headers=headers).status_code == 200
+
+
+def test_a_token_takes_files_as_large_as_its_owner_may_send(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "MOST_BYTES", 10)
+    monkeypatch.setattr(uploads, "FORM_BYTES", 0)
+    address = reverse("api-evidence", args=[world.scoping().reference])
+    for person, status in [(world.consultant, 201), (world.finance, 403), (world.stranger, 404)]:
+        answer = Client().post(address, calls(), headers=bearer(tokens.issue(person)))
+        assert answer.status_code == status
+
+
+def test_a_token_opens_nothing_but_evidence(world: World) -> None:
+    engagement = world.scoping()
+    headers = bearer(tokens.issue(world.consultant))
+    for name in ("api-engagement", "api-documents", "engagement"):
+        address = reverse(name, args=[engagement.reference])
+        assert Client().get(address, headers=headers).status_code in (302, 403)
+
+
+def test_a_token_ends_with_its_time_its_owners_password_and_their_leaving(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = tokens.issue(world.consultant)
+    address = reverse("api-evidence", args=[world.scoping().reference])
+    assert Client().get(address, headers=bearer(token)).status_code == 200
+    for bad in (token[:-1], token + "x", "", "a.b.c", "\u00e9"):
+        assert Client().get(address, headers=bearer(bad)).status_code == 403
+    monkeypatch.setattr(tokens, "LIFE", timedelta(seconds=-1))
+    assert tokens.owner_of(token) is None
+    monkeypatch.undo()
+    world.consultant.is_active = False
+    world.consultant.save()
+    assert tokens.owner_of(token) is None
+    world.consultant.is_active = True
+    world.consultant.set_unusable_password()
+    world.consultant.save()
+    assert tokens.owner_of(token) is None
+
+
+def test_a_consultant_makes_a_token_on_the_page_and_sees_it_once(
+    signed_in: Client, world: World
+) -> None:
+    engagement = world.scoping()
+    page_url = reverse("engagement-evidence", args=[engagement.reference])
+    made = signed_in.post(reverse("evidence-token", args=[engagement.reference]))
+    assert made["Cache-Control"] == "no-store"
+    shown = re.search(r'data-copy="([^"]{40,})"', made.content.decode())
+    assert shown is not None
+    assert tokens.owner_of(shown[1]) == world.consultant
+    page = signed_in.get(page_url).content.decode()
+    assert shown[1] not in page
+    assert "Authorization: Bearer $TOKEN" in page
+    for person, status in [(world.finance, 403), (world.stranger, 404)]:
+        signed_in.force_login(person)
+        answer = signed_in.post(reverse("evidence-token", args=[engagement.reference]))
+        assert answer.status_code == status

@@ -1,0 +1,133 @@
+"""Mails are written once and sent once; the sealed contract goes to both parties."""
+
+from __future__ import annotations
+
+import hashlib
+import smtplib
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.mail import EmailMessage
+from django.utils import timezone
+
+from engagements import documents, tasks
+from engagements.models import ContractVersion, Document, Engagement, Mail
+from engagements.services import contract_mails, contracts, mails
+from tests.engagements.world import World
+
+
+@pytest.fixture
+def engagement(world: World) -> Engagement:
+    return world.scoping()
+
+
+def write(engagement: Engagement, key: str = "k", **changes: Any) -> Mail:
+    given = {"recipient": "a@example.com", "subject": "S", "body": "B"}
+    return mails.write(key=key, engagement=engagement, **(given | changes))
+
+
+def issued(contract: ContractVersion, act: str = "") -> Document:
+    """A contract's document, without typesetting it."""
+    content = f"%PDF {contract.pk}{act}".encode()
+    return Document.objects.create(
+        engagement=contract.engagement,
+        kind=Document.Kind.CONTRACT,
+        subject=f"contract:{contract.pk}{act}",
+        title="Contract",
+        filename="contract.pdf",
+        content=content,
+        size_bytes=len(content),
+        digest="sha256:" + hashlib.sha256(content).hexdigest(),
+    )
+
+
+def test_a_mail_is_written_and_sent_once(engagement: Engagement, mailoutbox: list[Any]) -> None:
+    mail = write(engagement)
+    assert write(engagement, subject="Another") == mail
+    assert write(engagement, recipient="b@example.com") != mail
+    assert mails.send(mail_id=mail.pk)
+    assert not mails.send(mail_id=mail.pk)
+    (sent,) = mailoutbox
+    assert (sent.subject, sent.to) == ("S", ["a@example.com"])
+
+
+def test_what_could_not_be_sent_is_tried_again_later_and_not_forever(
+    engagement: Engagement, mailoutbox: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(message: EmailMessage) -> int:
+        raise smtplib.SMTPServerDisconnected("gone")
+
+    mail = write(engagement)
+    with monkeypatch.context() as patch:
+        patch.setattr(EmailMessage, "send", fail)
+        assert not mails.send(mail_id=mail.pk)
+        mail.refresh_from_db()
+        assert (mail.attempts, mail.failure) == (1, "SMTPServerDisconnected: gone")
+        # Not yet due again.
+        assert not mails.send(mail_id=mail.pk)
+        mail.refresh_from_db()
+        assert mail.attempts == 1
+        Mail.objects.update(attempts=mails.MAX_ATTEMPTS)
+        assert mails.waiting() == []
+    Mail.objects.update(attempts=1, written_at=timezone.now() - timedelta(hours=1))
+    assert mails.waiting() == [mail.pk]
+    assert mails.send(mail_id=mail.pk)
+    mail.refresh_from_db()
+    assert mail.failure == ""
+    assert len(mailoutbox) == 1
+
+
+def test_both_parties_get_the_accepted_contract_with_its_bytes(
+    world: World, mailoutbox: list[Any]
+) -> None:
+    contract = world.active()
+    document = issued(contract, ":accepted")
+    assert contract_mails.unsent() == [document]
+    contract_mails.write(document=document)
+    contract_mails.write(document=document)
+    assert contract_mails.unsent() == []
+    for pk in mails.waiting():
+        mails.send(mail_id=pk)
+    assert {mail.to[0] for mail in mailoutbox} == {world.signatory.email, world.consultant.email}
+    for mail in mailoutbox:
+        name, content, kind = mail.attachments[0]
+        assert (name, kind) == ("contract.pdf", "application/pdf")
+        assert (content if isinstance(content, bytes) else content.encode()) == document.content
+        assert contract.digest in mail.body
+
+
+def test_an_offer_is_mailed_to_those_who_may_sign_it(world: World) -> None:
+    contract = world.offered()
+    contract_mails.write(document=issued(contract))
+    assert [mail.recipient for mail in Mail.objects.all()] == [world.signatory.email]
+
+
+def test_an_offer_that_was_withdrawn_is_mailed_to_nobody(world: World) -> None:
+    contract = world.offered()
+    document = issued(contract)
+    contracts.withdraw(contract=contract, reason="No.", by=world.consultant)
+    assert contract_mails.write(document=document) == []
+
+
+def test_what_was_issued_long_ago_is_no_news(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    issued(world.active(), ":accepted")
+    later = timezone.now() + timedelta(days=8)
+    monkeypatch.setattr(timezone, "now", lambda: later)
+    assert contract_mails.unsent() == []
+
+
+def test_other_documents_are_nobody_s_to_be_mailed_here(world: World) -> None:
+    document = issued(world.offered())
+    document.kind = Document.Kind.AUDIT_REPORT
+    assert contract_mails.write(document=document) == []
+
+
+def test_issuing_the_accepted_contract_sends_it_on_its_way(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contract = world.active()
+    document = issued(contract, ":accepted")
+    monkeypatch.setattr(documents, "issue", lambda kind, subject: document)
+    tasks.issue_document("contract", document.subject)
+    assert Mail.objects.filter(document=document).count() == 2

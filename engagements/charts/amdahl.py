@@ -122,7 +122,10 @@ def _points(axes: Axes, figures: CeilingFigures, ink: Ink) -> None:
             abs(figures.infinite - ratios[-1]) < 0.08 * (top - bottom)
         )
         is_early = ends[-1] < low * (high / low) ** (0.5 if is_beside else 0.2)
-        _label(axes, "claimed", (ends[-1], ratios[-1]), ink["ink"], (6, 4) if is_early else (-6, 4))
+        # Above the target's line where the point is just below it.
+        is_close = 0 <= figures.target - ratios[-1] < 0.08 * (top - bottom)
+        away = (6 if is_early else -6, 15 if is_close else 4)
+        _label(axes, "claimed", (ends[-1], ratios[-1]), ink["ink"], away)
     if figures.needed is not None and low <= figures.needed <= high:
         place = (figures.needed, figures.target)
         axes.plot(*place, marker="D", markersize=5, color=ink["target"])

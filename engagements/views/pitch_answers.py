@@ -39,6 +39,20 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A picture that stands in the page."""
+
+    title: str
+    note: str
+    drawn: str
+
+    @property
+    def svg(self) -> SafeString:
+        """Its SVG as it is."""
+        return mark_safe(self.drawn)  # noqa: S308  # drawn by us; every text in it is escaped
+
+
+@dataclass(frozen=True)
 class Choice:
     """An operator that the profile shows, as the link names it."""
 
@@ -81,10 +95,14 @@ class Answer:
         return [each.figures for each in self.verdict.findings]
 
     @property
-    def chart(self) -> SafeString:
-        """The ceiling as an inline picture; empty without a share."""
-        svg = charts.ceiling(self.ceiling) if self.ceiling else ""
-        return mark_safe(svg)  # noqa: S308  # drawn by us; every text in it is escaped
+    def pictures(self) -> list[Picture]:
+        """The ceiling and the payback, as far as there are numbers to draw them."""
+        found = []
+        if self.ceiling and (drawn := charts.ceiling(self.ceiling)):
+            found.append(Picture("The ceiling", "What a faster kernel makes of the whole", drawn))
+        if self.life and (drawn := charts.life(self.life)):
+            found.append(Picture("The payback", "Weeks of work, of use, and of the fee", drawn))
+        return found
 
     @property
     def figures(self) -> list[Figure]:

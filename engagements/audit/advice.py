@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from typing import Literal
 
 from engagements.audit.figures import Interval
 from engagements.audit.finding import Finding, Missing
+from engagements.audit.thresholds import Thresholds
 from engagements.audit.words import Advice, Outcome
 
 
@@ -67,7 +69,11 @@ class Alternative:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """What the six findings amount to, with everything that goes with it."""
+    """What the six findings amount to, with everything that goes with it.
+
+    `thresholds` are all the lines that were drawn, and `examined_on` the day from which plans
+    were counted, so that a verdict can be redone.
+    """
 
     findings: tuple[Finding, ...]
     advice: Advice
@@ -77,3 +83,5 @@ class Verdict:
     tool: Tool | None
     rung: Rung | None
     instead: tuple[Alternative, ...]
+    thresholds: Thresholds
+    examined_on: dt.date

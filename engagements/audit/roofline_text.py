@@ -34,4 +34,6 @@ def about(room: Headroom, figures: CeilingFigures) -> list[str]:
             f"{times(figures.ceiling)}; the reachable part of the roofline would be "
             f"{times_each(figures.reachable)} of the kernel."
         )
+        if figures.needed is not None and figures.needed > figures.reachable.high:
+            lines.append("The target takes more of the roofline than kernels usually reach.")
     return lines

@@ -14,20 +14,24 @@ from engagements.evidence.facts import GroupTime, KernelTime, TraceFacts
 
 @dataclass(frozen=True, kw_only=True)
 class Selected:
-    """What the trace says of the operator. `is_suggested` when nobody chose it."""
+    """What the trace says of the operator. `is_suggested` when nobody chose it.
+
+    `calls` is how often one device called it, taking its longest kernel to run once a call; None
+    for a range or module of several kernels, which may run elsewhere too.
+    """
 
     operator: Operator
     is_suggested: bool
     share_of_wall: Interval
     share_of_gpu: float | None
     busy_ms: float
+    calls: float | None
     kernels: tuple[KernelTime, ...]
 
     @property
     def call_us(self) -> float | None:
-        """Device time of one call of the operator, taking its longest kernel to run once a call."""
-        calls = self.kernels[0].calls if self.kernels else 0
-        return self.busy_ms * 1e3 / calls if calls else None
+        """Device time of one call of the operator."""
+        return self.busy_ms * 1e3 / self.calls if self.calls else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +71,15 @@ def _in_trace(trace: TraceFacts, operator: Operator, is_suggested: bool) -> Sele
     group = _group(trace, operator)
     if group is not None:
         names = set(group.kernels)
+        kernels = tuple(kernel for kernel in trace.kernels if kernel.name in names)
         return Selected(
             operator=operator,
             is_suggested=is_suggested,
             share_of_wall=Interval(low=group.share_of_wall, high=group.share_of_wall),
             share_of_gpu=group.share_of_gpu,
             busy_ms=group.busy_ms,
-            kernels=tuple(kernel for kernel in trace.kernels if kernel.name in names),
+            calls=_calls(trace, operator, kernels),
+            kernels=kernels,
         )
     if operator.kind != "pattern":
         return None
@@ -87,8 +93,15 @@ def _in_trace(trace: TraceFacts, operator: Operator, is_suggested: bool) -> Sele
         share_of_wall=Interval(low=least, high=most),
         share_of_gpu=least / trace.gpu_busy_share if trace.gpu_busy_share else None,
         busy_ms=least * trace.wall_ms,
+        calls=_calls(trace, operator, kernels),
         kernels=kernels,
     )
+
+
+def _calls(trace: TraceFacts, operator: Operator, kernels: tuple[KernelTime, ...]) -> float | None:
+    if not kernels or (operator.kind in ("range", "module") and len(kernels) > 1):
+        return None
+    return kernels[0].calls / max(1, len(trace.devices))
 
 
 def _group(trace: TraceFacts, operator: Operator) -> GroupTime | None:

@@ -47,6 +47,8 @@ def conclude(case: Case, findings: dict[Check, Finding], outcomes: list[Outcome]
         tool=recommend(case, findings[Check.WORTH]) if advice == Advice.CUSTOM else None,
         rung=rung(case),
         instead=alternatives(case),
+        thresholds=case.thresholds,
+        examined_on=case.today,
     )
 
 

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engagements.audit import Finding, Needs, Operator, Outcome, Thresholds, ceiling, worth
+from engagements.audit import (
+    Finding,
+    Needs,
+    Operator,
+    Outcome,
+    Thresholds,
+    ceiling,
+    selection,
+    worth,
+)
 from engagements.audit.figures import CeilingFigures
 from tests.engagements.audit.cases import (
     LLAMA_32K,
@@ -22,7 +31,7 @@ from tests.engagements.audit.cases import (
     seen,
     stated,
 )
-from tests.engagements.evidence.traces import captured
+from tests.engagements.evidence.traces import captured, facts_of, host, kernel, trace
 
 ATTENTION = Operator(kind="family", name="attention")
 SHARES = st.floats(0.0, 1.0)
@@ -145,6 +154,27 @@ def test_a_shared_prefix_read_once_is_another_algorithm() -> None:
     most = fewer.call_us / fewer.floor_us
     assert finding.value == pytest.approx(1 / (1 - share + share / most), rel=1e-3)
     assert finding.outcome == Outcome.PASS
+
+
+def test_on_several_gpus_a_call_is_counted_once() -> None:
+    # Two devices run the same 100 us side by side, twice: two calls of 100 us, not four of 50.
+    events = [
+        kernel("flash_fwd", start, 100.0, device=device)
+        for device in (0, 1)
+        for start in (0.0, 500.0)
+    ]
+    facts = facts_of(trace(host("step", 0.0, 1000.0), *events))
+    found = selection.selected(case(trace=seen(facts), operator=ATTENTION))
+    assert found is not None
+    assert found.call_us == pytest.approx(100.0)
+
+
+def test_a_target_beyond_what_kernels_reach_is_said_to_be() -> None:
+    # 2x of the whole takes 2.25x of the kernel; 80% of the roofline are 2x of it.
+    profiled = seen(measured(dram_share=0.4, bound="latency"))
+    finding = worth.find(case(share=stated(0.9), compute=(profiled,)))
+    assert finding.outcome == Outcome.PASS
+    assert "more of the roofline than kernels usually reach" in finding.paragraph
 
 
 def test_a_roofline_of_instructions_alone_is_no_limit_on_a_low_rung() -> None:

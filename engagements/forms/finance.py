@@ -40,14 +40,3 @@ class SettlementVoidForm(forms.Form):
         error_messages={"required": "Say why the settlement is voided."},
         widget=forms.Textarea(attrs={"rows": 2}),
     )
-
-
-class ProposeSettlementForm(forms.Form):
-    """Why a contract is settled."""
-
-    reason = forms.ChoiceField(
-        label="Reason",
-        choices=Settlement.Reason,
-        widget=forms.RadioSelect,
-        error_messages={"required": "Choose why the contract is settled."},
-    )

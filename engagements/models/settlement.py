@@ -139,6 +139,11 @@ class Settlement(models.Model):
         return self.state not in (self.State.PAID, self.State.VOIDED)
 
     @property
+    def is_on_hold(self) -> bool:
+        """Whether the customer's dispute holds it up. Reads `disputes.all()`: prefetch for many."""
+        return self.is_open and any(row.resolved_at is None for row in self.disputes.all())
+
+    @property
     def disputable_until(self) -> dt.date:
         """The last day on which the customer may dispute it: the contract's `dispute_days`
         after it was proposed, or after its figures were approved and so shown to them."""

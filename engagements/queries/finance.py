@@ -90,7 +90,7 @@ class AtRisk:
 
 
 def live_settlements() -> QuerySet[Settlement]:
-    """Settlements that count: all but those that were voided. A contract has one at most."""
+    """Settlements that count: all but those that were voided."""
     return Settlement.objects.exclude(state=Settlement.State.VOIDED)
 
 
@@ -167,6 +167,7 @@ def settlements_waiting() -> list[Settlement]:
     return list(
         Settlement.objects.filter(state__in=OPEN_SETTLEMENTS)
         .select_related("contract_version__engagement__customer", "proposed_by", "approved_by")
+        .prefetch_related("disputes")
         .order_by("proposed_at", "pk")
     )
 

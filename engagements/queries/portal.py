@@ -134,7 +134,7 @@ def portal_engagement(engagement: Engagement, *, today: datetime.date) -> Portal
         runs=list(runs_of(engagement)),
         milestones=milestone_lines(engagement) if contract else [],
         payments=list(_payments(engagement)),
-        settlement=_settlement(engagement),
+        settlement=settlement_of(engagement),
         documents=list(documents_of(engagement)),
         events=list(events_of(engagement)),
         signatories=signatories(engagement.customer),
@@ -170,8 +170,13 @@ def check_lines(audit: Audit) -> list[CheckLine]:
         if finding is None:
             lines.append(CheckLine(check, FindingOutcome.UNKNOWN, "", ""))
             continue
-        reason = finding.override_reason or finding.rationale
-        lines.append(CheckLine(check, finding.effective_outcome, finding.value, reason))
+        value, reason = finding.value, finding.rationale
+        computed = None if finding.is_by_hand else finding.computed_finding
+        if computed is not None:
+            # What an engineer wants to read stands in the report.
+            value, reason = computed.shown, computed.sentence
+        reason = finding.override_reason or reason
+        lines.append(CheckLine(check, finding.effective_outcome, value, reason))
     return lines
 
 
@@ -221,7 +226,7 @@ def _payments(engagement: Engagement) -> QuerySet[Payment]:
     return Payment.objects.filter(invoice__engagement=engagement).select_related("invoice")
 
 
-def _settlement(engagement: Engagement) -> Settlement | None:
+def settlement_of(engagement: Engagement) -> Settlement | None:
     """The settlement that counts: a voided one was never anything to the customer."""
     return (
         live_settlements()

@@ -78,6 +78,15 @@ def resolve(*, dispute: Dispute, note: str, by: User) -> Dispute:
     return Dispute.objects.get(pk=row.pk)
 
 
+@transaction.atomic
+def resolve_open(*, settlement: Settlement, note: str, by: User) -> Settlement:
+    """`resolve` for whichever dispute holds the settlement up; without one nothing changes."""
+    row, _ = locked(settlement)
+    require_finance(by)
+    end_with(row, resolution=checked.text(note, noun="How it was resolved"), by=by)
+    return row
+
+
 def end_with(settlement: Settlement, *, resolution: str, by: User) -> None:
     """End a locked settlement's open dispute, if it has one."""
     row = open_dispute(settlement)

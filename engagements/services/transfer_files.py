@@ -78,14 +78,25 @@ def compose(payees: Sequence[tuple[Settlement, BankAccount]], *, message_id: str
         "IBAN": house["iban"],
         "batch": True,
         "currency": CURRENCY,
-        "msg_id": message_id,
     }
     if house["bic"]:
         config["BIC"] = house["bic"]
-    transfer = SepaTransfer(config, schema=SCHEMA, clean=True)
+    transfer = _NamedTransfer(config, message_id=message_id)
     for settlement, account in payees:
         transfer.add_payment(_payment(settlement, account))
     return bytes(transfer.export(validate=True))
+
+
+class _NamedTransfer(SepaTransfer):
+    """The library names each message by itself; ours is named before it is shown."""
+
+    def __init__(self, config: dict[str, Any], *, message_id: str) -> None:
+        self._message_id = message_id
+        super().__init__(config, schema=SCHEMA, clean=True)
+
+    def _create_header(self) -> None:
+        self.msg_id = self._message_id
+        super()._create_header()
 
 
 def _payment(settlement: Settlement, account: BankAccount) -> dict[str, Any]:

@@ -14,14 +14,16 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from engagements import access
 from engagements.errors import Refused
-from engagements.forms.finance import ProposeSettlementForm
-from engagements.models import ContractVersion, Engagement, Settlement, Stage, User
+from engagements.forms.settlements import ProposeSettlementForm
+from engagements.models import ContractVersion, Document, Engagement, Settlement, Stage, User
 from engagements.queries import finance
-from engagements.services import settlements
-from engagements.views.answers import actor
+from engagements.services import bank_accounts, disputes, settlements, transfer_files
+from engagements.views.answers import UNPROCESSABLE, actor
+from engagements.views.finance.planned import Planned, planned
 from engagements.views.finance.words import FORMS, actions, waiting_for
 
 Taken = Callable[[Settlement, User, dict[str, str]], Any]
+State = Settlement.State
 
 STEPS: dict[str, tuple[Taken, str]] = {
     "approve": (
@@ -46,6 +48,10 @@ STEPS: dict[str, tuple[Taken, str]] = {
         lambda row, by, data: settlements.void(settlement=row, reason=data["reason"], by=by),
         "The settlement is voided.",
     ),
+    "resolve": (
+        lambda row, by, data: disputes.resolve_open(settlement=row, note=data["note"], by=by),
+        "The dispute is resolved.",
+    ),
 }
 
 
@@ -60,6 +66,18 @@ def settlement_page(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def act(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     """Take one step of a settlement."""
+    return _act(request, pk, step)
+
+
+@access.finance_page
+@require_POST
+@access.with_fresh_sign_in
+def approve(request: HttpRequest, pk: int, step: str) -> HttpResponse:
+    """Approving says that the money may go: whoever does has just proved who they are."""
+    return _act(request, pk, step)
+
+
+def _act(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     settlement = access.settlement_for(request.user, pk)
     form = FORMS[step](request.POST, auto_id=f"id_{step}_%s")
     if form.is_valid():
@@ -72,39 +90,67 @@ def act(request: HttpRequest, pk: int, step: str) -> HttpResponse:
             messages.success(request, done)
             return redirect("settlement", pk=pk)
     # Read again: another person's step may be what it was refused for.
-    return _page(request, access.settlement_for(request.user, pk), sent={step: form}, status=422)
+    return _page(request, access.settlement_for(request.user, pk), sent={step: form})
 
 
 @access.finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def propose(request: HttpRequest, reference: str) -> HttpResponse:
-    """What settling a contract now would come to, and proposing exactly that."""
+    """What settling a contract now would come to, and proposing exactly that.
+
+    A further settlement is shown with what it would keep (`preview`) before it is proposed.
+    """
     engagement = access.engagement_for(request.user, reference)
     contract = engagement.contracts.filter(state=ContractVersion.State.ACCEPTED).first()
     if contract is None:
         raise Http404("No contract in force.")
-    live = contract.settlements.exclude(state=Settlement.State.VOIDED).first()
-    form = ProposeSettlementForm(request.POST or None, initial={"reason": _reason(engagement)})
+    contract.engagement = engagement
+    live = contract.settlements.exclude(state__in=(State.VOIDED, State.PAID)).first()
+    before = contract.settlements.filter(state=State.PAID).first()
+    form = ProposeSettlementForm(
+        request.POST or None,
+        contract=contract,
+        is_further=before is not None,
+        initial={"reason": _reason(engagement)},
+    )
+    kept = before.audit_cost if before else None
     if request.method == "POST" and form.is_valid():
-        try:
-            proposed = settlements.propose(
-                contract=contract, reason=form.cleaned_data["reason"], by=actor(request)
-            )
-        except Refused as refusal:
-            form.add_error(None, str(refusal))
-        else:
-            messages.success(request, "The settlement is proposed. Somebody else approves it.")
-            return redirect("settlement", pk=proposed.pk)
+        kept = kept if form.kept() is None else form.kept()
+        if "preview" not in request.POST:
+            proposed = _propose(request, contract, form)
+            if proposed:
+                messages.success(request, "The settlement is proposed. Somebody else approves it.")
+                return redirect("settlement", pk=proposed.pk)
+    calculation = settlements.preview(contract=contract, audit_cost=kept)
     context = {
         "engagement": engagement,
         "contract": contract,
         "live": live,
+        "before": before,
+        "page_title": f"Propose a {'further ' if before else ''}settlement",
         "form": form,
         "acts": access.is_finance(request.user),
-        "calculation": settlements.preview(contract=contract),
+        "calculation": calculation,
+        "planned": planned(calculation),
     }
-    status = 422 if form.errors else 200
+    status = UNPROCESSABLE if form.errors else 200
     return render(request, "finance/settlement_propose.html", context, status=status)
+
+
+def _propose(
+    request: HttpRequest, contract: ContractVersion, form: ProposeSettlementForm
+) -> Settlement | None:
+    try:
+        return settlements.propose(
+            contract=contract,
+            reason=form.cleaned_data["reason"],
+            note=form.cleaned_data.get("note", ""),
+            audit_cost=form.kept(),
+            by=actor(request),
+        )
+    except Refused as refusal:
+        form.add_error(None, str(refusal))
+        return None
 
 
 def _reason(engagement: Engagement) -> str:
@@ -113,11 +159,7 @@ def _reason(engagement: Engagement) -> str:
 
 
 def _page(
-    request: HttpRequest,
-    settlement: Settlement,
-    *,
-    sent: dict[str, forms.Form] | None = None,
-    status: int = 200,
+    request: HttpRequest, settlement: Settlement, *, sent: dict[str, forms.Form] | None = None
 ) -> HttpResponse:
     engagement = settlement.contract_version.engagement
     payments = finance.payments_of(settlement.contract_version)
@@ -133,5 +175,24 @@ def _page(
         "waiting_for": waiting_for(settlement),
         "estimate": finance.latest_acceptance(engagement),
         "history": engagement.events.filter(verb__startswith="settlement."),
+        "planned": _planned(settlement),
+        "credit_notes": settlement.credit_notes.order_by("pk"),
+        "disputes": settlement.disputes.select_related("raised_by", "resolved_by"),
+        "transfers": settlement.transfers.select_related("file", "started_by"),
+        "bank_account": bank_accounts.current(engagement.customer),
+        "by_file": transfer_files.obstacle(settlement),
+        "statement": Document.objects.defer("content")
+        .filter(kind=Document.Kind.SETTLEMENT_STATEMENT, subject=f"settlement:{settlement.pk}")
+        .first(),
+        "may_go_further": settlement.state == State.PAID,
     }
+    status = UNPROCESSABLE if sent else 200
     return render(request, "finance/settlement.html", context, status=status)
+
+
+def _planned(settlement: Settlement) -> Planned | None:
+    """What its approval would set going; None once it is approved."""
+    if settlement.state != State.PROPOSED:
+        return None
+    contract = settlement.contract_version
+    return planned(settlements.preview(contract=contract, audit_cost=settlement.audit_cost))

@@ -4,6 +4,8 @@ from django.urls import path
 
 from engagements.views.finance import (
     accounts,
+    bank,
+    bank_accounts,
     billing,
     exports,
     invoices,
@@ -12,7 +14,9 @@ from engagements.views.finance import (
     payments,
     periods,
     risk,
+    settlement_list,
     settlements,
+    transfers,
 )
 from engagements.views.finance.words import FORMS
 
@@ -26,6 +30,13 @@ urlpatterns = [
     path("invoices/<int:pk>/discard/", invoices.discard, name="invoice-discard"),
     path("invoices/<int:pk>/credit/", invoices.credit, name="invoice-credit"),
     path("invoices/<int:pk>/payment/", payments.record, name="payment-record"),
+    path("bank/", bank.bank, name="bank"),
+    path("bank/record/", bank.record, name="bank-record"),
+    path("bank/imports/<int:pk>/", bank.import_page, name="bank-import"),
+    path("bank/imports/<int:pk>/drop/", bank.drop, name="bank-drop"),
+    path("bank/lines/<int:pk>/", bank.line_page, name="bank-line"),
+    path("bank/lines/<int:pk>/assign/", bank.assign, name="bank-assign"),
+    path("bank/lines/<int:pk>/set-aside/", bank.set_aside, name="bank-set-aside"),
     path("customers/<int:pk>/", accounts.account, name="customer-account"),
     path("ledger/", ledger.trial_balance, name="ledger"),
     path("ledger/accounts/<slug:code>/<slug:currency>/", ledger.account, name="ledger-account"),
@@ -35,11 +46,15 @@ urlpatterns = [
     path("ledger/close/", periods.close, name="ledger-close"),
     path("ledger/export/", exports.export, name="ledger-export"),
     path("engagements/<slug:reference>/settle/", settlements.propose, name="settlement-propose"),
+    path("customers/<int:pk>/bank-account/", bank_accounts.bank_account, name="bank-account"),
+    path("settlements/", settlement_list.settlement_list, name="settlements"),
+    path("settlements/file/", transfers.make, name="transfers"),
+    path("settlements/files/<int:pk>/", transfers.file, name="transfer-file"),
     path("settlements/<int:pk>/", settlements.settlement_page, name="settlement"),
     *(
         path(
             f"settlements/<int:pk>/{step}/",
-            settlements.act,
+            settlements.approve if step == "approve" else settlements.act,
             {"step": step},
             name=f"settlement-{step}",
         )

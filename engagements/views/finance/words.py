@@ -13,6 +13,7 @@ from engagements.forms.finance import (
     SettlementPaidForm,
     SettlementVoidForm,
 )
+from engagements.forms.settlements import ResolveForm
 from engagements.models import Settlement
 
 State = Settlement.State
@@ -20,6 +21,8 @@ State = Settlement.State
 
 def waiting_for(settlement: Settlement) -> str:
     """Who has to move a settlement on, and how; empty where nobody has to."""
+    if settlement.is_on_hold:
+        return "Finance: resolve the customer's dispute; until then it is on hold"
     if settlement.state == State.PROPOSED:
         if settlement.proposed_by is None:
             return "Anybody of finance: check and approve"
@@ -55,13 +58,21 @@ FORMS: dict[str, type[forms.Form]] = {
     "paid": SettlementPaidForm,
     "failed": SettlementFailedForm,
     "void": SettlementVoidForm,
+    "resolve": ResolveForm,
 }
 LABELS = {
     "approve": ("Approve", "Says that the figures are right. The transfer comes after."),
-    "start": ("Start the payment", "Says that the transfer is being made: it counts as gone."),
+    "start": (
+        "Transfer by hand",
+        "Says that the transfer is being made at the bank: the money counts as gone.",
+    ),
     "paid": ("Mark as paid", "Says that the bank has made the transfer."),
     "failed": ("The payment failed", "Says that the bank did not make the transfer."),
-    "void": ("Void this settlement", "Ends it without a payment."),
+    "void": (
+        "Void this settlement",
+        "Ends it without a payment. Credit notes stay; another settlement can be proposed.",
+    ),
+    "resolve": ("Resolve the dispute", "Ends the hold. The customer reads your note."),
 }
 FROM: dict[str, tuple[str, ...]] = {
     State.PROPOSED: ("approve", "void"),
@@ -75,7 +86,7 @@ def actions(
     settlement: Settlement, user: Person, *, sent: dict[str, forms.Form] | None = None
 ) -> list[Action]:
     """The steps open from here, the usual one first. `sent` holds forms that were refused."""
-    names = FROM.get(settlement.state, ())
+    names = _open_steps(settlement)
     refused = sent or {}
     # A step that two people took at once is refused to the second: it has to stay on the page.
     names = (*names, *(name for name in refused if name not in names))
@@ -94,6 +105,17 @@ def actions(
             )
         )
     return found
+
+
+def _open_steps(settlement: Settlement) -> tuple[str, ...]:
+    names = FROM.get(settlement.state, ())
+    if settlement.refund <= 0:
+        names = tuple(name for name in names if name != "start")
+    if not settlement.is_on_hold:
+        return names
+    # On hold nothing moves on; what is with the bank already may still arrive or come back.
+    moving = () if settlement.state == State.PAYING else ("approve", "start", "paid")
+    return ("resolve", *(name for name in names if name not in moving))
 
 
 def _is_retry(settlement: Settlement, name: str) -> bool:

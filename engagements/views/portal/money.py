@@ -29,8 +29,8 @@ def milestone_row(line: MilestoneLine) -> MilestoneRow:
     if milestone.state == Milestone.State.PENDING:
         return MilestoneRow(line, "pending", "Not due yet", due)
     if milestone.state == Milestone.State.RELEASED:
-        return MilestoneRow(line, "pending", "Bill follows", "Earned. We send the bill next.")
-    bill = f"Bill {milestone.billing_reference}"
+        return MilestoneRow(line, "pending", "Invoice follows", "Earned. We send the invoice next.")
+    bill = f"Invoice {milestone.billing_reference}"
     if line.is_paid:
         return MilestoneRow(line, "paid", "Paid", f"{bill}, paid in full. Thank you.")
     still = format_money(line.open_amount, line.currency)
@@ -54,6 +54,7 @@ def settlement_words(settlement: Settlement) -> SettlementWords:
     why = {
         Settlement.Reason.MISSED: "The measured speed did not reach the target.",
         Settlement.Reason.TIME_BOX: "The time-box ended before the target was shown.",
+        Settlement.Reason.FURTHER: settlement.note,
     }[Settlement.Reason(settlement.reason)]
     badge, label, when = _where_it_stands(settlement)
     return SettlementWords(
@@ -63,7 +64,7 @@ def settlement_words(settlement: Settlement) -> SettlementWords:
 
 def _what_goes_back(settlement: Settlement) -> str:
     currency = settlement.currency
-    paid = format_money(settlement.payments_received, currency)
+    paid = format_money(settlement.payments_received - settlement.refunded_before, currency)
     audit = format_money(settlement.audit_cost + settlement.audit_tax, currency)
     if settlement.refund > 0:
         refund = format_money(settlement.refund, currency)

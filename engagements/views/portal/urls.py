@@ -3,13 +3,15 @@
 from django.urls import path
 
 from engagements.views import report
-from engagements.views.portal import contract, engagements, runs
+from engagements.views.portal import contract, disputes, engagements, invoices, runs
 
 urlpatterns = [
     path("", engagements.engagement_list, name="portal"),
     path("<slug:reference>/", engagements.engagement_page, name="portal-engagement"),
     path("<slug:reference>/audit/", report.show_to_customer, name="portal-audit"),
+    path("<slug:reference>/settlement/dispute/", disputes.dispute, name="portal-dispute"),
     path("<slug:reference>/handover/", engagements.handover, name="portal-handover"),
+    path("<slug:reference>/invoices/", invoices.invoices, name="portal-invoices"),
     path("<slug:reference>/contract/", contract.contract_page, name="portal-contract"),
     path(
         "<slug:reference>/contract/<int:number>/",

@@ -9,6 +9,7 @@ from django.urls import reverse
 from engagements.models import Settlement, User
 from engagements.services import settlements
 from tests.engagements.views import story as told
+from tests.engagements.views.signing_in import as_just_signed_in
 from tests.engagements.views.story import Story
 
 pytestmark = pytest.mark.django_db
@@ -22,7 +23,7 @@ def story() -> Story:
 
 def take(client: Client, story: Story, step: str, by: User, **data: str) -> tuple[int, str]:
     """Take a step on the page; the status and what the page then says."""
-    client.force_login(by)
+    as_just_signed_in(client, by)
     settlement = Settlement.objects.filter(contract_version=story.contract).latest("pk")
     response = client.post(reverse(f"settlement-{step}", args=[settlement.pk]), data)
     return response.status_code, response.content.decode()

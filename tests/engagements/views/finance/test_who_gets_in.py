@@ -43,6 +43,9 @@ def pages(story: Story) -> list[str]:
         reverse("bank-line", args=[bank_line(story).pk]),
         reverse("settlement", args=[story.settlement.pk]),
         reverse("settlement-propose", args=[story.reference]),
+        reverse("settlements"),
+        reverse("transfers"),
+        reverse("bank-account", args=[story.customer.pk]),
         reverse("ledger"),
         reverse("ledger-account", args=["bank", "EUR"]),
         reverse("ledger-engagement", args=[story.reference]),
@@ -70,9 +73,11 @@ def acts(story: Story) -> list[str]:
         reverse("payment-record", args=[invoice]),
         reverse("settlement-propose", args=[story.reference]),
         reverse("ledger-close"),
+        reverse("transfers"),
+        reverse("bank-account", args=[story.customer.pk]),
         *(
             reverse(f"settlement-{step}", args=[settlement])
-            for step in ("approve", "start", "paid", "failed", "void")
+            for step in ("approve", "start", "paid", "failed", "void", "resolve")
         ),
     ]
 

@@ -1,0 +1,58 @@
+"""Settlements by what they wait for: to approve, to pay, with the bank, on hold, done."""
+
+from __future__ import annotations
+
+from django.db.models import Exists, OuterRef, Q, QuerySet, TextChoices
+
+from engagements.models import Dispute, Settlement
+
+State = Settlement.State
+
+
+class Queue(TextChoices):
+    """What a settlement waits for."""
+
+    TO_APPROVE = "to-approve", "To approve"
+    TO_PAY = "to-pay", "To pay"
+    WITH_THE_BANK = "with-the-bank", "With the bank"
+    ON_HOLD = "on-hold", "On hold"
+    DONE = "done", "Done"
+
+
+_STATES = {
+    Queue.TO_APPROVE: (State.PROPOSED,),
+    Queue.TO_PAY: (State.APPROVED, State.FAILED),
+    Queue.WITH_THE_BANK: (State.PAYING,),
+    Queue.ON_HOLD: (State.PROPOSED, State.APPROVED, State.PAYING, State.FAILED),
+    Queue.DONE: (State.PAID, State.VOIDED),
+}
+
+
+def found(*, queue: str = "", text: str = "") -> QuerySet[Settlement]:
+    """Settlements in a queue (any of them for an empty one), the longest waiting first.
+
+    `text` finds by engagement, customer or reference of the transfer. What is disputed waits
+    on hold and in no other queue but the bank's.
+    """
+    disputed = Dispute.objects.filter(settlement=OuterRef("pk"), resolved_at__isnull=True)
+    rows = Settlement.objects.annotate(is_disputed=Exists(disputed))
+    if queue:
+        rows = rows.filter(state__in=_STATES[Queue(queue)])
+    if queue in (Queue.TO_APPROVE, Queue.TO_PAY, Queue.ON_HOLD):
+        rows = rows.filter(is_disputed=queue == Queue.ON_HOLD)
+    if text:
+        engagement = "contract_version__engagement__"
+        rows = rows.filter(
+            Q(**{f"{engagement}reference__icontains": text})
+            | Q(**{f"{engagement}title__icontains": text})
+            | Q(**{f"{engagement}customer__name__icontains": text})
+            | Q(payment_reference__icontains=text)
+        )
+    order = "-proposed_at" if queue in ("", Queue.DONE) else "proposed_at"
+    people = ("contract_version__engagement__customer", "proposed_by", "approved_by", "paid_by")
+    return rows.select_related(*people).prefetch_related("disputes").order_by(order, "pk")
+
+
+def counts() -> dict[str, int]:
+    """How many settlements stand in each queue."""
+    return {queue.value: found(queue=queue).count() for queue in Queue if queue != Queue.DONE}

@@ -1,0 +1,61 @@
+"""Settlements by what they wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from engagements import access
+from engagements.models import Settlement
+from engagements.queries import settlement_queues
+from engagements.queries.settlement_queues import Queue
+from engagements.views.finance.tables import as_csv
+from engagements.views.finance.words import waiting_for
+
+PER_PAGE = 50
+COLUMNS = (
+    *("Settlement", "Engagement", "Customer", "Reason", "State", "On hold", "Proposed", "Currency"),
+    *("Received", "Back before", "Audit", "Tax on it", "Refund", "Balance due", "Reference"),
+)
+
+
+@access.finance_page
+@require_safe
+def settlement_list(request: HttpRequest) -> HttpResponse:
+    """Settlements in a `queue`, found by `q`; `format=csv` downloads what is found."""
+    queue, text = request.GET.get("queue", ""), request.GET.get("q", "").strip()
+    if queue and queue not in Queue.values:
+        raise Http404("No such queue.")
+    found = settlement_queues.found(queue=queue, text=text)
+    if request.GET.get("format") == "csv":
+        return as_csv("settlements", COLUMNS, map(_cells, found))
+    query = request.GET.copy()
+    query.pop("page", None)
+    listed = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+    counts = settlement_queues.counts()
+    context = {
+        "listed": listed,
+        "rows": [(row, waiting_for(row)) for row in listed],
+        "queue": queue,
+        "text": text,
+        "queues": [(each, counts.get(each.value)) for each in Queue],
+        "query": query.urlencode(),
+        "acts": access.is_finance(request.user),
+        "is_to_pay": queue == Queue.TO_PAY,
+    }
+    return render(request, "finance/settlements.html", context)
+
+
+def _cells(row: Settlement) -> Sequence[Any]:
+    engagement = row.contract_version.engagement
+    return (
+        *(row.pk, engagement.reference, engagement.customer.name, row.get_reason_display()),
+        *(row.get_state_display(), "yes" if row.is_on_hold else "no", row.proposed_at.date()),
+        *(row.currency, row.payments_received, row.refunded_before, row.audit_cost),
+        *(row.audit_tax, row.refund, row.balance_due, row.payment_reference),
+    )

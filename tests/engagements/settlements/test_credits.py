@@ -1,0 +1,264 @@
+"""What a settlement keeps and credits, and what the books then say."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from engagements.errors import Refused
+from engagements.ledger.positions import positions_of
+from engagements.models import ContractVersion, Invoice, Milestone, Settlement
+from engagements.queries import ledger
+from engagements.services import payments, settlements
+from engagements.services.contracts import MilestoneDraft
+from tests.engagements.world import World, today
+
+D = Decimal
+Kind = Invoice.Kind
+
+
+def where_it_stands(contract: ContractVersion) -> dict[str, D]:
+    """The engagement's accounts that do not stand at nothing, debit positive."""
+    position = positions_of(contract.engagement, contract.currency)
+    return {code: balance for code, balance in position.balances.items() if balance}
+
+
+def settled(world: World, settlement: Settlement) -> Settlement:
+    row = settlements.approve(settlement=settlement, by=world.controller)
+    return settlements.mark_paid(settlement=row, reference="REFUND-1", by=world.controller)
+
+
+def credited(contract: ContractVersion) -> D:
+    notes = Invoice.objects.filter(engagement=contract.engagement, kind=Kind.CREDIT_NOTE)
+    return sum((note.gross for note in notes), D(0))
+
+
+def test_fees_are_a_refund_liability_until_the_verdict_and_the_audit_is_earned(
+    world: World,
+) -> None:
+    contract = world.active()
+    assert where_it_stands(contract) == {"audit_unbilled": D(6000), "audit_revenue": D(-6000)}
+    world.pay(contract.milestones.get(position=1))
+    assert where_it_stands(contract) == {
+        "bank": D(14280),
+        "audit_revenue": D(-6000),
+        "refund_liability": D(-6000),
+        "output_tax": D(-2280),
+    }
+
+
+def test_a_met_target_makes_revenue_of_what_was_received_and_of_what_is_billed_after(
+    world: World,
+) -> None:
+    contract = world.met()
+    assert where_it_stands(contract)["fee_revenue"] == D(-12000)
+    world.pay(contract.milestones.get(position=3))
+    stands = where_it_stands(contract)
+    assert stands["fee_revenue"] == D(-34000)
+    assert "refund_liability" not in stands
+    assert "fees_deferred" not in stands
+
+
+def test_once_it_is_paid_the_books_hold_the_audit_and_nothing_else(world: World) -> None:
+    contract = world.missed()
+    settled(world, contract.settlements.get())
+    assert where_it_stands(contract) == {
+        "bank": D(7140),
+        "audit_revenue": D(-6000),
+        "output_tax": D(-1140),
+    }
+    assert ledger.wrong_totals() == []
+
+
+def test_what_nobody_paid_is_cancelled_at_the_proposal_and_the_rest_at_the_approval(
+    world: World,
+) -> None:
+    contract = world.active()
+    first, audit = contract.milestones.order_by("position")[:2]
+    world.pay(first, amount=D(10000))
+    world.bill(audit)
+    world.conclude(world.request(contract), "missed")
+    settlement = contract.settlements.get()
+    # Of the first invoice 4,280 was open; the audit's own line stays and is covered by the rest.
+    assert [note.gross for note in settlement.credit_notes.all()] == [D(4280)]
+    assert (settlement.refund, settlement.balance_due) == (D(2860), D(0))
+    settled(world, settlement)
+    assert credited(contract) == D(14280)
+    assert Milestone.objects.get(pk=audit.pk).state == Milestone.State.BILLED
+    assert where_it_stands(contract) == {
+        "bank": D(7140),
+        "audit_revenue": D(-6000),
+        "output_tax": D(-1140),
+    }
+
+
+@pytest.mark.parametrize(
+    ("paid", "refund", "due"),
+    [("0", "0", "7140"), ("7139.99", "0", "0.01"), ("7140", "0", "0"), ("7140.01", "0.01", "0")],
+)
+def test_the_audit_costs_as_much_as_was_paid_or_more(
+    world: World, paid: str, refund: str, due: str
+) -> None:
+    contract = world.active()
+    milestone = contract.milestones.get(position=1)
+    if D(paid):
+        world.pay(milestone, amount=D(paid))
+    world.conclude(world.request(contract), "missed")
+    settlement = contract.settlements.get()
+    assert (settlement.refund, settlement.balance_due) == (D(refund), D(due))
+    settled(world, settlement)
+    stands = where_it_stands(contract)
+    assert stands["audit_revenue"] == D(-6000)
+    assert "refund_liability" not in stands
+    assert "refund_payable" not in stands
+    if D(paid):
+        assert stands.get("receivables", D(0)) == D(due)
+
+
+def test_who_paid_too_much_gets_all_of_it_back(world: World) -> None:
+    contract = world.active()
+    invoice = world.invoice(contract.milestones.get(position=1))
+    payments.record(
+        invoice=invoice,
+        amount=invoice.gross + D(500),
+        received_on=today(),
+        reference="TOO-MUCH",
+        may_exceed=True,
+        by=world.finance,
+    )
+    world.conclude(world.request(contract), "missed")
+    settlement = contract.settlements.get()
+    assert settlement.refund == D("7640")
+    settled(world, settlement)
+    assert where_it_stands(contract)["bank"] == D(7140)
+
+
+CASES: list[tuple[str, dict[str, Any]]] = [
+    ("EUR", {"tax_rate_percent": D("0")}),
+    (
+        "EUR",
+        {
+            "tax_treatment": "reverse_charge",
+            "tax_rate_percent": D("0"),
+            "tax_note": "Reverse charge",
+        },
+    ),
+    ("JPY", {"tax_rate_percent": D("10"), "fee": D("10001"), "audit_cost": D("3333")}),
+    ("KWD", {"tax_rate_percent": D("7.7"), "fee": D("100.001"), "audit_cost": D("33.333")}),
+    ("USD", {"tax_rate_percent": D("8.88"), "fee": D("100.01"), "audit_cost": D("33.33")}),
+]
+
+
+@pytest.mark.parametrize(("currency", "terms"), CASES)
+def test_thirds_zero_tax_and_reverse_charge_come_out_to_the_last_unit(
+    world: World, currency: str, terms: dict[str, Any]
+) -> None:
+    if "fee" in terms:
+        third = terms["audit_cost"]
+        rest = terms["fee"] - 2 * third
+        parts = [("A", third, "signed"), ("B", third, "audit_delivered"), ("C", rest, "target_met")]
+        terms = terms | {"milestones": [MilestoneDraft(*part) for part in parts]}
+    contract = world.missed(currency=currency, **terms)
+    settlement = settled(world, contract.settlements.get())
+    kept = settlement.audit_cost + settlement.audit_tax
+    assert settlement.refund + kept == settlement.payments_received
+    stands = where_it_stands(contract)
+    assert stands["bank"] == kept
+    assert stands["audit_revenue"] == -settlement.audit_cost
+    assert stands.get("output_tax", D(0)) == -settlement.audit_tax
+    assert set(stands) <= {"bank", "audit_revenue", "output_tax"}
+
+
+def test_the_preview_says_what_will_happen(world: World) -> None:
+    contract = world.active()
+    for milestone in contract.milestones.order_by("position")[:2]:
+        world.pay(milestone)
+    planned = settlements.preview(contract=contract)
+    world.conclude(world.request(contract), "missed")
+    settlement = settled(world, contract.settlements.get())
+    notes = [*planned.credits.cancelled, *planned.credits.refunded]
+    assert [note.gross for note in notes] == [n.gross for n in settlement.credit_notes.all()]
+    void = Milestone.objects.filter(contract_version=contract, state="void")
+    assert {m.title for m in planned.void} <= {m.title for m in void}
+    came = contract.engagement.entries.order_by("pk").filter(pk__gt=0)
+    posted = [
+        {leg.account.code: leg.amount for leg in entry.legs.all()}
+        for entry in came.exclude(
+            kind__in=["audit_delivered", "invoice_issued", "payment_received"]
+        )
+    ]
+    assert posted == [
+        {code: amount for code, amount in entry.effect.items() if amount}
+        for entry in planned.entries
+    ]
+
+
+def test_a_payment_after_the_proposal_stops_the_approval(world: World) -> None:
+    contract = world.active()
+    world.pay(contract.milestones.get(position=1))
+    late = world.invoice(contract.milestones.get(position=2))
+    world.conclude(world.request(contract), "missed")
+    settlement = contract.settlements.get()
+    payments.record(
+        invoice=late, amount=late.gross, received_on=today(), reference="LATE", by=world.finance
+    )
+    with pytest.raises(Refused, match="has changed since"):
+        settlements.approve(settlement=settlement, by=world.controller)
+    settlements.void(settlement=settlement, reason="A payment came in", by=world.controller)
+    anew = settlements.propose(contract=contract, reason="missed", by=world.finance)
+    assert anew.refund == D(14280)
+    settled(world, anew)
+    assert where_it_stands(contract)["bank"] == D(7140)
+
+
+def test_what_was_kept_can_still_go_back_by_a_further_settlement(world: World) -> None:
+    contract = world.missed()
+    first = settled(world, contract.settlements.get())
+    with pytest.raises(Refused, match="further settlement"):
+        settlements.propose(contract=contract, reason="missed", by=world.finance)
+    with pytest.raises(Refused, match="Nothing more would go back"):
+        settlements.propose(contract=contract, reason="further", note="Why not", by=world.finance)
+    further = settlements.propose(
+        contract=contract,
+        reason="further",
+        note="The audit named the wrong kernel.",
+        audit_cost=D(0),
+        by=world.finance,
+    )
+    assert (further.refunded_before, further.refund) == (first.refund, D(7140))
+    settled(world, further)
+    assert where_it_stands(contract) == {}
+
+
+def test_half_of_the_audit_may_go_back_and_never_more_than_came_in(world: World) -> None:
+    contract = world.missed()
+    settled(world, contract.settlements.get())
+    terms = {"contract": contract, "reason": "further", "note": "Goodwill", "by": world.finance}
+    with pytest.raises(Refused, match="At most"):
+        settlements.propose(**terms, audit_cost=D(6001))
+    with pytest.raises(Refused, match="At most"):
+        settlements.propose(**terms, audit_cost=D(-1))
+    settled(world, settlements.propose(**terms, audit_cost=D(3000)))
+    gone = sum(row.refund for row in contract.settlements.filter(state="paid"))
+    assert gone == D("17850")
+    assert where_it_stands(contract) == {
+        "bank": D(3570),
+        "audit_revenue": D(-3000),
+        "output_tax": D(-570),
+    }
+
+
+def test_voiding_an_approved_settlement_puts_the_refund_back_among_what_is_owed(
+    world: World,
+) -> None:
+    contract = world.missed()
+    settlement = settlements.approve(settlement=contract.settlements.get(), by=world.controller)
+    settlements.void(settlement=settlement, reason="Wrong account", by=world.controller)
+    stands = where_it_stands(contract)
+    assert stands["receivables"] == -settlement.refund
+    anew = settlements.propose(contract=contract, reason="missed", by=world.finance)
+    assert anew.refund == settlement.refund
+    settled(world, anew)
+    assert where_it_stands(contract)["bank"] == D(7140)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from engagements.audit import ceiling, collecting
+from engagements.audit import ceiling, collecting, gain, off_the_shelf, roofline, selection
 from engagements.audit.advice import Alternative
 from engagements.audit.case import Case
-from engagements.audit.figures import Interval
+from engagements.audit.figures import Candidate, Interval
 from engagements.audit.finding import Missing
 from engagements.audit.phrases import percent
 from engagements.evidence.facts import TraceFacts, TrafficFacts
@@ -46,7 +46,24 @@ def alternatives(case: Case) -> tuple[Alternative, ...]:
         compiling,
     ]
     every = [look(case) for look in found]
+    every += [library(case, fit) for fit in off_the_shelf.fitting(case)]
     return tuple(sorted(every, key=lambda each: -(each.gain.high if each.gain else 0.0)))
+
+
+def library(case: Case, fit: Candidate) -> Alternative:
+    """A kernel off the shelf that fits: it may reach what a better kernel can reach at all."""
+    name, title = "library", f"Use {off_the_shelf.named(fit)}"
+    share, room = selection.share(case), roofline.headroom(case)
+    within = gain.reachable(room, case.thresholds)
+    if share is None or within is None:
+        missing = Missing(what=f"{off_the_shelf.named(fit)}, tried on the operator's shapes.")
+        return _unknown(name, title, missing)
+    basis = (
+        f"It covers the case; at {percent(case.thresholds.tuned_share)} of the roofline, as a "
+        "tuned kernel is, it would bring at most this. A trial says how much."
+    )
+    most = ceiling.ratio(share.value.high, within.high)
+    return Alternative(name=name, title=title, gain=Interval(low=1.0, high=most), basis=basis)
 
 
 def batching(case: Case) -> Alternative:

@@ -164,12 +164,19 @@ def _shown(closest: Candidate | None) -> str:
     if closest is None:
         return "nothing known"
     if closest.verdict == "fits":
-        return f"{_named(closest)} fits"
+        return f"{named(closest)} fits"
     short = listed((*closest.missing, *(f"{word}?" for word in closest.unknown)))
-    return f"{_named(closest)}: {short}"[:200]
+    return f"{named(closest)}: {short}"[:200]
 
 
-def _named(candidate: Candidate) -> str:
+def fitting(case: Case) -> tuple[Candidate, ...]:
+    """The kernels off the shelf that cover the case."""
+    found = _candidates(case, case.needs.value if case.needs else None)
+    return tuple(candidate for candidate in found if candidate.verdict == "fits")
+
+
+def named(candidate: Candidate) -> str:
+    """A library with its version, where that is known."""
     version = candidate.version
     return candidate.name if version in ("", "unknown") else f"{candidate.name} {version}"
 
@@ -179,13 +186,13 @@ def _sentence(outcome: Outcome, closest: Candidate | None) -> str:
         return "Nobody has looked yet at what there is off the shelf for this operator."
     if outcome == Outcome.FAIL and closest.verdict != "fits" and closest.ratio is not None:
         return (
-            f"{_named(closest)} does: a custom kernel was measured to gain no more than "
+            f"{named(closest)} does: a custom kernel was measured to gain no more than "
             f"{times(closest.ratio.high)} end to end over it."
         )
     if outcome == Outcome.FAIL:
-        return f"{_named(closest)} covers your case: use it before anything is written."
+        return f"{named(closest)} covers your case: use it before anything is written."
     if outcome == Outcome.UNKNOWN:
-        return f"{_named(closest)} may cover your case: nobody has tried it yet."
+        return f"{named(closest)} may cover your case: nobody has tried it yet."
     missing = listed([word.replace("_", " ") for word in closest.missing])
     return f"No ready-made kernel covers your case; the closest, {closest.name}, lacks {missing}."
 
@@ -215,7 +222,7 @@ def _described(candidate: Candidate) -> str:
         notes.append(f"{listed(candidate.unknown)} not documented")
     if candidate.ratio:
         notes.append(f"measured {times_each(candidate.ratio)}")
-    return _named(candidate) + (f" ({', '.join(notes)})" if notes else "")
+    return named(candidate) + (f" ({', '.join(notes)})" if notes else "")
 
 
 def _words(needs: Needs | None) -> tuple[str, ...]:
@@ -256,7 +263,7 @@ def _to_collect(candidates: tuple[Candidate, ...], needs: Needs | None) -> tuple
 
 def _trial(candidate: Candidate) -> str:
     unknown = listed([word.replace("_", " ") for word in candidate.unknown])
-    return f"A trial of {_named(candidate)}: whether it does {unknown}."
+    return f"A trial of {named(candidate)}: whether it does {unknown}."
 
 
 def _command(candidate: Candidate, needs: Needs | None) -> str | None:
@@ -276,7 +283,7 @@ def _plain(name: str) -> str:
 
 def _questions(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
     return tuple(
-        f"Why not {_named(candidate)}? It seems to do all of this."
+        f"Why not {named(candidate)}? It seems to do all of this."
         for candidate in candidates
         if candidate.verdict == "fits" or not candidate.missing
     )[:3]

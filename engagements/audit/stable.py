@@ -153,14 +153,12 @@ def _sentence(
 
 
 def _paragraph(facts: TrafficFacts, conditions: tuple[Condition, ...]) -> str:
-    said = [f"{number} for {float(share):.0%}" for share, number in facts.shapes_for_calls.items()]
     lines = [
-        f"{facts.calls} calls in {facts.distinct_shapes} shapes ({listed(facts.axes)}); of calls "
-        f"it takes {listed(said)} of the shapes."
+        f"{facts.calls} calls in {facts.distinct_shapes} shapes ({listed(facts.axes)}); "
+        f"{_spread(facts.shapes_for_calls, 'calls')}."
     ]
     if facts.shapes_for_time is not None:
-        said = [f"{number} for {float(s):.0%}" for s, number in facts.shapes_for_time.items()]
-        lines.append(f"Of time it takes {listed(said)}.")
+        lines.append(f"{_spread(facts.shapes_for_time, 'time')}.")
     else:
         lines.append("Without durations in the log, time could not be weighed.")
     lines.append(f"In effect {facts.effective_shapes:.1f} shapes (exponential of the entropy).")
@@ -181,6 +179,12 @@ def _paragraph(facts: TrafficFacts, conditions: tuple[Condition, ...]) -> str:
     if failed:
         lines.append(f"What does not hold: {listed(failed)}.")
     return " ".join(lines)
+
+
+def _spread(shapes: Mapping[str, int], of: str) -> str:
+    shares = [percent(float(share)) for share in shapes]
+    counts = [str(number) for number in shapes.values()]
+    return f"{listed(shares)} of the {of} lie in {listed(counts)} shapes"
 
 
 def _figures(facts: TrafficFacts, conditions: tuple[Condition, ...]) -> ShapeFigures:

@@ -213,8 +213,9 @@ def _would_help(case: Case, expected: Gain | None) -> tuple[Missing, ...]:
 
 def _questions(case: Case, lasts: Life, returns: Payback | None) -> tuple[str, ...]:
     asked = []
-    if lasts.changes:
-        asked.append(f"What does the kernel do on {lasts.changes[0].name}, and who adapts it?")
+    changed = [change for change in lasts.changes if change.free or change.ends_the_kernel]
+    if changed:
+        asked.append(f"What does the kernel do on {changed[0].name}, and who adapts it?")
     if returns is None or returns.weeks[1] is None:
         asked.append("From what saving, at which speedup, does the fee come back, and when?")
     return tuple(asked)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
+from engagements.audit.ceiling import ratio
 from engagements.audit.figures import CeilingFigures
 from engagements.charts import canvas, describe
 from engagements.charts.palette import Theme
@@ -84,18 +85,18 @@ def _levels(axes: Axes, figures: CeilingFigures, ink: Ink) -> None:
 
 def _level(
     axes: Axes,
-    ratio: float,
+    height: float,
     said: str,
     colour: str,
     *,
     is_end: bool = False,
     is_below: bool = False,
 ) -> None:
-    axes.axhline(ratio, color=colour, linewidth=1.2, linestyle=(0, (4, 3)) if is_end else "-")
+    axes.axhline(height, color=colour, linewidth=1.2, linestyle=(0, (4, 3)) if is_end else "-")
     axes.annotate(
         said,
         # The two stand at opposite ends, so that close ones do not write over each other.
-        (0.01 if is_end else 0.995, ratio),
+        (0.01 if is_end else 0.995, height),
         xycoords=("axes fraction", "data"),
         xytext=(0, -3 if is_below else 2),
         textcoords="offset points",
@@ -112,7 +113,7 @@ def _points(axes: Axes, figures: CeilingFigures, ink: Ink) -> None:
     low, high = axes.get_xlim()
     if claimed is not None and low <= claimed.high and claimed.low <= high:
         ends = [min(max(end, low), high) for end in (claimed.low, claimed.high)]
-        ratios = [describe.whole(figures.share, end) for end in ends]
+        ratios = [ratio(figures.share, end) for end in ends]
         axes.plot(
             ends, ratios, color=ink["ink"], linewidth=3, marker="o", markersize=5, clip_on=False
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from engagements.audit.ceiling import ratio
 from engagements.audit.figures import CeilingFigures
 from engagements.charts.limits import measured_roof
 
@@ -115,7 +116,7 @@ def ceiling(figures: CeilingFigures) -> str:
         claimed = figures.claimed
         lines.append(
             f"Claimed are {_range(claimed.low, claimed.high)} in the kernel, which make "
-            f"{_range(*(whole(figures.share, end) for end in (claimed.low, claimed.high)))} "
+            f"{_range(*(ratio(figures.share, end) for end in (claimed.low, claimed.high)))} "
             "of the whole."
         )
     return " ".join(lines)
@@ -123,11 +124,6 @@ def ceiling(figures: CeilingFigures) -> str:
 
 def _range(low: float, high: float) -> str:
     return times(low) if low == high else f"{times(low)} to {times(high)}"
-
-
-def whole(share: float, kernel_speedup: float) -> float:
-    """How many times faster the whole is, by Amdahl, with a kernel so many times faster."""
-    return 1 / ((1 - share) + share / kernel_speedup)
 
 
 def short(value: float | None) -> str:

@@ -295,3 +295,17 @@ def test_what_an_audit_lacks_for_a_contract_is_said(
     assert "The audit does not say what the work takes" in page
     assert signed_in.post(url("audit-draft", audit.engagement)).status_code == 422
     assert not ContractVersion.objects.exists()
+
+
+def test_the_customer_reads_value_and_sentence_first_and_the_paragraph_in_the_report(
+    signed_in: Client, audit: Audit, world: World
+) -> None:
+    put(signed_in, audit, "operator", choice="family:attention")
+    delivered(audit, world)
+    signed_in.force_login(world.viewer)
+    page = words(signed_in.get(url("portal-engagement", audit.engagement)).content.decode())
+    assert "73.7 %. Attention takes 73.7 % of your time" in page
+    assert "the union of its intervals" not in page
+    assert "Read the whole report" in page
+    report = words(signed_in.get(url("portal-audit", audit.engagement)).content.decode())
+    assert "the union of its intervals" in report

@@ -19,7 +19,7 @@ from kernels import coverage
 
 TODAY = dt.date(2026, 11, 21)
 FUZZ = settings(
-    max_examples=150,
+    max_examples=60,
     deadline=None,
     derandomize=True,
     database=None,

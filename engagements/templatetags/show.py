@@ -130,10 +130,10 @@ def get(values: dict[str, object], name: str) -> object:
 
 
 @register.filter
-def interval(value: Interval | None) -> str:
-    """A ratio, or from where to where, as 1.40× to 1.80×; a dash where not known."""
+def interval(value: Interval | None, unknown: str = NOT_MEASURED) -> str:
+    """A ratio, or from where to where, as 1.40× to 1.80×; a dash, or `unknown`, without one."""
     if value is None:
-        return NOT_MEASURED
+        return unknown
     low, high = ratio(value.low), ratio(value.high)
     return low if low == high else f"{low} to {high}"
 

@@ -40,6 +40,7 @@ def acts(story: Story) -> list[str]:
         "engagement-cancel",
         "audit-start",
         "audit-deliver",
+        "audit-draft",
         "contract-terms",
         "contract-benchmark",
         "contract-offer",

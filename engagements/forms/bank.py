@@ -121,6 +121,10 @@ class AssignForm(forms.Form):
                 error_messages={"required": "Enter how much goes to it."},
             )
 
+    def pairs(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
+        """Each invoice's field beside its amount's."""
+        return [(self[f"invoice_{n}"], self[f"amount_{n}"]) for n in range(1, MAX_PARTS + 1)]
+
     def clean(self) -> dict[str, Any]:
         """An invoice has an amount, and an amount has an invoice."""
         data = super().clean() or {}

@@ -125,6 +125,23 @@ def _standing(
     return rows
 
 
+def invoices_of(engagement: Engagement) -> QuerySet[InvoiceWithBalance]:
+    """An engagement's issued invoices with their balance, and their credit notes, by day."""
+    return (
+        issued_invoices()
+        .filter(engagement=engagement)
+        .prefetch_related("lines", "credit_notes")
+        .order_by("issued_on", "pk")
+    )
+
+
+def documents_by_subject(engagement: Engagement) -> dict[str, Document]:
+    """The PDFs of an engagement's invoices and credit notes by subject, without their bytes."""
+    kinds = (Document.Kind.INVOICE, Document.Kind.CREDIT_NOTE)
+    rows = Document.objects.filter(engagement=engagement, kind__in=kinds).defer("content")
+    return {row.subject: row for row in rows}
+
+
 def document_of(invoice: Invoice) -> Document | None:
     """The PDF of an issued invoice or credit note, without its bytes; None until it is made."""
     documents = Document.objects.filter(kind=invoice.kind, subject=f"invoice:{invoice.pk}")
@@ -146,7 +163,7 @@ class Posting:
 
 @dataclass(frozen=True)
 class Account:
-    """Everything between the house and a customer in one currency, in the order of the days."""
+    """Everything between the house and its customer in one currency, in the order of the days."""
 
     currency: str
     postings: list[Posting]
@@ -157,9 +174,9 @@ class Account:
         return self.postings[-1].balance if self.postings else Decimal(0)
 
 
-def accounts_of(customer: Customer) -> list[Account]:
-    """A customer's accounts, one a currency: invoices, credit notes, payments, refunds paid."""
-    entries = [*_invoiced(customer), *_received(customer), *_refunded(customer)]
+def accounts_of(engagements: QuerySet[Engagement]) -> list[Account]:
+    """Their accounts, one a currency: invoices, credit notes, payments, refunds paid."""
+    entries = [*_invoiced(engagements), *_received(engagements), *_refunded(engagements)]
     accounts = []
     for currency in sorted({currency for currency, _ in entries}):
         rows = sorted((row for code, row in entries if code == currency), key=lambda row: row.on)
@@ -179,8 +196,8 @@ def _with_balance(rows: list[Posting]) -> list[Posting]:
     return done
 
 
-def _invoiced(customer: Customer) -> list[tuple[str, Posting]]:
-    rows = Invoice.objects.filter(customer=customer, state=Invoice.State.ISSUED)
+def _invoiced(engagements: QuerySet[Engagement]) -> list[tuple[str, Posting]]:
+    rows = Invoice.objects.filter(engagement__in=engagements, state=Invoice.State.ISSUED)
     entries = []
     for row in rows.select_related("engagement").order_by("issued_on", "pk"):
         assert row.issued_on is not None
@@ -192,8 +209,8 @@ def _invoiced(customer: Customer) -> list[tuple[str, Posting]]:
     return entries
 
 
-def _received(customer: Customer) -> list[tuple[str, Posting]]:
-    rows = Payment.objects.filter(invoice__customer=customer).select_related("invoice")
+def _received(engagements: QuerySet[Engagement]) -> list[tuple[str, Posting]]:
+    rows = Payment.objects.filter(invoice__engagement__in=engagements).select_related("invoice")
     return [
         (
             row.invoice.currency,
@@ -205,9 +222,9 @@ def _received(customer: Customer) -> list[tuple[str, Posting]]:
     ]
 
 
-def _refunded(customer: Customer) -> list[tuple[str, Posting]]:
+def _refunded(engagements: QuerySet[Engagement]) -> list[tuple[str, Posting]]:
     paid = Settlement.objects.filter(
-        contract_version__engagement__customer=customer,
+        contract_version__engagement__in=engagements,
         state=Settlement.State.PAID,
         refund__gt=0,
     )

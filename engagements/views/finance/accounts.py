@@ -18,7 +18,7 @@ COLUMNS = ("Currency", "On", "What", "Reference", "Amount", "Balance")
 def account(request: HttpRequest, pk: int) -> HttpResponse:
     """One customer's account in each currency; `format=csv` downloads it."""
     customer = access.customer_for(request.user, pk)
-    accounts = billing.accounts_of(customer)
+    accounts = billing.accounts_of(customer.engagements.all())
     if request.GET.get("format") == "csv":
         rows = (
             (account.currency, row.on, row.what, row.reference, row.amount, row.balance)

@@ -100,9 +100,10 @@ def test_an_offer_is_the_signatorys_turn(client: Client) -> None:
 
 
 def test_work_under_way_shows_the_week_and_what_is_paid(client: Client) -> None:
-    page = page_of(client, told.underway())
+    story = told.underway()
+    page = page_of(client, story)
     assert "week 1 of 6" in page
-    assert "Bill INV-1, paid in full." in page
+    assert f"Invoice {story.invoice.reference}, paid in full." in page
     assert "EUR\xa017,136.00 paid of EUR\xa057,120.00" in page
 
 

@@ -27,6 +27,7 @@ def pages(story: Story) -> list[str]:
     ref, number = story.reference, story.contract.number
     return [
         reverse("portal-engagement", args=[ref]),
+        reverse("portal-invoices", args=[ref]),
         reverse("portal-contract", args=[ref]),
         reverse("portal-contract-version", args=[ref, number]),
         reverse("portal-handover", args=[ref]),

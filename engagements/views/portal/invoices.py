@@ -1,0 +1,39 @@
+"""What the customer was asked for, what it paid, and where that leaves both."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from engagements import access
+from engagements.models import Engagement
+from engagements.queries import billing
+
+
+@access.portal_page
+@require_safe
+def invoices(request: HttpRequest, reference: str) -> HttpResponse:
+    """The invoices of one engagement with their PDFs, and its account."""
+    engagement = access.engagement_for(request.user, reference)
+    documents = billing.documents_by_subject(engagement)
+    rows = [
+        {
+            "invoice": invoice,
+            "document": documents.get(f"invoice:{invoice.pk}"),
+            "notes": [
+                (note, documents.get(f"invoice:{note.pk}"))
+                for note in invoice.credit_notes.all()
+                if note.is_issued
+            ],
+        }
+        for invoice in billing.invoices_of(engagement)
+    ]
+    context = {
+        "engagement": engagement,
+        "rows": rows,
+        "accounts": billing.accounts_of(Engagement.objects.filter(pk=engagement.pk)),
+        "today": timezone.localdate(),
+    }
+    return render(request, "portal/invoices.html", context)

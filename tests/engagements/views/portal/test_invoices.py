@@ -1,0 +1,46 @@
+"""The customer's invoices: its own, once they are issued, with what is open of them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from engagements import documents
+from engagements.services import invoices
+from tests.engagements.views import story as told
+
+pytestmark = pytest.mark.django_db
+
+
+def shown(client: Client, story: told.Story) -> str:
+    client.force_login(story.viewer)
+    return client.get(reverse("portal-invoices", args=[story.reference])).content.decode()
+
+
+def test_before_the_first_invoice_there_is_none(client: Client) -> None:
+    story = told.active(told.offered(told.audited(told.opened())))
+    draft = invoices.draft(milestones=[story.milestone(1)], by=story.finance)
+    page = shown(client, story)
+    assert "No invoice yet" in page
+    assert str(draft.gross) not in page
+
+
+def test_the_customer_sees_invoices_credit_notes_and_the_balance(client: Client) -> None:
+    story = told.underway()
+    second = told.invoiced(story, 2)
+    note = invoices.credit(
+        invoice=second, net=Decimal(500), reason="A week late.", by=story.finance
+    )
+    document = documents.issue(kind="invoice", subject=f"invoice:{second.pk}")
+    page = shown(client, story)
+    for text in (story.invoice.reference, second.reference, note.reference, "A week late."):
+        assert text in page
+    assert reverse("document", args=[document.pk]) in page
+    assert "You owe" in page
+    assert "EUR\xa07,140.00" in page
+    client.force_login(story.stranger)
+    assert client.get(reverse("document", args=[document.pk])).status_code == 404
+    assert client.get(reverse("portal-invoices", args=[story.reference])).status_code == 404

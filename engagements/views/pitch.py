@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.core.signing import BadSignature
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -67,7 +68,8 @@ def _asked(request: HttpRequest) -> HttpResponse:
             verdict = examine(case_of(form.pitch(), read, today=timezone.localdate()))
             pairs = form.query()
             answer = Answer(verdict, read, pairs, request.build_absolute_uri(_address(pairs)))
-            return render(request, "public/pitch.html", _context(form) | {"answer": answer})
+            context = {"answer": answer, "house_email": settings.CONSULTANCY["email"]}
+            return render(request, "public/pitch.html", _context(form) | context)
     return _wrong(request, form)
 
 

@@ -308,6 +308,17 @@ def counted() -> dict[str, int]:
     return {model._meta.label: model._default_manager.count() for model in apps.get_models()}
 
 
+def test_only_whoever_mails_it_shows_us_a_pitch(client: Client, settings: Any) -> None:
+    settings.CONSULTANCY = settings.CONSULTANCY | {"email": ""}
+    assert "mailto:" not in asked(client)
+    settings.CONSULTANCY = settings.CONSULTANCY | {"email": "hello@example.org"}
+    page = asked(client)
+    mailed = html.unescape(page.partition('href="mailto:')[2].partition('"')[0])
+    address, _, query = mailed.partition("?")
+    assert address == "hello@example.org"
+    assert dict(parse_qsl(query))["body"].endswith(urlencode(NUMBERS))
+
+
 @pytest.mark.parametrize("as_file", [False, True], ids=["in memory", "on disk"])
 @pytest.mark.parametrize("name", ["prefill.trace.json.gz", "noise"])
 def test_nothing_is_kept(

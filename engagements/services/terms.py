@@ -11,7 +11,7 @@
      "tax_rate_percent": "19.00",
      "tax": {"treatment": "rate"|"reverse_charge"|"exempt", "note": str},
      "payment_days": 14, "dispute_days": 14,
-     "weeks": 6, "starts_on": "2026-09-01", "target": "2.00",
+     "weeks": 6, "starts_on": "2026-09-01", "began_on": null | "2026-09-03", "target": "2.00",
      "pauses": [{"starts_on", "ends_on", "waits_for", "reason"}],
      "benchmark": {"name", "digest", "operator", "program", "launch", "baseline",
                    "hardware": {"device", "name"}, "confidence": 0.95},
@@ -24,9 +24,10 @@
 
 Amounts are net, as strings with the digits of the currency's minor unit. Everything that a
 reader needs is copied in, so that what was agreed does not change when a customer moves house.
-Milestones and what was released before them add up to the fee. Schema twofold.terms/1, of which
-sealed contracts exist, lacks amends, valid_until, tax, dispute_days, pauses, released_before and
-clauses; `terms_of` gives those what they meant then.
+Milestones and what was released before them add up to the fee. An amendment says on which day
+the time-box began. Schema twofold.terms/1, of which
+sealed contracts exist, lacks amends, valid_until, tax, dispute_days, began_on, pauses,
+released_before and clauses; `terms_of` gives those what they meant then.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ from engagements.models import (
     Pause,
     ReleaseCondition,
     Role,
+    TimeBox,
     User,
 )
 from engagements.services.drafting import PauseDraft, Sheet
@@ -83,6 +85,7 @@ _NOT_SAID_THEN: dict[str, Any] = {
     "valid_until": None,
     "tax": {"treatment": "rate", "note": ""},
     "dispute_days": 0,
+    "began_on": None,
     "pauses": [],
     "released_before": [],
     "clauses": [],
@@ -133,6 +136,7 @@ def compose(sheet: Sheet) -> dict[str, Any]:
         "dispute_days": contract.dispute_days,
         "weeks": contract.weeks,
         "starts_on": contract.starts_on.isoformat(),
+        "began_on": _began_on(contract),
         "target": f"{contract.target:.2f}",
         "pauses": [_pause(row) for row in sheet.pauses],
         "benchmark": _benchmark(contract),
@@ -230,6 +234,13 @@ def _amends(contract: ContractVersion) -> dict[str, Any] | None:
         "changes": str(contract.amendment),
         "reason": contract.amendment_reason,
     }
+
+
+def _began_on(contract: ContractVersion) -> str | None:
+    """When the clock of what is amended started; a first contract cannot know it yet."""
+    if contract.amends_id is None:
+        return None
+    return TimeBox.objects.get(engagement=contract.engagement).starts_on.isoformat()
 
 
 def _milestone(milestone: Milestone, currency: str) -> dict[str, Any]:

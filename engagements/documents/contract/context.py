@@ -102,7 +102,7 @@ def words(
 
     Without `sealed_at` it is a draft, of which pages show what it would say.
     """
-    starts_on = date.fromisoformat(terms["starts_on"])
+    starts_on = date.fromisoformat(terms["began_on"] or terms["starts_on"])
     rate = Decimal(terms["tax_rate_percent"])
     until = terms["valid_until"]
     return {

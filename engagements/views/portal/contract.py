@@ -168,6 +168,7 @@ def readable_terms(contract: ContractVersion) -> dict[str, Any]:
         "audit_gross": gross_of(audit, rate, currency),
         "tax_rate": f"{rate.normalize():f}",
         "is_taxed": terms["tax"]["treatment"] == ContractVersion.TaxTreatment.RATE,
+        "began_on": _day(terms["began_on"]),
         "valid_until": _day(terms["valid_until"]),
         "pauses": pauses_of(terms),
         "amendment": _amendment(terms["amends"]),

@@ -82,6 +82,19 @@ def test_the_old_version_stays_readable_and_out_of_force(world: World) -> None:
     }
 
 
+def test_an_amendment_says_when_the_clock_began(world: World, on_day: Any) -> None:
+    offered = world.offered(starts_on=today())
+    on_day(today() + days(3))
+    contract = in_force(world, offered)
+    on_day(today() + days(6))
+    terms = contracts.terms_of(amended(world, contract, weeks=8))
+    assert contracts.terms_of(contract)["began_on"] is None
+    assert (terms["starts_on"], terms["began_on"]) == (
+        str(contract.starts_on),
+        str(contract.starts_on + days(3)),
+    )
+
+
 def test_the_days_of_a_pause_do_not_count(world: World) -> None:
     contract = world.active()
     before = box_of(contract).ends_on

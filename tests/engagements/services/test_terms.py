@@ -231,7 +231,7 @@ def test_terms_of_the_first_schema_are_still_read(world: World) -> None:
     old = {
         name: value
         for name, value in terms_of(contract).items()
-        if name not in ("amends", "valid_until", "tax", "dispute_days", "pauses")
+        if name not in ("amends", "valid_until", "tax", "dispute_days", "began_on", "pauses")
         and name not in ("released_before", "clauses")
     }
     contract.canonical = canonical(old | {"schema": FIRST_SCHEMA})

@@ -16,9 +16,10 @@ from kombu.exceptions import OperationalError
 
 from benchmarks.text import readable
 from engagements.evidence import EvidenceError, as_data, confined
-from engagements.models import Evidence
+from engagements.models import Audit, Evidence
 from engagements.services import dispatch
 from engagements.services import evidence as kept
+from engagements.services.cases import subject_of
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +49,10 @@ def read(*, evidence_id: int) -> str:
     try:
         with kept.on_disk(claimed.evidence) as file:
             facts = confined.read(
-                file, claimed.evidence.name, beat=lambda share: report(claimed, share)
+                file,
+                claimed.evidence.name,
+                patterns=_patterns(claimed.evidence),
+                beat=lambda share: report(claimed, share),
             )
     except confined.Stopped:
         return "attempt over"
@@ -66,6 +70,15 @@ def read(*, evidence_id: int) -> str:
         return "attempt over"
     dispatch.compute_findings(claimed.evidence.engagement_id)
     return "read"
+
+
+def _patterns(evidence: Evidence) -> dict[str, str]:
+    """The pattern that the audit finds its operator by: its kernels are then summed exactly."""
+    audit = Audit.objects.filter(engagement=evidence.engagement_id).first()
+    operator = subject_of(audit).operator if audit else None
+    if operator is None or operator.kind != "pattern" or not operator.pattern:
+        return {}
+    return {operator.name: operator.pattern}
 
 
 def claim(*, evidence_id: int) -> Claimed | None:

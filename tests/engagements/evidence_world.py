@@ -42,16 +42,20 @@ def added(engagement: Engagement, by: User, name: str, content: bytes | None = N
     return read(add(engagement, by, name, content))
 
 
-def _read_here(file: Path, name: str = "", **_: Any) -> Facts:
-    found = _facts(file.read_bytes(), name)
+def _read_here(
+    file: Path, name: str = "", *, patterns: dict[str, str] | None = None, **_: Any
+) -> Facts:
+    found = _facts(file.read_bytes(), name, tuple((patterns or {}).items()))
     if isinstance(found, EvidenceError):
         raise found
     return found
 
 
 @cache
-def _facts(content: bytes, name: str) -> Facts | EvidenceError:
+def _facts(
+    content: bytes, name: str, patterns: tuple[tuple[str, str], ...]
+) -> Facts | EvidenceError:
     try:
-        return reading.read(io.BytesIO(content), name)
+        return reading.read(io.BytesIO(content), name, patterns=dict(patterns))
     except EvidenceError as error:
         return error

@@ -17,7 +17,7 @@ from engagements.access import consultant_page
 from engagements.forms.evidence import FilesForm
 from engagements.forms.workbench import FORMS
 from engagements.models import Audit, Engagement, User
-from engagements.services import checks, subjects
+from engagements.services import checks, evidence, subjects
 from engagements.services.evidence import LARGEST_FILE_BYTES
 from engagements.uploads import takes_files
 from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, refuse
@@ -84,6 +84,7 @@ def put(request: HttpRequest, reference: str, what: str) -> HttpResponse:
         except REFUSALS as refused:
             refuse(request, refused, form)
         else:
+            _sum_exactly(request, engagement, said)
             return _back(request, reference)
     return _refused(request, engagement, what, form)
 
@@ -123,6 +124,18 @@ def _trace_of(request: HttpRequest, engagement: Engagement) -> str | None:
     chosen = request.POST.get("profile", "")
     bench = bench_of(engagement, {"profile": chosen})
     return bench.trace.row.digest if chosen and bench.trace else None
+
+
+def _sum_exactly(request: HttpRequest, engagement: Engagement, said: dict[str, Any]) -> None:
+    """Have the profile read again where a pattern's kernels overlap: a summary only bounds them."""
+    operator = said.get("operator")
+    trace = bench_of(engagement, request.POST.dict()).trace
+    if operator is None or operator.kind != "pattern" or trace is None:
+        return
+    least, most = trace.facts.share_of_wall(operator.pattern)
+    if least < most:
+        evidence.read_again(evidence=trace.row, by=actor(request))
+        messages.info(request, "Some of these kernels overlap: the profile is read again.")
 
 
 def _back(request: HttpRequest, reference: str) -> HttpResponse:

@@ -26,7 +26,6 @@ from engagements.views.workbench import pictures
 from engagements.views.workbench.bench import bench_of
 
 STOP_POLLING = 286
-SUGGESTED = 8
 
 
 @consultant_page
@@ -75,7 +74,7 @@ def context_of(
         "may_set": acts and audit is not None and engagement.stage == Stage.AUDITING,
         "audit": audit,
         "subject": subject,
-        "suggestions": suggest(bench.trace.facts)[:SUGGESTED] if bench.trace else (),
+        "suggestions": suggest(bench.trace.facts) if bench.trace else (),
         "forms": _forms(subject, audit, bound or {}),
         **(_found(audit) if audit else {}),
     }

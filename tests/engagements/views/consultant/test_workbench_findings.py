@@ -309,3 +309,22 @@ def test_the_customer_reads_value_and_sentence_first_and_the_paragraph_in_the_re
     assert "Read the whole report" in page
     report = words(signed_in.get(url("portal-audit", audit.engagement)).content.decode())
     assert "the union of its intervals" in report
+
+
+def test_overlapping_kernels_of_a_pattern_are_summed_exactly_by_reading_again(
+    signed_in: Client, world: World
+) -> None:
+    audit = world.auditing()
+    streams = kept.added(audit.engagement, world.consultant, "streams.trace.json.gz")
+    assert put(signed_in, audit, "operator", pattern="nvjet|SoftMax") == 302
+    streams.refresh_from_db()
+    assert streams.state == Evidence.State.QUEUED, "two of them ran at once"
+    kept.read(streams)
+    assert "nvjet|SoftMax Pattern 16" in bench(signed_in, audit)
+    signed_in.post(url("workbench-compute", audit.engagement))
+    figures = audit.findings.get(check_name="hot").computed["figures"]
+    assert figures["share_of_wall"]["low"] == figures["share_of_wall"]["high"]
+
+    assert put(signed_in, audit, "operator", pattern="SoftMax") == 302
+    streams.refresh_from_db()
+    assert streams.state == Evidence.State.READ, "one kernel alone overlaps nothing"

@@ -9,7 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from engagements.audit import ceiling, collecting, gain, off_the_shelf, roofline, selection
+from engagements.audit import (
+    ceiling,
+    collecting,
+    gain,
+    off_the_shelf,
+    roofline,
+    selection,
+    waiting,
+)
 from engagements.audit.advice import Alternative
 from engagements.audit.case import Case
 from engagements.audit.figures import Candidate, Interval
@@ -87,7 +95,10 @@ def batching(case: Case) -> Alternative:
 
 
 def scheduling(case: Case) -> Alternative:
-    """From how unevenly several GPUs are busy; one GPU's profile says nothing of routing."""
+    """From how unevenly several GPUs are busy, else from what the host lets the GPU wait.
+
+    Of how requests are routed a profile says nothing.
+    """
     name, title = "scheduling", "Better scheduling"
     trace = _trace(case)
     busy = [device.busy_share for device in trace.devices] if trace else []
@@ -99,6 +110,13 @@ def scheduling(case: Case) -> Alternative:
         )
         gain = Interval(low=1.0, high=max(busy) / even)
         return Alternative(name=name, title=title, gain=gain, basis=basis)
+    waited = waiting.share_of(trace, waiting.LOADING) if trace else 0.0
+    if waited >= NOTICEABLE:
+        basis = (
+            f"{percent(waited)} of the time the GPU waits for the host's own work; data loaded and "
+            "requests prepared while it computes win at most that."
+        )
+        return Alternative(name=name, title=title, gain=_without(waited), basis=basis)
     missing = Missing(what="A log of requests: arrival, prefix digest, prompt and answer lengths.")
     return _unknown(name, title, missing)
 
@@ -146,12 +164,15 @@ def topology(case: Case) -> Alternative:
 
 
 def compiling(case: Case) -> Alternative:
-    """From the launch-bound share, and from what torch.compile would fuse."""
+    """From the waits for launches, and from what torch.compile would fuse.
+
+    Longer waits for the host's own work are left out: no graph loads data sooner.
+    """
     name, title = "compiling", "torch.compile or CUDA graphs"
     trace = _trace(case)
     if trace is None or trace.gaps is None or trace.gaps.launch_bound_share is None:
         return _unknown(name, title, collecting.TRACE)
-    bound = trace.gaps.launch_bound_share
+    bound = waiting.share_of(trace, waiting.LAUNCHES, waiting.HOST)
     graphed = trace.launches.graph_kernel_share or 0.0
     fused = _fusable(trace)
     if graphed >= GRAPHED:

@@ -73,4 +73,6 @@ def _sentence(advice: Advice, passes: int, unknown: int) -> str:
         Advice.REDIRECT: "the effort brings more elsewhere",
         Advice.DECLINE: "a custom kernel is not worth it here",
     }[advice]
+    if outcome_of(passes + unknown) != advice:
+        return f"{counted}: on what is known, {said}. What is unknown may change that."
     return f"{counted}: {said}."

@@ -43,6 +43,11 @@ def waits(trace: TraceFacts) -> tuple[Wait, ...]:
     return tuple(sorted(found, key=lambda wait: -wait.share))
 
 
+def share_of(trace: TraceFacts, *reasons: str) -> float:
+    """The share of the wall-clock time in which no device was busy for one of these reasons."""
+    return sum(wait.share for wait in waits(trace) if wait.reason in reasons)
+
+
 def _reason(up_to_us: float | None) -> str:
     if up_to_us is not None and up_to_us <= LAUNCH_GAP_US:
         return LAUNCHES

@@ -30,7 +30,7 @@ from engagements.services import answers, ratios
 from engagements.services.evidence import facts_of
 
 # Raised when a check computes something else from the same evidence: findings are redone then.
-VERSION = 2
+VERSION = 3
 
 T = TypeVar("T")
 F = TypeVar("F", TraceFacts, TrafficFacts)

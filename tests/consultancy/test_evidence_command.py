@@ -124,3 +124,12 @@ def test_a_file_that_is_not_there_is_said(
         call_command("evidence", "show", str(tmp_path / "nothing"), "--json")
     assert ended.value.code == 2
     assert "cannot be opened" in capsys.readouterr().err
+
+
+def test_in_words_a_log_says_what_was_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "calls.csv"
+    file.write_text("batch,count\n1,-2\n3,4\n")
+    call_command("evidence", "show", str(file))
+    assert "warning: 1 rows without a positive count were left out." in capsys.readouterr().out

@@ -86,4 +86,4 @@ def in_words(facts: Facts) -> str:
             for key, value in kernel.items()
         )
         lines.append(f"  {name[:100]}: {figures}")
-    return "\n".join(lines + [f"warning: {text}" for text in shown.get("warnings", [])])
+    return "\n".join(lines + [f"warning: {text}" for text in facts.warnings])

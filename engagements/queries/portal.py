@@ -23,7 +23,6 @@ from engagements.models import (
     Membership,
     Milestone,
     Party,
-    Payment,
     ReleaseCondition,
     Settlement,
     TimeBox,
@@ -75,7 +74,6 @@ class PortalEngagement:
     time_box: TimeBoxProgress | None
     runs: list[EngagementRun]
     milestones: list[MilestoneLine]
-    payments: list[Payment]
     settlement: Settlement | None
     documents: list[Document]
     events: list[Event]
@@ -133,7 +131,6 @@ def portal_engagement(engagement: Engagement, *, today: datetime.date) -> Portal
         time_box=time_box_progress(box, today=today) if box else None,
         runs=list(runs_of(engagement)),
         milestones=milestone_lines(engagement) if contract else [],
-        payments=list(_payments(engagement)),
         settlement=settlement_of(engagement),
         documents=list(documents_of(engagement)),
         events=list(events_of(engagement)),
@@ -220,10 +217,6 @@ def signatories(customer: Customer) -> list[str]:
         customer=customer, rights=Membership.Rights.SIGNATORY, user__is_active=True
     ).select_related("user")
     return sorted(str(member.user) for member in members)
-
-
-def _payments(engagement: Engagement) -> QuerySet[Payment]:
-    return Payment.objects.filter(invoice__engagement=engagement).select_related("invoice")
 
 
 def settlement_of(engagement: Engagement) -> Settlement | None:

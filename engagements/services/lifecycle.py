@@ -19,6 +19,7 @@ from engagements.models import (
     ContractVersion,
     Engagement,
     EngagementRun,
+    Invoice,
     Milestone,
     Payment,
     ReleaseCondition,
@@ -108,6 +109,7 @@ def cancel(*, engagement: Engagement, reason: str, by: User) -> Engagement:
     row.contracts.filter(state=ContractVersion.State.OFFERED).update(
         state=ContractVersion.State.WITHDRAWN
     )
+    _take_back_invoices(row, f"The engagement was cancelled: {why}")
     void_unearned_milestones(row)
     events.record(
         engagement=row,
@@ -141,6 +143,17 @@ def close(*, engagement: Engagement, by: User) -> Engagement:
         for_customer=True,
     )
     return row
+
+
+def _take_back_invoices(engagement: Engagement, why: str) -> None:
+    """Discard drafts and credit what was issued: nothing of it is asked for any more."""
+    # Invoices are issued under this module's lock, so they are looked back at here.
+    from engagements.services import invoices
+
+    engagement.invoices.filter(state=Invoice.State.DRAFT).delete()
+    for invoice in engagement.invoices.filter(kind=Invoice.Kind.INVOICE).order_by("pk"):
+        if invoices.credited_net(invoice) < invoice.net:
+            invoices.credit(invoice=invoice, reason=why, by=None)
 
 
 def open_acceptance_run(engagement: Engagement) -> EngagementRun | None:

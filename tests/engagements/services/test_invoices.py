@@ -13,7 +13,7 @@ from django.db import IntegrityError, connection, transaction
 from engagements.errors import Refused
 from engagements.models import Counter, Entry, Invoice, InvoiceLine, Milestone
 from engagements.queries.balances import balance_of
-from engagements.services import invoices, payments
+from engagements.services import invoices, lifecycle, payments
 from engagements.services.contracts import MilestoneDraft
 from tests.engagements.world import World, today, undone
 
@@ -263,3 +263,15 @@ def test_the_database_refuses_a_gap_a_repetition_and_a_second_bill(world: World)
     )
     with pytest.raises(IntegrityError, match=r"its own engagement|one invoice"):
         copy.save()
+
+
+def test_of_a_cancelled_engagement_nothing_is_asked_for_any_more(world: World) -> None:
+    contract = world.active()
+    signed, audit = contract.milestones.filter(position__lte=2).order_by("position")
+    invoice = world.invoice(signed)
+    invoices.draft(milestones=[audit], by=world.finance)
+    lifecycle.cancel(engagement=contract.engagement, reason="Sold.", by=world.consultant)
+    assert balance_of(invoice).open_amount == 0
+    assert invoice.credit_notes.get().reason == "The engagement was cancelled: Sold."
+    assert not Invoice.objects.filter(state="draft").exists()
+    assert {row.state for row in contract.milestones.all()} == {"void"}

@@ -9,6 +9,7 @@ from typing import Any
 from engagements.audit.case import Case, Needs
 from engagements.audit.figures import CoverageFigures
 from engagements.audit.finding import Finding
+from engagements.audit.naming import names
 from engagements.evidence.facts import TrafficFacts
 from kernels import catalogue
 from kernels.definition import Preset
@@ -54,9 +55,8 @@ def baseline_of(needs: Needs, off_the_shelf: Finding) -> str | None:
     figures = off_the_shelf.figures
     candidates = figures.candidates if isinstance(figures, CoverageFigures) else ()
     for candidate in candidates:
-        name = _plain(candidate.name.split()[0])
         for baseline in catalogue.baselines(needs.definition).values():
-            if name in _plain(f"{baseline.package} {baseline.title}"):
+            if names(f"{baseline.package} {baseline.title}", candidate.name):
                 return baseline.name
     return None
 
@@ -111,7 +111,3 @@ def _sizes(shape: Mapping[str, str], axes: set[str]) -> tuple[tuple[str, int], .
         for axis, size in sorted(shape.items())
         if axis in axes and size.isdigit() and int(size) > 0
     )
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "").replace("_", "")

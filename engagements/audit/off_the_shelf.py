@@ -15,6 +15,7 @@ from engagements.audit.case import Case, Measured, Needs, Tried
 from engagements.audit.description import Description, Meanings
 from engagements.audit.figures import Candidate, CoverageFigures, Interval
 from engagements.audit.finding import Finding, Known, Missing, Source
+from engagements.audit.naming import names
 from engagements.audit.phrases import listed, times, times_each
 from engagements.audit.words import Check, Outcome
 from kernels import catalogue, coverage
@@ -110,8 +111,8 @@ def _candidates(case: Case, needs: Needs | None) -> tuple[Candidate, ...]:
 
 def _measured(case: Case, library: str) -> Known[Measured] | None:
     """The newest measurement against a baseline that names the library."""
-    name = _plain(library.split()[0])
-    return next((each for each in case.measured if name in _plain(each.value.baseline)), None)
+    found = (each for each in case.measured if names(each.value.baseline, library))
+    return next(found, None)
 
 
 def _ratio(case: Case, library: str) -> Interval | None:
@@ -270,15 +271,10 @@ def _command(candidate: Candidate, needs: Needs | None) -> str | None:
     """Measuring the library as a baseline of the catalogue, where it is one."""
     if needs is None or needs.definition not in catalogue.operators():
         return None
-    name = _plain(candidate.name.split()[0])
     known = catalogue.baselines(needs.definition).values()
-    if not any(name in _plain(f"{baseline.package} {baseline.title}") for baseline in known):
+    if not any(names(f"{each.package} {each.title}", candidate.name) for each in known):
         return None
     return f"python -m kernels measure {needs.definition}"
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "").replace("_", "")
 
 
 def _questions(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ from benchmarks.models import Benchmark
 from engagements.documents.contract import words
 from engagements.errors import Refused
 from engagements.models import Engagement, User
-from engagements.queries.differences import Difference, differences
+from engagements.queries.differences import differences
+from engagements.queries.wordings import Difference
 from engagements.services import amendments, contracts
 from engagements.services.lifecycle import contract_in_force
 from engagements.views.draft import Draft

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from engagements.queries.differences import Difference, differences
+from engagements.queries.differences import differences
+from engagements.queries.wordings import Difference
 from engagements.services.terms import terms_of
 from tests.engagements.world import World
 
@@ -52,17 +53,12 @@ CHANGES: list[tuple[tuple[Any, ...], object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("path", "to", "label"), CHANGES)
-def test_every_term_that_changes_is_told(
-    terms: dict[str, Any], path: tuple[Any, ...], to: object, label: str
-) -> None:
-    (found,) = differences(terms, changed(terms, *path, to=to))
-    assert found.label == label
-    assert found.before != found.after
-
-
-def test_the_same_terms_have_no_difference(terms: dict[str, Any]) -> None:
+def test_every_term_that_changes_is_told_and_nothing_else(terms: dict[str, Any]) -> None:
     assert differences(terms, copy.deepcopy(terms)) == []
+    for path, to, label in CHANGES:
+        (found,) = differences(terms, changed(terms, *path, to=to))
+        assert found.label == label
+        assert found.before != found.after
 
 
 def test_what_is_only_in_one_of_them_is_told(terms: dict[str, Any]) -> None:

@@ -53,26 +53,26 @@ def test_an_amendment_is_drafted_offered_and_shows_what_is_different(
     assert "Version 1 of the terms" in old.content.decode()
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"weeks": ""}, "This field is required"),
-        ({"weeks": "6"}, "has 6 weeks"),
-        ({"weeks": "11"}, "less than or equal to 10"),
-        ({"reason": ""}, "This field is required"),
-        ({"change": "weather"}, "valid choice"),
-        ({"change": "price", "fee": "48,000.00"}, "one in force"),
-        ({"change": "pause"}, "This field is required"),
-        ({"change": "benchmark"}, "This field is required"),
-    ],
-)
+NOTHING: list[tuple[dict[str, str], str]] = [
+    ({"weeks": ""}, "This field is required"),
+    ({"weeks": "6"}, "has 6 weeks"),
+    ({"weeks": "11"}, "less than or equal to 10"),
+    ({"reason": ""}, "This field is required"),
+    ({"change": "weather"}, "valid choice"),
+    ({"change": "price", "fee": "48,000.00"}, "one in force"),
+    ({"change": "pause"}, "This field is required"),
+    ({"change": "benchmark"}, "This field is required"),
+]
+
+
 def test_what_cannot_be_amended_is_said(
-    client: Client, world: World, contract: ContractVersion, changes: dict[str, str], said: str
+    client: Client, world: World, contract: ContractVersion
 ) -> None:
     client.force_login(world.consultant)
-    answer = send(client, contract, **changes)
-    assert answer.status_code == 422
-    assert said in answer.content.decode()
+    for changes, said in NOTHING:
+        answer = send(client, contract, **changes)
+        assert answer.status_code == 422
+        assert said in answer.content.decode(), changes
     assert contract.engagement.contracts.count() == 1
 
 

@@ -176,11 +176,13 @@ class Reader:
         lacks = [name for name in columns[:2] if name.upper() not in known]
         if lacks and table in self._database.tables:
             raise EvidenceError(f"A column is missing: {', '.join(lacks)}", where=f"table {table}")
-        for count, row in enumerate(self._database.rows(table, *columns)):
+        count = 0
+        for row in self._database.rows(table, *columns):
             if count % 100_000 == 0:
                 self._recording.check_size()
-            self._recording.events += 1
+            count += 1
             yield row
+        self._recording.events += count
 
     def _span(self, row: tuple[Any, ...]) -> tuple[float, float] | None:
         """Start and end in microseconds; None for an instant, an open end, or nonsense."""
@@ -189,10 +191,13 @@ class Reader:
             return None
         if not -_LONGEST_NS < start <= end < _LONGEST_NS:
             return None
-        span = start / 1e3, end / 1e3
-        self._recording.low_us = min(self._recording.low_us, span[0])
-        self._recording.high_us = max(self._recording.high_us, span[1])
-        return span
+        start_us, end_us = start / 1e3, end / 1e3
+        found = self._recording
+        if start_us < found.low_us:
+            found.low_us = start_us
+        if end_us > found.high_us:
+            found.high_us = end_us
+        return start_us, end_us
 
     def _text(self, value: Any) -> str:
         """A text that stands here, or by its number in StringIds."""

@@ -69,7 +69,7 @@ def milestone_in(world: World, state: str) -> Milestone:
     [
         ("pending", {"released", "void"}),
         ("released", {"billed", "void"}),
-        ("billed", {"void"}),
+        ("billed", {"released", "void"}),
         ("void", set()),
     ],
 )

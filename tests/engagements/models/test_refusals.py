@@ -77,6 +77,16 @@ def test_no_column_of_sealed_terms_changes_but_what_became_of_them(world: World)
         "audit_cost": Decimal(0),
         "currency": "USD",
         "tax_rate_percent": Decimal(7),
+        "tax_treatment": "exempt",
+        "tax_note": "Exempt.",
+        "payment_days": 30,
+        "dispute_days": 30,
+        "valid_until": today() + timedelta(days=1),
+        "signatory": world.signatory,
+        "amends": contract,
+        "amendment": "price",
+        "amendment_reason": "So.",
+        "carried": Decimal(1),
         "weeks": 8,
         "starts_on": today() + timedelta(days=1),
         "target": Decimal("1.5"),
@@ -108,6 +118,8 @@ def test_no_milestone_of_a_sealed_contract_changes_but_what_became_of_it(world: 
         "title": "Something else",
         "amount": Decimal(1),
         "condition": "handover",
+        "share": Decimal(1),
+        "due_on": today(),
     }
     progress = {"state", "released_at", "billed_at", "billing_reference"}
     assert set(changes) == columns_of(milestone) - progress

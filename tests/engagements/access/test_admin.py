@@ -86,6 +86,7 @@ def test_a_new_customer_is_set_up_and_its_signatory_invited(
         "address": "Weg 1",
         "country": "DE",
         "currency": "EUR",
+        "locale": "en_GB",
         **empty("contacts", "memberships"),
         "contacts-TOTAL_FORMS": 1,
         "contacts-0-name": "Petra Prompt",

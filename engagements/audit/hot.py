@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from engagements.audit import selection
+from engagements.audit import selection, thresholds
 from engagements.audit.case import Case
 from engagements.audit.collecting import TRACE, TRACE_WITH_GPU
 from engagements.audit.description import Description, Meanings, Quantity
 from engagements.audit.figures import HotFigures, Part, Stricter
 from engagements.audit.finding import Finding, Missing, Source
-from engagements.audit.phrases import listed, percent, percents
+from engagements.audit.phrases import capital, listed, percent, percents
 from engagements.audit.selection import Selected, Share
 from engagements.audit.waiting import Wait, waits
 from engagements.audit.words import Check, Outcome
 
 # Below this share of the wall-clock time no kernel work moves the whole measurably.
-LEAST_PERCENT = Decimal(5)
+LEAST_PERCENT = Decimal(str(thresholds.DEFAULT.least_share)) * 100
 
 
 def _expects(percent: Decimal) -> Outcome:
@@ -172,7 +172,7 @@ def _stricter(case: Case, known: Share) -> Stricter:
 
 
 def _sentence(outcome: Outcome, figures: HotFigures, least: float) -> str:
-    share, name = percents(figures.share_of_wall), _capital(figures.operator)
+    share, name = percents(figures.share_of_wall), capital(figures.operator)
     if outcome == Outcome.UNKNOWN:
         return f"{name} takes {share} of your time, so we cannot say yet."
     hottest = _hottest_else(figures)
@@ -250,7 +250,3 @@ def _evidence(case: Case, known: Share) -> tuple[Source, ...]:
     if case.tail_latency is not None:
         sources.append(case.tail_latency.source)
     return tuple(dict.fromkeys(sources))
-
-
-def _capital(name: str) -> str:
-    return name[:1].upper() + name[1:]

@@ -177,9 +177,9 @@ def fitting(case: Case) -> tuple[Candidate, ...]:
 
 
 def named(candidate: Candidate) -> str:
-    """A library with its version, where that is known."""
-    version = candidate.version
-    return candidate.name if version in ("", "unknown") else f"{candidate.name} {version}"
+    """A library with its version, where that is known and its name does not say it."""
+    name, version = candidate.name, candidate.version
+    return name if version == "unknown" or name.endswith(version) else f"{name} {version}"
 
 
 def _sentence(outcome: Outcome, closest: Candidate | None) -> str:

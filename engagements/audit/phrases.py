@@ -72,6 +72,11 @@ def volume(number: float) -> str:
     raise AssertionError
 
 
+def capital(text: str) -> str:
+    """The text with a capital at its start and everything else as it is."""
+    return text[:1].upper() + text[1:]
+
+
 def listed(words: Sequence[str], last: str = "and") -> str:
     """`a, b and c`."""
     if len(words) < 2:

@@ -15,7 +15,7 @@ from engagements.audit.finding import Finding, Missing, Source
 from engagements.audit.gain import Gain
 from engagements.audit.lives import Life, life
 from engagements.audit.payback import Payback, payback
-from engagements.audit.phrases import listed, money, times_each, weeks
+from engagements.audit.phrases import capital, listed, money, times_each, weeks
 from engagements.audit.words import Check, Outcome
 
 CHECK = Description(
@@ -57,17 +57,18 @@ def find(case: Case) -> Finding:
     expected = gain.expected(case)
     returns = payback(case, expected)
     remaining = lasts.weeks - case.work.value.weeks
+    wanted_weeks = lines.life_over_work * case.work.value.weeks
     outcome = _outcome(case, remaining, returns)
     figures = _figures(case, lasts, remaining, expected, returns)
     return Finding(
         check=Check.SURVIVES,
         outcome=outcome,
         value=remaining,
-        threshold=lines.life_over_work * case.work.value.weeks,
+        threshold=wanted_weeks,
         unit="weeks of use",
         shown=_shown(lasts, remaining),
         wanted=wanted,
-        sentence=_sentence(outcome, lasts, figures),
+        sentence=_sentence(outcome, lasts, figures, wanted_weeks),
         paragraph=_paragraph(case, lasts, figures, expected),
         evidence=_evidence(case, lasts, expected),
         to_collect=(SPEEDUP,) if outcome == Outcome.UNKNOWN else _would_help(case, expected),
@@ -136,7 +137,7 @@ def _shown(lasts: Life, remaining: float) -> str:
     return f"{weeks(max(0.0, remaining))} of use"
 
 
-def _sentence(outcome: Outcome, lasts: Life, figures: LifeFigures) -> str:
+def _sentence(outcome: Outcome, lasts: Life, figures: LifeFigures, wanted_weeks: float) -> str:
     remaining, work = weeks(max(0.0, figures.remaining_weeks)), weeks(figures.work_weeks)
     ending = f" before {lasts.ended_by}" if lasts.ended_by else ""
     if figures.remaining_weeks <= 0:
@@ -150,8 +151,11 @@ def _sentence(outcome: Outcome, lasts: Life, figures: LifeFigures) -> str:
     if outcome == Outcome.FAIL and returns is not None and returns[0] is None:
         return "The fee would never come back: nothing is saved."
     if outcome == Outcome.FAIL:
-        back = f" The fee takes {weeks(returns[0])} to come back." if returns and returns[0] else ""
-        return f"{work} of work for {remaining} of use{ending}: it does not last.{back}"
+        late = f"the fee takes {weeks(returns[0])} to come back." if returns and returns[0] else ""
+        text = f"{work} of work for {remaining} of use{ending}"
+        if figures.remaining_weeks >= wanted_weeks:
+            return f"{text}: {late}"
+        return f"{text}: it does not last. {capital(late)}".rstrip()
     back = (
         f" The fee is back after {weeks(returns[1])} at the latest."
         if returns and returns[1]
@@ -176,11 +180,11 @@ def _paragraph(case: Case, lasts: Life, figures: LifeFigures, expected: Gain | N
         said = "; ".join(parts) or "no axis of the operator changes"
         lines.append(f"{change.name} in {weeks(max(0.0, change.weeks_away))}: {said}.")
     if figures.saved_a_month and figures.currency and expected and figures.fee is not None:
-        least, most = (money(amount, figures.currency) for amount in figures.saved_a_month)
+        saved = [money(amount, figures.currency) for amount in figures.saved_a_month]
         lines.append(
             f"At {times_each(expected.end_to_end)} end to end ({expected.basis}) the GPU bill is "
-            f"{least} to {most} a month lower; the fee of "
-            f"{money(figures.fee, figures.currency)} is back {_after(figures)}."
+            f"{' to '.join(dict.fromkeys(saved))} a month lower; the fee of "
+            f"{money(figures.fee, figures.currency)} {_after(figures)}."
         )
     else:
         lines.append("Without fee, GPU bill and speedup the payback cannot be computed.")
@@ -190,11 +194,11 @@ def _paragraph(case: Case, lasts: Life, figures: LifeFigures, expected: Gain | N
 def _after(figures: LifeFigures) -> str:
     soonest, latest = figures.payback_weeks or (None, None)
     if soonest is None:
-        return "never"
+        return "never comes back"
     if latest is None:
-        return f"after {weeks(soonest)} at best, or never"
-    low, high = weeks(soonest), weeks(latest)
-    return f"after {low}" if low == high else f"after {low} to {high}"
+        return f"is back after {weeks(soonest)} at best, or never"
+    ends = dict.fromkeys((weeks(soonest), weeks(latest)))
+    return f"is back after {' to '.join(ends)}"
 
 
 def _evidence(case: Case, lasts: Life, expected: Gain | None) -> tuple[Source, ...]:

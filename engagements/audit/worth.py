@@ -10,18 +10,26 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 
-from engagements.audit import ceiling, collecting, gain, roofline, roofline_text, selection
+from engagements.audit import (
+    ceiling,
+    collecting,
+    gain,
+    roofline,
+    roofline_text,
+    selection,
+    thresholds,
+)
 from engagements.audit.case import Case
 from engagements.audit.description import Description, Meanings, Quantity
 from engagements.audit.figures import CeilingFigures, Interval
 from engagements.audit.finding import Finding, Missing, Source
-from engagements.audit.phrases import percent, percents, times, times_each
+from engagements.audit.phrases import capital, percent, percents, times, times_each
 from engagements.audit.roofline import Headroom
 from engagements.audit.selection import Share
 from engagements.audit.words import Check, Outcome
 
 # What the upkeep of a kernel has to be paid with, end to end and not in the kernel alone.
-LEAST_RATIO = Decimal(2)
+LEAST_RATIO = Decimal(str(thresholds.DEFAULT.target))
 
 
 def _expects(ratio: Decimal) -> Outcome:
@@ -124,7 +132,7 @@ def _under_the_ceiling(case: Case, share: Share | None, room: Headroom, target: 
         return _Ruled(Outcome.UNKNOWN, None, text)
     infinite = ceiling.infinite(share.value.high)
     if infinite is not None and infinite < target:
-        return _Ruled(Outcome.FAIL, infinite, _capital(_infinite(infinite)))
+        return _Ruled(Outcome.FAIL, infinite, capital(_infinite(infinite)))
     claimed = case.kernel_speedup.value if case.kernel_speedup else None
     if room.most is not None:
         return _by_roofline(case, share, room, room.most, target, claimed)
@@ -279,7 +287,3 @@ def _questions(case: Case, room: Headroom, figures: CeilingFigures | None) -> tu
     if figures and figures.needed is None:
         asked.append(f"How is {times(figures.target)} to come of a kernel that cannot give it?")
     return tuple(asked)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -125,3 +125,14 @@ def test_a_larger_speedup_pays_back_sooner_and_never_more_than_the_bill_is_saved
     assert late is not None
     assert soon <= late * (1 + 1e-9)
     assert late / float(payback.WEEKS_A_MONTH) * float(low) == pytest.approx(fee)
+
+
+def test_a_fee_that_comes_back_too_late_is_not_said_to_be_a_short_life() -> None:
+    # 1.1x saves 91 of 1,000 a month: 60,000 take 660 months, and two years are left.
+    finding = survives.find(
+        case(work=work(), gpu_bill=bill(1_000), end_to_end=stated(ratio(1.1)), roadmap=roadmap())
+    )
+    assert finding.outcome == Outcome.FAIL
+    assert "does not last" not in finding.sentence
+    assert "to come back" in finding.sentence
+    assert "EUR 91 a month lower" in finding.paragraph

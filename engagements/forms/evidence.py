@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import Any
 
 from django import forms
@@ -17,6 +18,8 @@ from engagements.money import UnknownCurrency, minor_unit
 
 Question = Answer.Question
 MOST_FILES = 20
+# Digits of an axis' size.
+LONGEST_SIZE = 12
 
 
 class FilesInput(forms.ClearableFileInput):
@@ -102,25 +105,43 @@ def _date(word: str, line: int) -> str:
         ) from error
 
 
+def _axes(text: str, line: int) -> dict[str, int]:
+    """Axes with their sizes, a comma between two."""
+    found = {}
+    for part in filter(None, map(str.strip, text.split(","))):
+        name, _, size = re.sub(r"[=:]", " ", part).partition(" ")
+        if not size.strip().isdecimal() or len(size.strip()) > LONGEST_SIZE:
+            raise values.AnswerError(
+                f"Line {line}: “{part}” is no axis with its size, as in head_dim 256."
+            )
+        found[name] = int(size)
+    return found
+
+
 class RoadmapForm(AnswerForm):
     """The models that come next."""
 
     question = Question.ROADMAP
     entries = _entries(
         "Models to come",
-        "A date and a name a line; empty when no change is planned.",
-        "2027-03-31 Llama 5",
+        "A date and a name a line, then the axes of the operator that change with it; empty when "
+        "no change is planned.",
+        "2027-03-31 Llama 5; head_dim 256, heads 64",
     )
 
     def value(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         """A model a line."""
-        lines = _split(cleaned["entries"])
-        return {
-            "models": [
-                {"expected_on": _date(word, line), "name": rest.strip()}
-                for line, word, rest in lines
-            ]
-        }
+        models = []
+        for line, word, rest in _split(cleaned["entries"]):
+            name, _, axes = rest.partition(";")
+            models.append(
+                {
+                    "expected_on": _date(word, line),
+                    "name": name.strip(),
+                    "axes": _axes(axes, line),
+                }
+            )
+        return {"models": models}
 
 
 class MaintainersForm(AnswerForm):

@@ -108,4 +108,5 @@ def _entry_in_words(entry: dict[str, Any]) -> str:
     if hours := entry.get("hours_a_month"):
         words.append(f"{hours:g} hours a month")
     words += [str(entry[name]) for name in ("expected_on", "planned_on") if entry.get(name)]
+    words += [f"{axis} {size}" for axis, size in sorted((entry.get("axes") or {}).items())]
     return ", ".join(words)

@@ -163,11 +163,29 @@ def test_an_answer_keeps_whose_word_it_is_and_its_day(signed_in: Client, world: 
     assert "By telephone." in page
 
 
+def test_a_model_to_come_names_the_axes_that_change_with_it(
+    signed_in: Client, world: World
+) -> None:
+    engagement = world.scoping()
+    data = {
+        "roadmap-entries": "2027-03-31 Llama 5; head_dim 256, heads=64\n2028-01-01 Llama 6",
+        "roadmap-answered_by": "Sigrid",
+        "roadmap-answered_on": "2026-01-31",
+    }
+    signed_in.post(url("evidence-answer", engagement, "roadmap"), data)
+    first, second = Answer.objects.get().value["models"]
+    assert (first["name"], first["axes"]) == ("Llama 5", {"head_dim": 256, "heads": 64})
+    assert (second["name"], second["axes"]) == ("Llama 6", {})
+    page = text(signed_in, engagement)
+    assert "Llama 5, 2027-03-31, head_dim 256, heads 64" in page
+
+
 @pytest.mark.parametrize(
     ("question", "field", "typed", "said"),
     [
         ("maintainers", "entries", "many Greta", "begins with no number of hours"),
         ("roadmap", "entries", "soon Llama 5", "begins with no date"),
+        ("roadmap", "entries", "2027-03-31 Llama 5; head_dim wide", "no axis with its size"),
         ("gpu_generations", "entries", "2027-13-01 B200", "begins with no date"),
         ("tail_latency", "percentile", "99", "has a percentile and a time in ms"),
         ("gpu_bill", "currency", "XXQ", "is no currency code"),

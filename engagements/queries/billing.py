@@ -78,7 +78,7 @@ def drafts() -> QuerySet[Invoice]:
     """Invoices that are collected and not issued, the oldest first."""
     return (
         Invoice.objects.filter(state=Invoice.State.DRAFT)
-        .select_related("customer", "engagement", "contract_version", "drafted_by")
+        .select_related("customer", "engagement", "contract_version", "corrects", "drafted_by")
         .prefetch_related("lines__milestone")
         .order_by("drafted_at", "pk")
     )

@@ -107,16 +107,18 @@ def discard(*, invoice: Invoice, by: User) -> None:
 
 
 def preview(*, invoice: Invoice) -> Preview:
-    """What issuing a draft now would say, with the digest that `issue` compares."""
-    row = _read(invoice, Engagement.objects.get(pk=invoice.engagement_id))
-    lines = list(row.lines.all())
+    """What issuing a draft now would say, with the digest that `issue` compares.
+
+    It reads the row as it was handed in, so that a list of drafts is read at once.
+    """
+    lines = list(invoice.lines.all())
     obstacle = ""
     try:
         for line in lines:
             _require_released(line.milestone)
     except Refused as refused:
         obstacle = str(refused)
-    facts = invoice_facts.compose(row, lines)
+    facts = invoice_facts.compose(invoice, lines)
     return Preview(facts=facts, seen=digest_of_bytes(canonical(facts)), obstacle=obstacle)
 
 

@@ -1,0 +1,61 @@
+"""What finance reads of invoices takes as many queries for many as for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from engagements.models import BankLine, Engagement
+from engagements.queries import billing
+from engagements.queries.balances import open_invoices, overdue_invoices
+from engagements.queries.matching import proposals
+from engagements.services import bank_imports, invoices, payments, reminders
+from tests.engagements.services.test_bank import statement
+from tests.engagements.world import World, days, today
+
+NOTES = billing.Standing.CREDIT_NOTES
+
+
+def queries(read: Callable[[], Any]) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        read()
+    return len(captured)
+
+
+def one_of_each(world: World, number: int) -> None:
+    """A milestone to bill, a draft, an invoice paid in part and credited in part, bank lines."""
+    contract = world.active()
+    world.active()
+    signed, audit = contract.milestones.filter(position__lte=2).order_by("position")
+    invoice = world.invoice(signed)
+    payments.record(
+        invoice=invoice, amount=Decimal(100), received_on=today(), reference="P", by=world.finance
+    )
+    invoices.credit(invoice=invoice, net=Decimal(100), reason="Late.", by=world.finance)
+    invoices.draft(milestones=[audit], by=world.finance)
+    entries = statement((f"{number}.00", invoice.reference), ("7.00", f"unknown {number}"))
+    bank_imports.take_in(filename="bank.xml", content=entries, by=world.finance)
+
+
+def test_twice_the_invoices_cost_no_more_queries(world: World) -> None:
+    later = today() + days(90)
+    reads: list[Callable[[], Any]] = [
+        lambda: [line.gross for group in billing.to_bill() for line in group.lines],
+        lambda: [(row.title, invoices.preview(invoice=row)) for row in billing.drafts()],
+        lambda: [row.customer.name for row in billing.found_invoices(today=later, text="INV")],
+        lambda: [str(row.corrects) for row in billing.found_invoices(today=later, standing=NOTES)],
+        lambda: [row.customer.name for row in overdue_invoices(today=later)],
+        lambda: billing.open_by_currency(open_invoices()),
+        lambda: billing.accounts_of(Engagement.objects.all()),
+        lambda: [proposal.fit for proposal in proposals(BankLine.objects.all())],
+        reminders.due,
+    ]
+    one_of_each(world, 1)
+    once = [queries(read) for read in reads]
+    one_of_each(world, 2)
+    one_of_each(world, 3)
+    assert [queries(read) for read in reads] == once

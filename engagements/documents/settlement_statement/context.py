@@ -7,6 +7,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import QuerySet
+
 from benchmarks.harness.canonical import canonical, digest_of_bytes
 from benchmarks.models import Verdict
 from engagements import money
@@ -14,7 +16,14 @@ from engagements.documents import wording
 from engagements.documents.paper import Enclosure, Paper
 from engagements.documents.subjects import Subject
 from engagements.errors import Refused
-from engagements.models import EngagementRun, Milestone, Payment, Settlement
+from engagements.models import (
+    ContractVersion,
+    EngagementRun,
+    Invoice,
+    Milestone,
+    Payment,
+    Settlement,
+)
 from engagements.services.terms import terms_of
 
 NOUN = "settlement"
@@ -84,10 +93,15 @@ def as_data(settlement: Settlement, payments: list[Payment]) -> dict[str, Any]:
             for payment in payments
         ],
         "payments_received": money.plain(settlement.payments_received, currency),
+        "refunded_before": money.plain(settlement.refunded_before, currency),
         "audit_cost": money.plain(settlement.audit_cost, currency),
         "audit_tax": money.plain(settlement.audit_tax, currency),
         "refund": money.plain(settlement.refund, currency),
         "balance_due": money.plain(settlement.balance_due, currency),
+        "credit_notes": [
+            {"number": note.reference, "gross": money.plain(note.gross, currency)}
+            for note in _credit_notes(settlement)
+        ],
         "payment_reference": settlement.payment_reference,
     }
 
@@ -121,13 +135,48 @@ def _context(settlement: Settlement, payments: list[Payment], paid_at: datetime)
         "audit_cost": wording.figure(-settlement.audit_cost, currency),
         "audit_tax": wording.figure(-settlement.audit_tax, currency),
         "has_tax": settlement.audit_tax > 0,
+        "refunded_before": settlement.refunded_before
+        and wording.figure(-settlement.refunded_before, currency),
+        "credit_notes": [_credit_note(note, currency) for note in _credit_notes(settlement)],
+        "further": settlement.note,
         "total": wording.figure(settlement.refund or settlement.balance_due, currency),
         "payments": [_payment(payment, currency) for payment in payments],
-        "milestones": [_milestone(each, currency) for each in contract.milestones.all()],
+        "milestones": [_milestone(each, currency) for each in _milestones(settlement)],
         "run": _deciding_run(settlement),
         "steps": _steps(settlement, paid_at),
         "paid_on": wording.day(paid_at),
     }
+
+
+def _credit_notes(settlement: Settlement) -> list[Invoice]:
+    """What its invoices were credited with, in the order of their numbers."""
+    return list(settlement.credit_notes.select_related("corrects").order_by("pk"))
+
+
+def _credit_note(note: Invoice, currency: str) -> dict[str, str]:
+    assert note.corrects is not None  # a credit note corrects an invoice
+    assert note.issued_on is not None  # it is linked once it is issued
+    return {
+        "number": note.reference,
+        "corrects": note.corrects.reference,
+        "issued_on": wording.day(note.issued_on),
+        "gross": wording.figure(-note.gross, currency),
+    }
+
+
+def _milestones(settlement: Settlement) -> QuerySet[Milestone]:
+    """Every part of the fee that was agreed, whichever version of the contract it stands in."""
+    agreed = (ContractVersion.State.ACCEPTED, ContractVersion.State.SUPERSEDED)
+    return (
+        Milestone.objects.filter(
+            contract_version__engagement=settlement.contract_version.engagement_id,
+            contract_version__state__in=agreed,
+        )
+        .exclude(
+            contract_version__state=ContractVersion.State.SUPERSEDED, state=Milestone.State.VOID
+        )
+        .order_by("contract_version__number", "position")
+    )
 
 
 def _payment(payment: Payment, currency: str) -> dict[str, str]:

@@ -23,7 +23,7 @@ from engagements.views.answers import UNPROCESSABLE, actor
 @require_http_methods(["GET", "HEAD", "POST"])
 def close(request: HttpRequest) -> HttpResponse:
     """The months that are closed, and what closing another would do; posted, it is closed."""
-    form = CloseForm(request.POST or request.GET or {"month": _last_month()})
+    form = CloseForm(request.POST or request.GET or {"month": f"{_last_month():%Y-%m}"})
     closing = None
     if form.is_valid():
         closing = periods.preview(month=form.cleaned_data["month"])

@@ -111,7 +111,7 @@ def propose(request: HttpRequest, reference: str) -> HttpResponse:
         request.POST or None,
         contract=contract,
         is_further=before is not None,
-        initial={"reason": _reason(engagement)},
+        initial={} if before else {"reason": _reason(engagement)},
     )
     kept = before.audit_cost if before else None
     if request.method == "POST" and form.is_valid():

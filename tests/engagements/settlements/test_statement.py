@@ -1,0 +1,36 @@
+"""The statement of a further settlement: what went back before, and the credit notes."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from io import BytesIO
+
+from pypdf import PdfReader
+
+from engagements import documents
+from engagements.services import settlements
+from tests.engagements.documents import reading
+from tests.engagements.world import World
+
+
+def test_a_further_statement_says_what_went_back_before_and_why_more_does(world: World) -> None:
+    contract = world.missed()
+    for changes in (
+        {},
+        {"reason": "further", "note": "The audit was late.", "audit_cost": Decimal(0)},
+    ):
+        row = contract.settlements.exclude(state="paid").first()
+        if changes:
+            row = settlements.propose(contract=contract, by=world.finance, **changes)
+        assert row is not None
+        row = settlements.approve(settlement=row, by=world.controller)
+        row = settlements.mark_paid(settlement=row, reference="REFUND", by=world.controller)
+    issued = documents.issue(kind="settlement_statement", subject=f"settlement:{row.pk}")
+    text = reading.words(PdfReader(BytesIO(issued.content)))
+    for shown in (
+        "Went back before",
+        "The audit was late.",
+        "7,140.00 refunded",
+        row.credit_notes.get().reference,
+    ):
+        assert shown in text, shown

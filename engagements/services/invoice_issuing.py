@@ -1,0 +1,66 @@
+"""What issuing an invoice and issuing a credit note share: number, day, frozen facts, the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from django.utils import timezone
+
+from engagements import faults
+from engagements.errors import Refused
+from engagements.models import Engagement, Invoice, InvoiceLine, User
+from engagements.money import format_money
+from engagements.services import checked, dispatch, events, invoice_facts, numbering
+
+Kind, State = Invoice.Kind, Invoice.State
+SERIES = {Kind.INVOICE: "INV", Kind.CREDIT_NOTE: "CN"}
+
+
+def read(invoice: Invoice, engagement: Engagement) -> Invoice:
+    """The invoice as it is under its engagement's lock."""
+    row = (
+        Invoice.objects.select_related("contract_version", "customer", "corrects")
+        .prefetch_related("lines__milestone__contract_version")
+        .filter(pk=invoice.pk)
+        .first()
+    )
+    if row is None:
+        raise Refused("This draft was discarded.")
+    row.engagement = engagement
+    return row
+
+
+def number(row: Invoice, lines: Sequence[InvoiceLine], by: User | None) -> None:
+    """Give a draft its number and day, copy in what it says, and close it for good."""
+    row.series = SERIES[Kind(row.kind)]
+    row.issued_on, row.number = numbering.take(series=row.series)
+    faults.point("number_invoice.taken")
+    row.year = row.issued_on.year
+    row.reference = numbering.reference(series=row.series, year=row.year, number=row.number)
+    row.issued_at, row.issued_by = timezone.now(), by
+    if row.kind == Kind.INVOICE:
+        row.due_on = row.issued_on + timedelta(days=row.contract_version.payment_days)
+    row.state = State.ISSUED
+    row.frozen = invoice_facts.compose(row, lines)
+    checked.save(row)
+
+
+def tell(row: Invoice, engagement: Engagement, by: User | None) -> None:
+    """Into the log and to the workers, which make the PDF once this is committed."""
+    amount = format_money(row.gross, row.currency)
+    summary = f"Invoice {row.reference}: {amount} with tax, due on {row.due_on}."
+    if row.corrects:
+        summary = (
+            f"Credit note {row.reference}: {amount} with tax off {row.corrects.reference}. "
+            f"{row.reason}"
+        )
+    events.record(
+        engagement=engagement,
+        verb=f"{row.kind}.issued",
+        summary=summary,
+        actor=by,
+        changes={"invoice": row.pk, "reference": row.reference, "gross": str(row.gross)},
+        for_customer=True,
+    )
+    dispatch.issue_document(row.kind, f"invoice:{row.pk}")

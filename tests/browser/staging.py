@@ -69,7 +69,6 @@ def stage() -> House:
             "waiting": waiting,
             "scoping": another(met, "Just opened"),
             "auditing": half_audited(another(met, "Half audited")),
-            "examined": examined(another(met, "Computed from evidence")),
             "audited": story.audited(another(met, "To be drafted")),
             "offered": story.offered(story.audited(another(met, "On the table"))),
             "stuck": stuck,
@@ -238,9 +237,6 @@ def consultant_pages(house: House) -> list[str]:
         *(reverse(name, args=[engagement.reference]) for name, engagement in at),
         *(run_page("run", r) for r in (house.met_run, house.live_run, house.failed_run)),
         run_page("run", house.trial_run),
-        *bench_pages(stages["examined"]),
-        reverse("engagement-workbench", args=[stages["scoping"].reference]),
-        reverse("engagement-evidence", args=[stages["scoping"].reference]),
     ]
 
 
@@ -259,6 +255,20 @@ def finance_pages(house: House) -> list[str]:
         reverse("payment-record", args=[house.met.invoice.pk]),
         reverse("customer-account", args=[house.met.customer.pk]),
         reverse("engagement", args=[house.met.reference]),
+        *ledger_pages(house),
+    ]
+
+
+def ledger_pages(house: House) -> list[str]:
+    """The ledger, the queues of settlements, and where refunds go."""
+    entry = house.missed.engagement.entries.latest("pk")
+    names = ("ledger", "money-at-risk", "ledger-close", "ledger-export", "settlements", "transfers")
+    return [
+        *(reverse(name) for name in names),
+        reverse("ledger-account", args=["receivables", house.missed.contract.currency]),
+        reverse("ledger-engagement", args=[house.missed.reference]),
+        reverse("ledger-entry", args=[entry.pk]),
+        reverse("bank-account", args=[house.missed.customer.pk]),
     ]
 
 
@@ -272,6 +282,7 @@ def portal_pages(house: House) -> list[str]:
         *(reverse("portal-engagement", args=[one.reference]) for one in told),
         reverse("portal-contract", args=[house.stages["offered"].reference]),
         reverse("portal-handover", args=[house.met.reference]),
+        reverse("portal-dispute", args=[house.stages["waiting"].reference]),
         reverse("portal-audit", args=[house.met.reference]),
         *(run_page("portal-run", r) for r in (house.met_run, house.live_run, house.failed_run)),
     ]

@@ -163,7 +163,7 @@ def settle(finance: Page, window: Window, people: Cast, reference: str) -> None:
     acts.told(finance, "The settlement is approved.")
     second = window(people.second_finance)
     second.goto(finance.url)
-    second.get_by_role("button", name="Start the payment").click()
+    second.get_by_role("button", name="Transfer by hand").click()
     second.get_by_text("Mark as paid…").click()
     second.get_by_label("Reference of the transfer").fill(f"REFUND-{reference}")
     second.get_by_role("button", name="Mark as paid").click()

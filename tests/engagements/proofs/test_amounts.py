@@ -1,0 +1,143 @@
+"""Settlements by hand-made figures, in currencies without, with two and with three decimals.
+
+Every figure is in minor units (yen, cents, fils), worked out by hand: the same in each currency.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from engagements import money
+from engagements.errors import Refused
+from engagements.models import ContractVersion, Invoice, Settlement
+from engagements.services import payments, settlements
+from engagements.services.contracts import MilestoneDraft
+from tests.engagements.proofs.holding import Kept, hold
+from tests.engagements.world import World, today
+
+
+@dataclass(frozen=True)
+class Case:
+    """Terms, what was paid for each invoice, and what it comes to: all in minor units."""
+
+    parts: tuple[int, ...]
+    audit: int
+    tax_percent: str
+    paid: tuple[int, ...]
+    refund: int
+    balance_due: int
+    terms: dict[str, Any] = field(default_factory=dict)
+
+
+CASES = {
+    # Gross 3967 and 3966; kept 3333 + 633.
+    "thirds": Case((3334, 3333, 3333), 3333, "19", (3967, 3966), 3967, 0),
+    # The tax on one unit is nothing, and on two it is nothing too.
+    "one minor unit": Case((1, 1, 1), 1, "19", (1, 1, 1), 2, 0),
+    # Half a unit of tax is rounded up: 50 % of 1.
+    "half a unit of tax": Case((1, 1), 1, "50", (2, 2), 2, 0),
+    "no tax": Case((10000,), 2500, "0", (10000,), 7500, 0),
+    "reverse charge": Case(
+        (10000,), 2500, "0", (10000,), 7500, 0,
+        {"tax_treatment": "reverse_charge", "tax_note": "VAT reverse charge applies."},
+    ),
+    "no audit cost": Case((5000, 5000), 0, "7.25", (5363,), 5363, 0),
+    "audit cost equal to what was paid": Case((5000, 5000), 5000, "19", (5950,), 0, 0),
+    "audit cost above what was paid": Case((5000, 5000), 5000, "19", (1000,), 0, 4950),
+    "nothing paid": Case((5000, 5000), 5000, "19", (), 0, 5950),
+    "overpaid by one unit": Case((5000, 5000), 5000, "19", (5951,), 1, 0),
+    "paid twice": Case((5000, 5000), 5000, "19", (11900,), 5950, 0),
+}  # fmt: skip
+
+
+def settled(world: World, case: Case, currency: str) -> ContractVersion:
+    """The contract after its target was missed."""
+    unit = money.minor_unit(currency)
+    contract = world.active(
+        currency=currency,
+        fee=sum(case.parts) * unit,
+        audit_cost=case.audit * unit,
+        tax_rate_percent=Decimal(case.tax_percent),
+        milestones=[
+            MilestoneDraft(f"Part {number}", part * unit, "signed")
+            for number, part in enumerate(case.parts, start=1)
+        ],
+        **case.terms,
+    )
+    for milestone, paid in zip(contract.milestones.order_by("position"), case.paid, strict=False):
+        receive(world, world.invoice(milestone), paid * unit)
+    world.conclude(world.request(contract), "missed")
+    return ContractVersion.objects.get(pk=contract.pk)
+
+
+def receive(world: World, invoice: Invoice, amount: Decimal, reference: str = "P-1") -> None:
+    payments.record(
+        invoice=invoice,
+        amount=amount,
+        received_on=today(),
+        reference=reference,
+        by=world.finance,
+        may_exceed=True,
+    )
+
+
+@pytest.mark.parametrize("currency", ["EUR", "USD", "JPY", "KWD"])
+@pytest.mark.parametrize("name", CASES)
+def test_a_settlement_comes_to_what_it_does_by_hand(world: World, name: str, currency: str) -> None:
+    case, kept, unit = CASES[name], Kept(), money.minor_unit(currency)
+    row = Settlement.objects.get(contract_version=settled(world, case, currency))
+    assert (row.refund / unit, row.balance_due / unit) == (case.refund, case.balance_due)
+    hold(kept)
+    settlements.approve(settlement=row, by=world.finance)
+    hold(kept)
+    row = settlements.mark_paid(settlement=row, reference="SEPA-1", by=world.finance)
+    hold(kept)
+    assert row.state == "paid"
+    assert sum(transfer.amount for transfer in row.transfers.all()) == case.refund * unit
+
+
+@pytest.mark.parametrize("currency", ["EUR", "USD", "JPY", "KWD"])
+def test_money_that_arrives_after_the_proposal_goes_back_too(world: World, currency: str) -> None:
+    kept, unit = Kept(), money.minor_unit(currency)
+    case = Case((5000, 5000), 5000, "19", (5950,), 0, 0)
+    contract = settled(world, case, currency)
+    first = Settlement.objects.get(contract_version=contract)
+    invoice = contract.engagement.invoices.filter(kind="invoice").get()
+    receive(world, invoice, 700 * unit, reference="P-2")
+    with pytest.raises(Refused, match="changed since"):
+        settlements.approve(settlement=first, by=world.finance)
+    settlements.void(settlement=first, reason="Money arrived since.", by=world.finance)
+    second = settlements.propose(contract=contract, reason="missed", by=world.controller)
+    assert second.refund == 700 * unit
+    settlements.approve(settlement=second, by=world.finance)
+    settlements.mark_paid(settlement=second, reference="SEPA-1", by=world.finance)
+    hold(kept)
+
+
+@pytest.mark.parametrize("currency", ["EUR", "USD", "JPY", "KWD"])
+def test_money_that_arrives_after_the_payment_goes_back_by_a_further_settlement(
+    world: World, currency: str
+) -> None:
+    kept, unit = Kept(), money.minor_unit(currency)
+    contract = settled(world, Case((5000,), 1000, "0", (5000,), 4000, 0), currency)
+    first = Settlement.objects.get(contract_version=contract)
+    settlements.approve(settlement=first, by=world.finance)
+    settlements.mark_paid(settlement=first, reference="SEPA-1", by=world.finance)
+    invoice = contract.engagement.invoices.filter(kind="invoice").get()
+    receive(world, invoice, unit, reference="P-2")
+    further = settlements.propose(
+        contract=contract,
+        reason="further",
+        note="Paid twice.",
+        audit_cost=Decimal(0),
+        by=world.controller,
+    )
+    # What was kept, and the unit that came in since.
+    assert further.refund == 1001 * unit
+    settlements.approve(settlement=further, by=world.finance)
+    settlements.mark_paid(settlement=further, reference="SEPA-2", by=world.finance)
+    hold(kept)

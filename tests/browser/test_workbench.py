@@ -12,7 +12,8 @@ from engagements.models import Evidence
 from engagements.services import audits, checks
 from tests.browser import acts, staging
 from tests.browser.conftest import Window
-from tests.browser.looking import Ear, sticking_out
+from tests.browser.looking import Ear
+from tests.browser.test_looks import Viewer
 from tests.engagements import evidence_world as kept
 from tests.engagements.views import story
 from tests.engagements.views.story import Story
@@ -83,11 +84,22 @@ def move_a_threshold(page: Page) -> None:
     page.get_by_role("button", name="Set the thresholds").click()
 
 
+def test_every_page_about_evidence_fits_reads_and_is_silent(window: Window) -> None:
+    told = staging.examined(story.opened())
+    empty = staging.another(told, "Just opened")
+    viewer = Viewer(window)
+    for address in [
+        *staging.bench_pages(told),
+        reverse("engagement-workbench", args=[empty.reference]),
+        reverse("engagement-evidence", args=[empty.reference]),
+    ]:
+        viewer.look(told.consultant, address)
+    assert not viewer.wrong, viewer.report()
+
+
 def test_a_bench_of_long_names_stays_within_its_window(window: Window) -> None:
     told = staging.examined(story.opened(), name="x" * 190 + ".json.gz")
-    page = window(told.consultant)
+    viewer = Viewer(window)
     for address in staging.bench_pages(told):
-        page.goto(address)
-        for width in (1280, 390):
-            page.set_viewport_size({"width": width, "height": 900})
-            assert sticking_out(page) == [], f"{address} at {width} px"
+        viewer.look(told.consultant, address, thoroughly=False)
+    assert not viewer.wrong, viewer.report()

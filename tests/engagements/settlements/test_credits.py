@@ -6,6 +6,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from engagements.errors import Refused
 from engagements.ledger.positions import positions_of
@@ -262,3 +264,14 @@ def test_voiding_an_approved_settlement_puts_the_refund_back_among_what_is_owed(
     assert anew.refund == settlement.refund
     settled(world, anew)
     assert where_it_stands(contract)["bank"] == D(7140)
+
+
+def test_a_preview_takes_as_many_queries_for_more_invoices(world: World) -> None:
+    contract = world.active()
+    counts = []
+    for milestone in contract.milestones.order_by("position")[:2]:
+        world.pay(milestone)
+        with CaptureQueriesContext(connection) as queries:
+            settlements.preview(contract=contract)
+        counts.append(len(queries))
+    assert counts == [7, 7]

@@ -156,7 +156,7 @@ def _sentence(outcome: Outcome, lasts: Life, figures: LifeFigures, wanted_weeks:
         if figures.remaining_weeks >= wanted_weeks:
             return f"{text}: {late}"
         return f"{text}: it does not last. {capital(late)}".rstrip()
-    back = " Whether the fee comes back in that time is not known yet."
+    back = " Whether the fee comes back is not known."
     if returns and returns[1]:
         back = f" The fee is back after {weeks(returns[1])} at the latest."
     return f"After {work} of work it stays useful for {remaining} or more.{back}"

@@ -13,7 +13,7 @@ from engagements.audit.advice import Verdict
 from engagements.audit.ceiling import ratio
 from engagements.audit.figures import CeilingFigures, Interval, LifeFigures
 from engagements.audit.finding import Finding
-from engagements.audit.phrases import money, times, times_each, weeks
+from engagements.audit.phrases import money, percent, times, times_each, weeks
 from engagements.audit.suggestions import suggest
 from engagements.evidence import TraceFacts
 from engagements.pitch import Asked, Read, questions
@@ -153,7 +153,7 @@ class Answer:
         return [
             Choice(
                 value=(value := f"{each.operator.kind}:{each.operator.name}"),
-                label=f"{each.operator.name}, {each.share_of_wall:.0%} of wall-clock time",
+                label=f"{each.operator.name}, {percent(each.share_of_wall)} of wall-clock time",
                 is_chosen=value == chosen,
             )
             for trace in traces

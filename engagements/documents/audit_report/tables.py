@@ -70,7 +70,7 @@ def _heat(figures: HotFigures) -> Table:
         ("Share of the wall-clock time", percents(figures.share_of_wall)),
         ("Share of the GPU's busy time", _percent(figures.share_of_gpu)),
         ("The GPU is idle", _percent(figures.gpu_idle_share)),
-        ("The GPU waits for the next launch", _percent(figures.launch_bound_share)),
+        ("The GPU waits for the host", _percent(figures.launch_bound_share)),
         ("It waits for", figures.waiting_for or ""),
         ("The stricter test", figures.stricter.sentence),
     )

@@ -166,6 +166,7 @@ def test_an_audit_of_which_nothing_is_known_still_says_what_would_decide_it(
     text = words(report)
     assert "We decline custom kernel work" in text
     assert "0 of 6 checks pass, 6 are unknown" in text
+    assert "cannot be decided yet" in text
     assert text.count("What would decide it") >= 5
     assert "No file was added" in text
     assert len(report.pages) == 9

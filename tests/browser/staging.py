@@ -254,6 +254,7 @@ def finance_pages(house: House) -> list[str]:
         reverse("invoice-credit", args=[house.met.invoice.pk]),
         reverse("payment-record", args=[house.met.invoice.pk]),
         reverse("customer-account", args=[house.met.customer.pk]),
+        reverse("bank"),
         reverse("engagement", args=[house.met.reference]),
         *ledger_pages(house),
     ]
@@ -281,6 +282,7 @@ def portal_pages(house: House) -> list[str]:
         reverse("portal"),
         *(reverse("portal-engagement", args=[one.reference]) for one in told),
         reverse("portal-contract", args=[house.stages["offered"].reference]),
+        reverse("portal-invoices", args=[house.met.reference]),
         reverse("portal-handover", args=[house.met.reference]),
         reverse("portal-dispute", args=[house.stages["waiting"].reference]),
         reverse("portal-audit", args=[house.met.reference]),

@@ -22,6 +22,13 @@ def sign_in(page: Page, email: str, password: str) -> None:
     page.get_by_role("button", name="Sign in").click()
 
 
+def prove(page: Page, password: str) -> None:
+    """Type the password again where what was asked binds somebody."""
+    expect(page.get_by_role("heading", name="Is it you?")).to_be_visible()
+    page.get_by_label("Password").fill(password)
+    page.get_by_role("button", name="Go on").click()
+
+
 def section(page: Page, name: str) -> Locator:
     """A part of the page by its heading."""
     return page.get_by_role("region", name=name, exact=True)

@@ -160,6 +160,7 @@ def settle(finance: Page, window: Window, people: Cast, reference: str) -> None:
     waiting = acts.section(finance, "Settlements waiting")
     waiting.get_by_role("link", name=CHAPTER.title).click()
     finance.get_by_role("button", name="Approve").click()
+    acts.prove(finance, people.password)
     acts.told(finance, "The settlement is approved.")
     second = window(people.second_finance)
     second.goto(finance.url)

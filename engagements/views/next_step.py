@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 
 from django.urls import reverse
 from django.utils import timezone
@@ -126,10 +126,34 @@ def _active(standing: Standing) -> Next:
         return Next(
             US,
             "The time-box ran out without a met target: the settlement is proposed "
-            "by itself within a minute.",
+            f"by itself on {_day(_settles_on(standing))}.",
+            url=_page("engagement-time", standing),
+            action="See the time-box",
             tone="bad",
         )
+    if standing.open_version is not None:
+        return _amending(standing, standing.open_version)
     return Next(US, _work(standing), url=_page("run-request", standing), action="Request a run")
+
+
+def _settles_on(standing: Standing) -> date:
+    # An active engagement has both.
+    assert standing.time_box is not None
+    assert standing.in_force is not None
+    return standing.time_box.ends_on + timedelta(days=standing.in_force.dispute_days + 1)
+
+
+def _amending(standing: Standing, amendment: ContractVersion) -> Next:
+    url, name = _page("engagement-contract", standing), f"Version {amendment.number}"
+    accepted = {acceptance.party for acceptance in amendment.acceptances.all()}
+    if amendment.state == ContractVersion.State.DRAFT:
+        text = f"{name} is drafted: seal and offer it, or discard it."
+        return Next(US, text, url=url, action="Open the draft")
+    if Party.CONSULTANCY not in accepted:
+        return Next(US, f"Accept {name.lower()} for the consultancy.", url=url, action="Accept it")
+    customer = str(standing.engagement.customer)
+    text = f"{name} waits for a signatory. Until then the contract stands as it is."
+    return Next(customer, text, tone="doubt", url=url, action="Open the contract")
 
 
 def _work(standing: Standing) -> str:

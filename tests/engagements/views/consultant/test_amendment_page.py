@@ -38,9 +38,11 @@ def test_an_amendment_is_drafted_offered_and_shows_what_is_different(
     assert "<del>6</del>" in page
     assert "<ins>8</ins>" in page
     assert "Discard the draft" in page
+    assert "Version 2 is drafted" in client.get(url("engagement", contract)).content.decode()
     assert client.post(url("contract-offer", contract)).status_code == 302
     new = contract.engagement.contracts.get(number=2)
     assert new.state == "offered"
+    assert "Accept version 2" in client.get(url("engagement", contract)).content.decode()
     client.force_login(world.signatory)
     portal = reverse("portal-contract", args=[contract.engagement.reference])
     shown = client.get(portal).content.decode()

@@ -122,6 +122,9 @@ def test_the_ledger_is_read_by_its_indexes_and_in_few_queries(
         assert scans(page.queries) == [], name
 
 
+# Committed, as each invoice is in production: thousands of savepoints in one transaction would
+# be what is measured.
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.timeout(3000)
 def test_a_month_is_invoiced_and_a_settlement_previewed(
     world: World, months: list[ContractVersion]

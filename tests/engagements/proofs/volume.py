@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Model, QuerySet
 
 from engagements.models import Account, ContractVersion, Engagement, Milestone
@@ -29,8 +29,8 @@ MONTHS = 24
 
 @contextmanager
 def without_triggers() -> Iterator[None]:
-    """Only inside a transaction."""
-    with connection.cursor() as cursor:
+    """All or nothing, and nothing is checked."""
+    with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET LOCAL session_replication_role = replica")
         yield

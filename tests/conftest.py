@@ -68,7 +68,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the server that was started for this session, unless it is in use."""
-    if config.stash.get(SERVED, True) is False and (server := _embedded_server()):
+    server = _embedded_server() if config.stash.get(SERVED, True) is False else None
+    # A session that stopped while it collected its tests has started none.
+    if server and server.ready():
         server.stop_if_unused()
 
 

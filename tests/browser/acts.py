@@ -88,7 +88,7 @@ def fill_terms(page: Page, chapter: Chapter, *, starts_on: date, amounts: list[D
     page.get_by_label("Tax rate, percent").fill(str(chapter.tax_rate_percent))
     page.get_by_label("Starts on").fill(starts_on.isoformat())
     page.get_by_label("Weeks").fill(str(chapter.weeks))
-    for box, amount in zip(page.get_by_label("Amount in").all(), amounts, strict=True):
+    for box, amount in zip(page.get_by_label("net, or %").all(), amounts, strict=True):
         box.fill(str(amount))
 
 

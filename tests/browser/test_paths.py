@@ -13,7 +13,6 @@ from playwright.sync_api import Page, expect
 
 from benchmarks.models import Record
 from consultancy.demo.cast import Cast, welcome
-from consultancy.demo.chapters import SHARED_PREFIX
 from engagements.models import (
     ContractVersion,
     Document,
@@ -29,10 +28,10 @@ from tests.browser import acts
 from tests.browser.conftest import Window
 from tests.conftest import Worker
 from tests.engagements.views import story
+from tests.engagements.views.story import CHAPTER
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-CHAPTER = SHARED_PREFIX
 AMOUNTS = [amount for _, amount, _ in CHAPTER.milestones]
 CANDIDATE = "shared_prefix_attention/torch_cascade"
 # Agreed far above what any kernel reaches on a processor, so that the path leads on to the money.
@@ -74,10 +73,10 @@ def draft_and_offer(page: Page) -> None:
     acts.fill_terms(page, CHAPTER, starts_on=timezone.localdate(), amounts=wrong)
     typed = acts.values_of(page)
     page.get_by_role("button", name="Save the draft").click()
-    expect(page.get_by_role("alert").filter(has_text="add up")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="add up").first).to_be_visible()
     assert acts.values_of(page) == typed
 
-    page.get_by_label("Amount in").last.fill(str(AMOUNTS[-1]))
+    page.get_by_label("net, or %").last.fill(str(AMOUNTS[-1]))
     page.get_by_role("button", name="Save the draft").click()
     acts.told(page, "Version 1 is saved as a draft.")
     page.get_by_role("button", name="Seal and offer").dblclick()
@@ -98,6 +97,7 @@ def sign(consultant: Page, customer: Page, reference: str, signatory: User, peop
     # Chromium's own bubble would answer before the site does.
     customer.locator("form").evaluate_all("forms => forms.forEach(form => form.noValidate = true)")
     acts.accept(customer, signatory.name, "Accept the contract")
+    acts.prove(customer, people.password)
     expect(customer.get_by_text("Tick the box to accept the terms.")).to_be_visible()
     expect(customer.get_by_label("Your full name")).to_have_value(signatory.name)
     customer.get_by_label("I have read these terms").check()
@@ -106,6 +106,7 @@ def sign(consultant: Page, customer: Page, reference: str, signatory: User, peop
 
     consultant.goto(f"/engagements/{reference}/contract/")
     acts.accept(consultant, people.consultant.name, "Accept for the consultancy")
+    acts.prove(consultant, people.password)
     acts.told(consultant, "Accepted for the consultancy.")
     assert ContractVersion.objects.get().state == ContractVersion.State.ACCEPTED
 

@@ -33,9 +33,7 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("audit/deliver/", audit.deliver, name="audit-deliver"),
     path("audit/draft/", audit.draft, name="audit-draft"),
     path("audit/report/", report.show, name="audit-report"),
-    path(
-        "audit/pictures/<slug:check>-<slug:theme>.svg", check_pictures.show, name="audit-picture"
-    ),
+    path("audit/pictures/<slug:check>-<slug:theme>.svg", check_pictures.show, name="audit-picture"),
     path("evidence/", evidence.show, name="engagement-evidence"),
     path("evidence/add/", evidence.add, name="evidence-add"),
     path("evidence/live/", evidence.live, name="evidence-live"),

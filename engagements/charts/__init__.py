@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness.reports import Report
 from engagements.audit.figures import CeilingFigures, HotFigures, LifeFigures, UpkeepFigures
@@ -23,7 +23,9 @@ from engagements.charts.limits import measured_roof
 from engagements.charts.palette import Theme
 from engagements.evidence.comparison import Comparison
 from engagements.evidence.facts import Curve, TraceFacts
-from engagements.queries.burn_down import BurnDown
+
+if TYPE_CHECKING:
+    from engagements.queries.burn_down import BurnDown
 
 __all__ = [
     "burn_down",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.dates import ConciseDateFormatter, WeekdayLocator, date2num
@@ -11,7 +12,9 @@ from matplotlib.ticker import MaxNLocator
 
 from engagements.charts import canvas
 from engagements.charts.palette import Theme
-from engagements.queries.burn_down import BurnDown
+
+if TYPE_CHECKING:
+    from engagements.queries.burn_down import BurnDown
 
 TITLE = "The time-box"
 

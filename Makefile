@@ -9,6 +9,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 # `make test ARGS="-k settlement"`, `make up ARGS="--port 8080"`
 ARGS ?=
+# One more than there are processors: much of a test is waiting for a process or a page.
+PROCESSES ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? n + 1 : 5)))
 
 help: ## This list
 	@echo "Twofold. make what?"
@@ -18,7 +20,7 @@ demo: install ## Everything once, measured on this machine, then the site at loc
 	@$(BIN)/python manage.py demo $(ARGS)
 
 test: install ## The whole test suite
-	@$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(ARGS)
+	@$(BIN)/pytest --numprocesses $(PROCESSES) --dist worksteal $(ARGS)
 
 lint: install ## Style, types, import rules, templates, migrations, deployment checks
 	@.ci/lint

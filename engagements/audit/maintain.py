@@ -28,7 +28,7 @@ CHECK = Description(
         "A custom kernel is not written once: new GPUs, new neighbours and numerical surprises "
         "come back to whoever owns it."
     ),
-    value_label="Engineers who will be able to maintain it",
+    value_label="Upkeep that is provided for",
     value_hint="how many people, as in 2 engineers.",
     consultant=Meanings(
         passed="Named engineers can own the kernel after the handover.",

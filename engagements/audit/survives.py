@@ -25,7 +25,7 @@ CHECK = Description(
         "A kernel for a model that is replaced next quarter depreciates in weeks. "
         "What counts is how long the operation itself stays."
     ),
-    value_label="Time until the operation is expected to change",
+    value_label="How long the kernel stays useful",
     value_hint="a time, as in 18 months.",
     consultant=Meanings(
         passed="The operation outlives the next model change, or the change is far off.",

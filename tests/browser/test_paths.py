@@ -159,7 +159,10 @@ def settle(finance: Page, window: Window, people: Cast, reference: str) -> None:
     """One person approves, another says that the bank has paid."""
     finance.goto("/finance/")
     waiting = acts.section(finance, "Settlements waiting")
-    waiting.get_by_role("link", name=CHAPTER.title).click()
+    proposed = waiting.get_by_role("link", name=CHAPTER.title)
+    # It is proposed in a transaction of its own, once the run is concluded.
+    acts.reload_until_visible(finance, proposed)
+    proposed.click()
     finance.get_by_role("button", name="Approve").click()
     acts.prove(finance, people.password)
     acts.told(finance, "The settlement is approved.")

@@ -37,8 +37,8 @@ SAID: Final = {
     ),
     Audit.Outcome.DECLINE: Said(
         "We decline custom kernel work",
-        "Fewer than two of the six checks pass. A custom kernel would cost more than it could "
-        "bring, and we will not sell one.",
+        "Fewer than two of the six checks pass. Nothing shows that a custom kernel would bring "
+        "more than it costs, and we will not sell one.",
         "bad",
     ),
 }

@@ -9,8 +9,6 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 # `make test ARGS="-k settlement"`, `make up ARGS="--port 8080"`
 ARGS ?=
-# One more than there are processors: much of a test is waiting for a process or a page.
-PROCESSES ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? n + 1 : 5)))
 
 help: ## This list
 	@echo "Twofold. make what?"
@@ -19,8 +17,10 @@ help: ## This list
 demo: install ## Everything once, measured on this machine, then the site at localhost
 	@$(BIN)/python manage.py demo $(ARGS)
 
+# What times something wants the processors to itself. 5: none of its tests was asked for.
 test: install ## The whole test suite
-	@$(BIN)/pytest --numprocesses $(PROCESSES) --dist worksteal $(ARGS)
+	@$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m "not alone" $(ARGS) || [ $$? = 5 ]
+	@TWOFOLD_REQUIRE_BROWSER= $(BIN)/pytest -m alone $(ARGS) || [ $$? = 5 ]
 
 lint: install ## Style, types, import rules, templates, migrations, deployment checks
 	@.ci/lint

@@ -35,7 +35,7 @@ from django.test import override_settings
 if TYPE_CHECKING:
     from consultancy.embedded.postgres import Postgres
 
-pytest_plugins = ["tests.alone", "tests.browsing"]
+pytest_plugins = ["tests.browsing"]
 
 ROOT = Path(__file__).resolve().parent.parent
 DATABASE = "test_twofold"

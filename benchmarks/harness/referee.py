@@ -15,6 +15,7 @@ from benchmarks.harness import (
     arenas,
     ceilings,
     cells,
+    completeness,
     environment,
     isolation,
     looks,
@@ -168,7 +169,7 @@ def _measure(setting: Setting, draft: dict[str, Any], progress: Progress) -> Non
         if index + 1 not in looks.schedule(protocol):
             progress.replicate(index, low=None, high=None, message="")
             continue
-        if verdicts.unusable(draft):
+        if completeness.unusable(draft):
             return
         so_far = verdicts.look(draft, index + 1)
         progress.replicate(

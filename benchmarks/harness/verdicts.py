@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from benchmarks.harness import controls, looks, statistics
+from benchmarks.harness import completeness, controls, looks, statistics
 from benchmarks.harness.counted import counted
 from benchmarks.harness.statistics import Estimate, Estimates
 
@@ -95,7 +95,7 @@ def recompute(record: Mapping[str, Any]) -> Summary:
     caught = [f for f in record["findings"] if f["side"] == "candidate"]
     if caught:
         return _without_estimate(record, "disqualified", [f["message"] for f in caught])
-    invalid = unusable(record)
+    invalid = completeness.unusable(record)
     if invalid:
         return _without_estimate(record, "invalid", invalid)
     taken = looks_of(record)
@@ -122,7 +122,7 @@ def _went_on(taken: list[Look]) -> list[str]:
 
 def controls_of(record: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Every control's outcome as plain data; none for a record that ended before its time."""
-    if record["findings"] or unusable(record):
+    if record["findings"] or completeness.unusable(record):
         return []
     return [control.as_data() for control in controls.judge(record)]
 
@@ -133,70 +133,6 @@ def _failed_controls(record: Mapping[str, Any]) -> list[str]:
         for control in controls_of(record)
         if control["passed"] is False
     ]
-
-
-def unusable(record: Mapping[str, Any]) -> list[str]:
-    """Why no estimate can be made of what the record holds; empty when one can."""
-    reasons = [finding["message"] for finding in record["findings"]]
-    reasons += _wrong_device(record)
-    protocol = record["benchmark"]["protocol"]
-    replicates = record["replicates"]
-    count, scheduled = len(replicates), looks.schedule(protocol)
-    if not reasons and count not in scheduled:
-        asked = " or ".join(str(each) for each in scheduled)
-        reasons.append(f"{count} replicates, and the benchmark asks for {asked}")
-    if not reasons:
-        reasons += _untried(record)
-        reasons += [
-            problem for replicate in replicates for problem in _incomplete(record, replicate)
-        ]
-    return list(dict.fromkeys(reasons))
-
-
-def _untried(record: Mapping[str, Any]) -> list[str]:
-    asked = record["benchmark"]["protocol"]["held_back_shapes"]
-    correctness = record["correctness"] or {"trials": []}
-    tried = sum(trial["kind"] == "held_back" for trial in correctness["trials"])
-    if tried < asked:
-        return [f"{tried} held-back sizes were tried, and the benchmark asks for {asked}"]
-    return []
-
-
-def _wrong_device(record: Mapping[str, Any]) -> list[str]:
-    sealed = record["benchmark"]["hardware"]
-    here = record["environment"]["device"]
-    if here["kind"] != sealed["device"]:
-        return [f"measured on {here['kind']}, and the benchmark names {sealed['device']}"]
-    if sealed["name"] is not None and here["name"] != sealed["name"]:
-        return [f"measured on {here['name']}, and the benchmark names {sealed['name']}"]
-    return []
-
-
-def _incomplete(record: Mapping[str, Any], replicate: Mapping[str, Any]) -> list[str]:
-    benchmark = record["benchmark"]
-    protocol = benchmark["protocol"]
-    names = [workload["name"] for workload in replicate["workloads"]]
-    if names != [workload["name"] for workload in benchmark["workloads"]]:
-        return ["a replicate does not hold exactly the benchmark's workloads"]
-    reasons = []
-    for workload in replicate["workloads"]:
-        rounds, name = workload["rounds"], workload["name"]
-        if len(rounds) != protocol["rounds"]:
-            reasons.append(
-                f"workload {name}: {len(rounds)} rounds, and the benchmark asks for "
-                f"{protocol['rounds']}"
-            )
-        times_us = [time for r in rounds for time in (r["baseline_us"], r["candidate_us"])]
-        # Below that the ratio is one of small differences, and noise alone can make it large.
-        if min(times_us, default=0.0) * workload["calls"] <= workload["overhead_us"]:
-            reasons.append(
-                f"workload {name}: a round was hardly longer than an empty one, so its time "
-                "cannot be told; the benchmark needs a longer round_ms or more max_calls"
-            )
-        needed = len(rounds) * min(workload["calls"], protocol["checked_calls"])
-        if workload["checks"]["calls_checked"] < needed:
-            reasons.append(f"workload {name}: fewer calls were checked than the benchmark asks")
-    return reasons
 
 
 def look(record: Mapping[str, Any], replicates: int) -> Look:

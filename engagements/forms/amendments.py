@@ -6,9 +6,8 @@ from typing import Any
 
 from django import forms
 
-from benchmarks.models import Benchmark
 from engagements.forms.amounts import AmountField
-from engagements.forms.contract import benchmark_label
+from engagements.forms.choices import BenchmarkField
 from engagements.forms.days import DayField
 from engagements.models import ContractVersion, Pause
 from engagements.models.contract import MAX_WEEKS
@@ -46,8 +45,7 @@ class AmendmentForm(forms.Form):
         max_length=Pause._meta.get_field("waits_for").max_length,
     )
     pause_reason = forms.CharField(label="What for", required=False, max_length=1000)
-    benchmark = forms.ModelChoiceField(
-        queryset=Benchmark.objects.none(),
+    benchmark = BenchmarkField(
         required=False,
         empty_label="Choose a sealed benchmark",
         help_text="Its target becomes the contract's target.",
@@ -61,8 +59,6 @@ class AmendmentForm(forms.Form):
             required=False,
             help_text="What is still pending takes the difference, in proportion.",
         )
-        self.fields["benchmark"].queryset = Benchmark.objects.defer("canonical")  # type: ignore[attr-defined]
-        self.fields["benchmark"].label_from_instance = benchmark_label  # type: ignore[attr-defined]
         self.fields["weeks"].help_text = f"{contract.weeks} now, at most {MAX_WEEKS}."
 
     def clean(self) -> dict[str, Any]:

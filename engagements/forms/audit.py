@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 
 from engagements.audit import Description
 from engagements.forms.amounts import AmountError, parse_amount
+from engagements.forms.choices import offer
 from engagements.models import Finding, FindingOutcome
 from engagements.money import UnknownCurrency, minor_unit
 
@@ -94,4 +95,4 @@ class OverrideForm(forms.Form):
     def __init__(self, *args: Any, check: Description, found: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs | {"auto_id": f"id_{check.name}_override_%s"})
         others = [choice for choice in FindingOutcome.choices if choice[0] != found]
-        self.fields["outcome"].choices = others  # type: ignore[attr-defined]
+        offer(self.fields["outcome"], others)

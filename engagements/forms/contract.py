@@ -9,8 +9,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.forms import BaseFormSet, formset_factory
 
-from benchmarks.models import Benchmark
 from engagements.forms.amounts import AmountField, PartField, Share
+from engagements.forms.choices import BenchmarkField, Choice, offer_rows
 from engagements.forms.days import DayField
 from engagements.models import (
     Acceptance,
@@ -37,8 +37,7 @@ MOST_MILESTONES = 12
 class TermsForm(forms.Form):
     """The terms but for the milestones. Amounts are net, in the audit's currency."""
 
-    benchmark = forms.ModelChoiceField(
-        queryset=Benchmark.objects.none(),
+    benchmark = BenchmarkField(
         empty_label="Choose a sealed benchmark",
         help_text="Its target is the contract's target.",
     )
@@ -116,12 +115,10 @@ class TermsForm(forms.Form):
             label=f"Audit cost in {currency}, net",
             help_text="Kept if the target is missed.",
         )
-        self.fields["benchmark"].queryset = Benchmark.objects.defer("canonical")  # type: ignore[attr-defined]
-        self.fields["benchmark"].label_from_instance = benchmark_label  # type: ignore[attr-defined]
         who = [user.pk for user in signatories_of(customer)]
-        self.fields["signatory"].queryset = User.objects.filter(pk__in=who)  # type: ignore[attr-defined]
+        offer_rows(self.fields["signatory"], User.objects.filter(pk__in=who))
         texts = Clause.objects.filter(pk__in=[clause.pk for clause in offered])
-        self.fields["governed_by"].queryset = texts  # type: ignore[attr-defined]
+        offer_rows(self.fields["governed_by"], texts)
         self.order_fields(self.field_order)
 
     def clean(self) -> dict[str, Any]:
@@ -134,11 +131,6 @@ class TermsForm(forms.Form):
             if not values.get("tax_note"):
                 self.add_error("tax_note", "Say which sentence the invoice needs.")
         return values
-
-
-def benchmark_label(benchmark: Benchmark) -> str:
-    """A benchmark as a choice: its name and the head of its digest."""
-    return f"{benchmark.name}, {benchmark.digest[:19]}…"
 
 
 class MilestoneForm(forms.Form):
@@ -184,32 +176,7 @@ MilestoneFormSet: type[BaseFormSet[MilestoneForm]] = formset_factory(
 )
 
 
-class SealBenchmarkForm(forms.Form):
-    """A benchmark of the catalogue, to be sealed with the target that was agreed."""
-
-    preset = forms.ChoiceField(label="From the catalogue")
-    target = forms.DecimalField(
-        min_value=Decimal("1.01"),
-        max_value=Decimal(100),
-        max_digits=5,
-        decimal_places=2,
-        initial=Decimal(2),
-        help_text="End-to-end speed over the baseline: 2 unless agreed otherwise.",
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["preset"].choices = preset_choices()  # type: ignore[attr-defined]
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The benchmark document that these choices make."""
-        operator, _, preset = self.cleaned_data["preset"].partition("/")
-        document = catalogue.benchmark_document(operator, preset)
-        return {**document, "target": float(self.cleaned_data["target"])}
-
-
-def preset_choices() -> list[tuple[str, list[tuple[str, str]]]]:
+def preset_choices() -> list[Choice]:
     """Every preset of the catalogue, by operator."""
     return [
         (
@@ -221,6 +188,27 @@ def preset_choices() -> list[tuple[str, list[tuple[str, str]]]]:
         )
         for operator in catalogue.operators()
     ]
+
+
+class SealBenchmarkForm(forms.Form):
+    """A benchmark of the catalogue, to be sealed with the target that was agreed."""
+
+    preset = forms.ChoiceField(label="From the catalogue", choices=preset_choices)
+    target = forms.DecimalField(
+        min_value=Decimal("1.01"),
+        max_value=Decimal(100),
+        max_digits=5,
+        decimal_places=2,
+        initial=Decimal(2),
+        help_text="End-to-end speed over the baseline: 2 unless agreed otherwise.",
+    )
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The benchmark document that these choices make."""
+        operator, _, preset = self.cleaned_data["preset"].partition("/")
+        document = catalogue.benchmark_document(operator, preset)
+        return {**document, "target": float(self.cleaned_data["target"])}
 
 
 class AcceptForm(forms.Form):

@@ -10,11 +10,17 @@ from django.db.models import QuerySet
 from engagements.models import Customer, Engagement, Role, User
 
 
+def consultants() -> QuerySet[User]:
+    """Everybody who may lead an engagement."""
+    roles = [Role.CONSULTANT, Role.ADMIN]
+    return User.objects.filter(role__in=roles, is_active=True).order_by("name", "pk")
+
+
 class EngagementForm(forms.Form):
     """A new engagement: for whom, what, and who leads it."""
 
     customer = forms.ModelChoiceField(
-        queryset=Customer.objects.none(),
+        queryset=Customer.objects.all(),
         empty_label="Choose a customer",
         help_text="An admin adds customers and their people in the admin site.",
     )
@@ -29,19 +35,8 @@ class EngagementForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 6}),
     )
     lead = forms.ModelChoiceField(
-        queryset=User.objects.none(), empty_label=None, help_text="Signs for the consultancy."
+        queryset=consultants(), empty_label=None, help_text="Signs for the consultancy."
     )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["customer"].queryset = Customer.objects.all()  # type: ignore[attr-defined]
-        self.fields["lead"].queryset = consultants()  # type: ignore[attr-defined]
-
-
-def consultants() -> QuerySet[User]:
-    """Everybody who may lead an engagement."""
-    roles = [Role.CONSULTANT, Role.ADMIN]
-    return User.objects.filter(role__in=roles, is_active=True).order_by("name", "pk")
 
 
 class ReasonForm(forms.Form):

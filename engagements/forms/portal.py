@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 
 from engagements.models import Acceptance, ContractVersion
@@ -26,8 +28,8 @@ class AcceptContractForm(forms.Form):
     # What was read, not what is stored now: the service compares the two.
     digest = forms.CharField(widget=forms.HiddenInput, max_length=71)
 
-    def __init__(self, *args: object, contract: ContractVersion, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # Django's own signature
+    def __init__(self, *args: Any, contract: ContractVersion, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.fields["digest"].initial = contract.digest
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import uuid
+from copy import copy
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 
-from benchmarks.models import Benchmark, Solution
+from benchmarks.models import Solution
 from benchmarks.services import solutions
 from benchmarks.services.solutions import LARGEST_SOURCE_BYTES
-from engagements.forms.contract import benchmark_label
+from engagements.forms.choices import BenchmarkField, Choice, offer
 from engagements.models import EngagementRun
 from kernels import catalogue
 
@@ -29,8 +30,7 @@ class RunForm(forms.Form):
     """
 
     purpose = forms.ChoiceField(choices=Purpose, widget=forms.RadioSelect)
-    benchmark = forms.ModelChoiceField(
-        queryset=Benchmark.objects.none(),
+    benchmark = BenchmarkField(
         required=False,
         empty_label="The contract's",
         help_text="For a trial only: an acceptance run is measured as the contract says.",
@@ -56,11 +56,9 @@ class RunForm(forms.Form):
     def __init__(self, *args: Any, operators: list[str], may_accept: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.operators = operators
-        self.fields["benchmark"].queryset = Benchmark.objects.defer("canonical")  # type: ignore[attr-defined]
-        self.fields["benchmark"].label_from_instance = benchmark_label  # type: ignore[attr-defined]
-        self.fields["candidate"].choices = candidate_choices(operators)  # type: ignore[attr-defined]
+        offer(self.fields["candidate"], candidate_choices(operators))
         if not may_accept:
-            self.fields["purpose"].choices = [(Purpose.TRIAL.value, Purpose.TRIAL.label)]  # type: ignore[attr-defined]
+            offer(self.fields["purpose"], [(Purpose.TRIAL.value, Purpose.TRIAL.label)])
             self.fields["purpose"].initial = Purpose.TRIAL
 
     def clean(self) -> dict[str, Any]:
@@ -82,8 +80,11 @@ class RunForm(forms.Form):
         return cleaned
 
     def _keep(self, name: str, source: str) -> None:
-        self.data = self.data.copy()  # type: ignore[attr-defined]
-        self.data["kept_name"], self.data["kept_source"] = name, source  # type: ignore[index]
+        # What was sent cannot be changed; its copy can.
+        data = copy(self.data)
+        assert isinstance(data, dict)
+        data["kept_name"], data["kept_source"] = name, source
+        self.data = data
 
     def solution(self, operator: str) -> Solution:
         """The candidate, stored. Refused when it cannot be a solution of `operator`."""
@@ -100,9 +101,9 @@ class RunForm(forms.Form):
         )
 
 
-def candidate_choices(operators: list[str]) -> list[tuple[str, Any]]:
+def candidate_choices(operators: list[str]) -> list[Choice]:
     """The catalogue's kernels of these operators, and a file."""
-    groups: list[tuple[str, Any]] = [
+    groups: list[Choice] = [
         (
             catalogue.definition(operator).title,
             [(f"{operator}/{name}", name) for name in catalogue.candidates(operator)],

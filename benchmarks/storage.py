@@ -1,7 +1,7 @@
 """Where the bytes of records are kept: under their own digest, in the storage "records"."""
 
-import contextlib
 import os
+from pathlib import Path
 
 from django.core.files.base import ContentFile
 from django.core.files.storage import Storage, storages
@@ -45,14 +45,23 @@ def _read(place: Storage, name: str) -> bytes:
         return bytes(opened.read())
 
 
+def path_of(place: Storage, name: str) -> Path | None:
+    """Where a stored file lies; None where the storage is no folder."""
+    try:
+        return Path(place.path(name))
+    except NotImplementedError:
+        return None
+
+
 def make_durable(place: Storage, name: str) -> None:
     """Have a stored file survive a power cut, where the storage is a folder."""
+    path = path_of(place, name)
+    if path is None:
+        return
     # The row is flushed to disk at commit, so what it names must be there before.
-    with contextlib.suppress(NotImplementedError):
-        path = place.path(name)
-        for part, flags in ((path, os.O_RDONLY), (os.path.dirname(path), os.O_DIRECTORY)):
-            handle = os.open(part, flags)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+    for part, flags in ((path, os.O_RDONLY), (path.parent, os.O_DIRECTORY)):
+        handle = os.open(part, flags)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

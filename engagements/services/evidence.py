@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from django.core.files import File
 from django.core.files.storage import Storage
 from django.db import transaction
 
 from benchmarks.models import place_of_records
-from benchmarks.storage import make_durable
+from benchmarks.storage import make_durable, path_of
 from benchmarks.text import readable
 from engagements.errors import Refused
 from engagements.evidence import EvidenceError, Facts, confined, from_data
@@ -132,18 +131,23 @@ def on_disk(evidence: Evidence) -> Iterator[Path]:
     """The file as a path: where it is kept, or a copy of it. EvidenceError when it is gone."""
     name = evidence.file.name or ""
     place = place_of_records()
+    path = path_of(place, name)
+    if path is not None:
+        if not path.is_file():
+            raise EvidenceError("The file is no longer in storage")
+        yield path
+        return
+    with tempfile.NamedTemporaryFile() as copy:
+        _fetch(place, name, copy)
+        yield Path(copy.name)
+
+
+def _fetch(place: Storage, name: str, copy: IO[bytes]) -> None:
     try:
-        with contextlib.suppress(NotImplementedError):
-            path = Path(place.path(name))
-            if not path.is_file():
-                raise EvidenceError("The file is no longer in storage")
-            yield path
-            return
-        with place.open(name, "rb") as kept, tempfile.NamedTemporaryFile() as copy:
+        with place.open(name, "rb") as kept:
             for block in kept.chunks(BLOCK_BYTES):
                 copy.write(block)
-            copy.flush()
-            yield Path(copy.name)
+        copy.flush()
     except OSError as error:
         raise EvidenceError(f"The file cannot be fetched from storage: {error}") from error
 

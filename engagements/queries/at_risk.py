@@ -8,7 +8,7 @@ from decimal import Decimal
 from engagements.ledger import chart
 from engagements.models import Account, ContractVersion, Engagement
 from engagements.money import gross_of
-from engagements.queries.finance import Estimate, latest_estimates
+from engagements.queries.estimates import Estimate, latest_estimates
 from engagements.queries.ledger import BalanceRow, balances_of_engagements, trial_balance
 
 

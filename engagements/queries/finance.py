@@ -9,11 +9,9 @@ from decimal import Decimal
 
 from django.db.models import Q, QuerySet, Sum
 
-from benchmarks.models import Record
 from engagements.models import (
     ContractVersion,
     Engagement,
-    EngagementRun,
     Invoice,
     Milestone,
     Payment,
@@ -22,6 +20,7 @@ from engagements.models import (
 )
 from engagements.money import gross_of, tax_on
 from engagements.queries import amounts
+from engagements.queries.estimates import Estimate, latest_estimates
 
 OPEN_SETTLEMENTS = (
     Settlement.State.PROPOSED,
@@ -54,27 +53,9 @@ class MilestoneLine:
         return Decimal(0) if self.is_settled else self.outstanding
 
     @property
-    def takes_payment(self) -> bool:
-        """Whether money for it may still be recorded: also late, when it is void already."""
-        is_late = self.milestone.state == Milestone.State.VOID and self.milestone.billed_at
-        return self.open_amount > 0 or bool(is_late and not self.is_settled)
-
-    @property
     def is_paid(self) -> bool:
         """Billed, and everything arrived."""
         return self.milestone.state == Milestone.State.BILLED and self.paid >= self.gross
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """The newest measured ratio of an engagement, with its interval and where it comes from."""
-
-    run: EngagementRun
-    ratio: float
-    low: float
-    high: float
-    target: float
-    verdict: str
 
 
 @dataclass(frozen=True)
@@ -225,35 +206,6 @@ def _at_risk(
     )
 
 
-def latest_estimates(engagement_ids: Iterable[int]) -> dict[int, Estimate]:
-    """The newest record with a ratio of each engagement, by the engagement's id."""
-    runs = (
-        EngagementRun.objects.filter(
-            engagement_id__in=list(engagement_ids), run__record__ratio__isnull=False
-        )
-        .select_related("run__record")
-        .order_by("engagement_id", "-run__record__received_at")
-        .distinct("engagement_id")
-    )
-    found = {run.engagement_id: estimate_of(run) for run in runs}
-    return {key: estimate for key, estimate in found.items() if estimate is not None}
-
-
-def estimate_of(run: EngagementRun) -> Estimate | None:
-    """What a run measured, or None where it has no ratio."""
-    record: Record = run.run.record
-    if record.ratio is None or record.low is None or record.high is None:
-        return None
-    return Estimate(
-        run=run,
-        ratio=record.ratio,
-        low=record.low,
-        high=record.high,
-        target=float(record.summary["target"]),
-        verdict=record.verdict,
-    )
-
-
 def totals_by_currency(lines: Iterable[tuple[str, Decimal]]) -> list[tuple[str, Decimal]]:
     """Sums of (currency, amount) pairs, one a currency, by code. Currencies are never added up."""
     totals: dict[str, Decimal] = {}
@@ -269,19 +221,6 @@ def payments_of(contract: ContractVersion) -> list[Payment]:
         .select_related("invoice", "recorded_by")
         .order_by("received_on", "pk")
     )
-
-
-def latest_acceptance(engagement: Engagement) -> Estimate | None:
-    """What the newest measured acceptance run of an engagement showed."""
-    run = (
-        engagement.runs.filter(
-            purpose=EngagementRun.Purpose.ACCEPTANCE, run__record__ratio__isnull=False
-        )
-        .select_related("run__record", "engagement")
-        .order_by("-run__record__received_at")
-        .first()
-    )
-    return estimate_of(run) if run else None
 
 
 def contracts_to_settle(*, today: datetime.date) -> list[ContractVersion]:

@@ -27,13 +27,8 @@ from engagements.models import (
     Settlement,
     TimeBox,
 )
-from engagements.queries.finance import (
-    Estimate,
-    MilestoneLine,
-    estimate_of,
-    live_settlements,
-    milestone_lines,
-)
+from engagements.queries.estimates import Estimate, estimate_of
+from engagements.queries.finance import MilestoneLine, live_settlements, milestone_lines
 from engagements.queries.overview import record_of
 
 # How much of what happened a page shows before it folds the rest away.

@@ -22,8 +22,6 @@ MEASURED = {
     "forms/workbench.py": "shares, hours and ratios; the fee is read as an amount",
     "pitch": "what somebody else claims: estimates, never billed",
     "queries/differences.py": "how alike two wordings are",
-    "queries/finance.py::Estimate": "the newest measured ratio beside the money at risk",
-    "queries/finance.py::estimate_of": "the same, read",
     "templatetags/bars.py": "ratios and their interval, drawn to a scale",
     "templatetags/show.py": "ratios and shares beside amounts, each by a filter of its own",
 }

@@ -16,7 +16,7 @@ from engagements import access
 from engagements.errors import Refused
 from engagements.forms.settlements import ProposeSettlementForm
 from engagements.models import ContractVersion, Document, Engagement, Settlement, Stage, User
-from engagements.queries import finance
+from engagements.queries import estimates, finance
 from engagements.services import bank_accounts, disputes, settlements, transfer_files
 from engagements.views.answers import UNPROCESSABLE, actor
 from engagements.views.finance.planned import Planned, planned
@@ -173,7 +173,7 @@ def _page(
         "adds_up": sum((p.amount for p in counted), Decimal(0)) == settlement.payments_received,
         "actions": actions(settlement, request.user, sent=sent),
         "waiting_for": waiting_for(settlement),
-        "estimate": finance.latest_acceptance(engagement),
+        "estimate": estimates.latest_acceptance(engagement),
         "history": engagement.events.filter(verb__startswith="settlement."),
         "planned": _planned(settlement),
         "credit_notes": settlement.credit_notes.order_by("pk"),

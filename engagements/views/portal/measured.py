@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from benchmarks.models import Run, Verdict
 from engagements.models import ContractVersion, EngagementRun
-from engagements.queries.finance import Estimate
+from engagements.queries.estimates import Estimate
 from engagements.queries.overview import record_of
 from engagements.templatetags.show import ratio
 

@@ -17,7 +17,7 @@ from engagements import access, charts, operator_account
 from engagements.charts import describe
 from engagements.charts.palette import Theme
 from engagements.models import EngagementRun
-from engagements.queries.finance import estimate_of
+from engagements.queries.estimates import estimate_of
 from engagements.queries.overview import record_of
 from engagements.services import bundles
 from engagements.views.live import live_of

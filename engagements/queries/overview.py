@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from django.db.models import Prefetch, QuerySet
+from django.utils import timezone
 
 from benchmarks.models import Record
 from engagements import audit as checks
@@ -28,6 +29,7 @@ from engagements.models import (
     TimeBox,
 )
 from engagements.queries.amounts import WITH_INVOICES
+from engagements.queries.burn_down import BurnDown, burn_down_of
 
 State = ContractVersion.State
 EVENTS_SHOWN = 14
@@ -42,6 +44,7 @@ def with_standing(engagements: QuerySet[Engagement]) -> QuerySet[Engagement]:
         .prefetch_related(
             Prefetch("acceptances", queryset=Acceptance.objects.select_related("user")),
             Prefetch("milestones", queryset=Milestone.objects.prefetch_related(*WITH_INVOICES)),
+            "pauses",
             "settlements",
         )
     )
@@ -70,6 +73,13 @@ class Standing:
     def time_box(self) -> TimeBox | None:
         """The time-box, once the contract is in force."""
         return getattr(self.engagement, "time_box", None)
+
+    @cached_property
+    def clock(self) -> BurnDown | None:
+        """The time-box as it stands today, with its pauses."""
+        if self.time_box is None:
+            return None
+        return burn_down_of(self.time_box, self.in_force, today=timezone.localdate())
 
     @cached_property
     def findings(self) -> list[Finding]:

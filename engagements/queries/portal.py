@@ -27,6 +27,7 @@ from engagements.models import (
     Settlement,
     TimeBox,
 )
+from engagements.queries.burn_down import BurnDown, burn_down_of
 from engagements.queries.estimates import Estimate, estimate_of
 from engagements.queries.finance import MilestoneLine, live_settlements, milestone_lines
 from engagements.queries.overview import record_of
@@ -45,19 +46,6 @@ class CheckLine(NamedTuple):
 
 
 @dataclass(frozen=True)
-class TimeBoxProgress:
-    """How far a time-box has run; `percent` is 0 to 100, `days_left` counts the last day."""
-
-    box: TimeBox
-    week: int
-    weeks: int
-    percent: int
-    days_left: int
-    has_started: bool
-    is_over: bool
-
-
-@dataclass(frozen=True)
 class PortalEngagement:
     """What a customer's person may see of one engagement."""
 
@@ -66,7 +54,7 @@ class PortalEngagement:
     checks: list[CheckLine]
     contract: ContractVersion | None
     offered: ContractVersion | None
-    time_box: TimeBoxProgress | None
+    clock: BurnDown | None
     runs: list[EngagementRun]
     milestones: list[MilestoneLine]
     settlement: Settlement | None
@@ -123,7 +111,7 @@ def portal_engagement(engagement: Engagement, *, today: datetime.date) -> Portal
         checks=check_lines(audit) if audit else [],
         contract=contract,
         offered=next((c for c in contracts if c.state == ContractVersion.State.OFFERED), None),
-        time_box=time_box_progress(box, today=today) if box else None,
+        clock=burn_down_of(box, contract, today=today) if box else None,
         runs=list(runs_of(engagement)),
         milestones=milestone_lines(engagement) if contract else [],
         settlement=settlement_of(engagement),
@@ -170,21 +158,6 @@ def check_lines(audit: Audit) -> list[CheckLine]:
         reason = finding.override_reason or reason
         lines.append(CheckLine(check, finding.effective_outcome, value, reason))
     return lines
-
-
-def time_box_progress(box: TimeBox, *, today: datetime.date) -> TimeBoxProgress:
-    """How far `box` has run on the day `today`. The last day belongs to it."""
-    days = (box.ends_on - box.starts_on).days + 1
-    gone = min(max((today - box.starts_on).days + 1, 0), days)
-    return TimeBoxProgress(
-        box=box,
-        week=max((gone + 6) // 7, 1),
-        weeks=(days + 6) // 7,
-        percent=round(100 * gone / days),
-        days_left=max((box.ends_on - max(today, box.starts_on)).days + 1, 0),
-        has_started=today >= box.starts_on,
-        is_over=today > box.ends_on,
-    )
 
 
 def runs_of(engagement: Engagement) -> QuerySet[EngagementRun]:

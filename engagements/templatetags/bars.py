@@ -7,9 +7,10 @@ from datetime import date
 from decimal import Decimal
 
 from django import template
-from django.utils import timezone
 
-from engagements.models import TimeBox
+from engagements.models import Pause
+from engagements.queries.burn_down import BurnDown
+from engagements.services.time_box import DAYS_A_WEEK
 from engagements.templatetags.show import ratio as ratio_text
 from engagements.templatetags.show import tone_of
 
@@ -120,32 +121,110 @@ def ratio_bar(
     }
 
 
+@dataclass(frozen=True)
+class Stand:
+    """Days on which the clock stands, where they lie on the bar (percent), and their words."""
+
+    x: str
+    width: str
+    words: str
+
+
+@dataclass(frozen=True)
+class TimeboxBar:
+    """A time-box on one day: how far it has run on an axis of calendar days, and in words."""
+
+    clock: BurnDown
+    is_decided: bool = False
+
+    def _percent(self, days: int) -> float:
+        return min(max(100 * days / len(self.clock.days), 0), 100)
+
+    @property
+    def x(self) -> str:
+        """How much of the calendar is over, percent; today is not."""
+        return f"{self._percent((self.clock.today - self.clock.starts_on).days):.1f}"
+
+    @property
+    def tone(self) -> str:
+        clock = self.clock
+        if self.is_decided or not clock.has_started or clock.is_paused:
+            return "plain"
+        if clock.is_over:
+            return "bad"
+        return "doubt" if clock.left <= DAYS_A_WEEK else "live"
+
+    @property
+    def left(self) -> str:
+        """In which week of the clock today is, or how many it has."""
+        clock = self.clock
+        if self.is_decided or not clock.has_started or clock.is_over:
+            return f"{clock.weeks} weeks"
+        return f"week {clock.week} of {clock.weeks}"
+
+    @property
+    def right(self) -> str:
+        """How many days of the clock are left, today and the last one among them."""
+        clock = self.clock
+        if self.is_decided:
+            return "decided"
+        if not clock.has_started:
+            return f"starts in {_days((clock.starts_on - clock.today).days)}"
+        if clock.is_over:
+            return f"ran out {_days((clock.today - clock.ends_on).days)} ago"
+        if clock.is_paused:
+            return f"paused, {_days(clock.left)} left"
+        return "last day" if clock.today == clock.ends_on else f"{_days(clock.left)} left"
+
+    @property
+    def stands(self) -> list[Stand]:
+        """The pauses as they lie on the bar."""
+        return [
+            Stand(x=f"{low:.1f}", width=f"{high - low:.1f}", words=_pause(pause))
+            for pause in self.clock.pauses
+            for low, high in [
+                (
+                    self._percent((pause.starts_on - self.clock.starts_on).days),
+                    self._percent((pause.ends_on - self.clock.starts_on).days + 1),
+                )
+            ]
+            if high > low
+        ]
+
+    @property
+    def notes(self) -> list[str]:
+        """Whom is waited for today and until when, or what pause is to come."""
+        if self.is_decided:
+            return []
+        until = [
+            f"Paused since {_date(pause.starts_on)}: we wait for {pause.waits_for}. "
+            f"The clock runs again on {_date(self.clock.resumes_on)}."
+            for pause in self.clock.stopping
+        ]
+        return until + [f"To come: {_pause(pause)}." for pause in self.clock.ahead]
+
+    @property
+    def words(self) -> str:
+        """What the picture shows, for those who do not see it."""
+        stands = "".join(f"; {stand.words}" for stand in self.stands)
+        return f"Time-box: {self.left}, {self.right}{stands}"
+
+
 @register.inclusion_tag("fragments/_timebox_bar.html")
-def timebox_bar(time_box: TimeBox, is_over: bool = False) -> dict[str, dict[str, object]]:
-    """The time-box used up to today (UTC); `is_over` once the target was met or missed."""
-    return {"bar": timebox_state(time_box, timezone.now().date(), is_over=is_over)}
+def timebox_bar(clock: BurnDown, is_decided: bool = False) -> dict[str, TimeboxBar]:
+    """The time-box up to the day of `clock`; `is_decided` once the target was met or missed."""
+    return {"bar": TimeboxBar(clock, is_decided)}
 
 
-def timebox_state(time_box: TimeBox, today: date, *, is_over: bool = False) -> dict[str, object]:
-    """Percent used, tone and words of a time-box on one day; its last day still counts."""
-    length = (time_box.ends_on - time_box.starts_on).days + 1
-    used = (today - time_box.starts_on).days
-    left = (time_box.ends_on - today).days
-    percent = min(max(100 * used / length, 0), 100)
-    weeks = round(length / 7)
-    if is_over:
-        return _timebox(percent, "plain", f"{weeks} weeks", "decided")
-    if used < 0:
-        return _timebox(0, "plain", f"{weeks} weeks", f"starts in {_days(-used)}")
-    if left < 0:
-        return _timebox(100, "bad", f"{weeks} weeks", f"ran out {_days(-left)} ago")
-    words = "last day" if left == 0 else f"{_days(left)} left"
-    tone = "doubt" if left < 7 else "live"
-    return _timebox(percent, tone, f"week {used // 7 + 1} of {weeks}", words)
+def _pause(pause: Pause) -> str:
+    return (
+        f"paused from {_date(pause.starts_on)} to {_date(pause.ends_on)}, "
+        f"waiting for {pause.waits_for}"
+    )
 
 
-def _timebox(percent: float, tone: str, left: str, right: str) -> dict[str, object]:
-    return {"percent": f"{percent:.1f}", "tone": tone, "left": left, "right": right}
+def _date(day: date) -> str:
+    return f"{day.day} {day:%B %Y}"
 
 
 def _days(count: int) -> str:

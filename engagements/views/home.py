@@ -9,7 +9,18 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
 from engagements import access
-from engagements.models import Role, Stage, TimeBox
+from engagements.models import Pause, Role, Stage
+from engagements.queries.burn_down import BurnDown
+
+# Days since the start, days to the end, and pauses from today on.
+CLOCKS: tuple[tuple[int, int, list[tuple[int, int]]], ...] = (
+    (-5, 46, []),
+    (12, 29, []),
+    (38, 3, []),
+    (50, -9, []),
+    (12, 36, [(-2, 4)]),
+    (12, 36, [(-9, -5), (10, 11)]),
+)
 
 
 @login_required
@@ -24,9 +35,14 @@ def home(request: HttpRequest) -> HttpResponse:
 def styleguide(request: HttpRequest) -> HttpResponse:
     """Every fragment in every state, for whoever works on the look. Only with DEBUG on."""
     today = date.today()
-    boxes = [
-        TimeBox(starts_on=today - timedelta(days=gone), ends_on=today + timedelta(days=left))
-        for gone, left in ((-5, 40), (12, 29), (38, 3), (50, -8))
+    clocks = [
+        BurnDown(
+            starts_on=today - timedelta(days=gone),
+            ends_on=today + timedelta(days=left),
+            pauses=[_pause(today, *days) for days in stands],
+            today=today,
+        )
+        for gone, left, stands in CLOCKS
     ]
     verdicts = [
         ("met", "Met", 2.61, 2.52, 2.70),
@@ -38,5 +54,15 @@ def styleguide(request: HttpRequest) -> HttpResponse:
     return render(
         request,
         "styleguide.html",
-        {"boxes": boxes, "verdicts": verdicts, "stages": Stage.choices},
+        {"clocks": clocks, "verdicts": verdicts, "stages": Stage.choices},
+    )
+
+
+def _pause(today: date, first: int, last: int) -> Pause:
+    """A pause between two days counted from today."""
+    return Pause(
+        starts_on=today + timedelta(days=first),
+        ends_on=today + timedelta(days=last),
+        waits_for="the customer",
+        reason="The weights come later.",
     )

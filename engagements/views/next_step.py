@@ -133,6 +133,14 @@ def _active(standing: Standing) -> Next:
         )
     if standing.open_version is not None:
         return _amending(standing, standing.open_version)
+    if standing.clock is not None and standing.clock.is_paused:
+        return Next(
+            standing.clock.waited_for,
+            standing.clock.why_paused,
+            url=_page("engagement-time", standing),
+            action="See the time-box",
+            tone="doubt",
+        )
     return Next(US, _work(standing), url=_page("run-request", standing), action="Request a run")
 
 

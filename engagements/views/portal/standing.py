@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.urls import reverse
 
 from engagements.models import Audit, Party, Settlement, Stage
+from engagements.queries.burn_down import BurnDown
 from engagements.queries.portal import PortalEngagement, acceptance_of
 from engagements.templatetags.show import ratio
 from engagements.views.portal.words import OUTCOME_SENTENCE, joined
@@ -85,10 +86,12 @@ def _active_next(page: PortalEngagement, by_us: str) -> Next:
         return Next(
             US, "The kernel is being measured now. You can watch.", url=url, action="Watch it"
         )
-    if page.time_box is None or page.time_box.is_over:
+    if page.clock is None or page.clock.is_over:
         return Next(by_us, "The time-box has ended. We settle what goes back to you.", tone="doubt")
-    ends = page.time_box.box.ends_on
-    start = "" if page.time_box.has_started else "Work starts as agreed. "
+    if page.clock.is_paused:
+        return Next(page.clock.waited_for, page.clock.why_paused, tone="doubt")
+    ends = page.clock.ends_on
+    start = "" if page.clock.has_started else "Work starts as agreed. "
     return Next(
         by_us,
         f"{start}We build the kernel and measure it by {ends.day} {ends:%B %Y}. "
@@ -123,13 +126,8 @@ def _missed_next(page: PortalEngagement) -> Next:
 def headline(page: PortalEngagement) -> str:
     """Where the engagement stands, in one sentence."""
     stage, measured = page.engagement.stage, page.measured
-    if stage == Stage.ACTIVE and page.time_box is not None:
-        box = page.time_box
-        if box.is_over:
-            return "The time-box has ended and the target was not shown."
-        if not box.has_started:
-            return f"The contract is signed. Work starts on {box.box.starts_on:%-d %B %Y}."
-        return f"Work is under way: week {box.week} of {box.weeks}."
+    if stage == Stage.ACTIVE and page.clock is not None:
+        return _at_work(page.clock)
     if stage == Stage.MET:
         speed = f" It runs at {ratio(measured.ratio)} the baseline's speed." if measured else ""
         return f"The target is met.{speed}"
@@ -147,6 +145,17 @@ def headline(page: PortalEngagement) -> str:
         Stage.OFFERED: "The contract is on your table.",
         Stage.CANCELLED: "The engagement was cancelled.",
     }.get(Stage(stage), "Work is under way.")
+
+
+def _at_work(clock: BurnDown) -> str:
+    if clock.is_over:
+        return "The time-box has ended and the target was not shown."
+    if not clock.has_started:
+        return f"The contract is signed. Work starts on {clock.starts_on:%-d %B %Y}."
+    week = f"week {clock.week} of {clock.weeks}"
+    return (
+        f"The time-box is paused in {week}." if clock.is_paused else f"Work is under way: {week}."
+    )
 
 
 def _closed(page: PortalEngagement) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
 
-from engagements.models import TimeBox
 from engagements.templatetags import bars, show
 
 
@@ -67,34 +65,6 @@ def test_a_ratio_bar_is_told_in_words() -> None:
     assert bar(2.4, 2.3, 2.5).words == "Ratio 2.40×, interval 2.30× to 2.50×, target 2.00×"
     assert bar(2.4).words == "Ratio 2.40×, target 2.00×"
     assert bar(None).words == "No estimate yet, target 2.00×"
-
-
-STARTS = date(2026, 3, 2)
-
-
-@pytest.mark.parametrize(
-    ("day", "said", "tone"),
-    [
-        (-3, "starts in 3 days", "plain"),
-        (-1, "starts in 1 day", "plain"),
-        (0, "41 days left", "live"),
-        (20, "21 days left", "live"),
-        (35, "6 days left", "doubt"),
-        (41, "last day", "doubt"),
-        (42, "ran out 1 day ago", "bad"),
-    ],
-)
-def test_a_time_box_says_what_is_left_and_its_last_day_counts(
-    day: int, said: str, tone: str
-) -> None:
-    box = TimeBox(starts_on=STARTS, ends_on=STARTS + timedelta(days=41))
-    shown = bars.timebox_state(box, STARTS + timedelta(days=day))
-    assert (shown["right"], shown["tone"]) == (said, tone)
-
-
-def test_a_decided_time_box_counts_no_days_any_more() -> None:
-    box = TimeBox(starts_on=STARTS, ends_on=STARTS + timedelta(days=41))
-    assert bars.timebox_state(box, STARTS, is_over=True)["right"] == "decided"
 
 
 def test_beside_a_wide_interval_the_target_alone_is_named() -> None:

@@ -9,10 +9,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from engagements.models import Milestone, Stage
+from engagements.models import Milestone, Party, Stage
 from engagements.money import format_money
-from engagements.queries.portal import time_box_progress
-from engagements.services import audits, settlements
+from engagements.services import amendments, audits, contracts, settlements
+from engagements.services.drafting import PauseDraft
 from tests.engagements.views import story as told
 from tests.engagements.views.story import Story
 
@@ -195,16 +195,39 @@ def test_a_page_takes_as_many_queries_with_ten_milestones_as_with_one(
         client.get(reverse("portal-engagement", args=[story.reference]))
 
 
-def test_a_time_box_counts_its_last_day() -> None:
+def pause_from_today(story: Story) -> None:
+    """The clock stands from today on, as both agreed."""
+    today = timezone.localdate()
+    pause = PauseDraft(today, today + timedelta(days=4), "Legal", "The data is not cleared yet.")
+    drafted = amendments.draft(
+        engagement=story.engagement,
+        change="pause",
+        reason="No data.",
+        by=story.consultant,
+        pause=pause,
+    )
+    offered = contracts.offer(contract=drafted, by=story.consultant)
+    for by, party in ((story.consultant, Party.CONSULTANCY), (story.signatory, Party.CUSTOMER)):
+        contracts.accept(
+            contract=offered, party=party, typed_name=by.name, digest=offered.digest, by=by
+        )
+
+
+def test_a_paused_time_box_says_who_is_waited_for_and_why(client: Client) -> None:
     story = told.underway()
-    box = story.engagement.time_box
-    first = time_box_progress(box, today=box.starts_on)
-    assert (first.week, first.weeks, first.days_left) == (1, 6, 42)
-    last = time_box_progress(box, today=box.ends_on)
-    assert (last.percent, last.days_left, last.is_over) == (100, 1, False)
-    assert time_box_progress(box, today=box.ends_on + timedelta(days=1)).is_over
-    before = time_box_progress(box, today=box.starts_on - timedelta(days=3))
-    assert (before.percent, before.has_started, before.days_left) == (0, False, 42)
+    pause_from_today(story)
+    resumes = timezone.localdate() + timedelta(days=5)
+    client.force_login(story.signatory)
+    page = client.get(reverse("portal-engagement", args=[story.reference])).content.decode()
+    assert "The time-box is paused in week 1 of 6." in page
+    assert "we wait for Legal" in page
+    assert f"runs again on {resumes.day} {resumes:%B %Y}" in page
+    assert "The data is not cleared yet." in page
+    assert "Nothing is needed from you" not in page
+    assert "we wait for Legal" in client.get(reverse("portal")).content.decode()
+    client.force_login(story.consultant)
+    for page_of in (reverse("board"), reverse("engagement", args=[story.reference])):
+        assert "we wait for Legal" in client.get(page_of).content.decode()
 
 
 def test_a_time_box_that_ran_out_says_so(client: Client, on_day: object) -> None:

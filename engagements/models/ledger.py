@@ -55,6 +55,8 @@ class Entry(models.Model):
         INVOICE_ISSUED = "invoice_issued", "Invoice issued"
         CREDIT_NOTE_ISSUED = "credit_note_issued", "Credit note issued"
         PAYMENT_RECEIVED = "payment_received", "Payment received"
+        PAYMENT_MOVED = "payment_moved", "Overpayment moved"
+        PAYMENT_PAID_BACK = "payment_paid_back", "Overpayment paid back"
         AUDIT_DELIVERED = "audit_delivered", "Audit delivered"
         TARGET_MET = "target_met", "Target met"
         SETTLEMENT_PROPOSED = "settlement_proposed", "Settlement proposed"

@@ -101,14 +101,28 @@ class BankLine(models.Model):
 
 
 class Payment(models.Model):
-    """Money that arrived for an issued invoice: gross, in its currency. Append-only."""
+    """Money that arrived for an issued invoice: gross, in its currency. Append-only.
+
+    What came in beyond what the invoice asks leaves it again as a payment below nothing: `moved`
+    to another invoice, where a payment of the same amount names the one it was `moved_from`, or
+    `paid_back`. So the payments of an invoice add up to what it has.
+    """
+
+    class Kind(models.TextChoices):
+        RECEIVED = "received", "Received"
+        MOVED = "moved", "Moved"
+        PAID_BACK = "paid_back", "Paid back"
 
     invoice = models.ForeignKey(Invoice, on_delete=models.PROTECT, related_name="payments")
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.RECEIVED)
     amount = models.DecimalField(max_digits=14, decimal_places=3)
-    received_on = models.DateField()
+    received_on = models.DateField(help_text="Or the day on which it left the invoice.")
     reference = models.CharField(max_length=80, help_text="As on the bank statement.")
     bank_line = models.ForeignKey(
         BankLine, on_delete=models.PROTECT, null=True, blank=True, related_name="payments"
+    )
+    moved_from = models.OneToOneField(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="moved_to"
     )
     recorded_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     recorded_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -122,11 +136,36 @@ class Payment(models.Model):
                 violation_error_message="A payment with this reference is recorded already.",
             ),
             models.CheckConstraint(
-                condition=Q(amount__gt=0),
+                condition=~Q(kind="received") | Q(amount__gt=0),
                 name="payment_amount_is_positive",
                 violation_error_message="A payment is more than nothing.",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="received", moved_from__isnull=True)
+                | Q(kind="moved", moved_from__isnull=True, amount__lt=0)
+                | Q(kind="moved", moved_from__isnull=False, amount__gt=0)
+                | Q(kind="paid_back", moved_from__isnull=True, amount__lt=0),
+                name="payment_leaves_or_arrives",
+                violation_error_message="What leaves an invoice is below nothing, what arrives "
+                "says where it came from.",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="received") | Q(bank_line__isnull=True),
+                name="payment_of_the_bank_is_received",
+                violation_error_message="What a bank file says came in was received.",
             ),
         ]
 
     def __str__(self) -> str:
         return f"{self.amount} on {self.received_on}"
+
+    @property
+    def told(self) -> str:
+        """What happened with it, in words: reads the other invoice of what was moved."""
+        if self.kind == self.Kind.PAID_BACK:
+            return "paid back"
+        if self.kind == self.Kind.RECEIVED:
+            return "received"
+        if self.moved_from is not None:
+            return f"moved from {self.moved_from.invoice.reference}"
+        return f"moved to {self.moved_to.invoice.reference}"

@@ -79,8 +79,8 @@ class AnswerForm(forms.Form):
         return cleaned
 
     def value(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """The answer as data, of fields that are valid each by itself."""
-        raise NotImplementedError
+        """The answer as data, of fields that are valid each by itself: its own as they are."""
+        return {name: cleaned[name] for name in self.fields if name not in AnswerForm.base_fields}
 
 
 def _entries(label: str, help_text: str, placeholder: str) -> forms.CharField:
@@ -196,10 +196,6 @@ class TailLatencyForm(AnswerForm):
     percentile = forms.FloatField(required=False, help_text="As in 99.")
     target_ms = forms.FloatField(required=False, label="Target, ms")
     measured_ms = forms.FloatField(required=False, label="Measured today, ms")
-
-    def value(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """The target."""
-        return {name: cleaned[name] for name in ("percentile", "target_ms", "measured_ms")}
 
 
 class GpuBillForm(AnswerForm):

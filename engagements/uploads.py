@@ -7,7 +7,7 @@ fill the disk with a file that no page takes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, Protocol, cast
 
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import RequestDataTooBig
@@ -22,13 +22,26 @@ FORM_BYTES = 2**20
 View = Callable[..., Any]
 
 
+class Bound(NamedTuple):
+    """The most bytes of files in a request, where `of` is given from its users alone."""
+
+    most_bytes: int = MOST_BYTES
+    of: Callable[[User | AnonymousUser], bool] | None = None
+
+
+class TakesFiles(Protocol):
+    """A view that says how much it takes; a function has no such attribute of itself."""
+
+    takes_files: Bound
+
+
 def takes_files(
     *, up_to_bytes: int, of: Callable[[User | AnonymousUser], bool] | None = None
 ) -> Callable[[View], View]:
     """A view that takes files of up to so many bytes in all, from `of` alone if it is given."""
 
     def marked(view: View) -> View:
-        view.takes_files = (up_to_bytes, of)  # type: ignore[attr-defined]  # read by Bounded below
+        cast(TakesFiles, view).takes_files = Bound(up_to_bytes, of)
         return view
 
     return marked
@@ -40,7 +53,7 @@ class Bounded(FileUploadHandler):
     def handle_raw_input(
         self,
         input_data: Any,
-        META: dict[str, str],  # noqa: N803  # Django calls it by this name
+        meta: dict[str, str],
         content_length: int,
         boundary: str,
         encoding: str | None = None,
@@ -62,5 +75,5 @@ class Bounded(FileUploadHandler):
         match = request.resolver_match if request else None
         if request is None or match is None:
             return MOST_BYTES
-        most_bytes, of = getattr(match.func, "takes_files", (MOST_BYTES, None))
-        return int(most_bytes) if of is None or of(request.user) else MOST_BYTES
+        bound: Bound = getattr(match.func, "takes_files", Bound())
+        return bound.most_bytes if bound.of is None or bound.of(request.user) else MOST_BYTES

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Literal, TypeAlias
 
 import numpy as np
 
 from engagements.evidence import attribution, families, limits, recording
 from engagements.evidence.arrays import Integers, rows_by
-from engagements.evidence.facts import GroupTime, KernelTime
+from engagements.evidence.facts import GroupKind, GroupTime, KernelTime
 from engagements.evidence.profile import Profile
-
-Kind: TypeAlias = Literal["family", "range", "module", "pattern"]
 
 GROUPED_KERNELS = 20
 
@@ -36,7 +33,7 @@ def kernels_of(profile: Profile, by_name: Mapping[int, Integers]) -> list[Kernel
 
 
 def _group(
-    profile: Profile, kind: Kind, name: str, rows: Integers, pattern: str | None = None
+    profile: Profile, kind: GroupKind, name: str, rows: Integers, pattern: str | None = None
 ) -> GroupTime:
     texts = profile.recorded.names.texts
     lengths = np.bincount(profile.names[rows], profile.ends[rows] - profile.starts[rows])
@@ -105,7 +102,7 @@ def ranges_of(profile: Profile) -> tuple[tuple[GroupTime, ...], tuple[GroupTime,
     kinds = dict(zip(recorded.ranges.names, recorded.ranges.kinds, strict=True))
     groups: dict[int, list[GroupTime]] = {recording.ANNOTATION: [], recording.MODULE: []}
     for name, found in parts.items():
-        kind: Kind = "module" if kinds[name] == recording.MODULE else "range"
+        kind: GroupKind = "module" if kinds[name] == recording.MODULE else "range"
         text = recorded.names.texts[name]
         groups[kinds[name]].append(_group(profile, kind, text, np.concatenate(found)))
     return _sorted(groups[recording.ANNOTATION]), _sorted(groups[recording.MODULE])

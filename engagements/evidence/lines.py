@@ -8,20 +8,16 @@ from engagements.evidence import limits
 from engagements.evidence.errors import EvidenceError
 from engagements.evidence.opening import Opened
 
-_WIDE = ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _MARK = b"\xef\xbb\xbf"
 
 
 def lines_of(opened: Opened) -> Iterator[bytes]:
-    """Each line with its end, in UTF-8 and without a byte order mark.
+    """Each line with its end, without a byte order mark.
 
-    EvidenceError where one is longer than `limits.LINE_BYTES`. UTF-16 is what a redirect in
-    PowerShell writes.
+    EvidenceError where one is longer than `limits.LINE_BYTES`.
     """
-    wide = next((name for mark, name in _WIDE if opened.head.startswith(mark)), None)
-    blocks = _blocks(opened) if wide is None else iter([_narrow(opened, wide)])
     count, rest = 0, b""
-    for block in blocks:
+    while block := opened.read(limits.BLOCK_BYTES):
         *whole, rest = (rest + block).split(b"\n")
         for line in whole:
             count += 1
@@ -32,13 +28,3 @@ def lines_of(opened: Opened) -> Iterator[bytes]:
             )
     if rest:
         yield rest.removeprefix(_MARK) if count == 0 else rest
-
-
-def _blocks(opened: Opened) -> Iterator[bytes]:
-    while block := opened.read(limits.BLOCK_BYTES):
-        yield block
-
-
-def _narrow(opened: Opened, encoding: str) -> bytes:
-    content = opened.whole(limits.WIDE_TEXT_BYTES)
-    return content[2:].decode(encoding, "replace").encode("utf-8", "replace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import os
 import shutil
@@ -24,11 +25,17 @@ Progress: TypeAlias = Callable[[float], None]
 # Its type stub takes the error for an instance.
 _BROKEN: tuple[Any, ...] = (igzip.BadGzipFile, isal_zlib.error, zlib.error)
 GZIP = b"\x1f\x8b"
+# What a redirect in PowerShell and "Unicode text" of a spreadsheet begin with.
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 HEAD_BYTES = 64 * limits.KIB
 
 
 class Opened:
-    """One evidence file. `read` gives its content, decompressed where it was compressed."""
+    """One evidence file.
+
+    `read` gives its content, decompressed where it was compressed, and in UTF-8 where it was
+    text in UTF-16.
+    """
 
     def __init__(self, raw: BinaryIO, *, name: str, progress: Progress | None = None) -> None:
         self.name = name
@@ -40,6 +47,7 @@ class Opened:
         self._content: Any = igzip.GzipFile(fileobj=raw) if self.is_gzip else raw
         self._taken = 0
         self._progress = progress
+        self._wide: codecs.IncrementalDecoder | None = None
         self.head = self._bytes(HEAD_BYTES)
         self._unread = self.head
 
@@ -53,17 +61,20 @@ class Opened:
             self._progress(min(1.0, self.raw.tell() / self.size_bytes))
         return block
 
-    def whole(self, limit: int) -> bytes:
-        """All of the content. EvidenceError beyond `limit` bytes."""
-        parts, taken = [], 0
-        while block := self.read(limits.BLOCK_BYTES):
-            taken += len(block)
-            if taken > limit:
-                raise EvidenceError(f"This is more than the {limit:,} bytes that are read of it")
-            parts.append(block)
-        return b"".join(parts)
-
     def _bytes(self, size: int) -> bytes:
+        """More of the content, none only at its end."""
+        is_first = not self._taken
+        block = self._decompressed(size)
+        if is_first and block.startswith(_UTF_16):
+            self._wide = codecs.getincrementaldecoder("utf-16")("replace")
+        if self._wide is None:
+            return block
+        # A block may end inside of a character, and hold nothing else.
+        while not (text := self._wide.decode(block, final=not block)) and block:
+            block = self._decompressed(size)
+        return text.encode("utf-8", "replace")
+
+    def _decompressed(self, size: int) -> bytes:
         try:
             block = self._content.read(size)
         except EOFError as error:

@@ -26,6 +26,13 @@ _OTHERS = (
     (b"NVR", "a report of Nsight Compute: export it with ncu --import FILE --csv --page details"),
     (b"QDSTRM", "a raw capture of Nsight Systems: import it and export it as SQLite"),
     (b"\x89HDF", "an HDF5 file: Nsight Systems exports SQLite with nsys export --type sqlite"),
+    (b"ARROW1", "an Arrow file: write the table as Parquet or CSV"),
+)
+_WEB_PAGE = re.compile(r"<(!doctype|html|\?xml)", re.IGNORECASE)
+_UNKNOWN = (
+    "This is none of the formats that are read: a trace of the PyTorch profiler (JSON), an export "
+    "of Nsight Systems (nsys export --type sqlite FILE) or of Nsight Compute (ncu --import FILE "
+    "--csv --page details), traffic as CSV, Parquet or JSON lines"
 )
 
 
@@ -41,11 +48,19 @@ def recognise(opened: Opened) -> str:
     for mark, what in _OTHERS:
         if head.startswith(mark):
             raise EvidenceError(f"This is {what}", where="its first bytes")
-    return _recognise_text(_decoded(head))
+    return _recognise_text(head.decode("utf-8", "replace"))
 
 
 def _recognise_text(text: str) -> str:
     stripped = text.lstrip("\ufeff \t\r\n")
+    # UTF-16 without its mark has a null in every other byte.
+    if not stripped or "\0" in stripped:
+        raise EvidenceError(_UNKNOWN, where="its first bytes")
+    if _WEB_PAGE.match(stripped):
+        raise EvidenceError(
+            "This is a web page, perhaps one that asks to sign in, in place of the file",
+            where="its first bytes",
+        )
     if _NCU_TABLE.search(stripped) or _NCU_MESSAGE.match(stripped):
         return NSIGHT_COMPUTE
     if _ARRAY_OF_OBJECTS.match(stripped):
@@ -60,17 +75,10 @@ def _recognise_text(text: str) -> str:
         looks_like_trace = _TRACE_KEY.search(stripped) or _TRACE_EVENT.search(first_line)
         is_one_line = first_line.rstrip().endswith("}")
         return TRAFFIC if is_one_line and not looks_like_trace else CHROME_TRACE
-    if not stripped or _NO_TEXT.search(stripped) or _is_damaged(stripped):
-        raise EvidenceError("This is none of the formats that are read", where="its first bytes")
+    if _NO_TEXT.search(stripped) or _is_damaged(stripped):
+        raise EvidenceError(_UNKNOWN, where="its first bytes")
     return TRAFFIC
 
 
 def _is_damaged(text: str) -> bool:
     return text.count("\ufffd") > len(text) // 10
-
-
-def _decoded(head: bytes) -> str:
-    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
-        if head.startswith(mark):
-            return head.decode(encoding, "replace")
-    return head.decode("utf-8", "replace")

@@ -80,8 +80,7 @@ class Rank:
     def __init__(self, device: int) -> None:
         self._device = device
         self._thread = PROCESS + device
-        # Of what varies nothing but its likeness matters, and the same file has to come again.
-        self._random = random.Random(device)  # noqa: S311
+        self._random = random.Random(device)  # noqa: S311  nothing is secret; it has to come again
         self._now = START_US + device
         self._device_free = self._now
         self._number = device

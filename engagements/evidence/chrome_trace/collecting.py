@@ -26,6 +26,8 @@ class Collector:
 
     def __init__(self) -> None:
         self.recording = Recording(format="chrome_trace")
+        # Complete events of which a start and a length are not to be had.
+        self.left_out = 0
         # Times count from the first event: an epoch in microseconds leaves a double only a
         # quarter of a microsecond, and a kernel takes two.
         self._base_us: float | None = None
@@ -61,6 +63,7 @@ class Collector:
             end = start + event.dur
             # Neither NaN nor a negative length passes.
             if not FIRST_US < start <= end < LAST_US:
+                self.left_out += 1
                 continue
             if start < low:
                 low = start

@@ -23,6 +23,13 @@ def record(opened: Opened) -> Recording:
         raise EvidenceError("The trace holds no events")
     if recording.high_us < recording.low_us:
         raise EvidenceError("None of the trace's events has a start and a length (phase X)")
+    if collector.left_out:
+        recording.warn(
+            f"{collector.left_out:,} events without a start, or with no length or a negative "
+            "one, were left out."
+        )
+    if rank := _rank(blocks.metadata.get("distributedInfo")):
+        recording.warn(f"This is the trace of {rank}; the others are not in it.")
     recording.producer = _producer(blocks.metadata)
     recording.device_names = _device_names(blocks.metadata.get("deviceProperties"))
     return recording
@@ -37,6 +44,14 @@ def _producer(metadata: dict[str, Any]) -> str:
         if version > 0:
             parts.append(f"{label} {version // 1000}.{version % 1000 // 10}")
     return ", ".join(parts)
+
+
+def _rank(distributed: Any) -> str:
+    """Which process of several this was; nothing when it was alone or that is not said."""
+    if not isinstance(distributed, dict):
+        return ""
+    rank, ranks = (integer(distributed.get(key), -1) for key in ("rank", "world_size"))
+    return f"rank {rank} of {ranks}" if rank >= 0 and ranks > 1 else ""
 
 
 def _device_names(properties: Any) -> dict[int, str]:

@@ -13,8 +13,10 @@ import msgspec
 from engagements.evidence.facts.compute import ComputeFacts, MeasuredKernel
 from engagements.evidence.facts.trace import (
     DeviceTime,
+    FoundKind,
     GapLengths,
     Gaps,
+    GroupKind,
     GroupTime,
     KernelTime,
     Launches,
@@ -39,8 +41,10 @@ __all__ = [
     "DeviceTime",
     "Drift",
     "Facts",
+    "FoundKind",
     "GapLengths",
     "Gaps",
+    "GroupKind",
     "GroupTime",
     "KernelTime",
     "Launches",

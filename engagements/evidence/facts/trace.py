@@ -6,6 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
+# What the trace itself puts kernels together by, and what a caller may ask for besides.
+FoundKind = Literal["family", "range", "module"]
+GroupKind = Literal[FoundKind, "pattern"]
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Time:
@@ -41,7 +45,7 @@ class GroupTime(Time):
     or pattern (asked for by the caller). Copies and memsets are families, no kernels.
     """
 
-    kind: Literal["family", "range", "module", "pattern"]
+    kind: GroupKind
     pattern: str | None = None
     kernels: tuple[str, ...] = ()
 

@@ -82,6 +82,11 @@ def _raw(table: Table) -> tuple[list[Measures], list[str]]:
             # The row of units has no launch of its own.
             units = (row + units)[: len(names)]
             continue
+        if not launches.in_order and not any(units):
+            warnings.append(
+                "The row of units below the header is missing, so times, bytes and shares are "
+                "unknown: keep it when the table is edited."
+            )
         if len(row) != len(names):
             warnings.append(
                 f"Line {line:,} has {len(row):,} of {len(names):,} values; what is there was read."

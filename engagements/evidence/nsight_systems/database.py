@@ -30,10 +30,14 @@ _LIMITS = {
 
 
 class Database:
-    """The plain tables of a file, each with its plain columns, by upper-case names."""
+    """The plain tables of a file, each with its plain columns, by upper-case names.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    `has_log` says that newer pages may be in a write-ahead log, a file of its own.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, *, has_log: bool = False) -> None:
         self._connection = connection
+        self.has_log = has_log
         self.tables: dict[str, dict[str, str]] = {}
         named = self._select("SELECT name FROM sqlite_schema WHERE type = 'table'")
         # A view or a virtual table could compute without end; only stored rows are read.
@@ -90,11 +94,17 @@ def connected(path: Path) -> Iterator[Database]:
         connection.set_authorizer(_authorised)
         until = time.monotonic() + limits.SQL_SECONDS
         connection.set_progress_handler(lambda: time.monotonic() > until, _OPCODES)
-        yield Database(connection)
+        yield Database(connection, has_log=_has_log(path))
     except sqlite3.Error as error:
         raise EvidenceError(f"Broken SQLite: {error}") from error
     finally:
         connection.close()
+
+
+def _has_log(path: Path) -> bool:
+    """Whether the header's "file format write version" is that of a write-ahead log."""
+    with path.open("rb") as file:
+        return file.read(19)[18:] == b"\x02"
 
 
 def _authorised(

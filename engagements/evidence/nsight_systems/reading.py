@@ -23,6 +23,8 @@ GRAPHS, CALLS, WAITS = (
 NVTX = "NVTX_EVENTS"
 KNOWN = (KERNELS, COPIED, SET, GRAPHS, CALLS, NVTX)
 
+# Where devices are named, and by which column: today, and until the middle of 2021.
+DEVICES = (("TARGET_INFO_GPU", "id"), ("TARGET_INFO_CUDA_GPU", "deviceId"))
 # What is read of every operation of a device.
 _OPERATION = ("start", "end", "deviceId", "streamId", "correlationId", "globalPid")
 MOST_PROCESSES = 100_000
@@ -58,11 +60,7 @@ class Reader:
 
     def record(self) -> Recording:
         """Read every table that there is."""
-        if not any(table in self._database.tables for table in KNOWN):
-            raise EvidenceError(
-                "This SQLite file is no export of Nsight Systems: it has none of the tables "
-                f"{', '.join(KNOWN)}"
-            )
+        self._check_tables()
         self._read_texts()
         self._read_kernels()
         self._read_copies()
@@ -74,6 +72,23 @@ class Reader:
         if found.high_us < found.low_us:
             raise EvidenceError("None of the export's tables holds an event")
         return found
+
+    def _check_tables(self) -> None:
+        tables = self._database.tables
+        if not tables and self._database.has_log:
+            raise EvidenceError(
+                "The tables are in the write-ahead log (FILE-wal), which is not in this file: "
+                "close what has the database open, or export it anew"
+            )
+        if not any(table in tables for table in KNOWN):
+            raise EvidenceError(
+                "This SQLite file is no export of Nsight Systems: it has none of the tables "
+                f"{', '.join(KNOWN)}"
+            )
+        if KERNELS not in tables and GRAPHS not in tables:
+            self._recording.warn(
+                f"No kernels were recorded (no table {KERNELS}): profile with nsys --trace=cuda."
+            )
 
     def _read_texts(self) -> None:
         kept = Names()
@@ -87,8 +102,10 @@ class Reader:
         names = ("demangledName", "shortName", "mangledName")
         for row in self._rows(KERNELS, *_OPERATION, *names):
             texts = map(self._text, row[len(_OPERATION) :])
-            found = next((text for text in texts if text), "(kernel)")
-            self._add_operation(recording.KERNEL, found, row)
+            found = next((text for text in texts if text), "")
+            if not found:
+                self._recording.warn("Kernels without a name are counted together as (kernel).")
+            self._add_operation(recording.KERNEL, found or "(kernel)", row)
         # A graph traced as a whole shows no kernels of its own.
         for row in self._rows(GRAPHS, *_OPERATION):
             self._add_operation(recording.KERNEL, "(CUDA graph as a whole)", row)
@@ -166,9 +183,10 @@ class Reader:
             columns.kinds.append(recording.ANNOTATION)
 
     def _read_devices(self) -> None:
-        for number, name in list(self._database.rows("TARGET_INFO_GPU", "id", "name"))[:1024]:
-            if isinstance(number, int) and isinstance(name, str):
-                self._recording.device_names[number] = name[:200]
+        for table, key in DEVICES:
+            for number, name in list(self._database.rows(table, key, "name"))[:1024]:
+                if isinstance(number, int) and isinstance(name, str):
+                    self._recording.device_names.setdefault(number, name[:200])
 
     def _rows(self, table: str, *columns: str) -> Any:
         """The rows of a table, none where it is missing."""

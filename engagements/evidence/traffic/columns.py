@@ -118,6 +118,8 @@ def meaning_of(names: Sequence[str]) -> Columns:
             unit, is_total = duration
         else:
             axes.append(name)
+    if not names:
+        raise EvidenceError("The first row has no columns", where="line 1")
     if not axes:
         raise EvidenceError(
             f"No column is an axis of a shape; there are only {', '.join(names)[:200]}",

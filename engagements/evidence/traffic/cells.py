@@ -1,0 +1,20 @@
+"""One value of a log as text."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+LONGEST = 500
+
+
+def text(value: Any) -> str:
+    """A value as text; a whole number always as a whole number, nothing as nothing."""
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        if math.isnan(value):
+            return ""
+        if value.is_integer() and abs(value) < 1e15:
+            return str(int(value))
+    return str(value)[:LONGEST]

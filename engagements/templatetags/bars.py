@@ -198,7 +198,7 @@ class TimeboxBar:
             return []
         until = [
             f"Paused since {_date(pause.starts_on)}: we wait for {pause.waits_for}. "
-            f"The clock runs again on {_date(self.clock.resumes_on)}."
+            f"Runs again on {_date(self.clock.resumes_on)}."
             for pause in self.clock.stopping
         ]
         return until + [f"To come: {_pause(pause)}." for pause in self.clock.ahead]
@@ -224,7 +224,7 @@ def _pause(pause: Pause) -> str:
 
 
 def _date(day: date) -> str:
-    return f"{day.day} {day:%B %Y}"
+    return f"{day.day} {day:%B}"
 
 
 def _days(count: int) -> str:

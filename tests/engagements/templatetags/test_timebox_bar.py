@@ -68,18 +68,17 @@ def test_paused_days_are_no_days_of_the_clock() -> None:
 def test_a_pause_says_who_waits_for_whom_since_when_and_until_when() -> None:
     stopped = pause(7, 13)
     assert bar(8, stopped).notes == [
-        "Paused since 9 March 2026: we wait for Longprompt AG. "
-        "The clock runs again on 16 March 2026."
+        "Paused since 9 March: we wait for Longprompt AG. Runs again on 16 March."
     ]
     assert bar(6, stopped).notes == [
-        "To come: paused from 9 March 2026 to 15 March 2026, waiting for Longprompt AG."
+        "To come: paused from 9 March to 15 March, waiting for Longprompt AG."
     ]
     assert bar(14, stopped).notes == []
 
 
 def test_the_clock_runs_again_after_the_last_of_several_pauses() -> None:
     shown = bar(8, pause(7, 9), pause(9, 11, "the data centre"), pause(12, 13, "the lawyers"))
-    assert "16 March 2026" in shown.notes[0]
+    assert "16 March" in shown.notes[0]
     assert bar(9, pause(7, 9), pause(9, 11, "the data centre")).clock.waited_for == (
         "Longprompt AG and the data centre"
     )
@@ -93,8 +92,8 @@ def test_pauses_are_drawn_where_they_lie_and_told_to_who_does_not_see_them() -> 
     ]
     assert shown.words == (
         "Time-box: week 2 of 6, 29 days left"
-        "; paused from 9 March 2026 to 15 March 2026, waiting for Longprompt AG"
-        "; paused from 30 March 2026 to 5 April 2026, waiting for the data centre"
+        "; paused from 9 March to 15 March, waiting for Longprompt AG"
+        "; paused from 30 March to 5 April, waiting for the data centre"
     )
 
 

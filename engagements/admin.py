@@ -39,7 +39,7 @@ from engagements.models import (
 )
 
 # One door for everybody: the site's own sign-in, with its second factor.
-admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]  # as allauth says
 # Roles and memberships say who may do what; there is no second system beside them.
 admin.site.unregister(Group)
 

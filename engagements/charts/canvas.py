@@ -16,6 +16,7 @@ from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from engagements.charts.palette import Theme, as_variables, colours
 
@@ -55,8 +56,8 @@ def sheet(
     """
     ink = colours(theme)
     with _ONE_AT_A_TIME, matplotlib.rc_context(_style(ink)):
-        figure = Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
-        figure.get_layout_engine().set(h_pad=0.03, w_pad=0.02, hspace=0.02)  # type: ignore[union-attr,call-arg]  # the constrained engine takes these
+        layout = ConstrainedLayoutEngine(h_pad=0.03, w_pad=0.02, hspace=0.02)
+        figure = Figure(figsize=(WIDTH_IN, height_in), layout=layout)
         grid = figure.subplots(
             len(heights or [1]), 1, sharex=True, squeeze=False, height_ratios=heights or [1]
         )

@@ -28,7 +28,7 @@ import os
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, is_dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -120,7 +120,7 @@ def _quickest(
     failures: list[Exception] = []
     for config in configs:
         try:
-            times_us.append(_median_us(lambda config=config: run(config)))  # type: ignore[misc]
+            times_us.append(_median_us(partial(run, config)))
         except Exception as error:
             # Compilers raise what they like for a tile that does not fit; it is just out.
             failures.append(error)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import views
-from benchmarks.harness.failures import Role
+from benchmarks.harness.failures import ROLES, Role
 
 _RANDOM = random.SystemRandom()
 # Kept free by systemd for users that exist while a service runs; nobody's files are theirs.
@@ -216,9 +216,9 @@ def _cells(
 ) -> dict[Role, Cell]:
     first = _free_users()
     cells: dict[Role, Cell] = {}
-    for offset, role in enumerate(("baseline", "candidate")):
+    for offset, role in enumerate(ROLES):
         shown = views.shown([candidate] if role == "candidate" else [])
-        cells[role] = Cell(  # type: ignore[index]  # mypy widens the tuple's words to str
+        cells[role] = Cell(
             arrangement=arrangement,
             user=first + offset if arrangement.own_user else os.geteuid(),
             cache=folder / f"{role}.cache",

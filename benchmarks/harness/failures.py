@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Role = Literal["baseline", "candidate"]
+ROLES: tuple[Role, Role] = ("baseline", "candidate")
 FindingKind = Literal[
     "probe", "output", "state", "input", "overflow", "moving", "held_back", "special", "idle"
 ]

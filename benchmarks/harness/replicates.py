@@ -12,15 +12,14 @@ from typing import Any
 
 from benchmarks.harness import isolation, observations, pairs, trials
 from benchmarks.harness.controls import one_by_one
-from benchmarks.harness.failures import Caught, Role
+from benchmarks.harness.failures import ROLES, Caught, Role
 from benchmarks.harness.pairs import Setup
 from benchmarks.harness.processes import SideProcess
 from benchmarks.harness.progress import Progress
 from benchmarks.harness.settings import Setting
 
 _RANDOM = random.SystemRandom()
-_ROLES: tuple[Role, Role] = ("baseline", "candidate")
-_OWN: Mapping[Role, Role] = {role: role for role in _ROLES}
+_OWN: Mapping[Role, Role] = {role: role for role in ROLES}
 
 
 def measure(
@@ -34,7 +33,7 @@ def measure(
     `calls` holds each workload's calls a round and is filled by the first replicate, so that
     all replicates do the same. Raises SideFailed or Caught.
     """
-    order: list[Role] = _RANDOM.sample(_ROLES, 2)
+    order: list[Role] = _RANDOM.sample(ROLES, 2)
     setups: dict[Role, Setup] = {role: Setup() for role in order}
     measured: dict[str, Any] = {}
     with ExitStack() as stack:
@@ -100,7 +99,7 @@ def same_code(
 
     `index` numbers its processes. Whatever is caught here is the baseline's.
     """
-    order: list[Role] = _RANDOM.sample(_ROLES, 2)
+    order: list[Role] = _RANDOM.sample(ROLES, 2)
     with setting.phases.of("same_code", whole=True), ExitStack() as stack:
         sides = start(setting, index, order, stack, runs=dict.fromkeys(order, "baseline"))
         try:

@@ -134,10 +134,12 @@ def test_a_process_that_dies_costs_its_own_solution_alone(monkeypatch: pytest.Mo
     begun: list[int] = []
 
     class Dying:
-        def __init__(self, operator: str, preset: str, *, begin: int, **limits: object) -> None:
+        def __init__(self, operator: str, preset: str, *, begin: int, **limits: Any) -> None:
             begun.append(begin)
-            self.failure = None
-            self._left = [i for i in range(begin, len(asked)) if asked[i][1] not in _out(limits)]
+            self.failure: str | None = None
+            self._left = [
+                i for i in range(begin, len(asked)) if asked[i][1] not in limits["without"]
+            ]
 
         def lines(self) -> Any:
             for index in self._left:
@@ -146,9 +148,6 @@ def test_a_process_that_dies_costs_its_own_solution_alone(monkeypatch: pytest.Mo
                     self.failure = "the process died of signal 11"
                     return
                 yield {"job": index, "median_us": 5.0, "low_us": 5, "high_us": 5, "note": ""}
-
-    def _out(limits: dict[str, object]) -> list[str]:
-        return list(limits["without"])  # type: ignore[call-overload]
 
     monkeypatch.setattr(surveying, "_Worker", Dying)
     found = surveying._answers("vector_add", "tiny", asked, 60.0)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import random
 import time
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import torch
 
 from benchmarks.harness import pairs, replicates
+from benchmarks.harness.failures import ROLES
 from benchmarks.harness.precision import do_bench
 from benchmarks.harness.precision.conditions import (
     AXES,
@@ -63,8 +65,7 @@ class Bench:
         """Every condition's entry from one fresh pair, in random order."""
         entries = {}
         with ExitStack() as stack:
-            order = _RANDOM.sample(["baseline", "candidate"], 2)
-            sides = replicates.start(self._setting, index, order, stack)  # type: ignore[arg-type]
+            sides = replicates.start(self._setting, index, _RANDOM.sample(ROLES, 2), stack)
             for condition in _RANDOM.sample(self.conditions, len(self.conditions)):
                 entry = pairs.measure(
                     setting=self._setting,
@@ -87,7 +88,7 @@ class Bench:
             return {}
         same = [each for each in self.conditions if each.call_us is not None]
         return {
-            each.name: do_bench.ratio(lambda each=each: self._function(each))  # type: ignore[misc]
+            each.name: do_bench.ratio(partial(self._function, each))
             for each in _RANDOM.sample(same, len(same))
         }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from engagements.audit import Finding, Known, Needs, Outcome, Source, Tried, off_the_shelf
@@ -16,8 +18,8 @@ def candidates(finding: Finding) -> dict[str, Candidate]:
     return {candidate.name: candidate for candidate in finding.figures.candidates}
 
 
-def library(name: str, **facts: object) -> coverage.Library:
-    usual: dict[str, object] = {
+def library(name: str, **facts: Any) -> coverage.Library:
+    usual: dict[str, Any] = {
         "name": name,
         "version": "1.0",
         "read_on": "2026-01-01",
@@ -28,7 +30,7 @@ def library(name: str, **facts: object) -> coverage.Library:
         "features": (),
         "lacks": (),
     }
-    return coverage.Library(**usual | facts)  # type: ignore[arg-type]
+    return coverage.Library(**usual | facts)
 
 
 @pytest.fixture

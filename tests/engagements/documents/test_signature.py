@@ -61,7 +61,8 @@ def test_an_issued_contract_bears_a_signature_that_validates(story: Story) -> No
     status = validated(bytes(document.content))
     assert status.bottom_line
     assert status.coverage.name == "ENTIRE_FILE"
-    assert status.signer_reported_dt == contract.sealed_at.replace(microsecond=0)  # type: ignore[union-attr]
+    assert contract.sealed_at is not None
+    assert status.signer_reported_dt == contract.sealed_at.replace(microsecond=0)
 
 
 def holds(content: bytes) -> bool:

@@ -6,7 +6,6 @@ A socket rather than a pipe, because shared memory travels over it as file descr
 from __future__ import annotations
 
 import json
-import os
 import socket
 import struct
 import time
@@ -73,22 +72,25 @@ class Channel:
             raise ChannelClosed("the other end is gone") from error
 
     def receive(self, limit_s: float | None = None) -> dict[str, Any]:
-        """The next message; file descriptors sent along are closed unread."""
-        message, descriptors = self.receive_with_descriptors(limit_s)
-        for descriptor in descriptors:
-            os.close(descriptor)
-        return message
-
-    def receive_with_descriptors(
-        self, limit_s: float | None = None
-    ) -> tuple[dict[str, Any], list[int]]:
-        """The next message and the file descriptors that came with it.
+        """The next message; file descriptors sent along never get here.
 
         Raises ChannelTimeout after `limit_s` seconds, ChannelClosed at the end of the stream,
         ChannelRubbish for a length over the limit or a body that is no JSON object.
         """
-        deadline = None if limit_s is None else time.monotonic() + limit_s
+        return self._message(limit_s, None)
+
+    def receive_with_descriptors(
+        self, limit_s: float | None = None
+    ) -> tuple[dict[str, Any], list[int]]:
+        """The next message and the file descriptors that came with it; raises as `receive` does.
+
+        For a side only: whoever takes descriptors takes as many as the other end likes to send.
+        """
         descriptors: list[int] = []
+        return self._message(limit_s, descriptors), descriptors
+
+    def _message(self, limit_s: float | None, descriptors: list[int] | None) -> dict[str, Any]:
+        deadline = None if limit_s is None else time.monotonic() + limit_s
         head = self._exactly(_LENGTH.size, deadline, descriptors)
         (length,) = _LENGTH.unpack(head)
         if length > MAX_MESSAGE_BYTES:
@@ -96,13 +98,14 @@ class Channel:
         body = self._exactly(length, deadline, descriptors)
         try:
             message = json.loads(body)
-        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
+            # A number of too many digits is a plain ValueError.
             raise ChannelRubbish(f"bytes that are no JSON: {body[:60]!r}") from error
         if not isinstance(message, dict) or not isinstance(message.get("type"), str):
             raise ChannelRubbish(f"JSON that is no message: {body[:60]!r}")
-        return message, descriptors
+        return message
 
-    def _exactly(self, size: int, deadline: float | None, descriptors: list[int]) -> bytes:
+    def _exactly(self, size: int, deadline: float | None, descriptors: list[int] | None) -> bytes:
         parts: list[bytes] = []
         missing = size
         while missing:
@@ -114,14 +117,20 @@ class Channel:
                     raise ChannelTimeout("no answer in time")
                 self._socket.settimeout(left)
             try:
-                part, received, _, _ = socket.recv_fds(self._socket, missing, _MAX_DESCRIPTORS)
+                part = self._part(missing, descriptors)
             except TimeoutError as error:
                 raise ChannelTimeout("no answer in time") from error
             except OSError as error:
                 raise ChannelClosed("the other end is gone") from error
-            descriptors.extend(received)
             if not part:
                 raise ChannelClosed("the other end is gone")
             parts.append(part)
             missing -= len(part)
         return b"".join(parts)
+
+    def _part(self, size: int, descriptors: list[int] | None) -> bytes:
+        if descriptors is None:
+            return self._socket.recv(size)
+        part, received, _, _ = socket.recv_fds(self._socket, size, _MAX_DESCRIPTORS)
+        descriptors.extend(received)
+        return part

@@ -27,12 +27,22 @@ _NAN_BITS = {
 def generator(device: torch.device) -> torch.Generator:
     """A generator seeded from the operating system's entropy."""
     made = torch.Generator(device=device)
-    made.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
+    reseed(made)
     return made
+
+
+def reseed(source: torch.Generator) -> None:
+    """Begin anew, by nothing that was drawn before.
+
+    A side sees what is drawn, and the processor's generator takes 32 bits of its seed: one that
+    ran on through a run could be found out from its first contents, and all later ones foretold.
+    """
+    source.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
 
 
 def refill(memory: torch.Tensor, layout: Layout, source: torch.Generator) -> None:
     """Fresh contents for every tensor of every call, by each spec's distribution and amplitude."""
+    reseed(source)
     for region in layout.regions:
         flat = layout.flat(memory, region)
         if not region.torch_dtype.is_floating_point:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
+from benchmarks.harness import contents
 from benchmarks.harness.layouts import Layout, Region
 
 POSITIONS_PER_OUTPUT = 256
@@ -45,6 +46,7 @@ class Probe:
 
     def draw(self, source: torch.Generator) -> None:
         """New secret positions, for every output of every call."""
+        contents.reseed(source)
         for target in self._targets:
             per_call = len(target.index) // self._calls
             inside = torch.randint(

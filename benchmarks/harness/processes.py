@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import families, isolation
+from benchmarks.harness import families, isolation, testimony
 from benchmarks.harness.cells import Cell
 from benchmarks.harness.channel import (
     Channel,
@@ -31,6 +31,7 @@ from benchmarks.harness.families import (
 _ARGUMENTS = ("-P", "-X", "faulthandler", "-m", "benchmarks.harness.side")
 _TAIL_BYTES = 4000
 _TAIL_LINES = 3
+_ERROR_LETTERS, _WHERE_LETTERS, _LINE_LETTERS = 500, 200, 200
 _STARTUP_LIMIT_S = 120.0
 _SIGNALS_FROM = 128
 
@@ -195,11 +196,12 @@ class SideProcess:
         except ChannelClosed as error:
             raise self._gone(doing) from error
         if reply["type"] == "failed":
-            where = f" ({reply['where']})" if reply.get("where") else ""
-            text = f"raised {str(reply.get('error'))[:500]}{where}"
+            where = testimony.line(reply.get("where") or "", _WHERE_LETTERS)
+            error = testimony.line(reply.get("error"), _ERROR_LETTERS)
+            text = f"raised {error} ({where})" if where else f"raised {error}"
             raise self.failed(text, doing, tail=False, log=reply.get("log"))
         if reply["type"] != expect:
-            text = f"wrote rubbish down the channel (a {reply['type'][:40]!r} out of turn)"
+            text = f"wrote rubbish down the channel (a {reply['type'][:40]!a} out of turn)"
             raise self.failed(text, doing)
         return reply
 
@@ -230,14 +232,15 @@ class SideProcess:
         text = f"the {self.role} {reason}, while {doing} ({self.where})"
         last = self._last_lines() if tail else ""
         told = f"{text}; its last lines: {last}" if last else text
-        return SideFailed(told, log=log[:_TAIL_BYTES] if isinstance(log, str) else None)
+        shown = testimony.lines(log, _TAIL_BYTES) if isinstance(log, str) else None
+        return SideFailed(told, log=shown)
 
     def _last_lines(self) -> str:
         size = self._log.seek(0, os.SEEK_END)
         self._log.seek(max(0, size - _TAIL_BYTES))
         text = self._log.read().decode(errors="replace")
-        lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
-        return " / ".join(line[:200] for line in _telling(lines))
+        lines = [testimony.line(line, _LINE_LETTERS) for line in text.splitlines() if line.strip()]
+        return " / ".join(_telling(lines))
 
 
 def _forgiven(stops_when_idle: bool) -> float:

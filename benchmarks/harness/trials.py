@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import torch
 
-from benchmarks.harness import contents, operators, repeats
+from benchmarks.harness import contents, operators, repeats, testimony
 from benchmarks.harness.arenas import Arena
 from benchmarks.harness.comparisons import Comparison, compare
 from benchmarks.harness.failures import Caught, Finding, Role
@@ -29,6 +29,7 @@ _RANDOM = random.SystemRandom()
 # The last call has the first one's inputs.
 _CALLS = 3
 _PARTS = ("state", "inputs", "outputs")
+_ERROR_LETTERS = 500
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,7 +207,7 @@ class _Room:
         )
         tally = Tally()
         if answer.get("error") is not None:
-            return tally, f"raised {str(answer['error'])[:500]}"
+            return tally, f"raised {testimony.line(answer['error'], _ERROR_LETTERS)}"
         return tally, self._complaint(outputs, canaries, tally)
 
     def _complaint(

@@ -1,11 +1,18 @@
 from __future__ import annotations
 
 import os
+import socket
 import struct
 
 import pytest
 
-from benchmarks.harness.channel import Channel, ChannelClosed, ChannelRubbish, ChannelTimeout
+from benchmarks.harness.channel import (
+    Channel,
+    ChannelClosed,
+    ChannelRubbish,
+    ChannelTimeout,
+    encode,
+)
 
 
 def test_a_message_and_its_descriptors_arrive() -> None:
@@ -29,6 +36,7 @@ def test_a_message_and_its_descriptors_arrive() -> None:
         (struct.pack("!I", 12) + b'{"type": 12}', "no message"),
         (struct.pack("!I", 0xFFFFFFFF), "no message"),
         (struct.pack("!I", 90_000) + b"[" * 90_000, "no JSON"),
+        (struct.pack("!I", 5_000) + b"9" * 5_000, "no JSON"),
     ],
 )
 def test_rubbish_is_named_as_such(content: bytes, complaint: str) -> None:
@@ -36,6 +44,18 @@ def test_rubbish_is_named_as_such(content: bytes, complaint: str) -> None:
     raw.sendall(content)
     with pytest.raises(ChannelRubbish, match=complaint):
         ours.receive(1)
+
+
+def test_the_referee_takes_no_files_from_a_side() -> None:
+    ours, raw = Channel.pair()
+    before = len(os.listdir("/proc/self/fd"))
+    content = encode({"type": "done"})
+    null = os.open(os.devnull, os.O_RDONLY)
+    for at in range(len(content)):
+        socket.send_fds(raw, [content[at : at + 1]], [null] * 100)
+    os.close(null)
+    assert ours.receive(1) == {"type": "done"}
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_silence_and_half_a_message_run_into_the_limit() -> None:

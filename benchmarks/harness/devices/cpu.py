@@ -15,6 +15,7 @@ from benchmarks.harness.arenas import Handle
 
 # Not in fcntl before Python 3.13; values from linux/fcntl.h.
 _F_ADD_SEALS = 1033
+_F_SEAL_SEAL = 0x1
 _F_SEAL_SHRINK = 0x2
 _F_SEAL_GROW = 0x4
 _F_SEAL_FUTURE_WRITE = 0x10
@@ -34,11 +35,16 @@ class CpuArena:
             self.memory = torch.frombuffer(self._mapping, dtype=torch.uint8)
         self._read_only = not writable
 
-    def seal(self) -> None:
-        """From now on nobody can open this memory for writing, resize it, or mprotect it."""
-        seals = _F_SEAL_SHRINK | _F_SEAL_GROW | _F_SEAL_FUTURE_WRITE
+    def seal(self, *, writable: bool) -> None:
+        """From now on nobody can resize this memory: reading what is cut off kills the reader.
+
+        Unless `writable`, nobody can open it for writing or mprotect it either.
+        """
+        seals = _F_SEAL_SHRINK | _F_SEAL_GROW | _F_SEAL_SEAL
+        if not writable:
+            seals |= _F_SEAL_FUTURE_WRITE
         fcntl.fcntl(self._descriptor, _F_ADD_SEALS, seals)
-        self._read_only = True
+        self._read_only = not writable
 
     def handle(self) -> tuple[Handle, list[int]]:
         """See Arena."""
@@ -84,8 +90,7 @@ class CpuDevice:
         descriptor = os.memfd_create("arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(descriptor, max(nbytes, 1))
         arena = CpuArena(descriptor, max(nbytes, 1), writable=True)
-        if read_only:
-            arena.seal()
+        arena.seal(writable=not read_only)
         return arena
 
     def open(self, handle: Handle, descriptors: list[int]) -> CpuArena:

@@ -49,18 +49,6 @@ def record_files(operator: str, folder: Path) -> Iterator[tuple[str, Path]]:
     yield from sorted(found.items(), key=lambda item: (len(item[0]), item[0]))
 
 
-def survey_of(operator: str, preset: str, folder: Path = CATALOGUE) -> dict[str, Any] | None:
-    """The survey of that preset, or of the one with the same workloads that was surveyed for it."""
-    file = survey_file(operator, preset, folder)
-    return None if file is None else survey_in(file)
-
-
-def surveys_of(operator: str, folder: Path = CATALOGUE) -> list[dict[str, Any]]:
-    """Every committed survey of an operator."""
-    found = sorted((folder / operator / "records").glob(f"*{_SURVEY}"))
-    return [survey_in(file) for file in found]
-
-
 def survey_file(operator: str, preset: str, folder: Path) -> Path | None:
     """The preset's own survey, else the first preset's that has its workloads and dtype."""
     known = catalogue.presets(operator)

@@ -36,14 +36,6 @@ class Event(msgspec.Struct, gc=False):
     args: Arguments | None = None
 
 
-class Metadata(msgspec.Struct, gc=False):
-    """An event with all of its arguments."""
-
-    name: Any = None
-    pid: Any = None
-    args: Any = None
-
-
 _typed = msgspec.json.Decoder(list[Event])
 _untyped = msgspec.json.Decoder()
 

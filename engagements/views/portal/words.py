@@ -58,13 +58,6 @@ STAGE_WORD: dict[str, str] = {
     Stage.CANCELLED: "Cancelled",
 }
 
-STAGE_TONE: dict[str, str] = {
-    Stage.OFFERED: "attention",
-    Stage.ACTIVE: "active",
-    Stage.MET: "good",
-    Stage.MISSED: "bad",
-}
-
 RELEASE_WORD: dict[str, str] = {
     ReleaseCondition.SIGNED: "when the contract is signed by both",
     ReleaseCondition.AUDIT_DELIVERED: "when the audit is delivered",

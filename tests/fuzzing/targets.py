@@ -15,7 +15,8 @@ import pyarrow.parquet
 from tests.engagements.evidence.surviving import sample
 from tests.engagements.evidence.test_nsight_systems import tables
 
-_NUMBERS: Final = (0, 1, -1, 2**31, 2**53, 2**63 - 1, -(2**63))
+# atheris picks out of lists only.
+_NUMBERS: Final = [0, 1, -1, 2**31, 2**53, 2**63 - 1, -(2**63)]
 
 
 @dataclass(frozen=True)
@@ -78,13 +79,13 @@ def _export(content: bytes) -> bytes:
         connection.close()
 
 
-_COLUMNS: Final = ("m", "n", "shape", "count", "duration_us", "total_ms", "timestamp", "model")
-_TYPES: Final = (
+_COLUMNS: Final = ["m", "n", "shape", "count", "duration_us", "total_ms", "timestamp", "model"]
+_TYPES: Final = [
     pa.int64(), pa.float64(), pa.string(), pa.binary(), pa.bool_(), pa.timestamp("ns"),
     pa.list_(pa.int64()), pa.struct([("m", pa.int64())]), pa.decimal128(38, 3), pa.duration("us"),
     pa.dictionary(pa.int8(), pa.string()), pa.date32(), pa.time64("ns"), pa.null(), pa.uint64(),
     pa.map_(pa.string(), pa.int64()), pa.timestamp("s", tz="UTC"), pa.float16(),
-)  # fmt: skip
+]  # fmt: skip
 
 
 def _parquet(content: bytes) -> bytes:

@@ -40,13 +40,42 @@ def credited(position: Positions, *, net: Decimal, tax: Decimal) -> Effect:
 
 def received(position: Positions, amount: Decimal) -> Effect:
     """Money is in the bank; what of it does not cover the audit might go back."""
-    arrived = {chart.BANK: amount, chart.RECEIVABLES: -amount}
+    return _arrived(position, amount, at=chart.BANK)
+
+
+def moved_in(position: Positions, amount: Decimal) -> Effect:
+    """What was too much for another engagement has arrived, as money does."""
+    return _arrived(position, amount, at=chart.MOVED_PAYMENTS)
+
+
+def moved_out(position: Positions, amount: Decimal) -> Effect:
+    """What was too much is another engagement's."""
+    return _left(position, amount, at=chart.MOVED_PAYMENTS)
+
+
+def paid_back(position: Positions, amount: Decimal) -> Effect:
+    """What was too much has left the bank."""
+    return _left(position, amount, at=chart.BANK)
+
+
+def _arrived(position: Positions, amount: Decimal, *, at: str) -> Effect:
+    arrived = {at: amount, chart.RECEIVABLES: -amount}
     after = position.plus(arrived)
     might_go_back = max(after.received_net() - after.audit_billed, NOTHING)
     more = might_go_back - position.credit(chart.REFUND_LIABILITY)
     # After the verdict nothing is deferred, and so nothing might go back any more.
     moved = min(max(more, NOTHING), position.credit(chart.FEES_DEFERRED))
     return arrived | {chart.FEES_DEFERRED: moved, chart.REFUND_LIABILITY: -moved}
+
+
+def _left(position: Positions, amount: Decimal, *, at: str) -> Effect:
+    """Where another invoice of the engagement is open, the money had counted towards it."""
+    left = {at: -amount, chart.RECEIVABLES: amount}
+    after = position.plus(left)
+    might_go_back = max(after.received_net() - after.audit_billed, NOTHING)
+    less = position.credit(chart.REFUND_LIABILITY) - might_go_back
+    fewer = min(max(less, NOTHING), position.received_net() - after.received_net())
+    return left | {chart.FEES_DEFERRED: -fewer, chart.REFUND_LIABILITY: fewer}
 
 
 def audit_earned(position: Positions, earned: Decimal) -> Effect:

@@ -49,7 +49,7 @@ class Positions:
 
         Money beyond what was billed is no fee: it counts towards no invoice.
         """
-        received = self.debit(chart.BANK)
+        received = max(self.balance(chart.BANK) + self.balance(chart.MOVED_PAYMENTS), NOTHING)
         gross = self.balance(chart.RECEIVABLES) + received
         if gross <= 0:
             return NOTHING

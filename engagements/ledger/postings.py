@@ -63,6 +63,26 @@ def payment_received(payment: Payment) -> Entry | None:
     return _post(invoice.engagement, position, effect, key=key, dated_on=day)
 
 
+def payment_moved(payment: Payment) -> Entry | None:
+    """Money left an engagement for another's invoice, or arrived at it from there."""
+    invoice = payment.invoice
+    position = positions_of(invoice.engagement, invoice.currency)
+    act = effects.moved_in if payment.amount > 0 else effects.moved_out
+    key = f"{Kind.PAYMENT_MOVED}:payment:{payment.pk}"
+    effect, day = act(position, abs(payment.amount)), ledger.open_day(payment.received_on)
+    return _post(invoice.engagement, position, effect, key=key, dated_on=day)
+
+
+def payment_paid_back(payment: Payment) -> Entry | None:
+    """Money beyond an invoice has left the bank."""
+    invoice = payment.invoice
+    position = positions_of(invoice.engagement, invoice.currency)
+    effect = effects.paid_back(position, -payment.amount)
+    key = f"{Kind.PAYMENT_PAID_BACK}:payment:{payment.pk}"
+    day = ledger.open_day(payment.received_on)
+    return _post(invoice.engagement, position, effect, key=key, dated_on=day)
+
+
 def audit_delivered(audit: Audit, *, dated_on: date) -> Entry | None:
     """The audit is done and earned, billed or not."""
     position = positions_of(audit.engagement, audit.currency)

@@ -65,11 +65,6 @@ def overdue_invoices(*, today: datetime.date) -> QuerySet[InvoiceWithBalance]:
     return open_invoices().filter(due_on__lt=today)
 
 
-def overpaid_invoices() -> QuerySet[InvoiceWithBalance]:
-    """Issued invoices for which more arrived than was owed, the newest first."""
-    return issued_invoices().filter(open_amount__lt=Decimal(0)).order_by("-issued_on", "-pk")
-
-
 def balance_of(invoice: Invoice) -> InvoiceWithBalance:
     """One invoice, read again with its balance."""
     return with_balance(Invoice.objects.filter(pk=invoice.pk)).get()

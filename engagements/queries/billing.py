@@ -22,6 +22,7 @@ from engagements.models import (
 )
 from engagements.queries.balances import issued_invoices, with_balance
 from engagements.queries.finance import MilestoneLine, lines_of
+from engagements.queries.overpayments import overpaid_invoices
 
 if TYPE_CHECKING:
     from engagements.queries.balances import InvoiceWithBalance
@@ -121,7 +122,7 @@ def _standing(
     if standing == Standing.PAID:
         return rows.filter(open_amount__lte=nothing)
     if standing == Standing.OVERPAID:
-        return rows.filter(open_amount__lt=nothing)
+        return rows.filter(pk__in=overpaid_invoices().values("pk"))
     return rows
 
 
@@ -159,6 +160,11 @@ class Posting:
     balance: Decimal
     invoice: Invoice | None = None
     settlement: Settlement | None = None
+
+    @property
+    def is_payment(self) -> bool:
+        """Whether money came in for its invoice, or left it."""
+        return self.what in _PAYMENTS.values()
 
 
 @dataclass(frozen=True)
@@ -209,13 +215,25 @@ def _invoiced(engagements: QuerySet[Engagement]) -> list[tuple[str, Posting]]:
     return entries
 
 
+_PAYMENTS: dict[str, str] = {
+    Payment.Kind.RECEIVED: "Payment",
+    Payment.Kind.MOVED: "Overpayment moved",
+    Payment.Kind.PAID_BACK: "Overpayment paid back",
+}
+
+
 def _received(engagements: QuerySet[Engagement]) -> list[tuple[str, Posting]]:
     rows = Payment.objects.filter(invoice__engagement__in=engagements).select_related("invoice")
     return [
         (
             row.invoice.currency,
             Posting(
-                row.received_on, "Payment", row.reference, -row.amount, Decimal(0), row.invoice
+                row.received_on,
+                _PAYMENTS[row.kind],
+                row.reference,
+                -row.amount,
+                Decimal(0),
+                row.invoice,
             ),
         )
         for row in rows.order_by("received_on", "pk")

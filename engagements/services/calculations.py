@@ -71,7 +71,7 @@ def preview(*, contract: ContractVersion, audit_cost: Decimal | None = None) -> 
     kept = quantize(contract.audit_cost if audit_cost is None else audit_cost, currency)
     payments = list(
         Payment.objects.filter(invoice__engagement=contract.engagement_id)
-        .select_related("invoice")
+        .select_related("invoice", "moved_from__invoice", "moved_to__invoice")
         .order_by("received_on", "pk")
     )
     received = quantize(sum((payment.amount for payment in payments), NOTHING), currency)
@@ -113,7 +113,8 @@ def _lines(
 ) -> tuple[Line, ...]:
     lines = [
         Line(
-            f"{payment.invoice.reference}, received {payment.received_on} ({payment.reference})",
+            f"{payment.invoice.reference}, {payment.told} {payment.received_on} "
+            f"({payment.reference})",
             quantize(payment.amount, contract.currency),
         )
         for payment in payments

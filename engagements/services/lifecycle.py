@@ -27,7 +27,9 @@ from engagements.models import (
     Stage,
     User,
 )
+from engagements.money import format_money
 from engagements.queries.amounts import WITH_INVOICES, gross, outstanding, received
+from engagements.queries.overpayments import excess_of, overpaid_invoices
 from engagements.services import checked, events
 
 MOVES: Mapping[Stage, frozenset[Stage]] = MappingProxyType(
@@ -202,6 +204,10 @@ def _open_after_met(engagement: Engagement) -> str | None:
             return f"“{milestone.title}” is not billed yet."
         if milestone.state == Milestone.State.BILLED and outstanding(milestone) > 0:
             return f"“{milestone.title}” is not paid in full yet."
+    overpaid = overpaid_invoices().filter(engagement=engagement).first()
+    if overpaid is not None:
+        excess = format_money(excess_of(overpaid), overpaid.currency)
+        return f"{overpaid.reference} has {excess} too much: move it or pay it back."
     return None
 
 

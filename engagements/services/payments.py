@@ -39,14 +39,10 @@ def record(
     row = Invoice.objects.get(pk=invoice.pk)
     amount = checked.amount(amount, row.currency, noun="The payment")
     reference = checked.text(reference, noun="The payment reference")
-    known = row.payments.filter(reference=reference).first()
+    known = _known(row, reference, amount, received_on)
     if known:
-        if (known.amount, known.received_on) != (amount, received_on):
-            raise Refused(f"A payment {reference} is recorded already, with other figures.")
         return known
-    _require_payable(row, engagement)
-    if received_on > timezone.localdate():
-        raise Refused("A payment is recorded when it has arrived, not before.")
+    _require_payable(row, engagement, received_on)
     if not may_exceed:
         _require_open(row, amount)
     payment = Payment(
@@ -59,18 +55,36 @@ def record(
     )
     checked.save(payment)
     faults.point("record_payment.written")
-    events.record(
-        engagement=engagement,
-        verb="payment.recorded",
-        summary=f"{format_money(amount, row.currency)} received for {row.reference}.",
-        actor=by,
-        changes={"invoice": row.pk, "amount": str(amount), "reference": reference},
-        for_customer=True,
-    )
+    _tell(payment, engagement)
     faults.point("record_payment.told")
     postings.payment_received(payment)
     faults.point("record_payment.posted")
     return payment
+
+
+def _known(invoice: Invoice, reference: str, amount: Decimal, received_on: date) -> Payment | None:
+    known = invoice.payments.filter(reference=reference).first()
+    figures = (Payment.Kind.RECEIVED, amount, received_on)
+    if known and (known.kind, known.amount, known.received_on) != figures:
+        raise Refused(f"A payment {reference} is recorded already, with other figures.")
+    return known
+
+
+def _tell(payment: Payment, engagement: Engagement) -> None:
+    invoice = payment.invoice
+    events.record(
+        engagement=engagement,
+        verb="payment.recorded",
+        summary=f"{format_money(payment.amount, invoice.currency)} received for "
+        f"{invoice.reference}.",
+        actor=payment.recorded_by,
+        changes={
+            "invoice": invoice.pk,
+            "amount": str(payment.amount),
+            "reference": payment.reference,
+        },
+        for_customer=True,
+    )
 
 
 def _require_open(invoice: Invoice, amount: Decimal) -> None:
@@ -80,7 +94,7 @@ def _require_open(invoice: Invoice, amount: Decimal) -> None:
         raise Refused(f"{invoice.reference} has {left} open; {amount:f} would be too much.")
 
 
-def _require_payable(invoice: Invoice, engagement: Engagement) -> None:
+def _require_payable(invoice: Invoice, engagement: Engagement, received_on: date) -> None:
     """Refuse money that nothing was billed for.
 
     What was credited since still takes a payment: it crossed the credit note, or a settlement
@@ -91,3 +105,5 @@ def _require_payable(invoice: Invoice, engagement: Engagement) -> None:
     lifecycle.require_stage(
         engagement, Stage.ACTIVE, Stage.MET, Stage.MISSED, to="to take a payment"
     )
+    if received_on > timezone.localdate():
+        raise Refused("A payment is recorded when it has arrived, not before.")

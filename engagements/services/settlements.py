@@ -133,6 +133,25 @@ def settle(
         _miss(engagement, reason)
     contract.engagement = engagement
     figures = preview(contract=contract, audit_cost=audit_cost)
+    settlement = _proposed(contract, figures, reason=reason, by=by, note=note)
+    faults.point("propose_settlement.written")
+    postings.settlement_proposed(settlement)
+    faults.point("propose_settlement.posted")
+    _credit(settlement, figures.credits.cancelled, None)
+    _void(figures.void)
+    faults.point("propose_settlement.milestones_voided")
+    _tell(settlement, engagement, figures.void)
+    return settlement
+
+
+def _proposed(
+    contract: ContractVersion,
+    figures: Calculation,
+    *,
+    reason: Settlement.Reason,
+    by: User | None,
+    note: str,
+) -> Settlement:
     settlement = Settlement(
         contract_version=contract,
         reason=reason,
@@ -146,34 +165,27 @@ def settle(
         balance_due=figures.balance_due,
         proposed_by=by,
     )
-    _save_once(settlement)
-    faults.point("propose_settlement.written")
-    postings.settlement_proposed(settlement)
-    faults.point("propose_settlement.posted")
-    _credit(settlement, figures.credits.cancelled, None)
-    _void(figures.void)
-    faults.point("propose_settlement.milestones_voided")
-    events.record(
-        engagement=engagement,
-        verb="settlement.proposed",
-        summary=f"{reason.label}: {told(settlement)}.",
-        actor=by,
-        changes={
-            "settlement": settlement.pk,
-            "refund": str(settlement.refund),
-            "balance_due": str(settlement.balance_due),
-            "voided_milestones": [milestone.pk for milestone in figures.void],
-        },
-    )
-    return settlement
-
-
-def _save_once(settlement: Settlement) -> None:
     try:
         with transaction.atomic():
             checked.save(settlement)
     except IntegrityError as error:
         raise Refused("This contract is being settled already.") from error
+    return settlement
+
+
+def _tell(settlement: Settlement, engagement: Engagement, void: Iterable[Milestone]) -> None:
+    events.record(
+        engagement=engagement,
+        verb="settlement.proposed",
+        summary=f"{settlement.get_reason_display()}: {told(settlement)}.",
+        actor=settlement.proposed_by,
+        changes={
+            "settlement": settlement.pk,
+            "refund": str(settlement.refund),
+            "balance_due": str(settlement.balance_due),
+            "voided_milestones": [milestone.pk for milestone in void],
+        },
+    )
 
 
 def _void(milestones: Iterable[Milestone]) -> None:

@@ -54,7 +54,7 @@ def compose(subject: Subject) -> Paper:
     payments = list(
         Payment.objects.filter(
             invoice__engagement=engagement, recorded_at__lte=settlement.proposed_at
-        ).select_related("invoice")
+        ).select_related("invoice", "moved_from__invoice", "moved_to__invoice")
     )
     _require_to_add_up(settlement, payments)
     sealed = canonical(as_data(settlement, payments))
@@ -86,6 +86,7 @@ def as_data(settlement: Settlement, payments: list[Payment]) -> dict[str, Any]:
         "payments": [
             {
                 "invoice": payment.invoice.reference,
+                "kind": payment.kind,
                 "received_on": payment.received_on.isoformat(),
                 "reference": payment.reference,
                 "amount": money.plain(payment.amount, currency),
@@ -180,10 +181,11 @@ def _milestones(settlement: Settlement) -> QuerySet[Milestone]:
 
 
 def _payment(payment: Payment, currency: str) -> dict[str, str]:
+    is_received = payment.kind == Payment.Kind.RECEIVED
     return {
         "received_on": wording.day(payment.received_on),
         "invoice": payment.invoice.reference,
-        "reference": payment.reference,
+        "reference": payment.reference if is_received else f"{payment.reference}, {payment.told}",
         "amount": wording.figure(payment.amount, currency),
     }
 

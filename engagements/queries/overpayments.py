@@ -1,0 +1,57 @@
+"""Invoices for which more came in than they ask, and where the rest may go."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from django.db.models import QuerySet
+
+from engagements.models import Engagement, Invoice, Settlement, Stage
+from engagements.queries.balances import issued_invoices, open_invoices
+
+if TYPE_CHECKING:
+    from engagements.queries.balances import InvoiceWithBalance
+
+# Where a payment may be recorded.
+TAKES_MONEY = (Stage.ACTIVE, Stage.MET, Stage.MISSED)
+
+
+def overpaid_invoices() -> QuerySet[InvoiceWithBalance]:
+    """Issued invoices for which more arrived than was owed, the newest first.
+
+    Not those whose money a settlement counts: it goes back with that.
+    """
+    live = Settlement.objects.exclude(state=Settlement.State.VOIDED)
+    return (
+        issued_invoices()
+        .filter(open_amount__lt=Decimal(0))
+        .exclude(engagement__stage=Stage.MISSED)
+        .exclude(engagement__in=live.values("contract_version__engagement"))
+        .order_by("-issued_on", "-pk")
+    )
+
+
+def excess_of(invoice: InvoiceWithBalance) -> Decimal:
+    """What came in beyond what the invoice asks, gross; nothing where nothing did."""
+    return max(-invoice.open_amount, Decimal(0))
+
+
+def settled_by(engagement: Engagement) -> bool:
+    """Whether what came in for an engagement goes back by its settlement alone."""
+    live = Settlement.objects.exclude(state=Settlement.State.VOIDED)
+    is_live = live.filter(contract_version__engagement=engagement).exists()
+    return is_live or engagement.stage == Stage.MISSED
+
+
+def may_take(invoice: Invoice) -> QuerySet[InvoiceWithBalance]:
+    """Other open invoices of the same customer and currency, the one due first at the head."""
+    return (
+        open_invoices()
+        .filter(
+            customer=invoice.customer_id,
+            currency=invoice.currency,
+            engagement__stage__in=TAKES_MONEY,
+        )
+        .exclude(pk=invoice.pk)
+    )

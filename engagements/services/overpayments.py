@@ -1,0 +1,201 @@
+"""Overpayments: money beyond what an invoice asks, put to another invoice or paid back.
+
+What came in for an engagement whose target was missed, or that is being settled, is counted by
+its settlement and goes back with that alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+from django.db import transaction
+from django.utils import timezone
+
+from engagements import faults
+from engagements.errors import Refused
+from engagements.ledger import effects, postings
+from engagements.ledger.effects import Effect
+from engagements.ledger.positions import positions_of
+from engagements.models import Engagement, Invoice, Payment, User
+from engagements.money import format_money
+from engagements.queries.balances import balance_of
+from engagements.queries.overpayments import excess_of, may_take, settled_by
+from engagements.services import checked, events, lifecycle
+from engagements.services.milestones import require_finance
+
+Kind = Payment.Kind
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What an act would post for one engagement, by account: debit positive, credit negative."""
+
+    engagement: Engagement
+    effect: Effect
+
+
+def preview_move(*, invoice: Invoice, to: Invoice, amount: Decimal) -> list[Planned]:
+    """What moving `amount` would post: nothing within one engagement, whose money it stays."""
+    if invoice.engagement_id == to.engagement_id:
+        return []
+    source = positions_of(invoice.engagement, invoice.currency)
+    target = positions_of(to.engagement, to.currency)
+    return [
+        Planned(invoice.engagement, effects.moved_out(source, amount)),
+        Planned(to.engagement, effects.moved_in(target, amount)),
+    ]
+
+
+def preview_pay_back(*, invoice: Invoice, amount: Decimal) -> list[Planned]:
+    """What paying `amount` back would post."""
+    position = positions_of(invoice.engagement, invoice.currency)
+    return [Planned(invoice.engagement, effects.paid_back(position, amount))]
+
+
+@transaction.atomic
+def move(*, invoice: Invoice, to: Invoice, amount: Decimal, reference: str, by: User) -> Payment:
+    """Put `amount` (gross) of what came in beyond `invoice` to another open one.
+
+    Both are of one customer and currency. The same `reference` is the same move. Returns the
+    payment that arrives.
+    """
+    require_finance(by)
+    # Everything that locks two engagements does so in the order of their keys.
+    for engagement in sorted({invoice.engagement_id, to.engagement_id}):
+        lifecycle.locked(engagement)
+    source, target = _read(invoice), _read(to)
+    amount, reference = _said(source, amount, reference)
+    known = source.payments.filter(reference=reference).first()
+    if known:
+        arrived = Payment.objects.filter(moved_from=known, invoice=target).first()
+        if arrived is None or arrived.amount != amount:
+            raise Refused(f"A payment {reference} is recorded already, with other figures.")
+        return arrived
+    _require_excess(source, amount)
+    _require_takes(source, target, amount)
+    left = _leave(source, Kind.MOVED, amount, timezone.localdate(), reference, by)
+    faults.point("move_overpayment.left")
+    arrived = Payment(
+        invoice=target,
+        kind=Kind.MOVED,
+        amount=amount,
+        received_on=left.received_on,
+        reference=reference,
+        moved_from=left,
+        recorded_by=by,
+    )
+    checked.save(arrived)
+    faults.point("move_overpayment.arrived")
+    _tell_move(source, target, amount, reference, by)
+    faults.point("move_overpayment.told")
+    if source.engagement_id != target.engagement_id:
+        postings.payment_moved(left)
+        faults.point("move_overpayment.left_posted")
+        postings.payment_moved(arrived)
+        faults.point("move_overpayment.posted")
+    return arrived
+
+
+@transaction.atomic
+def pay_back(
+    *, invoice: Invoice, amount: Decimal, paid_on: date, reference: str, by: User
+) -> Payment:
+    """Note that `amount` (gross) of what came in beyond `invoice` was transferred back.
+
+    `reference` is the bank's; the same one is the same transfer.
+    """
+    engagement = lifecycle.locked(invoice.engagement_id)
+    require_finance(by)
+    row = _read(invoice)
+    amount, reference = _said(row, amount, reference)
+    known = row.payments.filter(reference=reference).first()
+    if known:
+        if (known.kind, known.amount, known.received_on) != (Kind.PAID_BACK, -amount, paid_on):
+            raise Refused(f"A payment {reference} is recorded already, with other figures.")
+        return known
+    if paid_on > timezone.localdate():
+        raise Refused("What is paid back is recorded when it has left, not before.")
+    _require_excess(row, amount)
+    left = _leave(row, Kind.PAID_BACK, amount, paid_on, reference, by)
+    faults.point("pay_back.written")
+    shown = format_money(amount, row.currency)
+    events.record(
+        engagement=engagement,
+        verb="payment.paid_back",
+        summary=f"{shown} more than {row.reference} asks went back, reference {reference}.",
+        actor=by,
+        changes={"invoice": row.pk, "amount": str(amount), "reference": reference},
+        for_customer=True,
+    )
+    faults.point("pay_back.told")
+    postings.payment_paid_back(left)
+    faults.point("pay_back.posted")
+    return left
+
+
+def _read(invoice: Invoice) -> Invoice:
+    return Invoice.objects.select_related("engagement").get(pk=invoice.pk)
+
+
+def _said(invoice: Invoice, amount: Decimal, reference: str) -> tuple[Decimal, str]:
+    amount = checked.amount(amount, invoice.currency, noun="The amount")
+    if amount <= 0:
+        raise Refused("What leaves an invoice is more than nothing.")
+    return amount, checked.text(reference, noun="The reference")
+
+
+def _leave(
+    invoice: Invoice, kind: Payment.Kind, amount: Decimal, on: date, reference: str, by: User
+) -> Payment:
+    payment = Payment(
+        invoice=invoice,
+        kind=kind,
+        amount=-amount,
+        received_on=on,
+        reference=reference,
+        recorded_by=by,
+    )
+    checked.save(payment)
+    return payment
+
+
+def _require_excess(invoice: Invoice, amount: Decimal) -> None:
+    if settled_by(invoice.engagement):
+        raise Refused(
+            f"What came in for {invoice.engagement.reference} is counted by its settlement, and "
+            "goes back with that."
+        )
+    excess = excess_of(balance_of(invoice))
+    if amount > excess:
+        shown = format_money(excess, invoice.currency)
+        raise Refused(f"{invoice.reference} has {shown} too much; {amount:f} would be more.")
+
+
+def _require_takes(source: Invoice, target: Invoice, amount: Decimal) -> None:
+    if not may_take(source).filter(pk=target.pk).exists():
+        raise Refused("Money is moved to another open invoice of the same customer and currency.")
+    open_amount = balance_of(target).open_amount
+    if amount > open_amount:
+        left = format_money(open_amount, target.currency)
+        raise Refused(f"{target.reference} has {left} open; {amount:f} would be too much.")
+
+
+def _tell_move(source: Invoice, target: Invoice, amount: Decimal, reference: str, by: User) -> None:
+    shown = format_money(amount, source.currency)
+    summary = f"{shown} more than {source.reference} asks was put to {target.reference}."
+    for engagement in {source.engagement, target.engagement}:
+        events.record(
+            engagement=engagement,
+            verb="payment.moved",
+            summary=summary,
+            actor=by,
+            changes={
+                "from": source.pk,
+                "to": target.pk,
+                "amount": str(amount),
+                "reference": reference,
+            },
+            for_customer=True,
+        )

@@ -1,0 +1,280 @@
+"""Money beyond what an invoice asks: put to another invoice or paid back, never lost or twice."""
+
+from collections.abc import Callable
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+
+from engagements.errors import Refused
+from engagements.ledger import chart
+from engagements.ledger.positions import positions_of
+from engagements.models import Entry, Invoice, Payment
+from engagements.queries.balances import balance_of, open_invoices
+from engagements.queries.billing import accounts_of
+from engagements.queries.overpayments import overpaid_invoices
+from engagements.services import (
+    invoices,
+    lifecycle,
+    milestones,
+    overpayments,
+    payments,
+    settlements,
+)
+from engagements.services.calculations import preview
+from tests.engagements.world import World, days, today
+
+D = Decimal
+
+
+def overpaid(world: World, amount: str = "15000.00") -> Invoice:
+    """The first invoice of a contract in force, paid with 720.00 too much."""
+    invoice = world.invoice(world.active().milestones.get(position=1))
+    payments.record(
+        invoice=invoice,
+        amount=D(amount),
+        received_on=today(),
+        reference="P-1",
+        by=world.finance,
+        may_exceed=True,
+    )
+    return invoice
+
+
+def open_one(world: World) -> Invoice:
+    """An open invoice of the same customer's, in another engagement."""
+    return world.invoice(world.active().milestones.get(position=1))
+
+
+def move(world: World, invoice: Invoice, to: Invoice, **changes: object) -> Payment:
+    said = {"amount": D("720"), "reference": "MOVE-1", "by": world.finance}
+    return overpayments.move(**{"invoice": invoice, "to": to} | said | changes)
+
+
+def pay_back(world: World, invoice: Invoice, **changes: object) -> Payment:
+    said = {"amount": D("720"), "paid_on": today(), "reference": "B-1", "by": world.finance}
+    return overpayments.pay_back(**{"invoice": invoice} | said | changes)
+
+
+def bank_of(invoice: Invoice, account: str = chart.BANK) -> Decimal:
+    return positions_of(invoice.engagement, invoice.currency).balance(account)
+
+
+def test_what_is_too_much_is_put_to_another_engagement_s_invoice(world: World) -> None:
+    invoice, other = overpaid(world), open_one(world)
+    assert list(overpaid_invoices()) == [invoice]
+    arrived = move(world, invoice, other)
+    assert balance_of(invoice).open_amount == 0
+    assert balance_of(other).open_amount == D("13560.00")
+    assert (arrived.told, arrived.moved_from.told) == (
+        f"moved from {invoice.reference}",
+        f"moved to {other.reference}",
+    )
+    assert not overpaid_invoices().exists()
+    for each, sign in ((invoice, -1), (other, 1)):
+        assert bank_of(each, chart.MOVED_PAYMENTS) == sign * 720
+        event = each.engagement.events.get(verb="payment.moved")
+        assert event.for_customer
+        assert event.changes["amount"] == "720.00"
+        assert event.actor == world.finance
+    assert Entry.objects.filter(kind="payment_moved").count() == 2
+
+
+def test_what_arrives_might_go_back_and_what_left_was_no_fee(world: World) -> None:
+    invoice, other = overpaid(world, "24280.00"), open_one(world)
+    before = bank_of(invoice, chart.REFUND_LIABILITY)
+    move(world, invoice, other, amount=D("10000"))
+    # 10,000 without its tax, less the audit.
+    assert bank_of(other, chart.REFUND_LIABILITY) == D("-2403.36")
+    assert bank_of(invoice, chart.REFUND_LIABILITY) == before == D("-6000")
+
+
+def test_within_one_engagement_the_ledger_stays_as_it_is(world: World) -> None:
+    invoice = overpaid(world)
+    other = world.invoice(invoice.contract_version.milestones.get(position=2))
+    before = positions_of(invoice.engagement, "EUR").balances
+    assert overpayments.preview_move(invoice=invoice, to=other, amount=D("720")) == []
+    move(world, invoice, other)
+    assert positions_of(invoice.engagement, "EUR").balances == before
+    assert balance_of(other).open_amount == D("6420.00")
+    assert invoice.engagement.events.filter(verb="payment.moved").count() == 1
+
+
+def test_what_had_counted_towards_another_invoice_no_longer_might_go_back(world: World) -> None:
+    invoice, elsewhere = overpaid(world), open_one(world)
+    before = bank_of(invoice, chart.REFUND_LIABILITY)
+    world.invoice(invoice.contract_version.milestones.get(position=2))
+    payments.record(
+        invoice=invoice,
+        amount=D("1190"),
+        received_on=today(),
+        reference="P-2",
+        by=world.finance,
+        may_exceed=True,
+    )
+    assert bank_of(invoice, chart.REFUND_LIABILITY) < before
+    move(world, invoice, elsewhere, amount=D("1910"))
+    assert bank_of(invoice, chart.REFUND_LIABILITY) == before
+
+
+def test_what_is_too_much_is_paid_back(world: World) -> None:
+    invoice = overpaid(world)
+    [planned] = overpayments.preview_pay_back(invoice=invoice, amount=D("720"))
+    pay_back(world, invoice)
+    assert balance_of(invoice).open_amount == 0
+    entry = Entry.objects.get(kind="payment_paid_back")
+    posted = {leg.account.code: leg.amount for leg in entry.legs.select_related("account")}
+    assert posted == {code: amount for code, amount in planned.effect.items() if amount}
+    assert posted == {chart.BANK: D("-720"), chart.RECEIVABLES: D("720")}
+    event = invoice.engagement.events.get(verb="payment.paid_back")
+    assert "reference B-1" in event.summary
+    [account] = accounts_of(world.customer.engagements.all())
+    assert account.balance == 0
+    assert account.postings[-1].what == "Overpayment paid back"
+
+
+@pytest.mark.parametrize("act", [move, pay_back])
+def test_the_same_reference_is_the_same_act(world: World, act: Callable[..., Payment]) -> None:
+    invoice, other = overpaid(world), open_one(world)
+    to = (other,) if act is move else ()
+    assert act(world, invoice, *to) == act(world, invoice, *to)
+    with pytest.raises(Refused, match="other figures"):
+        act(world, invoice, *to, amount=D("1"))
+    with pytest.raises(Refused, match=r"0\.00 too much"):
+        act(world, invoice, *to, reference="another")
+    assert Payment.objects.filter(amount__lt=0).count() == 1
+
+
+def test_a_move_is_no_transfer_and_no_payment_of_the_same_name(world: World) -> None:
+    invoice, other = overpaid(world), open_one(world)
+    with pytest.raises(Refused, match="other figures"):
+        pay_back(world, invoice, reference="P-1")
+    move(world, invoice, other, amount=D("20"))
+    with pytest.raises(Refused, match="other figures"):
+        pay_back(world, invoice, amount=D("20"), reference="MOVE-1")
+    with pytest.raises(Refused, match="other figures"):
+        payments.record(
+            invoice=other, amount=D("20"), received_on=today(), reference="MOVE-1", by=world.finance
+        )
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"amount": D("720.01")}, r"720\.00 too much"),
+        ({"amount": D("0")}, "more than nothing"),
+        ({"amount": D("-1")}, "more than nothing"),
+        ({"amount": D("0.001")}, "exact amount"),
+        ({"reference": " "}, "reference"),
+        ({"paid_on": today() + days(1)}, "has left"),
+    ],
+)
+def test_no_more_leaves_than_is_too_much(
+    world: World, changes: dict[str, object], why: str
+) -> None:
+    invoice = overpaid(world)
+    with pytest.raises(Refused, match=why):
+        pay_back(world, invoice, **changes)
+    assert Payment.objects.count() == 1
+
+
+def test_money_moves_to_open_invoices_of_the_same_customer_and_currency(world: World) -> None:
+    invoice = overpaid(world)
+    done = world.active()
+    world.pay(done.milestones.get(position=1))
+    paid = done.engagement.invoices.get()
+    drafted = invoices.draft(
+        milestones=[world.active().milestones.get(position=1)], by=world.finance
+    )
+    dollars = world.invoice(world.active(currency="USD").milestones.get(position=1))
+    stranger = world.active(
+        engagement=world.audited(engagement=world.scoping(customer=world.other_customer))
+    )
+    foreign = world.invoice(stranger.milestones.get(position=1))
+    for other in (invoice, paid, drafted, dollars, foreign):
+        with pytest.raises(Refused, match="another open invoice of the same customer"):
+            move(world, invoice, other)
+    small = open_one(world)
+    payments.record(
+        invoice=small, amount=D("14000"), received_on=today(), reference="P", by=world.finance
+    )
+    with pytest.raises(Refused, match=r"280\.00 open"):
+        move(world, invoice, small)
+
+
+def test_only_finance_moves_money(world: World) -> None:
+    invoice, other = overpaid(world), open_one(world)
+    for by in (world.consultant, world.admin, world.signatory):
+        with pytest.raises(Refused, match="finance"):
+            move(world, invoice, other, by=by)
+        with pytest.raises(Refused, match="finance"):
+            pay_back(world, invoice, by=by)
+
+
+def test_a_settlement_counts_what_is_too_much_and_sends_it_back_once(world: World) -> None:
+    invoice, other = overpaid(world), open_one(world)
+    contract = invoice.contract_version
+    world.conclude(world.request(contract), "missed")
+    settlement = contract.settlements.get()
+    assert settlement.refund == D("15000") - D("7140")
+    for act in (lambda: move(world, invoice, other), lambda: pay_back(world, invoice)):
+        with pytest.raises(Refused, match="counted by its settlement"):
+            act()
+    assert not overpaid_invoices().exists()
+    settlements.void(settlement=settlement, reason="Wrong.", by=world.finance)
+    with pytest.raises(Refused, match="counted by its settlement"):
+        pay_back(world, invoice)
+
+
+def test_what_left_before_the_verdict_is_not_settled_again(world: World) -> None:
+    invoice = overpaid(world)
+    pay_back(world, invoice, amount=D("700"))
+    move(world, invoice, open_one(world), amount=D("20"))
+    contract = invoice.contract_version
+    figures = preview(contract=contract)
+    assert figures.payments_received == D("14280.00")
+    assert [line.amount for line in figures.lines[:3]] == [D("15000"), D("-700"), D("-20")]
+    assert "paid back" in figures.lines[1].label
+    world.conclude(world.request(contract), "missed")
+    settlement = contract.settlements.get()
+    settlements.approve(settlement=settlement, by=world.finance)
+    settlements.mark_paid(settlement=settlement, reference="SEPA-1", by=world.finance)
+    assert bank_of(invoice) + bank_of(invoice, chart.MOVED_PAYMENTS) == D("7140.00")
+
+
+def test_what_arrived_by_a_move_goes_back_with_the_settlement(world: World) -> None:
+    invoice, other = overpaid(world), open_one(world)
+    move(world, invoice, other)
+    world.conclude(world.request(other.contract_version), "missed")
+    settlement = other.contract_version.settlements.get()
+    assert (settlement.payments_received, settlement.balance_due) == (D("720.00"), D("6420.00"))
+    assert other in open_invoices()
+
+
+def test_an_engagement_is_not_closed_over_money_that_is_too_much(world: World) -> None:
+    contract = world.active()
+    world.conclude(world.request(contract), "met")
+    milestones.accept_handover(engagement=contract.engagement, by=world.signatory)
+    for milestone in contract.milestones.order_by("position"):
+        world.pay(milestone)
+    last = contract.engagement.invoices.latest("pk")
+    payments.record(
+        invoice=last,
+        amount=D("5"),
+        received_on=today(),
+        reference="twice",
+        by=world.finance,
+        may_exceed=True,
+    )
+    with pytest.raises(Refused, match="move it or pay it back"):
+        lifecycle.close(engagement=contract.engagement, by=world.consultant)
+    pay_back(world, last, amount=D("5"))
+    assert lifecycle.close(engagement=contract.engagement, by=world.consultant).stage == "closed"
+
+
+def test_what_was_credited_after_it_was_paid_is_too_much(world: World) -> None:
+    invoice = overpaid(world, "14280.00")
+    invoices.credit(invoice=invoice, net=D("1000"), reason="Agreed.", by=world.finance)
+    pay_back(world, invoice, amount=D("1190"))
+    connection.check_constraints()
+    assert balance_of(invoice).open_amount == 0

@@ -9,7 +9,8 @@ from django.db import IntegrityError, transaction
 from engagements.errors import Refused
 from engagements.models import Invoice, Milestone, Payment
 from engagements.queries.amounts import outstanding, received
-from engagements.queries.balances import balance_of, overpaid_invoices
+from engagements.queries.balances import balance_of
+from engagements.queries.overpayments import overpaid_invoices
 from engagements.services import invoices, payments, settlements
 from engagements.services.contracts import MilestoneDraft
 from tests.engagements.world import World, days, today

@@ -32,6 +32,8 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 
+from consultancy.environment import cache_of
+
 if TYPE_CHECKING:
     from consultancy.embedded.postgres import Postgres
 
@@ -45,7 +47,7 @@ SERVED = pytest.StashKey[bool]()
 
 @pytest.fixture(scope="session", autouse=True)
 def apart_from_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test wakes the checkout's workers or leaves anything among its records.
+    """No test wakes the checkout's workers, counts in its cache or adds to its records.
 
     pytest-django reads the settings before any conftest, so they are overridden here.
     """
@@ -55,7 +57,8 @@ def apart_from_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "OPTIONS": {"location": str(folder), "base_url": None},
     }
     storages = settings.STORAGES | {"default": storage, "records": storage}
-    with override_settings(STORAGES=storages):
+    caches = settings.CACHES | {"shared": cache_of("memory://")}
+    with override_settings(STORAGES=storages, CACHES=caches):
         _point_application_at("memory://")
         yield
 

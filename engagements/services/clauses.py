@@ -34,11 +34,25 @@ def newest() -> list[Clause]:
 
 
 @transaction.atomic
-def publish(*, slug: str, title: str, text: str, by: User) -> Clause:
-    """Publish a text as the next number of `slug`. The newest published again stays as it is."""
+def publish(
+    *, slug: str, title: str, text: str, by: User, after: int | None = None
+) -> tuple[Clause, bool]:
+    """Publish a text as the next number of `slug`; the clause, and whether it is new: the newest
+    published again stays as it is.
+
+    `after` is the number that `by` started from. Refused where another one is the newest by now.
+    """
     if not access.is_admin(by):
         raise Refused("Admins publish clauses.")
-    return _publish(slug, title, text, by)
+    _wait_for_others()
+    last = _last(slug)
+    if last is not None and after is not None and after != last.number:
+        raise Refused(
+            f"“{slug}” is at number {last.number} already: change that one, so that nothing "
+            "of it is lost unread."
+        )
+    clause = _publish(slug, title, text, by)
+    return clause, clause != last
 
 
 def digest_of(text: str) -> str:
@@ -53,12 +67,20 @@ def _publish_texts() -> None:
         _publish(file.stem.partition("-")[2], title.lstrip("# "), text, None)
 
 
-def _publish(slug: str, title: str, text: str, by: User | None) -> Clause:
+def _wait_for_others() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_CLAUSES])
+
+
+def _last(slug: str) -> Clause | None:
+    return Clause.objects.filter(slug=slug).order_by("-number").first()
+
+
+def _publish(slug: str, title: str, text: str, by: User | None) -> Clause:
+    _wait_for_others()
     title = checked.text(title, noun="The title")
     text = checked.text(text.replace("\r\n", "\n"), noun="The text")
-    last = Clause.objects.filter(slug=slug).order_by("-number").first()
+    last = _last(slug)
     if last and (last.title, last.text) == (title, text):
         return last
     number = last.number + 1 if last else 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -12,43 +14,78 @@ from engagements import access
 from engagements.access import consultant_page
 from engagements.forms.clauses import ClauseForm
 from engagements.models import Clause
+from engagements.queries.clauses import changes, published
 from engagements.services import clauses
 from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, refuse
 
 
 @consultant_page
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def show(request: HttpRequest) -> HttpResponse:
-    """What governs contracts; admins publish. `?from=law` starts from the newest number."""
+    """What governs contracts; admins publish. `?from=law` starts from the newest number, and
+    sent with `do=preview` the page shows what would change and publishes nothing."""
     may_publish = access.is_admin(request.user)
-    if request.method == "GET":
+    if request.method != "POST":
         return _page(request, ClauseForm(initial=_start(request)) if may_publish else None)
     if not may_publish:
         raise PermissionDenied("Admins publish clauses.")
     form = ClauseForm(request.POST)
     if form.is_valid():
+        if request.POST.get("do") == "preview":
+            return _page(request, form, preview=_preview(form))
         try:
-            published = clauses.publish(**form.cleaned_data, by=actor(request))
+            clause, is_new = clauses.publish(**form.cleaned_data, by=actor(request))
         except REFUSALS as refused:
             refuse(request, refused, form)
         else:
-            messages.success(request, f"{published} is published: drafts from now on take it.")
+            told = "is published: drafts from now on take it" if is_new else "says that already"
+            messages.success(request, f"{clause} {told}.")
             return redirect("clauses")
     return _page(request, form, status=UNPROCESSABLE)
 
 
-def _start(request: HttpRequest) -> dict[str, str]:
-    slug = request.GET.get("from", "")
-    newest = next((clause for clause in clauses.newest() if clause.slug == slug), None)
-    return {"slug": slug, "title": newest.title, "text": newest.text} if newest else {}
+def _newest(slug: str) -> Clause | None:
+    return next((clause for clause in clauses.newest() if clause.slug == slug), None)
 
 
-def _page(request: HttpRequest, form: ClauseForm | None, *, status: int = 200) -> HttpResponse:
-    newest = clauses.newest()
-    shown = {clause.pk for clause in newest}
+def _start(request: HttpRequest) -> dict[str, Any]:
+    clause = _newest(request.GET.get("from", ""))
+    if clause is None:
+        return {}
+    return {
+        "slug": clause.slug,
+        "title": clause.title,
+        "text": clause.text,
+        "after": clause.number,
+    }
+
+
+def _preview(form: ClauseForm) -> dict[str, Any]:
+    """What publishing would change; without a number before, the text itself."""
+    typed = form.cleaned_data
+    before = _newest(typed["slug"])
+    text = typed["text"].replace("\r\n", "\n")
+    return {
+        "before": before,
+        "title": typed["title"],
+        "text": text,
+        "differences": changes(before, title=typed["title"], text=text) if before else [],
+    }
+
+
+def _page(
+    request: HttpRequest,
+    form: ClauseForm | None,
+    *,
+    preview: dict[str, Any] | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    newest = [clause.pk for clause in clauses.newest()]
+    every = published()
     context = {
-        "newest": newest,
-        "earlier": Clause.objects.exclude(pk__in=shown).order_by("slug", "-number"),
+        "newest": [every[pk] for pk in newest],
+        "earlier": [row for pk, row in every.items() if pk not in newest],
         "form": form,
+        "preview": preview,
     }
     return render(request, "engagements/clauses.html", context, status=status)

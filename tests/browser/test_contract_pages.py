@@ -7,10 +7,10 @@ from uuid import uuid4
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import expect
+from playwright.sync_api import FilePayload, expect
 
 from engagements.models import ContractVersion, Party
-from engagements.services import amendments, contracts, time_entries
+from engagements.services import amendments, clauses, contracts, time_entries
 from engagements.services.drafting import PauseDraft
 from tests.browser.conftest import Window
 from tests.browser.test_looks import Viewer
@@ -60,6 +60,8 @@ def test_the_contract_s_pages_fit_read_and_are_silent(window: Window, world: Wor
     for name, ref in pages:
         viewer.look(world.consultant, reverse(name, args=[ref]))
     viewer.look(world.signatory, reverse("portal-contract", args=[reference]))
+    clauses.publish(slug="law", title="Law", text="Another law.\n\n" * 9, by=world.admin)
+    viewer.look(world.admin, f"{reverse('clauses')}?from=law")
     viewer.look(None, reverse("verify-document"))
     viewer.look(None, f"{reverse('verify-document')}?digest={new.digest}")
     for party in Party:
@@ -103,8 +105,8 @@ def test_a_dropped_file_is_hashed_in_the_browser(
     page = window()
     page.on("request", lambda request: sent.append(f"{request.method} {request.url}"))
     page.goto(reverse("verify-document"))
-    file = {"name": "a.pdf", "mimeType": "application/pdf", "buffer": b"not ours"}
-    page.get_by_label("The document").set_input_files(file)  # type: ignore[arg-type]
+    file = FilePayload(name="a.pdf", mimeType="application/pdf", buffer=b"not ours")
+    page.get_by_label("The document").set_input_files(file)
     page.get_by_role("button", name="Verify the file").click()
     expect(page.get_by_role("heading", name="Not ours, or changed")).to_be_visible()
     assert not [each for each in sent if each.startswith("POST")]

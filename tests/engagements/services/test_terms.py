@@ -119,7 +119,7 @@ def test_the_newest_texts_govern_and_are_frozen_by_their_digest(world: World) ->
     sealed = terms_of(first)["clauses"]
     assert len(sealed) == len(clauses.newest()) >= 5
     assert all(each["digest"] == digest_of_bytes(each["text"].encode()) for each in sealed)
-    changed = clauses.publish(slug="law", title="Law", text="Another law.", by=world.admin)
+    changed, _ = clauses.publish(slug="law", title="Law", text="Another law.", by=world.admin)
     assert changed.number == 2
     assert terms_of(first)["clauses"] == sealed
     second = terms_of(world.offered())["clauses"]
@@ -136,8 +136,10 @@ def test_a_draft_keeps_the_texts_that_it_was_given(world: World) -> None:
 
 
 def test_texts_are_published_by_admins_and_never_changed(world: World) -> None:
-    clause = clauses.publish(slug="extra", title="Extra", text="More.", by=world.admin)
-    assert clauses.publish(slug="extra", title="Extra", text=" More.\r\n", by=world.admin) == clause
+    clause, is_new = clauses.publish(slug="extra", title="Extra", text="More.", by=world.admin)
+    again = clauses.publish(slug="extra", title="Extra", text=" More.\r\n", by=world.admin)
+    assert is_new
+    assert again == (clause, False)
     for who in (world.consultant, world.finance, world.signatory):
         with pytest.raises(Refused, match="Admins"):
             clauses.publish(slug="extra", title="Extra", text="Less.", by=who)

@@ -11,7 +11,7 @@ from engagements.services import clauses
 from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db
-NEXT = {"slug": "law", "title": "Law", "text": "Another law."}
+NEXT = {"slug": "law", "title": "Law", "text": "Another law.", "after": "1"}
 
 
 def test_an_admin_publishes_the_next_number_and_the_earlier_stays(
@@ -29,9 +29,51 @@ def test_an_admin_publishes_the_next_number_and_the_earlier_stays(
     assert Clause.objects.filter(slug="law").count() == 2
 
 
+def test_what_would_change_is_shown_before_it_is_published(client: Client, world: World) -> None:
+    client.force_login(world.admin)
+    clauses.newest()
+    page = client.post(reverse("clauses"), NEXT | {"do": "preview"}).content.decode()
+    assert "<ins>Another law.</ins>" in page
+    assert "nothing is published yet" in page
+    assert not Clause.objects.filter(text="Another law.").exists()
+    new = {"slug": "audits", "title": "Audits", "text": "One.\r\n\r\nTwo.", "after": "0"}
+    page = client.post(reverse("clauses"), new | {"do": "preview"}).content.decode()
+    assert "<p>One.</p>" in page
+    assert "<p>Two.</p>" in page
+
+
+def test_what_somebody_else_published_meanwhile_is_read_first(client: Client, world: World) -> None:
+    client.force_login(world.admin)
+    clauses.newest()
+    client.post(reverse("clauses"), NEXT)
+    answer = client.post(reverse("clauses"), NEXT | {"text": "A third law."})
+    assert answer.status_code == 422
+    assert "at number 2 already" in answer.content.decode()
+    assert not Clause.objects.filter(text="A third law.").exists()
+
+
+def test_the_same_text_sent_twice_is_one_number(client: Client, world: World) -> None:
+    client.force_login(world.admin)
+    clauses.newest()
+    client.post(reverse("clauses"), NEXT)
+    page = client.post(reverse("clauses"), NEXT | {"after": "2"}, follow=True).content.decode()
+    assert "says that already" in page
+    assert Clause.objects.filter(slug="law").count() == 2
+
+
+def test_a_number_says_what_it_changed_and_where_it_stands(client: Client, world: World) -> None:
+    world.active()
+    client.force_login(world.admin)
+    client.post(reverse("clauses"), NEXT)
+    page = client.get(reverse("clauses")).content.decode()
+    assert page.count("in the contract of 1 engagement") == len(clauses.newest())
+    assert "What differs from number 1" in page
+    assert "in no contract yet" in page
+
+
 def test_what_cannot_be_published_is_said(client: Client, world: World) -> None:
     client.force_login(world.admin)
-    for missing in NEXT:
+    for missing in ("slug", "title", "text"):
         answer = client.post(reverse("clauses"), NEXT | {missing: " "})
         assert answer.status_code == 422
         assert "This field is required" in answer.content.decode()

@@ -21,11 +21,12 @@ def addressable(tensor: Tensor) -> bool:
     )
 
 
-def tensor_map(tensor: Tensor, box: tuple[int, ...]) -> Any:
+def tensor_map(tensor: Tensor, box: tuple[int, ...], *, swizzled: bool = True) -> Any:
     """The map of a 16-bit tensor, read by boxes of `box` elements (one length an axis).
 
-    The innermost side of the box is 128 bytes long and swizzled over them, as `wgmma` reads it.
-    Outside of the tensor there are zeros. RuntimeError when the driver refuses it.
+    Swizzled, the innermost side of the box is 128 bytes long, as `wgmma` reads it; else a box lies
+    in shared memory as it is. Outside of the tensor there are zeros. RuntimeError when the driver
+    refuses it.
     """
     import torch
     from cuda.bindings import driver
@@ -35,6 +36,7 @@ def tensor_map(tensor: Tensor, box: tuple[int, ...]) -> Any:
         torch.float16: kinds.CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
         torch.bfloat16: kinds.CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
     }[tensor.dtype]
+    swizzles = driver.CUtensorMapSwizzle
     strides = [stride * tensor.element_size() for stride in tensor.stride()[:-1]]
     return checked(
         driver.cuTensorMapEncodeTiled(
@@ -46,7 +48,9 @@ def tensor_map(tensor: Tensor, box: tuple[int, ...]) -> Any:
             [driver.cuuint32_t(side) for side in reversed(box)],
             [driver.cuuint32_t(1)] * tensor.dim(),
             driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
-            driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_128B,
+            swizzles.CU_TENSOR_MAP_SWIZZLE_128B
+            if swizzled
+            else swizzles.CU_TENSOR_MAP_SWIZZLE_NONE,
             driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
             driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
         )

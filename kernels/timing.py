@@ -1,9 +1,10 @@
 """Time an operator's Solutions on this machine, each checked against the reference first.
 
-    python -m kernels.timing OPERATOR --preset h200 [--variants] [--step]
+    python -m kernels.timing OPERATOR --preset h200 [--variants] [--step] [--workload NAME]
 
-`--variants` tries every cut that the Triton kernels suggest for the first workload. A Solution
-that fails has its line, with the reason, and the others are still timed.
+`--variants` tries every cut that a candidate suggests: one that has `variants(item_bytes)`, cuts by
+their short names, and takes one as a third argument of `prepare`. A Solution that fails has its
+line, with the reason, and the others are still timed.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ def jobs(operator: str, preset: Preset, *, variants: bool, step: bool) -> Iterat
     """A table for the operator at each workload, and with `step` one for the Program."""
     item_bytes = torch.empty(0, dtype=getattr(torch, preset.dtype)).element_size()
     plain = list(_solutions(operator))
+    cuts = list(_cuts(operator, item_bytes)) if variants else []
     for load in preset.workloads:
-        cuts = list(_cuts(operator, item_bytes)) if variants and load == preset.workloads[0] else []
         yield Job(
             title=f"{operator} {load.name} operator, {_cost(operator, preset, load)}",
             make=partial(operator_bench, operator, preset, load),
@@ -105,14 +106,13 @@ def _solutions(operator: str) -> Iterator[tuple[str, Load]]:
 
 def _cuts(operator: str, item_bytes: int) -> Iterator[tuple[str, Load]]:
     for name, path in catalogue.candidates(operator).items():
-        if not name.startswith("triton_"):
-            continue
         try:
             module = solutions.module_of(path)
         except NotAvailable:
             continue
-        for cut, config in module.variants(item_bytes).items():
-            yield f"{name} [{cut}]", partial(_cut, module, config)
+        if hasattr(module, "variants"):
+            for cut, config in module.variants(item_bytes).items():
+                yield f"{name} [{cut}]", partial(_cut, module, config)
 
 
 def _cut(module: ModuleType, config: Any) -> Solution:
@@ -133,13 +133,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m kernels.timing")
     parser.add_argument("operator", choices=catalogue.operators())
     parser.add_argument("--preset", default="cpu")
-    parser.add_argument("--variants", action="store_true", help="every cut of every Triton kernel")
+    parser.add_argument("--variants", action="store_true", help="every cut that a candidate has")
     parser.add_argument("--step", action="store_true", help="the whole Program as well")
     parser.add_argument("--only", default="", help="Solutions whose name begins so")
+    parser.add_argument("--workload", default="", help="workloads whose name begins so")
     parser.add_argument("--budget-s", type=float, default=200.0, help="start no more after this")
     asked = parser.parse_args()
     deadline = time.monotonic() + asked.budget_s
     preset = catalogue.presets(asked.operator)[asked.preset]
+    loads = tuple(load for load in preset.workloads if load.name.startswith(asked.workload))
+    preset = replace(preset, workloads=loads)
     for job in jobs(asked.operator, preset, variants=asked.variants, step=asked.step):
         found = [one for one in job.found if one[0].startswith(asked.only)]
         replace(job, found=found).run(deadline)

@@ -8,7 +8,7 @@ blocks share the rows of a tile: each takes a part of the sum, and they add up t
 shared memory, so nothing but the result is written. 16-bit activations only.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import torch
 
@@ -18,6 +18,17 @@ from kernels.definition import NotAvailable
 SCALAR = {torch.float16: ("__half", "f16"), torch.bfloat16: ("__nv_bfloat16", "bf16")}
 SHARED_BYTES = 226 * 1024
 MOST_TOKENS, MOST_WARPS, MOST_SUMS, MOST_STAGES, MOST_CUTS = 64, 14, 128, 8, 3
+# Columns of x that lie together in shared memory: what a lane's 16 bytes are a quarter of.
+STEP = 32
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a cut is looked for by; `engine`: x comes by the bulk copy engine too."""
+
+    clusters: tuple[int, ...] = (2, 4, 1, 8)
+    row_tiles: tuple[int, ...] = (1, 2, 4)
+    engine: bool = False
 
 
 @dataclass(frozen=True)
@@ -31,6 +42,7 @@ class Cut:
     depth: int
     stages: int
     cluster: int
+    engine: bool
 
     @property
     def rows(self):
@@ -42,32 +54,42 @@ class Cut:
 
     @property
     def stage_bytes(self):
-        return self.rows * self.depth + self.tokens * (self.depth * 2 + 64)
+        return self.rows * self.depth + self.tokens * (self.depth * 2 + (0 if self.engine else 64))
 
     @property
     def shared_bytes(self):
         return max(self.stages * self.stage_bytes, self.tokens * (self.rows + 4) * 4)
 
 
-def cuts(features, tokens, multiprocessors):
+def cuts(features, tokens, multiprocessors, plan):
     """Cuts that fit this many features and tokens, the likeliest first."""
     token_tiles = 1 << (-(-min(tokens, MOST_TOKENS) // 8) - 1).bit_length()
     blocks = multiprocessors // 8 * 8
     share = -(-features // (16 * blocks)) * 16
     found = []
-    for cluster in (2, 4, 1, 8):
-        for row_tiles in (1, 2, 4):
+    for cluster in plan.clusters:
+        for row_tiles in plan.row_tiles:
             warps, rest = divmod(share * cluster, 16 * row_tiles)
             sums = row_tiles * token_tiles * 4
             if rest or not 0 < warps <= MOST_WARPS or sums > MOST_SUMS // (1 + (warps > 8)):
                 continue
             depth = 128 if share * cluster <= 128 else 64
-            cut = Cut(warps, row_tiles, token_tiles, depth, 1, cluster)
+            cut = Cut(warps, row_tiles, token_tiles, depth, 1, cluster, plan.engine)
             stages = min(MOST_STAGES, SHARED_BYTES // cut.stage_bytes)
             if stages >= 3 and cut.shared_bytes <= SHARED_BYTES:
-                found.append(Cut(warps, row_tiles, token_tiles, depth, stages, cluster))
+                found.append(replace(cut, stages=stages))
     # Eight warps or so keep all four schedulers busy.
     return sorted(found, key=lambda cut: abs(cut.warps - 8))[:MOST_CUTS]
+
+
+def variants(item_bytes):
+    """Cuts worth trying on a new GPU, by a short name."""
+    return {
+        f"c{cluster} r{row_tiles}{' engine' * engine}": Plan((cluster,), (row_tiles,), engine)
+        for cluster in (1, 2, 4, 8)
+        for row_tiles in (1, 2, 4)
+        for engine in (False, True)
+    }
 
 
 def packed(weight, cut):
@@ -88,28 +110,41 @@ class Layer:
 
     def __init__(self, weight, scale, batch, cut):
         name, instruction = SCALAR[scale.dtype]
-        options = [(key.upper(), str(value)) for key, value in asdict(cut).items()]
+        options = [(key.upper(), str(int(value))) for key, value in asdict(cut).items()]
         options += [("SCALAR", name), ("INSTRUCTION", instruction)]
         options += [("IS_HALF", str(int(scale.dtype == torch.float16)))]
         self.kernel = cuda.compile(SOURCE, "linear", options=options)
         self.weight, self.scale, self.cut = packed(weight, cut), scale.contiguous(), cut
         self.features, self.depth = weight.shape
-        self.room = scale.new_empty(batch, self.depth)
+        # The engine reads whole steps, so that what is beyond a row must be zero.
+        width = -(-self.depth // STEP) * STEP if cut.engine else self.depth
+        self.room = scale.new_zeros(batch, width)
 
     def __call__(self, x, out):
-        if x.stride(0) % 8 or x.data_ptr() % 16:
-            x = self.room.copy_(x)
+        if x.stride(0) % 8 or x.data_ptr() % 16 or x.shape[1] != self.room.shape[1]:
+            self.room[:, : self.depth].copy_(x)
+            x = self.room
         tokens, cut = len(x), self.cut
         tiles, pieces = self.weight.shape[:2]
         self.kernel(
             (tiles * cut.cluster, -(-tokens // cut.tokens)), (cut.warps + 1) * 32,
-            x, self.weight, self.scale, out, tokens, self.depth, self.features,
-            x.stride(0), out.stride(0), pieces, shared_bytes=cut.shared_bytes,
+            self.by_steps(x) if cut.engine else x, self.weight, self.scale, out, tokens,
+            self.depth, self.features, x.stride(0), out.stride(0), pieces,
+            shared_bytes=cut.shared_bytes,
         )
 
+    def by_steps(self, x):
+        """The map of x that brings a piece's columns step by step, each step's tokens together."""
+        tokens, width = x.shape
+        steps = x.as_strided((width // STEP, tokens, STEP), (STEP, x.stride(0), 1))
+        return tensor_map(steps, (self.cut.depth // STEP, self.cut.tokens, STEP), swizzled=False)
 
-def prepare(state, axes):
-    """The weights packed for the quickest cut. NotAvailable but for 16 bits on Hopper."""
+
+def prepare(state, axes, config=None):
+    """The weights packed for the quickest cut, among those of the plan in `config`.
+
+    NotAvailable but for 16 bits on Hopper, and where no cut of the plan fits.
+    """
     weight, scale = state["weight"], state["scale"]
     if not weight.is_cuda or torch.cuda.get_device_capability() < (9, 0):
         raise NotAvailable("cuda_streamed needs a Hopper GPU or a later one")
@@ -120,6 +155,9 @@ def prepare(state, axes):
     batch = axes["batch"]
     x, out = scale.new_zeros(batch, weight.shape[1]), scale.new_empty(batch, len(weight))
     sms = torch.cuda.get_device_properties(weight.device).multi_processor_count
+    fitting = cuts(len(weight), batch, sms, config or Plan())
+    if not fitting:
+        raise NotAvailable(f"no cut of {config or Plan()} fits {len(weight)} features")
     made = {}
 
     def layer(cut):
@@ -129,8 +167,8 @@ def prepare(state, axes):
 
     return layer(tuning.best(
         source=__file__,
-        key=(*weight.shape, -(-min(batch, MOST_TOKENS) // 8), str(scale.dtype)),
-        configs=cuts(len(weight), batch, sms),
+        key=(*weight.shape, -(-min(batch, MOST_TOKENS) // 8), str(scale.dtype), str(config)),
+        configs=fitting,
         run=lambda cut: layer(cut)(x, out),
     ))
 
@@ -147,8 +185,11 @@ typedef unsigned long long u64;
 #define ROWS (WARPS * ROW_TILES * 16)
 #define TOKENS (TOKEN_TILES * 8)
 #define A_BYTES (ROWS * DEPTH)
-#define X_PITCH (DEPTH * 2 + 64)
-#define X_BYTES (TOKENS * X_PITCH)
+// Bytes from one token's columns to the next one's, and from a step's columns to the next one's:
+// either way a quarter of a warp reads 128 bytes that lie in different banks.
+#define X_PITCH (ENGINE ? 64 : DEPTH * 2 + 64)
+#define X_STEP (ENGINE ? TOKENS * 64 : 64)
+#define X_BYTES (ENGINE ? TOKENS * DEPTH * 2 : TOKENS * X_PITCH)
 #define STAGE_BYTES (A_BYTES + X_BYTES)
 #define RED_PITCH (ROWS + 4)
 
@@ -190,8 +231,15 @@ __device__ __forceinline__ void mma(float* c, const u32* a, u32 b0, u32 b1) {
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+#if ENGINE
+struct __align__(64) Map { u64 opaque[16]; };
+#define X_KIND const __grid_constant__ Map
+#else
+#define X_KIND const SCALAR*
+#endif
+
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__((WARPS + 1) * 32, 1)
-linear(const SCALAR* x, const unsigned char* packed, const SCALAR* scale, SCALAR* out,
+linear(X_KIND x, const unsigned char* packed, const SCALAR* scale, SCALAR* out,
        int tokens, int k_all, int n_all, int x_stride, int out_stride, int chunks) {
     extern __shared__ __align__(128) unsigned char smem[];
     __shared__ u64 bars[2 * STAGES];
@@ -201,7 +249,7 @@ linear(const SCALAR* x, const unsigned char* packed, const SCALAR* scale, SCALAR
     const int first = (long long)chunks * rank / CLUSTER, last = (long long)chunks * (rank + 1) / CLUSTER;
     const u32 base = shared_address(smem), bar = shared_address(bars);
     if (threadIdx.x == 0) {
-        for (int s = 0; s < STAGES; ++s) { bar_init(bar + 8 * s, 33); bar_init(bar + 8 * (STAGES + s), WARPS); }
+        for (int s = 0; s < STAGES; ++s) { bar_init(bar + 8 * s, ENGINE ? 1 : 33); bar_init(bar + 8 * (STAGES + s), WARPS); }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __syncthreads();
@@ -216,16 +264,22 @@ linear(const SCALAR* x, const unsigned char* packed, const SCALAR* scale, SCALAR
     if (warp == WARPS) {
         u64 policy;
         asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-        for (int i = first; i < last; ++i) {
+        // The engine needs one lane; the others would fall behind the barriers' phases.
+        for (int i = ENGINE && lane ? last : first; i < last; ++i) {
             const int n = i - first, s = n % STAGES;
             if (n >= STAGES) bar_wait(bar + 8 * (STAGES + s), ((n / STAGES) & 1) ^ 1);
             const u32 full = bar + 8 * s, a_at = base + s * STAGE_BYTES, x_at = a_at + A_BYTES;
             if (lane == 0) {
-                asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(full), "r"(A_BYTES) : "memory");
+                asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(full), "r"(A_BYTES + ENGINE * X_BYTES) : "memory");
                 const unsigned char* from = packed + ((long long)tile * chunks + i) * A_BYTES;
                 asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;"
                     ::"r"(a_at), "l"(from), "r"(A_BYTES), "r"(full), "l"(policy) : "memory");
             }
+#if ENGINE
+            if (lane == 0)
+                asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
+                    ::"r"(x_at), "l"(&x), "r"(full), "r"(0), "r"(token0), "r"(i * (DEPTH / 32)) : "memory");
+#else
             #pragma unroll 4
             for (int p = lane; p < TOKENS * (DEPTH / 8); p += 32) {
                 const int m = p / (DEPTH / 8), k = i * DEPTH + (p % (DEPTH / 8)) * 8;
@@ -235,6 +289,7 @@ linear(const SCALAR* x, const unsigned char* packed, const SCALAR* scale, SCALAR
                     ::"r"(x_at + m * X_PITCH + (p % (DEPTH / 8)) * 16), "l"(from), "r"(held ? 16 : 0) : "memory");
             }
             asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(full) : "memory");
+#endif
         }
         asm volatile("cp.async.wait_all;" ::: "memory");
     } else {
@@ -249,7 +304,7 @@ linear(const SCALAR* x, const unsigned char* packed, const SCALAR* scale, SCALAR
                 uint4 b[TOKEN_TILES];
                 #pragma unroll
                 for (int j = 0; j < TOKEN_TILES; ++j)
-                    b[j] = *(const uint4*)(x_at + (j * 8 + g) * X_PITCH + step * 64 + t * 16);
+                    b[j] = *(const uint4*)(x_at + (j * 8 + g) * X_PITCH + step * X_STEP + t * 16);
                 #pragma unroll
                 for (int r = 0; r < ROW_TILES; ++r) {
                     const uint4 w = *(const uint4*)(a_at + (((warp * ROW_TILES + r) * (DEPTH / 32) + step) * 32 + lane) * 16);

@@ -1,0 +1,54 @@
+"""The timing tables: what is in them, and that one line's failure is not the others'."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from kernels import catalogue, timing
+from kernels.timing import Job
+
+
+def _jobs(operator: str, *, variants: bool) -> list[Job]:
+    preset = catalogue.presets(operator)["h200"]
+    return list(timing.jobs(operator, preset, variants=variants, step=False))
+
+
+@pytest.mark.parametrize("operator", ["int8_linear", "moe_routing", "shared_prefix_attention"])
+def test_every_cut_of_every_candidate_has_a_line_at_every_workload(operator: str) -> None:
+    jobs = _jobs(operator, variants=True)
+    assert len(jobs) == len(catalogue.presets(operator)["h200"].workloads)
+    for job in jobs:
+        cut = {name.partition(" [")[0] for name, _ in job.found if "[" in name}
+        assert cut == {
+            name
+            for name, file in catalogue.candidates(operator).items()
+            if "def variants(" in file.read_text()
+        }
+        names = [name for name, _ in job.found]
+        assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("operator", catalogue.operators())
+def test_candidates_without_cuts_are_timed_all_the_same(operator: str) -> None:
+    plain = {*catalogue.baselines(operator), *catalogue.candidates(operator)}
+    for job in _jobs(operator, variants=True):
+        assert {name for name, _ in job.found} >= plain
+
+
+def test_a_table_has_a_line_for_what_failed_and_for_what_was_not_reached(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    preset = catalogue.presets("vector_add")["tiny"]
+    [job] = timing.jobs("vector_add", preset, variants=True, step=False)
+
+    job.run(time.monotonic() + 60)
+
+    told = capsys.readouterr().out
+    assert "torch_plain" in told
+    assert "cuda_add                                 not available: " in told
+
+    job.run(time.monotonic() - 1)
+
+    assert capsys.readouterr().out.count("not tried: out of time") == len(job.found)

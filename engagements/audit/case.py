@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Literal
+from typing import get_args
 
 from engagements.audit.figures import Interval
 from engagements.audit.finding import Known
@@ -22,7 +22,15 @@ from engagements.evidence.answers import (
     Roadmap,
     TailLatency,
 )
-from engagements.evidence.facts import ComputeFacts, TraceFacts, TrafficFacts
+from engagements.evidence.facts import (
+    ComputeFacts,
+    FoundKind,
+    GroupKind,
+    TraceFacts,
+    TrafficFacts,
+)
+
+FOUND_KINDS: tuple[FoundKind, ...] = get_args(FoundKind)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +40,21 @@ class Operator:
     `pattern` is the regular expression of a chosen pattern; the others are found by `name`.
     """
 
-    kind: Literal["family", "range", "module", "pattern"]
+    kind: GroupKind
     name: str
     pattern: str | None = None
+
+    @classmethod
+    def from_key(cls, key: str) -> Operator | None:
+        """The group of a trace that a form or a link names; None where it names none."""
+        named, _, name = key.partition(":")
+        kind = next((known for known in FOUND_KINDS if known == named), None)
+        return cls(kind=kind, name=name) if kind and name else None
+
+    @property
+    def key(self) -> str:
+        """A group of a trace as a form or a link names it, as in family:attention."""
+        return f"{self.kind}:{self.name}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,6 @@ from engagements.forms.pitch import DTYPES, GPUS
 from engagements.money import UnknownCurrency, minor_unit
 from kernels import catalogue, coverage
 
-KINDS = ("family", "range", "module", "pattern")
 LONGEST = 2000
 NUMBER = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
 
@@ -50,10 +49,10 @@ class OperatorForm(forms.Form):
         if pattern := cleaned.get("pattern"):
             cleaned["operator"] = Operator(kind="pattern", name=pattern, pattern=pattern)
             return cleaned
-        kind, _, name = cleaned.get("choice", "").partition(":")
-        if kind and (kind not in KINDS[:3] or not name):
+        choice = cleaned.get("choice", "")
+        cleaned["operator"] = Operator.from_key(choice)
+        if choice and cleaned["operator"] is None:
             raise ValidationError("Choose one of the groups of the profile.")
-        cleaned["operator"] = Operator(kind=kind, name=name) if kind else None
         return cleaned
 
 

@@ -8,8 +8,6 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.cache import get_conditional_response
-from django.utils.http import quote_etag
 from django.views.decorators.http import require_safe
 
 from benchmarks.harness.reports import Report
@@ -17,6 +15,7 @@ from engagements import charts
 from engagements.charts import describe_catalogue
 from engagements.markdown import as_html
 from engagements.queries import catalogue
+from engagements.views import svg
 from engagements.views.pictures import THEMES
 
 _PICTURES: dict[str, tuple[Callable[..., str], Callable[[Sequence[Report]], str], str, str]] = {
@@ -96,18 +95,11 @@ def picture(request: HttpRequest, name: str, theme: str) -> HttpResponseBase:
     """A picture as SVG; its ETag changes with the committed files."""
     if name not in _PICTURES or theme not in THEMES:
         raise Http404("No such picture.")
-    etag = quote_etag(f"{catalogue.stamp()}/{name}/{theme}")
-    known = get_conditional_response(request, etag=etag)
-    if known is not None:
-        return known
-    svg = _PICTURES[name][0](catalogue.sound(), theme=theme)
-    if not svg:
-        raise Http404("Nothing of the kind was measured.")
-    response = HttpResponse(svg, content_type="image/svg+xml; charset=utf-8")
-    response["ETag"], response["Cache-Control"] = etag, "private, no-cache"
-    # Opened by itself an SVG could run scripts; this one has none and may have none.
-    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
-    return response
+    return svg.as_file(
+        request,
+        of=f"{catalogue.stamp()}/{name}/{theme}",
+        draw=lambda: _PICTURES[name][0](catalogue.sound(), theme=theme),
+    )
 
 
 def _pictures(drawn: Sequence[Report]) -> list[dict[str, str]]:

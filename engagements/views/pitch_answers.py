@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 from engagements import charts
 from engagements.audit import CHECKS
@@ -17,6 +17,7 @@ from engagements.audit.phrases import money, percent, times, times_each, weeks
 from engagements.audit.suggestions import suggest
 from engagements.evidence import TraceFacts
 from engagements.pitch import Asked, Read, questions
+from engagements.views import svg
 
 QUESTIONS = {check.name: check.question for check in CHECKS}
 
@@ -49,7 +50,7 @@ class Picture:
     @property
     def svg(self) -> SafeString:
         """Its SVG as it is."""
-        return mark_safe(self.drawn)  # noqa: S308  # drawn by us; every text in it is escaped
+        return svg.inline(self.drawn)
 
 
 @dataclass(frozen=True)
@@ -152,9 +153,9 @@ class Answer:
         chosen = dict(self.pairs).get("operator")
         return [
             Choice(
-                value=(value := f"{each.operator.kind}:{each.operator.name}"),
+                value=each.operator.key,
                 label=f"{each.operator.name}, {percent(each.share_of_wall)} of wall-clock time",
-                is_chosen=value == chosen,
+                is_chosen=each.operator.key == chosen,
             )
             for trace in traces
             for each in suggest(trace)

@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
-from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -20,7 +19,7 @@ from engagements.forms.runs import RunForm
 from engagements.models import EngagementRun, Stage
 from engagements.queries.overview import Standing, record_of, standing_of
 from engagements.services import bundles, runs
-from engagements.views import pictures
+from engagements.views import pictures, svg
 from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, may_act, refuse
 from engagements.views.live import live_of
 from kernels import catalogue
@@ -146,21 +145,15 @@ def picture(
     run = _measured_run(request, reference, pk)
     if name not in pictures.PICTURES or theme not in pictures.THEMES:
         raise Http404("No such picture.")
-    etag = quote_etag(f"{record_digest(run)}/{name}/{theme}")
-    known = get_conditional_response(request, etag=etag)
-    if known is not None:
-        return known
     try:
-        svg = pictures.PICTURES[name].draw(measured.record_of(run.run), theme=theme)
+        return svg.as_file(
+            request,
+            of=f"{record_digest(run)}/{name}/{theme}",
+            draw=lambda: pictures.PICTURES[name].draw(measured.record_of(run.run), theme=theme),
+            keep_seconds=svg.KEEP_SECONDS,
+        )
     except RecordUnreadable as error:
         raise Http404(str(error)) from error
-    if not svg:
-        raise Http404("Nothing of the kind was measured.")
-    response = HttpResponse(svg, content_type="image/svg+xml; charset=utf-8")
-    response["ETag"], response["Cache-Control"] = etag, "private, max-age=3600"
-    # Opened by itself an SVG could run scripts; this one has none and may have none.
-    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
-    return response
 
 
 @login_required

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -20,6 +20,7 @@ from engagements.models import EngagementRun
 from engagements.queries.estimates import estimate_of
 from engagements.queries.overview import record_of
 from engagements.services import bundles
+from engagements.views import svg
 from engagements.views.live import live_of
 from engagements.views.portal.measured import (
     PHASE_WORD,
@@ -76,18 +77,20 @@ def run_live(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
 @require_safe
 def run_chart(
     request: HttpRequest, reference: str, pk: int, chart: str, theme: str
-) -> HttpResponse:
+) -> HttpResponseBase:
     """A picture of what was measured, as SVG."""
     run = _run(request, reference, pk)
     wanted = next((known for known in THEMES if known == theme), None)
-    if chart not in CHARTS or wanted is None or record_of(run) is None:
+    record = record_of(run)
+    if chart not in CHARTS or wanted is None or record is None:
         raise Http404("No such picture.")
     draw, *_ = CHARTS[chart]
-    svg = draw(benchmark_queries.record_of(run.run), theme=wanted)
-    response = HttpResponse(svg, content_type="image/svg+xml; charset=utf-8")
-    # A record never changes, so neither does its picture.
-    response["Cache-Control"] = "private, max-age=3600"
-    return response
+    return svg.as_file(
+        request,
+        of=f"{record.digest}/{chart}/{wanted}",
+        draw=lambda: draw(benchmark_queries.record_of(run.run), theme=wanted),
+        keep_seconds=svg.KEEP_SECONDS,
+    )
 
 
 @access.portal_page

@@ -12,7 +12,8 @@ from django.views.decorators.http import require_safe
 from engagements import access, charts
 from engagements.access import consultant_page
 from engagements.charts.palette import Theme
-from engagements.views.check_pictures import DRAWING, svg
+from engagements.views import svg
+from engagements.views.check_pictures import DRAWING
 from engagements.views.pictures import THEMES
 from engagements.views.workbench.bench import Bench, bench_of
 
@@ -101,7 +102,7 @@ def show(request: HttpRequest, reference: str, name: str, theme: str) -> HttpRes
     in_theme: Theme = "dark" if theme == "dark" else "light"
     bench = bench_of(engagement, request.GET.dict())
     of = f"{DRAWING} {name} {theme} {_facts_of(bench, name)}"
-    return svg(request, of, lambda: PICTURES[name].draw(bench, in_theme))
+    return svg.as_file(request, of=of, draw=lambda: PICTURES[name].draw(bench, in_theme))
 
 
 def _query(bench: Bench) -> str:

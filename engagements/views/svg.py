@@ -1,0 +1,42 @@
+"""A picture of ours in an answer: as a file of its own, or in the page's own text."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
+from django.utils.safestring import SafeString, mark_safe
+
+# For what is drawn from a record, which never changes.
+KEEP_SECONDS = 3600
+
+
+def inline(drawn: str) -> SafeString:
+    """A picture for a template to put out as it is. Only for what `charts` has drawn."""
+    return mark_safe(drawn)  # noqa: S308  its texts are outlines, its title is escaped
+
+
+def as_file(
+    request: HttpRequest, *, of: str, draw: Callable[[], str], keep_seconds: int | None = None
+) -> HttpResponseBase:
+    """A picture for an <img>, drawn unless the browser has it. 404 where nothing is to be drawn.
+
+    `of` says what it is drawn from: the same words, the same picture. For `keep_seconds` the
+    browser need not even ask.
+    """
+    etag = quote_etag(hashlib.sha256(of.encode()).hexdigest())
+    known = get_conditional_response(request, etag=etag)
+    if known is not None:
+        return known
+    drawn = draw()
+    if not drawn:
+        raise Http404("There is nothing to draw.")
+    response = HttpResponse(drawn, content_type="image/svg+xml; charset=utf-8")
+    lasts = "no-cache" if keep_seconds is None else f"max-age={keep_seconds}"
+    response["ETag"], response["Cache-Control"] = etag, f"private, {lasts}"
+    # Opened by itself an SVG could run scripts; this one has none and may have none.
+    response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
+    return response

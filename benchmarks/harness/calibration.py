@@ -14,10 +14,11 @@ from typing import Any
 
 import torch
 
-from benchmarks.harness import documents, isolation, operators, referee, replicates
+from benchmarks.harness import documents, isolation, operators, replicates
 from benchmarks.harness.candidates import Candidate
 from benchmarks.harness.counted import times_us
 from benchmarks.harness.documents import BenchmarkError
+from benchmarks.harness.preparation import prepared
 
 PAIRS = 3
 _LEAST_BAND = {"cuda": 0.05, "cpu": 0.2}
@@ -39,7 +40,7 @@ def calibrated(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any
     isolation.hide_referee()
     times: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory(prefix="twofold-") as folder:
-        setting = referee.prepared(document, _NOBODY, document["hardware"]["device"], Path(folder))
+        setting = prepared(document, _NOBODY, document["hardware"]["device"], Path(folder))
         workloads, rounds = document["workloads"], setting.protocol["rounds"]
         for index in range(pairs):
             for entry in replicates.same_code(setting, index, workloads, rounds):

@@ -46,9 +46,10 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
     """This part's trials; written after each, so that one cut short is still good."""
     import torch
 
-    from benchmarks.harness import candidates, isolation, referee
+    from benchmarks.harness import candidates, isolation
     from benchmarks.harness.precision import conditions
     from benchmarks.harness.precision.bench import Bench
+    from benchmarks.harness.preparation import prepared
 
     os.environ[operators.SEARCH_PATH_VARIABLE] = str(conditions.FOLDER)
     started = time.monotonic()
@@ -57,7 +58,7 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
     document = conditions.document(asked.device, changes)
     candidate = candidates.read(str(conditions.CANDIDATE))
     with tempfile.TemporaryDirectory(prefix="twofold-") as folder, torch.no_grad():
-        setting = referee.prepared(document, candidate, asked.device, Path(folder))
+        setting = prepared(document, candidate, asked.device, Path(folder))
         bench = Bench(setting)
         part: dict[str, Any] = {
             "benchmark": document,

@@ -1,0 +1,68 @@
+"""What a run is prepared with: a device, the places where the sides live, the referee's copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.harness import arenas, cells, environment, operators
+from benchmarks.harness.arenas import Device
+from benchmarks.harness.candidates import Candidate
+from benchmarks.harness.cells import CellError, Cells
+from benchmarks.harness.checksums import Checksum
+from benchmarks.harness.contents import generator
+from benchmarks.harness.documents import BenchmarkError
+from benchmarks.harness.phases import Phases
+from benchmarks.harness.quiet import Quiet
+from benchmarks.harness.settings import Setting
+from benchmarks.harness.telemetry import Telemetry, open_for
+from benchmarks.harness.watches import Watch
+
+
+def prepared(
+    document: dict[str, Any],
+    candidate: Candidate,
+    device_kind: str,
+    folder: Path,
+    telemetry: Telemetry | None = None,
+    phases: Phases | None = None,
+) -> Setting:
+    """Everything that a run needs before its first side; BenchmarkError where it cannot be had."""
+    try:
+        device = arenas.device(device_kind)
+    except (RuntimeError, ImportError) as error:
+        raise BenchmarkError(f"this machine cannot measure on {device_kind}: {error}") from error
+    threads = environment.cores()
+    torch.set_num_threads(threads)
+    # Only what the referee read is run, whatever becomes of the original file meanwhile.
+    copy = folder / f"candidate{Path(candidate.filename).suffix}"
+    copy.write_text(candidate.source)
+    return Setting(
+        document=document,
+        device=device,
+        reference_step=operators.part(document["operator"], "reference").reference_step,
+        reference=getattr(operators.part(document["operator"], "reference"), "reference", None),
+        watch=Watch(telemetry or open_for(device)),
+        quiet=Quiet(device),
+        source=generator(device.torch_device),
+        checksum=Checksum(device.torch_device),
+        candidate=copy,
+        scratch=folder,
+        cells=_cells(device, folder, copy),
+        threads=threads,
+        phases=phases or Phases(),
+    )
+
+
+def _cells(device: Device, folder: Path, candidate: Path) -> Cells:
+    """Where the sides live, tried out: on CUDA memory of the referee must open there."""
+    arena = device.allocate(1, read_only=False)
+    try:
+        handle, _ = arena.handle()
+        return cells.prepare(folder=folder, candidate=candidate, arena=handle.get("ipc"))
+    except CellError as error:
+        raise BenchmarkError(str(error)) from error
+    finally:
+        arena.close()

@@ -216,11 +216,17 @@ def test_thresholds_are_stored_as_what_differs() -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
-    [{"target": 1.0}, {"least_share": 0}, {"least_share": 1.1}, {"hunch": 1}, {"target": "x"}],
+    ("data", "said"),
+    [
+        ({"target": 1.0}, "A target is more than 1x"),
+        ({"least_share": 0}, "least_share cannot be 0"),
+        ({"least_share": 1.1}, "least_share cannot be 1.1"),
+        ({"hunch": 1}, "hunch: no such threshold"),
+        ({"target": "x"}, "Expected `float`"),
+    ],
 )
-def test_thresholds_that_cannot_be_are_errors(data: dict[str, object]) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011  (whichever says it, it is one sentence)
+def test_thresholds_that_cannot_be_are_errors(data: dict[str, object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
         lines.from_data(data)
 
 

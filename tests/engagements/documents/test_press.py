@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from pypdf import PdfReader
+from pytest_django import Settings
 
 from engagements.documents import press
 from engagements.documents.paper import Enclosure, Paper
@@ -20,14 +21,14 @@ SEAL = "sha256:" + "ab" * 32
 
 
 @pytest.fixture
-def paper(tmp_path: Path, settings: object) -> Paper:
+def paper(tmp_path: Path, settings: Settings) -> Paper:
     template = tmp_path / "page.html"
     template.write_text(
         '{% extends "documents/base.html" %}{% block content %}<h1>Übergabe · 2.34× ≥ 2×</h1>'
         "<h2>Part</h2>{{ text|safe }}{% endblock %}"
     )
-    settings.TEMPLATES[0]["DIRS"].append(tmp_path)  # type: ignore[attr-defined]  # pytest-django's
-    settings.TEMPLATES = settings.TEMPLATES  # type: ignore[attr-defined]  # resets the engines
+    settings.TEMPLATES[0]["DIRS"].append(tmp_path)
+    settings.TEMPLATES = settings.TEMPLATES  # resets the engines
     return Paper(
         engagement=Engagement(reference="TF-2026-0001"),
         title="A title",

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from engagements.models import Engagement, Stage
+from engagements.models import Engagement, Party, Stage
 from engagements.services import audits, lifecycle
 from tests.engagements.world import World
 
@@ -41,7 +41,7 @@ def test_the_page_says_who_must_do_what_next(
 
 def test_once_the_house_has_accepted_the_customer_is_next(client: Client, world: World) -> None:
     contract = world.offered()
-    world.accept(contract, "consultancy")  # type: ignore[arg-type]  # a Party is its own text
+    world.accept(contract, Party.CONSULTANCY)
     client.force_login(world.consultant)
     page = page_of(client, contract.engagement)
     assert "Next: Longprompt AG" in page

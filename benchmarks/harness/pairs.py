@@ -84,11 +84,7 @@ def measure(
             for role, side in sides.items()
         }
         try:
-            with setting.phases.of("setup"):
-                for role in _RANDOM.sample(sorted(lanes), len(lanes)):
-                    lanes[role].setup()
-                    setups[role].add(lanes[role])
-                    lanes[role].round_us()
+            _set_up(setting, lanes, setups)
             entry = _Pair(setting, lanes, state).measure(calls, rounds, single_rounds, on_round)
             setting.watch.look_around(side.pid for side in sides.values())
             for lane in lanes.values():
@@ -101,6 +97,15 @@ def measure(
                 side.end()
             raise
     return {"name": workload["name"], **entry}
+
+
+def _set_up(setting: Setting, lanes: dict[Role, Lane], setups: dict[Role, Setup]) -> None:
+    """Both sides in random order, each up to its first round."""
+    with setting.phases.of("setup"):
+        for role in _RANDOM.sample(sorted(lanes), len(lanes)):
+            lanes[role].setup()
+            setups[role].add(lanes[role])
+            lanes[role].round_us()
 
 
 def _blamed(

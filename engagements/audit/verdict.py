@@ -73,6 +73,7 @@ def _sentence(advice: Advice, passes: int, unknown: int) -> str:
         Advice.REDIRECT: "the effort brings more elsewhere",
         Advice.DECLINE: "a custom kernel is not worth it here",
     }[advice]
-    if outcome_of(passes + unknown) != advice:
-        return f"{counted}: on what is known, {said}. What is unknown may change that."
-    return f"{counted}: {said}."
+    if outcome_of(passes + unknown) == advice:
+        return f"{counted}: {said}."
+    so_far = "too little speaks for a custom kernel" if advice == Advice.DECLINE else said
+    return f"{counted}. An unknown is no pass: so far {so_far}. What is unknown may change that."

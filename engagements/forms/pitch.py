@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
@@ -24,12 +25,30 @@ GPUS = {
 }
 DTYPES = ("float32", "float16", "bfloat16", "float8", "int8", "int4", "float4")
 LONGEST_LINES = 1200
-KINDS = ("family", "range", "module")
+_SIGN = re.compile(r"(?<=\d)\s*[%xX×]$")
+# “1,234” may be a thousand and more, so it is asked about.
+_DECIMAL_COMMA = re.compile(r"-?\d+,(\d{1,2}|\d{4})")
+# Who means a fraction of 1 has typed one.
+_LEAST_LIKELY_PERCENT = 1
 
 
-def _number(label: str, low: str, high: str, help_text: str = "") -> forms.DecimalField:
+class TypedNumber(forms.DecimalField):
+    """A number as people type one: also 86 %, 3x, and 86,5."""
+
+    default_error_messages = {"invalid": "This is no number. Write it as in 86.5."}
+
+    def to_python(self, value: Any) -> Any:
+        """The number without its sign of percent or times."""
+        if isinstance(value, str):
+            value = _SIGN.sub("", value.strip())
+            if _DECIMAL_COMMA.fullmatch(value):
+                value = value.replace(",", ".")
+        return super().to_python(value)
+
+
+def _number(label: str, low: str, high: str, help_text: str = "") -> TypedNumber:
     widget = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
-    return forms.DecimalField(
+    return TypedNumber(
         label=label,
         required=False,
         min_value=Decimal(low),
@@ -138,11 +157,7 @@ class PitchForm(forms.Form):
 
     def clean_operator(self) -> Operator | None:
         """One of the operators that a profile shows, as in family:attention."""
-        kind, _, name = str(self.cleaned_data["operator"]).partition(":")
-        for known in KINDS:
-            if kind == known and name:
-                return Operator(kind=known, name=name)  # type: ignore[arg-type]  # one of KINDS
-        return None
+        return Operator.from_key(str(self.cleaned_data["operator"]))
 
     def clean(self) -> dict[str, Any]:
         """Read the amounts in their currency, and see that what belongs together is there."""
@@ -202,6 +217,16 @@ class PitchForm(forms.Form):
             traffic=said["shapes"],
             operator=said["operator"],
         )
+
+    def doubts(self) -> list[str]:
+        """What was probably meant otherwise, a sentence each, of a valid form."""
+        read = (("share", self.cleaned_data["share"]), ("roofline", self.cleaned_data["roofline"]))
+        return [
+            f"The {what} was read as {number:f} %. "
+            f"Is it a fraction? Then type {float(number * 100):g}."
+            for what, number in read
+            if number is not None and 0 < number <= _LEAST_LIKELY_PERCENT
+        ]
 
     def query(self) -> list[tuple[str, str]]:
         """What was typed, as the link says it: every field that says something, in order."""

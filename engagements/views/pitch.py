@@ -68,7 +68,11 @@ def _asked(request: HttpRequest) -> HttpResponse:
             verdict = examine(case_of(form.pitch(), read, today=timezone.localdate()))
             pairs = form.query()
             answer = Answer(verdict, read, pairs, request.build_absolute_uri(_address(pairs)))
-            context = {"answer": answer, "house_email": settings.CONSULTANCY["email"]}
+            context = {
+                "answer": answer,
+                "doubts": form.doubts(),
+                "house_email": settings.CONSULTANCY["email"],
+            }
             return render(request, "public/pitch.html", _context(form) | context)
     return _wrong(request, form)
 

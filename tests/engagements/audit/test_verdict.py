@@ -67,7 +67,10 @@ def test_six_of_six_and_all_three_conditions() -> None:
 def test_nothing_known_is_declined_and_says_what_to_collect() -> None:
     found = examine(case())
     assert (found.advice, found.passes, found.tool, found.rung) == (Advice.DECLINE, 0, None, None)
-    assert found.sentence.endswith("What is unknown may change that.")
+    assert found.sentence == (
+        "0 of 6 checks pass, 6 are unknown. An unknown is no pass: so far too little speaks for a "
+        "custom kernel. What is unknown may change that."
+    )
     assert all(finding.outcome == Outcome.UNKNOWN for finding in found.findings)
     assert all(finding.to_collect for finding in found.findings)
     assert all(choice.gain is None and choice.to_collect for choice in found.instead)

@@ -101,3 +101,33 @@ def test_what_was_left_out_is_not_in_the_link() -> None:
     assert "definition" in form.errors
     said = parse_qs(urlencode(form.query()))
     assert said == {"share": ["40"], "features": ["window", "masks"]}
+
+
+@pytest.mark.parametrize(
+    ("typed", "share"),
+    [("86 %", 0.86), ("86%", 0.86), ("86,5", 0.865), (" 86.5 ", 0.865), ("0,0001 %", 1e-6)],
+)
+def test_numbers_are_read_as_people_type_them(typed: str, share: float) -> None:
+    form = form_of({"share": typed, "speedup": "3x", "whole": "2,5 ×"})
+    assert form.is_valid(), form.errors
+    assert form.pitch().share == pytest.approx(share)
+    assert (form.pitch().kernel_speedup, form.pitch().end_to_end) == (3, 2.5)
+
+
+@pytest.mark.parametrize("typed", ["1,234", "1.2.3", "%", "x", "86 percent", "1,2,3"])
+def test_what_could_be_two_numbers_or_none_is_asked_about(typed: str) -> None:
+    form = form_of({"life": typed})
+    assert form.errors["life"] == ["This is no number. Write it as in 86.5."]
+
+
+def test_a_fraction_typed_as_a_percentage_is_doubted_and_still_answered() -> None:
+    form = form_of({"share": "0.86", "roofline": "1"})
+    assert form.is_valid(), form.errors
+    assert form.pitch().share == pytest.approx(0.0086)
+    assert form.doubts() == [
+        "The share was read as 0.86 %. Is it a fraction? Then type 86.",
+        "The roofline was read as 1 %. Is it a fraction? Then type 100.",
+    ]
+    plain = form_of({"share": "86", "roofline": ""})
+    assert plain.is_valid()
+    assert plain.doubts() == []

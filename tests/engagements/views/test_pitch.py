@@ -146,7 +146,7 @@ def test_a_single_number_is_enough_for_an_answer(client: Client) -> None:
     [
         ({"share": "101"}, "less than or equal to 100"),
         ({"share": "-1"}, "greater than or equal to 0"),
-        ({"share": "NaN"}, "Enter a number"),
+        ({"share": "NaN"}, "This is no number"),
         ({"share": "1e400"}, "digits"),
         ({"speedup": "0.9"}, "greater than or equal to 1"),
         ({"currency": "EURO"}, "at most 3 characters"),

@@ -14,7 +14,8 @@ with atheris.instrument_imports(include=["engagements.evidence"]):
 
 from tests.fuzzing.targets import TARGETS, Target
 
-MEMORY_MB, LONGEST_S, LONGEST_BYTES = 2048, 20, 20_000
+# By the clock, since a busy machine takes its time; `survives` has the bound that counts.
+MEMORY_MB, LONGEST_S, LONGEST_BYTES = 2048, 300, 20_000
 
 
 def fuzz(target: Target, folder: Path, seconds: int) -> None:

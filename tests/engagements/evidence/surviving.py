@@ -20,7 +20,8 @@ LONGEST_S = 10.0
 
 def survives(content: bytes) -> None:
     """Reading ends soon, in facts that can be stored and shown, or in an error of one line."""
-    began = time.monotonic()
+    # Of the processor, which others may keep busy.
+    began = time.process_time()
     facts, said = None, ""
     try:
         facts = read(io.BytesIO(content), "fuzzed")
@@ -33,7 +34,7 @@ def survives(content: bytes) -> None:
         stored = json.dumps(as_data(facts), allow_nan=False)
         assert from_data(json.loads(stored)) == facts
         json.dumps(facts.shown(), allow_nan=False)
-    assert time.monotonic() - began < LONGEST_S
+    assert time.process_time() - began < LONGEST_S
 
 
 def _ladder() -> bytes:

@@ -137,9 +137,12 @@ def milestones_to_bill() -> list[MilestoneLine]:
 def recent_payments(limit: int = 10) -> list[Payment]:
     """The payments recorded last, newest first."""
     return list(
-        Payment.objects.select_related("recorded_by", "invoice__engagement__customer").order_by(
-            "-recorded_at", "-pk"
-        )[:limit]
+        Payment.objects.select_related(
+            "recorded_by",
+            "invoice__engagement__customer",
+            "moved_from__invoice",
+            "moved_to__invoice",
+        ).order_by("-recorded_at", "-pk")[:limit]
     )
 
 
@@ -218,7 +221,7 @@ def payments_of(contract: ContractVersion) -> list[Payment]:
     """Every payment received in a contract's engagement, in the order of their days."""
     return list(
         Payment.objects.filter(invoice__engagement=contract.engagement_id)
-        .select_related("invoice", "recorded_by")
+        .select_related("invoice", "recorded_by", "moved_from__invoice", "moved_to__invoice")
         .order_by("received_on", "pk")
     )
 

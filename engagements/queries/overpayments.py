@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import QuerySet
 
-from engagements.models import Engagement, Invoice, Settlement, Stage
+from engagements.models import Engagement, Invoice, Payment, Settlement, Stage
 from engagements.queries.balances import issued_invoices, open_invoices
 
 if TYPE_CHECKING:
@@ -54,4 +54,11 @@ def may_take(invoice: Invoice) -> QuerySet[InvoiceWithBalance]:
             engagement__stage__in=TAKES_MONEY,
         )
         .exclude(pk=invoice.pk)
+    )
+
+
+def payments_for(invoice: Invoice) -> QuerySet[Payment]:
+    """What came in for an invoice and left it again, with what `Payment.told` reads."""
+    return invoice.payments.select_related(
+        "recorded_by", "moved_from__invoice", "moved_to__invoice"
     )

@@ -19,6 +19,7 @@ from engagements.forms.billing import CreditForm
 from engagements.models import Invoice
 from engagements.queries import billing
 from engagements.queries.balances import balance_of
+from engagements.queries.overpayments import overpaid_invoices, payments_for
 from engagements.services import credits, invoices
 from engagements.views.answers import UNPROCESSABLE, actor
 from engagements.views.finance.tables import as_csv
@@ -164,7 +165,8 @@ def _page(
         context |= {
             "facts": invoice.frozen,
             "lines": invoice.lines.select_related("milestone"),
-            "payments": invoice.payments.select_related("recorded_by"),
+            "payments": payments_for(invoice),
+            "is_overpaid": overpaid_invoices().filter(pk=invoice.pk).exists(),
             "notes": invoice.credit_notes.filter(state=Invoice.State.ISSUED).order_by("pk"),
             "reminders": invoice.reminders.all(),
             "document": billing.document_of(invoice),

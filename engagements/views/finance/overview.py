@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from engagements import access
-from engagements.queries import balances, finance
+from engagements.queries import balances, finance, overpayments
 from engagements.views.finance.words import waiting_for
 
 
@@ -20,21 +20,29 @@ def overview(request: HttpRequest) -> HttpResponse:
     at_risk = finance.money_at_risk()
     to_bill = finance.milestones_to_bill()
     bills = list(balances.open_invoices())
+    today = timezone.localdate()
+    overdue = [bill for bill in bills if bill.due_on and bill.due_on < today]
+    overpaid = [
+        (invoice, overpayments.excess_of(invoice)) for invoice in overpayments.overpaid_invoices()
+    ]
     context = {
         "waiting": [(settlement, waiting_for(settlement)) for settlement in waiting],
-        "to_settle": finance.contracts_to_settle(today=timezone.localdate()),
+        "to_settle": finance.contracts_to_settle(today=today),
         "done": finance.settlements_done(),
         "at_risk": at_risk,
         "to_bill": to_bill,
         "bills": bills,
+        "overdue_count": len(overdue),
+        "overpaid": overpaid,
         "payments": finance.recent_payments(),
         "acts": access.is_finance(request.user),
-        "today": timezone.localdate(),
+        "today": today,
         "totals": {
             "at_risk": finance.totals_by_currency((r.currency, r.received) for r in at_risk),
             "going_back": finance.totals_by_currency((s.currency, s.refund) for s in waiting),
             "to_bill": finance.totals_by_currency((m.currency, m.gross) for m in to_bill),
             "open": finance.totals_by_currency((b.currency, b.open_amount) for b in bills),
+            "overdue": finance.totals_by_currency((b.currency, b.open_amount) for b in overdue),
         },
     }
     return render(request, "finance/overview.html", context)

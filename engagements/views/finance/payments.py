@@ -12,6 +12,7 @@ from engagements.errors import Refused
 from engagements.forms.billing import PaymentForm
 from engagements.money import format_money
 from engagements.queries.balances import balance_of
+from engagements.queries.overpayments import payments_for
 from engagements.services import payments
 from engagements.views.answers import UNPROCESSABLE, actor
 
@@ -36,7 +37,7 @@ def record(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "invoice": invoice,
         "engagement": invoice.engagement,
-        "payments": invoice.payments.select_related("recorded_by"),
+        "payments": payments_for(invoice),
         "form": form,
         "acts": access.is_finance(request.user),
     }

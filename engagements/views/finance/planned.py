@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from engagements.ledger.effects import Effect
 from engagements.models import Account, Entry, Milestone
 from engagements.services.calculations import Calculation
 from engagements.services.credit_plans import PlannedCredit
@@ -33,15 +34,9 @@ class Planned:
 
 def planned(calculation: Calculation) -> Planned:
     """The rest of a calculation as its page shows it."""
-    accounts = {account.code: account for account in Account.objects.all()}
-    entries = [
-        PlannedEntry(
-            entry.kind,
-            entry.about,
-            tuple((accounts[code], amount) for code, amount in entry.effect.items() if amount),
-        )
-        for entry in calculation.entries
-    ]
+    entries = planned_entries(
+        (entry.kind, entry.about, entry.effect) for entry in calculation.entries
+    )
     return Planned(
         currency=calculation.currency,
         cancelled=calculation.credits.cancelled,
@@ -49,3 +44,16 @@ def planned(calculation: Calculation) -> Planned:
         void=calculation.void,
         entries=entries,
     )
+
+
+def planned_entries(planned: Iterable[tuple[Entry.Kind, str, Effect]]) -> list[PlannedEntry]:
+    """Entries to come, each from its kind, what it is about and what it posts by account."""
+    accounts = {account.code: account for account in Account.objects.all()}
+    return [
+        PlannedEntry(
+            kind,
+            about,
+            tuple((accounts[code], amount) for code, amount in effect.items() if amount),
+        )
+        for kind, about, effect in planned
+    ]

@@ -28,7 +28,12 @@ SELECT
   (SELECT coalesce(sum(CASE kind WHEN 'invoice' THEN gross ELSE -gross END), 0)
      FROM engagements_invoice WHERE state = 'issued'),
   (SELECT coalesce(sum(CASE kind WHEN 'invoice' THEN tax ELSE -tax END), 0)
-     FROM engagements_invoice WHERE state = 'issued')
+     FROM engagements_invoice WHERE state = 'issued'),
+  (SELECT coalesce(sum(amount), 0) FROM engagements_payment WHERE kind = 'moved'),
+  (SELECT coalesce(sum(amount), 0) FROM engagements_leg JOIN engagements_account account
+     ON account.id = account_id WHERE account.code = 'moved_payments'),
+  (SELECT count(*) FROM engagements_invoice invoice WHERE
+     (SELECT coalesce(sum(amount), 0) FROM engagements_payment WHERE invoice_id = invoice.id) < 0)
 """
 
 NUMBERS = """
@@ -105,13 +110,14 @@ def _rows(query: str) -> list[tuple[Any, ...]]:
 
 def _books_add_up() -> None:
     (row,) = _rows(BOOKS)
-    legs, totals, wanting, received, under_way, paid, bank, owed, billed, _tax = row
+    legs, totals, wanting, received, under_way, paid, bank, owed, billed, _tax, *moved = row
     assert legs == 0, "the ledger adds up to nothing"
     assert totals == 0, "and so do its totals"
     assert wanting == 0, "every entry has the legs that it was written with"
     assert under_way + paid <= received, "no more goes back than came in"
     assert bank == received - paid, "the bank's account is what came in less what went back"
     assert bank >= 0
+    assert moved == [0, 0, 0], "what leaves an invoice arrives at another, and was there"
     assert owed == billed - received + under_way + paid, (
         "customers owe what was billed and has not come in, and are owed what has not gone back"
     )

@@ -23,6 +23,7 @@ from engagements.services import (
     bank_imports,
     bank_lines,
     invoices,
+    overpayments,
     payments,
     runs,
     settlements,
@@ -59,6 +60,7 @@ def story(world: World) -> Iterator[tuple[str, Act]]:
     yield from _by_hand(world)
     yield from _set_aside(world)
     yield from _from_the_bank(world)
+    yield from _overpaid(world)
     credited = world.invoice(world.active().milestones.first())
     # With a key of its own: what was seen before tells a retry from another credit.
     yield (
@@ -117,10 +119,29 @@ def _from_the_bank(world: World) -> Iterator[tuple[str, Act]]:
     )
 
 
-def _pay(world: World, invoice: Invoice) -> None:
+def _overpaid(world: World) -> Iterator[tuple[str, Act]]:
+    first, other = (world.invoice(world.active().milestones.first()) for _ in range(2))
+    _pay(world, first, more=Decimal(20))
+    by = world.finance
+    yield (
+        "move overpayment",
+        lambda: overpayments.move(
+            invoice=first, to=other, amount=Decimal(15), reference="M-1", by=by
+        ),
+    )
+    yield (
+        "pay back",
+        lambda: overpayments.pay_back(
+            invoice=first, amount=Decimal(5), paid_on=today(), reference="B-1", by=by
+        ),
+    )
+
+
+def _pay(world: World, invoice: Invoice, *, more: Decimal = Decimal(0)) -> None:
     payments.record(
         invoice=invoice,
-        amount=invoice.gross,
+        amount=invoice.gross + more,
+        may_exceed=more > 0,
         received_on=today(),
         reference="P-1",
         by=world.finance,

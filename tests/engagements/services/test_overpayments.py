@@ -9,7 +9,7 @@ from django.db import connection
 from engagements.errors import Refused
 from engagements.ledger import chart
 from engagements.ledger.positions import positions_of
-from engagements.models import Entry, Invoice, Payment
+from engagements.models import Entry, Invoice, Party, Payment
 from engagements.queries.balances import balance_of, open_invoices
 from engagements.queries.billing import accounts_of
 from engagements.queries.overpayments import overpaid_invoices
@@ -187,10 +187,9 @@ def test_money_moves_to_open_invoices_of_the_same_customer_and_currency(world: W
         milestones=[world.active().milestones.get(position=1)], by=world.finance
     )
     dollars = world.invoice(world.active(currency="USD").milestones.get(position=1))
-    stranger = world.active(
-        engagement=world.audited(engagement=world.scoping(customer=world.other_customer))
-    )
-    foreign = world.invoice(stranger.milestones.get(position=1))
+    theirs = world.offered(world.audited(engagement=world.scoping(customer=world.other_customer)))
+    world.accept(theirs, Party.CUSTOMER, by=world.stranger)
+    foreign = world.invoice(world.accept(theirs, Party.CONSULTANCY).milestones.get(position=1))
     for other in (invoice, paid, drafted, dollars, foreign):
         with pytest.raises(Refused, match="another open invoice of the same customer"):
             move(world, invoice, other)

@@ -1,0 +1,153 @@
+"""Money beyond what an invoice asks: where it may go, and what either way would post."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import uuid4
+
+from django import forms
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from engagements import access
+from engagements.errors import Refused
+from engagements.forms.overpayments import MoveForm, PayBackForm
+from engagements.models import Entry, Invoice
+from engagements.money import format_money
+from engagements.queries.balances import balance_of, issued_invoices
+from engagements.queries.overpayments import excess_of, may_take, settled_by
+from engagements.services import overpayments
+from engagements.services.overpayments import Planned
+from engagements.views.answers import UNPROCESSABLE, actor
+from engagements.views.finance.planned import PlannedEntry, planned_entries
+
+ACT = "act"
+
+
+@access.finance_page
+@require_safe
+def show(request: HttpRequest, pk: int) -> HttpResponse:
+    """What is too much of an invoice, and the two ways that it may go."""
+    return _page(request, access.invoice_for(request.user, pk))
+
+
+@access.finance_page
+@require_POST
+def move(request: HttpRequest, pk: int) -> HttpResponse:
+    """Put it to another invoice: first what that would come to, then (`act`) the move."""
+    invoice = access.invoice_for(request.user, pk)
+    form = _move_form(invoice, request)
+    if not form.is_valid():
+        return _page(request, invoice, moving=form)
+    data = form.cleaned_data
+    to = access.invoice_for(request.user, data["to"])
+    try:
+        if ACT in request.POST:
+            arrived = overpayments.move(
+                invoice=invoice,
+                to=to,
+                amount=data["amount"],
+                reference=data["reference"],
+                by=actor(request),
+            )
+            shown = format_money(arrived.amount, invoice.currency)
+            messages.success(request, f"{shown} is put to {to.reference}.")
+            return redirect("invoice", pk=invoice.pk)
+        plan = overpayments.preview_move(invoice=invoice, to=to, amount=data["amount"])
+    except Refused as refused:
+        form.add_error(None, str(refused))
+        return _page(request, invoice, moving=form)
+    entries = _entries(Entry.Kind.PAYMENT_MOVED, plan)
+    return _page(request, invoice, moving=form, entries=entries)
+
+
+@access.finance_page
+@require_POST
+@access.with_fresh_sign_in
+def pay_back(request: HttpRequest, pk: int) -> HttpResponse:
+    """Pay it back: what that would post, then (`act`) noting that the bank has done it.
+
+    Whoever says that money left has just proved who they are.
+    """
+    invoice = access.invoice_for(request.user, pk)
+    form = _pay_back_form(invoice, request)
+    if not form.is_valid():
+        return _page(request, invoice, paying=form)
+    try:
+        if ACT in request.POST:
+            left = overpayments.pay_back(invoice=invoice, by=actor(request), **form.cleaned_data)
+            shown = format_money(-left.amount, invoice.currency)
+            messages.success(request, f"{shown} is recorded as paid back.")
+            return redirect("invoice", pk=invoice.pk)
+        plan = overpayments.preview_pay_back(invoice=invoice, amount=form.cleaned_data["amount"])
+    except Refused as refused:
+        form.add_error(None, str(refused))
+        return _page(request, invoice, paying=form)
+    entries = _entries(Entry.Kind.PAYMENT_PAID_BACK, plan)
+    return _page(request, invoice, paying=form, entries=entries)
+
+
+def _entries(kind: Entry.Kind, plan: Sequence[Planned]) -> list[PlannedEntry]:
+    return planned_entries((kind, each.engagement.reference, each.effect) for each in plan)
+
+
+def _move_form(invoice: Invoice, request: HttpRequest | None = None) -> MoveForm:
+    same = issued_invoices().filter(customer=invoice.customer_id, currency=invoice.currency)
+    return MoveForm(
+        request.POST if request else None,
+        auto_id="id_move_%s",
+        currency=invoice.currency,
+        excess=excess_of(balance_of(invoice)),
+        invoices=_choices(same.exclude(pk=invoice.pk)),
+        offered=_choices(may_take(invoice)),
+        initial={"reference": f"MOVE-{uuid4().hex[:12].upper()}"},
+    )
+
+
+def _choices(rows: QuerySet[Any]) -> list[tuple[int, str]]:
+    return [
+        (row.pk, f"{row.reference}, {format_money(row.open_amount, row.currency)} open")
+        for row in rows
+    ]
+
+
+def _pay_back_form(invoice: Invoice, request: HttpRequest | None = None) -> PayBackForm:
+    return PayBackForm(
+        request.POST if request else None,
+        auto_id="id_back_%s",
+        currency=invoice.currency,
+        excess=excess_of(balance_of(invoice)),
+    )
+
+
+def _page(
+    request: HttpRequest,
+    invoice: Invoice,
+    *,
+    moving: MoveForm | None = None,
+    paying: PayBackForm | None = None,
+    entries: Sequence[PlannedEntry] | None = None,
+) -> HttpResponse:
+    sent: forms.Form | None = moving or paying
+    row = balance_of(invoice)
+    context = {
+        "invoice": row,
+        "engagement": invoice.engagement,
+        "excess": excess_of(row),
+        "is_settled": settled_by(invoice.engagement),
+        "moving": moving or _move_form(invoice),
+        "paying": paying or _pay_back_form(invoice),
+        "has_open": may_take(invoice).exists(),
+        # What was filled in is right, and the act itself is the next step.
+        "may_move": moving is not None and entries is not None,
+        "may_pay": paying is not None and entries is not None,
+        "entries": entries,
+        "sent": sent,
+        "acts": access.is_finance(request.user),
+    }
+    status = UNPROCESSABLE if sent is not None and sent.errors else 200
+    return render(request, "finance/overpayment.html", context, status=status)

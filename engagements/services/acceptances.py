@@ -54,7 +54,9 @@ def accept(
     if party == Party.CUSTOMER:
         _require_in_time(row)
         _require_named(row, by)
-    acceptance = Acceptance(contract_version=row, party=party, user=by, digest=digest)
+    acceptance = Acceptance(
+        contract_version=row, party=party, user=by, digest=digest, accepted_at=timezone.now()
+    )
     acceptance.typed_name = checked.text(typed_name, noun="The typed name")
     acceptance.address, acceptance.signed_in_at = address or current_address(), signed_in_at
     checked.save(acceptance)

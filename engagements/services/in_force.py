@@ -19,7 +19,8 @@ def put(contract: ContractVersion) -> None:
     else:
         contract.state = ContractVersion.State.ACCEPTED
         contract.save(update_fields=["state"])
-        time_box.start(contract=contract, starts_on=max(contract.starts_on, timezone.localdate()))
+        accepted_on = timezone.localdate(contract.acceptances.latest("accepted_at").accepted_at)
+        time_box.start(contract=contract, starts_on=max(contract.starts_on, accepted_on))
     release(contract=contract, condition=ReleaseCondition.SIGNED)
     delivered = Audit.objects.filter(engagement=contract.engagement, delivered_at__isnull=False)
     if delivered.exists():

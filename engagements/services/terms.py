@@ -76,7 +76,7 @@ INCONCLUSIVE = {
 PROMISE = (
     "If the kernel does not reach {target} times the end-to-end speed of the off-the-shelf "
     "baseline on the agreed benchmark inside the time-box, every payment received under this "
-    "contract is refunded less the cost of the audit."
+    "contract is refunded less the cost of the audit, both with their tax."
 )
 
 # What the terms of the first schema left unsaid.
@@ -146,7 +146,7 @@ def compose(sheet: Sheet) -> dict[str, Any]:
             "rule": str(contract.inconclusive),
             "meaning": INCONCLUSIVE[ContractVersion.Inconclusive(contract.inconclusive)],
         },
-        "promise": PROMISE.format(target=f"{contract.target.normalize():f}"),
+        "promise": _promise(contract),
         "clauses": [_clause(row) for row in sheet.clauses],
     }
 
@@ -234,6 +234,15 @@ def _amends(contract: ContractVersion) -> dict[str, Any] | None:
         "changes": str(contract.amendment),
         "reason": contract.amendment_reason,
     }
+
+
+def _promise(contract: ContractVersion) -> str:
+    """The promise for the contract's target. An amendment that keeps the target keeps the words
+    that were sealed: what is worded otherwise since then was not agreed."""
+    amended = contract.amends
+    if amended is not None and amended.target == contract.target:
+        return str(terms_of(amended)["promise"])
+    return PROMISE.format(target=f"{contract.target.normalize():f}")
 
 
 def _began_on(contract: ContractVersion) -> str | None:

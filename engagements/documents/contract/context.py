@@ -7,6 +7,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+from django.utils import timezone
+
 from benchmarks.harness.canonical import digest_of_bytes
 from engagements import money
 from engagements.documents import wording
@@ -102,7 +104,7 @@ def words(
 
     Without `sealed_at` it is a draft, of which pages show what it would say.
     """
-    starts_on = date.fromisoformat(terms["began_on"] or terms["starts_on"])
+    starts_on = _starts_on(terms, acceptances)
     rate = Decimal(terms["tax_rate_percent"])
     until = terms["valid_until"]
     return {
@@ -129,11 +131,24 @@ def words(
         "example": worked_example(terms),
         "benchmark": benchmark,
         "workloads": [_workload(each) for each in benchmark["workloads"]],
-        "confidence": f"{terms['benchmark']['confidence']:.0%}",
+        "confidence": _share(terms["benchmark"]["confidence"]),
         "hardware": _hardware(terms["benchmark"]["hardware"]),
         "signing": [_signing(terms, party, acceptances) for party in ("consultancy", "customer")],
         "is_accepted": bool(acceptances),
     }
+
+
+def _starts_on(terms: dict[str, Any], acceptances: Sequence[Acceptance]) -> date:
+    """The first day of the time-box: the one agreed, or that of the second acceptance after it."""
+    if terms["began_on"]:
+        return date.fromisoformat(terms["began_on"])
+    accepted = (timezone.localdate(each.accepted_at) for each in acceptances)
+    return max([date.fromisoformat(terms["starts_on"]), *accepted])
+
+
+def _share(value: float) -> str:
+    """95%, 97.5%, 33.33%: as exact as two digits say it."""
+    return wording.percent(round(Decimal(str(value)) * 100, 2).normalize())
 
 
 def _amends(terms: dict[str, Any]) -> dict[str, str] | None:
@@ -201,7 +216,11 @@ def _totals(terms: dict[str, Any]) -> dict[str, str]:
 
 def _workload(workload: dict[str, Any]) -> dict[str, str]:
     axes = ", ".join(f"{name} {size:,}" for name, size in workload["axes"].items())
-    return {"name": workload["name"], "axes": axes, "weight": f"{workload['weight']:.0%}"}
+    return {"name": workload["name"], "axes": axes, "weight": _share(workload["weight"])}
+
+
+def _moment(value: datetime | None) -> str:
+    return wording.moment(value) if value else ""
 
 
 def _signing(
@@ -214,5 +233,7 @@ def _signing(
         "typed_name": accepted.typed_name if accepted else "",
         "person": f"{accepted.user.name}, {accepted.user.email}" if accepted else "",
         "accepted_at": wording.moment(accepted.accepted_at) if accepted else "",
+        "address": (accepted.address or "") if accepted else "",
+        "proved_at": _moment(accepted.signed_in_at) if accepted else "",
         "digest": accepted.digest if accepted else "",
     }

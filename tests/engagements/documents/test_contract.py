@@ -1,7 +1,7 @@
 """The contract as a document."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +16,9 @@ from engagements.documents import kinds, press, wording
 from engagements.documents.contract.example import worked_example
 from engagements.documents.subjects import Subject
 from engagements.errors import Refused
+from engagements.models import TimeBox
 from engagements.services.contracts import MilestoneDraft
+from tests.engagements.charts import measured
 from tests.engagements.documents.reading import attached, words
 from tests.engagements.documents.story import Story
 
@@ -57,7 +59,37 @@ def test_the_accepted_contract_names_who_accepted_which_digest_and_when(
         assert acceptance.typed_name in text
         assert acceptance.user.email in text
         assert wording.moment(acceptance.accepted_at) in text
+        assert f"from the address {acceptance.address}" in text
     assert "Name and signature" not in text
+
+
+def test_the_accepted_contract_names_the_days_that_the_acceptance_gave_the_time_box(
+    story: Story, on_day: Callable[[date], None]
+) -> None:
+    story.audited()
+    contract, later = story.offered(), timezone.localdate() + timedelta(days=5)
+    on_day(later)
+    story.accepted(contract)
+    html = press.markup(
+        kinds.kind_of("contract").compose(Subject("contract", contract.pk, "accepted"))
+    )
+    box = TimeBox.objects.get(engagement=contract.engagement)
+    assert f"from {wording.day(later)} to {wording.day(box.ends_on)}" in html
+
+
+def test_shares_and_confidence_are_not_rounded_to_what_they_are_not(story: Story) -> None:
+    story.audited()
+    document = measured.benchmark() | {"confidence": 0.975}
+    contract = story.offered(document)
+    html = press.markup(kinds.kind_of("contract").compose(Subject("contract", contract.pk)))
+    assert "whole 97.5% interval" in html
+
+
+def test_the_window_for_a_dispute_is_said(story: Story) -> None:
+    story.audited()
+    contract = story.offered(dispute_days=10)
+    html = press.markup(kinds.kind_of("contract").compose(Subject("contract", contract.pk)))
+    assert "may dispute a settlement within 10 days" in html
 
 
 def test_live_rows_that_change_later_do_not_change_the_contract(story: Story) -> None:

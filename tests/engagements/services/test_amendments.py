@@ -15,7 +15,7 @@ from benchmarks.models import Benchmark
 from benchmarks.services import benchmarks
 from engagements.errors import Refused
 from engagements.models import ContractVersion, Engagement, Milestone, Party, Stage, TimeBox
-from engagements.services import amendments, contracts, runs
+from engagements.services import amendments, contracts, runs, terms
 from engagements.services.drafting import PauseDraft
 from tests.engagements.world import World, days, fresh, today
 
@@ -65,6 +65,18 @@ def test_more_time_moves_the_last_day_once_both_have_accepted(world: World) -> N
     world.accept(offered, HOUSE)
     assert box_of(contract).ends_on == before + timedelta(weeks=2)
     assert fresh(contract.engagement).stage == Stage.ACTIVE
+
+
+def test_an_amendment_repeats_the_promise_that_was_sealed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contract = world.active()
+    sealed = contracts.terms_of(contract)["promise"]
+    monkeypatch.setattr(terms, "PROMISE", "Otherwise, {target} times.")
+    longer = in_force(world, amended(world, contract, weeks=8))
+    assert contracts.terms_of(longer)["promise"] == sealed
+    other = amended(world, longer, benchmark=other_benchmark())
+    assert contracts.terms_of(other)["promise"] == "Otherwise, 3 times."
 
 
 def test_the_old_version_stays_readable_and_out_of_force(world: World) -> None:

@@ -56,6 +56,12 @@ class OperatorForm(forms.Form):
         return cleaned
 
 
+class TrafficForm(forms.Form):
+    """The log of shapes to go by, by its digest; empty for whichever is the newest."""
+
+    log = forms.CharField(max_length=71, required=False)
+
+
 class NeedsForm(forms.Form):
     """What the operator must do, for the check of what there is off the shelf."""
 
@@ -263,6 +269,7 @@ def initial_of(subject: Subject, thresholds: dict[str, Any]) -> dict[str, dict[s
     }
     return {
         "operator": {"pattern": operator.pattern if operator and is_pattern else ""},
+        "traffic": {},
         "needs": asdict(needs) | {"axes": _axes(needs)} if needs else {},
         "work": asdict(work) if work else {},
         "estimates": estimates,
@@ -282,6 +289,7 @@ def _axes(needs: Needs) -> str:
 
 FORMS: dict[str, type[forms.Form]] = {
     "operator": OperatorForm,
+    "traffic": TrafficForm,
     "needs": NeedsForm,
     "work": WorkForm,
     "estimates": EstimatesForm,

@@ -45,6 +45,15 @@ class Collected:
         ]
         return next(iter(ranked), None)
 
+    def log(self, pk: int | None, digest: str | None = None) -> Read[TrafficFacts] | None:
+        """The log of shapes of this key, else of this digest, else the newest."""
+        ranked = [
+            *(read for read in self.traffic if read.row.pk == pk),
+            *(read for read in self.traffic if read.row.digest == digest),
+            *self.traffic,
+        ]
+        return next(iter(ranked), None)
+
 
 def collected(engagement: Engagement) -> Collected:
     """All evidence of an engagement."""

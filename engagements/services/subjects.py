@@ -18,7 +18,7 @@ from engagements.audit.case import Needs, Operator, Tried, Work
 from engagements.audit.figures import Interval
 from engagements.audit.subject import Subject
 from engagements.errors import Refused
-from engagements.models import Audit, Stage, User
+from engagements.models import Audit, Evidence, Stage, User
 from engagements.services import checked, checks, events, lifecycle
 from engagements.services.cases import subject_of
 
@@ -41,7 +41,12 @@ def choose_operator(
 
 @transaction.atomic
 def choose_traffic(*, audit: Audit, traffic: str | None, by: User) -> Verdict:
-    """The log of shapes to go by, by its digest; the newest where it is None."""
+    """The log of shapes to go by, by its digest; whichever is the newest where it is None."""
+    logs = Evidence.objects.filter(
+        engagement=_open(audit, by).engagement, format=Evidence.Format.TRAFFIC
+    )
+    if traffic is not None and not logs.filter(digest=traffic).exists():
+        raise Refused("This engagement's evidence has no such log of shapes.")
     return _set(audit, by, "The log of shapes to go by was chosen.", traffic=traffic)
 
 

@@ -41,6 +41,9 @@ def _set_estimates(audit: Audit, said: dict[str, Any], by: User) -> object:
 
 ACTS: dict[str, Act] = {
     "operator": _choose_operator,
+    "traffic": lambda audit, said, by: subjects.choose_traffic(
+        audit=audit, traffic=said["log"] or None, by=by
+    ),
     "needs": lambda audit, said, by: subjects.set_needs(audit=audit, needs=said["needs"], by=by),
     "work": lambda audit, said, by: subjects.set_work(audit=audit, work=said["work"], by=by),
     "estimates": _set_estimates,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from engagements.audit.subject import Subject
 from engagements.evidence import TraceFacts, TrafficFacts
 from engagements.evidence.comparison import Comparison, compare
 from engagements.evidence.facts import GroupTime, KernelTime
@@ -24,11 +25,7 @@ class Bench:
     evidence: Collected
     trace: Read[TraceFacts] | None
     against: Read[TraceFacts] | None
-
-    @property
-    def traffic(self) -> Read[TrafficFacts] | None:
-        """The newest log of shapes."""
-        return next(iter(self.evidence.traffic), None)
+    traffic: Read[TrafficFacts] | None
 
     @property
     def others(self) -> list[Read[TraceFacts]]:
@@ -68,17 +65,18 @@ class Bench:
 
 
 def bench_of(
-    engagement: Engagement, asked: Mapping[str, str], *, preferred: str | None = None
+    engagement: Engagement, asked: Mapping[str, str], *, subject: Subject | None = None
 ) -> Bench:
-    """The bench as `asked` for: `profile` and `against` are keys of evidence.
+    """The bench as `asked` for: `profile`, `against` and `log` are keys of evidence.
 
-    Where no profile is asked for, the one of the digest `preferred` is looked at.
+    Where none is asked for, the profile and the log that the `subject` goes by are looked at.
     """
-    evidence = collected(engagement)
-    trace = evidence.trace(_key(asked.get("profile")), preferred)
+    evidence, set_to = collected(engagement), subject or Subject()
+    trace = evidence.trace(_key(asked.get("profile")), set_to.trace)
     against = _key(asked.get("against"))
     others = [read for read in evidence.traces if read.row.pk == against and read != trace]
-    return Bench(engagement, evidence, trace, next(iter(others), None))
+    log = evidence.log(_key(asked.get("log")), set_to.traffic)
+    return Bench(engagement, evidence, trace, next(iter(others), None), log)
 
 
 def _key(text: str | None) -> int | None:

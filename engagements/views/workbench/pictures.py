@@ -106,8 +106,8 @@ def show(request: HttpRequest, reference: str, name: str, theme: str) -> HttpRes
 
 
 def _query(bench: Bench) -> str:
-    asked = [("profile", bench.trace), ("against", bench.against)]
-    pairs = [f"{name}={read.row.pk}" for name, read in asked if read is not None]
+    shown = {"profile": bench.trace, "against": bench.against, "log": bench.traffic}
+    pairs = [f"{name}={read.row.pk}" for name, read in shown.items() if read is not None]
     return f"?{'&'.join(pairs)}" if pairs else ""
 
 

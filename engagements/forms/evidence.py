@@ -29,7 +29,7 @@ class FilesInput(forms.ClearableFileInput):
 
 
 class FilesField(forms.FileField):
-    """Several files; the cleaned value is a list."""
+    """Several files; the cleaned value is a list, without the empty ones among others."""
 
     widget = FilesInput
 
@@ -38,7 +38,8 @@ class FilesField(forms.FileField):
         files = data if isinstance(data, list | tuple) and data else [data or None]
         if len(files) > MOST_FILES:
             raise ValidationError(f"At most {MOST_FILES} files at once.")
-        return [super(FilesField, self).clean(each, initial) for each in files]
+        full = [each for each in files if each is None or each.size] or files[:1]
+        return [super(FilesField, self).clean(each, initial) for each in full]
 
 
 class FilesForm(forms.Form):
@@ -50,6 +51,11 @@ class FilesForm(forms.Form):
         "Nsight Compute exports (CSV, either page), shape traffic (CSV, Parquet, JSON lines). "
         "What a file is, is told by its content.",
     )
+
+    def left_out(self) -> list[str]:
+        """The names of the empty files among others."""
+        kept = {id(file) for file in self.cleaned_data["chosen"]}
+        return [str(file.name) for file in self.files.getlist("chosen") if id(file) not in kept]
 
 
 class AnswerForm(forms.Form):

@@ -100,6 +100,8 @@ def keep(request: HttpRequest, engagement: Engagement, form: FilesForm) -> bool:
         return False
     if any(row.pk not in known for row in rows):
         messages.success(request, "Kept. What the files say appears as they are read.")
+    for name in form.left_out():
+        messages.warning(request, f"{name} is empty and was left out.")
     for row in rows:
         if row.pk in known:
             messages.info(request, f"{row.name} is among the evidence already.")

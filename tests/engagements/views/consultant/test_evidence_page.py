@@ -102,6 +102,14 @@ def test_what_is_no_file_is_refused_in_the_form(
     assert not Evidence.objects.exists()
 
 
+def test_an_empty_file_keeps_no_other_from_being_kept(signed_in: Client, world: World) -> None:
+    engagement = world.scoping()
+    files = [sent("calls.csv", kept.TRAFFIC), sent("nothing.json", b"")]
+    assert signed_in.post(url("evidence-add", engagement), {"chosen": files}).status_code == 302
+    assert [row.name for row in Evidence.objects.all()] == ["calls.csv"]
+    assert "nothing.json is empty and was left out." in text(signed_in, engagement)
+
+
 def test_the_same_bytes_under_another_name_are_kept_once(signed_in: Client, world: World) -> None:
     engagement = world.scoping()
     for name in ("calls.csv", "again.csv"):

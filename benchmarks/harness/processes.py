@@ -21,11 +21,7 @@ from benchmarks.harness.channel import (
     encode,
 )
 from benchmarks.harness.failures import Role, SideFailed
-from benchmarks.harness.families import (
-    FORGIVEN_WHILE_RUNNING,
-    FORGIVEN_WHILE_STOPPED,
-    Idleness,
-)
+from benchmarks.harness.families import Idleness
 
 # -P: the scratch folder, which a side can write, is no place to import from.
 _ARGUMENTS = ("-P", "-X", "faulthandler", "-m", "benchmarks.harness.side")
@@ -69,7 +65,7 @@ class SideProcess:
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
-        self.idleness = Idleness(*self._family, forgiven_processors=_forgiven(stops_when_idle))
+        self.idleness = Idleness(*self._family, stopped=stops_when_idle)
 
     @property
     def pid(self) -> int:
@@ -126,7 +122,7 @@ class SideProcess:
             return
         self.idleness.ends()
         self._stops_when_idle = stops
-        self.idleness.forgiven_processors = _forgiven(stops)
+        self.idleness.stopped = stops
         if not stops:
             families.resume(*self._family)
         self._wait_for_turn()
@@ -197,8 +193,8 @@ class SideProcess:
             raise self._gone(doing) from error
         if reply["type"] == "failed":
             where = testimony.line(reply.get("where") or "", _WHERE_LETTERS)
-            error = testimony.line(reply.get("error"), _ERROR_LETTERS)
-            text = f"raised {error} ({where})" if where else f"raised {error}"
+            said = testimony.line(reply.get("error"), _ERROR_LETTERS)
+            text = f"raised {said} ({where})" if where else f"raised {said}"
             raise self.failed(text, doing, tail=False, log=reply.get("log"))
         if reply["type"] != expect:
             text = f"wrote rubbish down the channel (a {reply['type'][:40]!a} out of turn)"
@@ -241,10 +237,6 @@ class SideProcess:
         text = self._log.read().decode(errors="replace")
         lines = [testimony.line(line, _LINE_LETTERS) for line in text.splitlines() if line.strip()]
         return " / ".join(_telling(lines))
-
-
-def _forgiven(stops_when_idle: bool) -> float:
-    return FORGIVEN_WHILE_STOPPED if stops_when_idle else FORGIVEN_WHILE_RUNNING
 
 
 def _telling(lines: list[str]) -> list[str]:

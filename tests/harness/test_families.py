@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.harness import families
-from benchmarks.harness.families import FORGIVEN_WHILE_RUNNING, FORGIVEN_WHILE_STOPPED, Idleness
+from benchmarks.harness.families import Idleness
 
 pytestmark = pytest.mark.alone
 
@@ -69,14 +70,44 @@ def test_a_side_that_waits_has_nothing_to_answer_for(spinning: int) -> None:
 
 
 def test_a_side_that_is_not_stopped_may_keep_a_compiler_busy(spinning: int) -> None:
-    unstopped = Idleness(spinning, None, forgiven_processors=FORGIVEN_WHILE_RUNNING)
+    unstopped = Idleness(spinning, None, stopped=False)
     unstopped.begins()
     time.sleep(0.5)
     unstopped.ends()
     assert unstopped.complaint is None
     # From here on it is held still, or should be.
-    unstopped.forgiven_processors = FORGIVEN_WHILE_STOPPED
+    unstopped.stopped = True
     unstopped.begins()
-    time.sleep(1.5)
+    before, deadline = families.processor_s(spinning, None), time.monotonic() + 60
+    while families.processor_s(spinning, None) - before < 3.0:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
     unstopped.ends()
     assert unstopped.complaint is not None
+
+
+SLEEPS = """
+import time
+print("ready", flush=True)
+while True:
+    time.sleep(0.001)
+"""
+
+
+def test_who_is_woken_while_stopped_is_told_however_little_it_does() -> None:
+    with subprocess.Popen([sys.executable, "-c", SLEEPS], stdout=subprocess.PIPE) as found:
+        assert found.stdout is not None
+        found.stdout.readline()
+        families.stop(found.pid, None)
+        still, woken = Idleness(found.pid, None), Idleness(found.pid, None)
+        for idleness in [still] * 5 + [woken] * 8:
+            idleness.begins()
+            if idleness is woken:
+                found.send_signal(signal.SIGCONT)
+                time.sleep(0.02)
+                families.stop(found.pid, None)
+            idleness.ends()
+        found.kill()
+    assert still.complaint is None
+    assert woken.complaint is not None
+    assert "times that it waited for its turn, stopped as it was" in woken.complaint

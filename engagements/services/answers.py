@@ -34,38 +34,35 @@ def record(
     row = lifecycle.locked(engagement.pk)
     lifecycle.require_consultant(by)
     lifecycle.require_stage(row, *STAGES, to="for answers to be recorded")
-    try:
-        data = values.as_data(values.parse(question, value))
-    except values.AnswerError as error:
-        raise Refused(str(error)) from error
-    answered_by, note = checked.text(answered_by, noun="Whose word it is"), note.strip()
+    given = {
+        "value": _data_of(question, value),
+        "answered_by": checked.text(answered_by, noun="Whose word it is"),
+        "answered_on": answered_on,
+        "note": note.strip(),
+    }
     if answered_on > timezone.localdate():
         raise Refused("An answer was given today or before.")
     before = Answer.objects.filter(engagement=row, question=question).first()
-    if before is not None and (
-        (before.value, before.answered_by, before.answered_on, before.note)
-        == (data, answered_by, answered_on, note)
-    ):
+    if before is not None and given == {name: getattr(before, name) for name in given}:
         return before
-    answer = Answer(
-        engagement=row,
-        question=question,
-        value=data,
-        note=note,
-        answered_by=answered_by,
-        answered_on=answered_on,
-        recorded_by=by,
-    )
+    answer = Answer(engagement=row, question=question, recorded_by=by, **given)
     checked.save(answer)
     events.record(
         engagement=row,
         verb="answer.recorded",
-        summary=f"{answer.get_question_display()} Answered by {answered_by}.",
+        summary=f"{answer.get_question_display()} Answered by {answer.answered_by}.",
         actor=by,
-        changes={"question": question, "value": [before.value if before else None, data]},
+        changes={"question": question, "value": [before.value if before else None, answer.value]},
     )
     dispatch.compute_findings(row.pk)
     return answer
+
+
+def _data_of(question: str, value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return values.as_data(values.parse(question, value))
+    except values.AnswerError as error:
+        raise Refused(str(error)) from error
 
 
 def newest(engagement: Engagement, *, until: dt.datetime | None = None) -> dict[str, Answer]:

@@ -41,10 +41,7 @@ def add(
     `content` is read from its start. `by` is the consultant who adds it; without one,
     `by_name` says who was at the terminal.
     """
-    if by is not None:
-        lifecycle.require_consultant(by)
-    elif not by_name:
-        raise Refused("Evidence says who added it.")
+    added_by_name = _named(by, by_name)
     name = readable(os.path.basename(name.replace("\\", "/")), longest=200) or "evidence"
     digest, size_bytes = _digest_of(content)
     if size_bytes == 0:
@@ -64,19 +61,39 @@ def add(
             digest=digest,
             size_bytes=size_bytes,
             added_by=by,
-            added_by_name=readable(str(by) if by else by_name, longest=160),
+            added_by_name=added_by_name,
         )
         checked.save(evidence)
-        events.record(
-            engagement=row,
-            verb="evidence.added",
-            summary=f"Evidence was added: {name}.",
-            actor=by,
-            changes={"name": name, "digest": digest, "size_bytes": size_bytes}
-            | ({} if by else {"by": evidence.added_by_name}),
-        )
+        _record_added(evidence)
         dispatch.read_evidence(evidence.pk)
     return evidence
+
+
+def _named(by: User | None, by_name: str) -> str:
+    """Who adds it: a consultant, or somebody at the terminal. Refused to anybody else."""
+    if by is not None:
+        lifecycle.require_consultant(by)
+    elif not by_name:
+        raise Refused("Evidence says who added it.")
+    return readable(str(by) if by else by_name, longest=160)
+
+
+def _record_added(evidence: Evidence) -> None:
+    """The event. Who was at a terminal is no actor of ours, and is named in what changed."""
+    changes: dict[str, object] = {
+        "name": evidence.name,
+        "digest": evidence.digest,
+        "size_bytes": evidence.size_bytes,
+    }
+    if evidence.added_by is None:
+        changes["by"] = evidence.added_by_name
+    events.record(
+        engagement=evidence.engagement,
+        verb="evidence.added",
+        summary=f"Evidence was added: {evidence.name}.",
+        actor=evidence.added_by,
+        changes=changes,
+    )
 
 
 @transaction.atomic

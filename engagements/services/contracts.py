@@ -16,11 +16,13 @@ from engagements.services.acceptances import accept
 from engagements.services.drafting import Figures, MilestoneDraft
 from engagements.services.offers import (
     decline,
+    digest_of_draft,
     expire,
     expiring,
     locked,
     note_viewed,
     offer,
+    require_as_read,
     withdraw,
 )
 from engagements.services.terms import terms_of
@@ -29,6 +31,7 @@ __all__ = [
     "MilestoneDraft",
     "accept",
     "decline",
+    "digest_of_draft",
     "discard",
     "draft",
     "expire",
@@ -92,17 +95,20 @@ def revise(
     milestones: Sequence[MilestoneDraft],
     by: User,
     governed_by: Sequence[Clause] | None = None,
+    read: str | None = None,
     **figures: Unpack[Figures],
 ) -> ContractVersion:
     """Rewrite a draft. Sealed terms are never changed: withdraw the offer and draft anew.
 
-    Without `governed_by` the clauses that stand in it stay.
+    Without `governed_by` the clauses that stand in it stay. `read` is the `digest_of_draft` that
+    `by` started from: refused when it is another by now.
     """
     row, engagement = locked(contract)
     lifecycle.require_consultant(by)
     lifecycle.require_stage(engagement, Stage.AUDITED, to="for a draft to change")
     if row.state != State.DRAFT:
         raise Refused(f"Version {row.number} is sealed and is never changed: draft another.")
+    require_as_read(row, read)
     before = drafting.figures(row)
     chosen = drafting.stored(row).clauses if governed_by is None else governed_by
     row = _with(row, figures)
@@ -140,12 +146,13 @@ def preview(
 
 
 @transaction.atomic
-def discard(*, contract: ContractVersion, by: User) -> None:
-    """Throw a draft away: it was never put before anybody."""
+def discard(*, contract: ContractVersion, by: User, read: str | None = None) -> None:
+    """Throw a draft away: it was never put before anybody. `read` as for `offer`."""
     row, engagement = locked(contract)
     lifecycle.require_consultant(by)
     if row.state != State.DRAFT:
         raise Refused(f"Version {row.number} is sealed and stays.")
+    require_as_read(row, read)
     if row.runs.exists():
         raise Refused(f"Trial runs were asked for under version {row.number}: revise it instead.")
     events.record(

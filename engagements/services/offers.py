@@ -15,8 +15,11 @@ State = ContractVersion.State
 
 
 @transaction.atomic
-def offer(*, contract: ContractVersion, by: User) -> ContractVersion:
-    """Seal the draft and offer it to the customer. From here on nothing in it changes."""
+def offer(*, contract: ContractVersion, by: User, read: str | None = None) -> ContractVersion:
+    """Seal the draft and offer it to the customer. From here on nothing in it changes.
+
+    `read` is the `digest_of_draft` that `by` was shown: refused when it is another by now.
+    """
     row, engagement = locked(contract)
     lifecycle.require_consultant(by)
     if row.state == State.OFFERED:
@@ -25,6 +28,7 @@ def offer(*, contract: ContractVersion, by: User) -> ContractVersion:
         raise Refused(f"Version {row.number} was offered before: draft another.")
     stage = Stage.ACTIVE if row.is_amendment else Stage.AUDITED
     lifecycle.require_stage(engagement, stage, to="for its contract to be offered")
+    require_as_read(row, read)
     sheet = drafting.stored(row)
     drafting.check(sheet)
     _require_somebody_who_signs(row)
@@ -44,6 +48,20 @@ def offer(*, contract: ContractVersion, by: User) -> ContractVersion:
     )
     dispatch.issue_document("contract", f"contract:{row.pk}")
     return row
+
+
+def digest_of_draft(contract: ContractVersion) -> str:
+    """The digest that sealing a draft now would give it: another for every word that changes."""
+    return terms_.seal(terms_.compose(drafting.stored(contract)))[1]
+
+
+def require_as_read(draft: ContractVersion, read: str | None) -> None:
+    """Refuse what is done to another draft than the one that was shown; None was not asked."""
+    if read is not None and read != digest_of_draft(draft):
+        raise Refused(
+            "Somebody has changed this draft since you opened it. Read what it says now, on "
+            "another page where you have typed something here, and then do this again."
+        )
 
 
 @transaction.atomic

@@ -48,17 +48,25 @@ def terms(request: HttpRequest, reference: str) -> HttpResponse:
         draft = drafts.reshaped(request.POST, setting, act)
         return render(request, "engagements/_terms_sum.html", {"draft": draft})
     if act != "save":
-        return _page(request, engagement, draft=drafts.reshaped(request.POST, setting, act))
+        reshaped = drafts.reshaped(request.POST, setting, act)
+        return _page(request, engagement, draft=reshaped, read=_read(request))
     draft = drafts.typed(request.POST, setting)
     if draft.is_valid():
         try:
             saved = _save(engagement, draft, request)
         except REFUSALS as refused:
             refuse(request, refused, draft.terms)
+            # What is refused because of somebody else's changes was said: sent again, it counts.
+            return _page(request, engagement, draft=draft, status=UNPROCESSABLE)
         else:
             messages.success(request, f"Version {saved.number} is saved as a draft.")
             return redirect("engagement-contract", reference)
-    return _page(request, engagement, draft=draft, status=UNPROCESSABLE)
+    return _page(request, engagement, draft=draft, read=_read(request), status=UNPROCESSABLE)
+
+
+def _read(request: HttpRequest) -> str | None:
+    """The digest of the draft that the form was opened on; None where it carries none."""
+    return request.POST.get("read")
 
 
 def _preview(request: HttpRequest, engagement: Engagement, draft: Draft) -> HttpResponse:
@@ -67,7 +75,7 @@ def _preview(request: HttpRequest, engagement: Engagement, draft: Draft) -> Http
         preview = previews.of_draft(engagement, draft, by=actor(request))
     if request.headers.get("HX-Request"):
         return render(request, "engagements/_contract_preview.html", {"preview": preview})
-    return _page(request, engagement, draft=draft, preview=preview)
+    return _page(request, engagement, draft=draft, preview=preview, read=_read(request))
 
 
 def _opened(engagement: Engagement) -> ContractVersion | None:
@@ -77,7 +85,7 @@ def _opened(engagement: Engagement) -> ContractVersion | None:
 def _save(engagement: Engagement, draft: Draft, request: HttpRequest) -> ContractVersion:
     user, values, opened = actor(request), draft.values, _opened(engagement)
     if opened is not None:
-        return contracts.revise(contract=opened, **values, by=user)
+        return contracts.revise(contract=opened, **values, by=user, read=_read(request))
     return contracts.draft(engagement=engagement, **values, by=user)
 
 
@@ -105,7 +113,7 @@ def offer(request: HttpRequest, reference: str) -> HttpResponse:
     engagement = access.engagement_for(request.user, reference)
     contract = _newest(engagement)
     try:
-        contracts.offer(contract=contract, by=actor(request))
+        contracts.offer(contract=contract, by=actor(request), read=_read(request))
     except REFUSALS as refused:
         refuse(request, refused)
         return _page(request, engagement, status=UNPROCESSABLE)
@@ -120,7 +128,7 @@ def discard(request: HttpRequest, reference: str) -> HttpResponse:
     engagement = access.engagement_for(request.user, reference)
     contract = _newest(engagement)
     try:
-        contracts.discard(contract=contract, by=actor(request))
+        contracts.discard(contract=contract, by=actor(request), read=_read(request))
     except REFUSALS as refused:
         refuse(request, refused)
         return _page(request, engagement, status=UNPROCESSABLE)
@@ -158,7 +166,8 @@ def accept(request: HttpRequest, reference: str) -> HttpResponse:
 def withdraw(request: HttpRequest, reference: str) -> HttpResponse:
     """Take the offer back, with the reason."""
     engagement = access.engagement_for(request.user, reference)
-    contract, form = _newest(engagement), ReasonForm(request.POST, label=WHY_WITHDRAWN)
+    contract = _meant(engagement, request.POST.get("version", ""))
+    form = ReasonForm(request.POST, label=WHY_WITHDRAWN)
     if form.is_valid():
         try:
             contracts.withdraw(contract=contract, **form.cleaned_data, by=actor(request))
@@ -177,6 +186,12 @@ def _newest(engagement: Engagement) -> ContractVersion:
     return contract
 
 
+def _meant(engagement: Engagement, number: str) -> ContractVersion:
+    """The version that the page showed, by its number; the newest where it named none."""
+    named = engagement.contracts.filter(number=number).first() if number.isdecimal() else None
+    return named or _newest(engagement)
+
+
 def _audit(engagement: Engagement) -> Audit:
     audit = Audit.objects.filter(engagement=engagement).first()
     if audit is None:
@@ -193,9 +208,11 @@ def _page(
     sealing: SealBenchmarkForm | None = None,
     accepting: AcceptForm | None = None,
     withdrawing: ReasonForm | None = None,
+    read: str | None = None,
     status: int = 200,
 ) -> HttpResponse:
     standing = standing_of(engagement)
+    opened = standing.open_version
     contract = _wanted(standing, request.GET.get("version", ""))
     acts = may_act(request)
     may_draft = acts and standing.engagement.stage == Stage.AUDITED
@@ -209,6 +226,7 @@ def _page(
         "accepting": accepting
         or AcceptForm(initial={"digest": contract.digest if contract else ""}),
         "withdrawing": withdrawing or ReasonForm(label=WHY_WITHDRAWN),
+        "read": _digest_of_draft(opened) if read is None else read,
         "may_act": acts,
         "may_amend": acts and amendments.may_draft(standing),
         **_may(contract, acts=acts, stage=Stage(standing.engagement.stage)),
@@ -216,6 +234,11 @@ def _page(
     if contract is not None and not context["draft"]:
         context |= readings.of(standing, contract, against=request.GET.get("against", ""))
     return render(request, "engagements/contract.html", context, status=status)
+
+
+def _digest_of_draft(opened: ContractVersion | None) -> str:
+    is_draft = opened is not None and opened.state == ContractVersion.State.DRAFT
+    return contracts.digest_of_draft(opened) if opened is not None and is_draft else ""
 
 
 def _may(contract: ContractVersion | None, *, acts: bool, stage: Stage) -> dict[str, bool]:

@@ -8,13 +8,11 @@ from one day to the next.
 from __future__ import annotations
 
 import statistics
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from benchmarks.harness import documents, isolation, operators, replicates
+from benchmarks.harness import documents, folders, isolation, operators, replicates
 from benchmarks.harness.candidates import Candidate
 from benchmarks.harness.counted import times_us
 from benchmarks.harness.documents import BenchmarkError
@@ -39,8 +37,8 @@ def calibrated(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any
     operators.check_sealed(document)
     isolation.hide_referee()
     times: dict[str, list[float]] = {}
-    with tempfile.TemporaryDirectory(prefix="twofold-") as folder:
-        setting = prepared(document, _NOBODY, document["hardware"]["device"], Path(folder))
+    with folders.temporary() as folder:
+        setting = prepared(document, _NOBODY, document["hardware"]["device"], folder)
         workloads, rounds = document["workloads"], setting.protocol["rounds"]
         for index in range(pairs):
             for entry in replicates.same_code(setting, index, workloads, rounds):

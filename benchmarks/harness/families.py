@@ -17,6 +17,7 @@ import signal
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _STOPPED = {"T", "t", "Z", "X"}
@@ -30,10 +31,20 @@ _FORGIVEN_S = 0.1
 # compiled baseline's first calls.
 _FORGIVEN_WHILE_STOPPED = 0.02
 _FORGIVEN_WHILE_RUNNING = 2.0
-# A thread may be seen stopped an instant before it gives its processor up.
 _FORGIVEN_WAKES, _FORGIVEN_WAKES_SHARE = 3, 0.02
+# A thread is seen stopped an instant before it gives its processor up, which on a busy machine
+# can be a while: that is one switch, and a few microseconds of work.
+_FORGIVEN_SWITCHES, _FORGIVEN_RUN_NS = 1, 1_000_000
 
-Threads = dict[int, int | None]
+
+class Standing(NamedTuple):
+    """A stopped thread: its context switches so far, and what it ran, where the kernel says so."""
+
+    switches: int
+    ran_ns: int
+
+
+Threads = dict[int, Standing | None]
 
 
 def members(first: int, user: int | None) -> set[int]:
@@ -104,29 +115,40 @@ def processor_s(first: int, user: int | None) -> float:
 
 
 def threads(first: int, user: int | None) -> Threads:
-    """Every thread of the family, with its context switches so far if it is stopped."""
+    """Every thread of the family, with what it has done so far if it is stopped."""
     found: Threads = {}
     for pid in members(first, user):
         with contextlib.suppress(OSError):
             for task in Path(f"/proc/{pid}/task").iterdir():
                 with contextlib.suppress(OSError):
-                    found[int(task.name)] = _switches((task / "status").read_text())
+                    found[int(task.name)] = _standing(task)
     return found
 
 
-def _switches(status: str) -> int | None:
-    fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
-    counts = [value for name, value in fields.items() if name.endswith("voluntary_ctxt_switches")]
-    stopped = fields.get("State", "").split()[:1] in (["T"], ["t"])
-    return sum(map(int, counts)) if stopped and counts else None
+def _standing(task: Path) -> Standing | None:
+    lines = (task / "status").read_text().splitlines()
+    fields = dict(line.split(":", 1) for line in lines if ":" in line)
+    switches = [value for name, value in fields.items() if name.endswith("ctxt_switches")]
+    if fields.get("State", "").split()[:1] not in (["T"], ["t"]) or not switches:
+        return None
+    ran_ns = 0
+    with contextlib.suppress(OSError):
+        ran_ns = int((task / "schedstat").read_text().split()[0])
+    return Standing(sum(map(int, switches)), ran_ns)
 
 
 def woke(before: Threads, after: Threads) -> bool:
     """Whether a thread that stood still ran, or one is there that nobody asleep can have made."""
-    if None in before.values():
-        # Whoever ran may have made others.
-        return any(after.get(each) != count for each, count in before.items() if count is not None)
-    return before != after
+    ran_ns = 0
+    for thread, stood in before.items():
+        stands = after.get(thread)
+        if stood is None:
+            continue
+        if stands is None or stands.switches - stood.switches > _FORGIVEN_SWITCHES:
+            return True
+        ran_ns += stands.ran_ns - stood.ran_ns
+    everyone_stood = None not in before.values()
+    return ran_ns > _FORGIVEN_RUN_NS or (everyone_stood and not after.keys() <= before.keys())
 
 
 @dataclass

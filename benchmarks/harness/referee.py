@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +13,7 @@ from benchmarks.harness import (
     ceilings,
     completeness,
     environment,
+    folders,
     isolation,
     looks,
     observations,
@@ -56,9 +55,9 @@ def run(
     started_at, started = datetime.now(UTC), time.monotonic()
     phases = Phases()
     progress.started()
-    with tempfile.TemporaryDirectory(prefix="twofold-") as folder:
+    with folders.temporary() as folder:
         with phases.of("preparing"):
-            setting = prepared(document, candidate, device_kind, Path(folder), telemetry, phases)
+            setting = prepared(document, candidate, device_kind, folder, telemetry, phases)
             isolation.require(required_isolation, setting.device, setting.cells)
             setting.watch.begin()
             measured = ceilings.measure(setting.device, document["dtype"])

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import isolation, observations, pairs, trials
+from benchmarks.harness import folders, isolation, observations, pairs, trials
 from benchmarks.harness.controls import one_by_one
 from benchmarks.harness.failures import ROLES, Caught, Role
 from benchmarks.harness.pairs import Setup
@@ -138,7 +136,7 @@ def start(
 
     `runs` says whose code each of them runs.
     """
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=setting.scratch)))
+    folder = stack.enter_context(folders.temporary(inside=setting.scratch))
     # Its user passes through here to the folder that is its own.
     folder.chmod(0o711)
     sides: dict[Role, SideProcess] = {}

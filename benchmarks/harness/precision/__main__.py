@@ -12,12 +12,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import operators
+from benchmarks.harness import folders, operators
 from benchmarks.harness.precision import tables
 
 _CHANGEABLE = {"replicates": int, "rounds": int, "round_ms": float, "warmup_ms": float}
@@ -57,8 +56,8 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
     changes = {name: getattr(asked, name) for name in _CHANGEABLE if getattr(asked, name)}
     document = conditions.document(asked.device, changes)
     candidate = candidates.read(str(conditions.CANDIDATE))
-    with tempfile.TemporaryDirectory(prefix="twofold-") as folder, torch.no_grad():
-        setting = prepared(document, candidate, asked.device, Path(folder))
+    with folders.temporary() as folder, torch.no_grad():
+        setting = prepared(document, candidate, asked.device, folder)
         bench = Bench(setting)
         part: dict[str, Any] = {
             "benchmark": document,

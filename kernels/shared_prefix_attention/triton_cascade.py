@@ -22,12 +22,14 @@ import torch
 from torch import Tensor
 
 from kernels.definition import NotAvailable
+from kernels.tensor_maps import addressable
 
 try:
     import triton
     import triton.language as tl
+    from triton.tools.tensor_descriptor import TensorDescriptor
 except ImportError as error:
-    raise NotAvailable("triton_cascade needs Triton: pip install triton") from error
+    raise NotAvailable("triton_cascade needs Triton 3.4 or later: pip install triton") from error
 
 LOG2_E = 1.4426950408889634
 # What tl.dot takes at least.
@@ -39,6 +41,7 @@ class Config:
     """How the work is cut up.
 
     `block_m` is the most query rows of a tile, `programs` how many prefix programs to aim for.
+    `bulk`: the prompt's blocks come by the copy engine.
     """
 
     block_m: int
@@ -48,11 +51,12 @@ class Config:
     stages: int
     own_block_n: int
     own_warps: int
+    bulk: bool = False
 
 
 @dataclass(frozen=True)
 class _Prepared:
-    prefix_k: Tensor  # [kv_heads, prefix_len, head_dim]
+    prefix_k: Tensor  # [kv_heads, prefix_len, head_dim], as prefix_v
     prefix_v: Tensor
     own_k: Tensor  # [batch, kv_heads, own_len + 1, head_dim]; the last slot is the new token's
     own_v: Tensor
@@ -65,29 +69,13 @@ class _Prepared:
 
 @triton.jit
 def _prefix_part(
-    q_ptr,
-    k_ptr,
-    v_ptr,
-    part_ptr,
-    lse_ptr,
-    stride_qb,
-    rows,
-    prefix_len,
-    chunk,
-    scale,
-    GROUP: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    BLOCK_D: tl.constexpr,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    WHOLE: tl.constexpr,
-    PRECISION: tl.constexpr,
-):
-    split = tl.program_id(0)
-    head = tl.program_id(1)
+    q_ptr, k_source, v_source, part_ptr, lse_ptr, stride_qb, rows, prefix_len, chunk, scale,
+    GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr, WHOLE: tl.constexpr, BULK: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    split, head = tl.program_id(0), tl.program_id(1)
     row = tl.program_id(2) * BLOCK_M + tl.arange(0, BLOCK_M)
-    col = tl.arange(0, BLOCK_D)
-    key = tl.arange(0, BLOCK_N)
+    key, col = tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_D)
     live = (row[:, None] < rows) & (col[None, :] < HEAD_DIM)
 
     q_at = (row // GROUP) * stride_qb + (head * GROUP + row % GROUP) * HEAD_DIM
@@ -95,9 +83,10 @@ def _prefix_part(
 
     begin = split * chunk
     end = tl.minimum(begin + chunk, prefix_len)
-    base = head.to(tl.int64) * prefix_len * HEAD_DIM
-    k_at = k_ptr + base + col[:, None]
-    v_at = v_ptr + base + col[None, :]
+    first = head.to(tl.int64) * prefix_len
+    if not BULK:
+        k_at = k_source + first * HEAD_DIM + col[None, :]
+        v_at = v_source + first * HEAD_DIM + col[None, :]
 
     top = tl.full([BLOCK_M], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_M], tl.float32)
@@ -105,30 +94,28 @@ def _prefix_part(
     for start in range(begin, end, BLOCK_N):
         n = start + key
         # WHOLE: chunks are whole blocks and head_dim fills BLOCK_D, so nothing needs a mask.
-        if WHOLE:
-            k = tl.load(k_at + n[None, :] * HEAD_DIM)
+        held = (n[:, None] < end) & (col[None, :] < HEAD_DIM)
+        if BULK:
+            k = k_source.load([(first + start).to(tl.int32), 0])
+        elif WHOLE:
+            k = tl.load(k_at + n[:, None] * HEAD_DIM)
         else:
-            k = tl.load(
-                k_at + n[None, :] * HEAD_DIM,
-                mask=(n[None, :] < end) & (col[:, None] < HEAD_DIM),
-                other=0.0,
-            )
-        score = tl.dot(q, k, input_precision=PRECISION) * scale
+            k = tl.load(k_at + n[:, None] * HEAD_DIM, mask=held, other=0.0)
+        score = tl.dot(q, k.T, input_precision=PRECISION)
         if not WHOLE:
             score = tl.where(n[None, :] < end, score, float("-inf"))
-        new_top = tl.maximum(top, tl.max(score, 1))
+        # The scale is positive: taken after the maximum, it is part of a fused multiply-add.
+        new_top = tl.maximum(top, tl.max(score, 1) * scale)
         fade = tl.exp2(top - new_top)
-        share = tl.exp2(score - new_top[:, None])
+        share = tl.exp2(score * scale - new_top[:, None])
         total = total * fade + tl.sum(share, 1)
         acc = acc * fade[:, None]
-        if WHOLE:
+        if BULK:
+            v = v_source.load([(first + start).to(tl.int32), 0])
+        elif WHOLE:
             v = tl.load(v_at + n[:, None] * HEAD_DIM)
         else:
-            v = tl.load(
-                v_at + n[:, None] * HEAD_DIM,
-                mask=(n[:, None] < end) & (col[None, :] < HEAD_DIM),
-                other=0.0,
-            )
+            v = tl.load(v_at + n[:, None] * HEAD_DIM, mask=held, other=0.0)
         acc = tl.dot(share.to(v.dtype), v, acc, input_precision=PRECISION)
         top = new_top
 
@@ -139,35 +126,14 @@ def _prefix_part(
 
 @triton.jit
 def _own_part(
-    q_ptr,
-    k_new_ptr,
-    v_new_ptr,
-    k_ptr,
-    v_ptr,
-    part_ptr,
-    lse_ptr,
-    out_ptr,
-    stride_qb,
-    stride_kb,
-    stride_vb,
-    stride_ob,
-    rows,
-    own_len,
-    scale,
-    GROUP: tl.constexpr,
-    HEAD_DIM: tl.constexpr,
-    BLOCK_D: tl.constexpr,
-    BLOCK_G: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    SPLITS: tl.constexpr,
-    PRECISION: tl.constexpr,
-):
-    head = tl.program_id(0)
-    kv_heads = tl.num_programs(0)
+    q_ptr, k_new_ptr, v_new_ptr, k_ptr, v_ptr, part_ptr, lse_ptr, out_ptr,
+    stride_qb, stride_kb, stride_vb, stride_ob, rows, own_len, scale,
+    GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_G: tl.constexpr,
+    BLOCK_N: tl.constexpr, SPLITS: tl.constexpr, EVERY: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    head, kv_heads = tl.program_id(0), tl.num_programs(0)
     seq = tl.program_id(1).to(tl.int64)
-    member = tl.arange(0, BLOCK_G)
-    col = tl.arange(0, BLOCK_D)
-    key = tl.arange(0, BLOCK_N)
+    member, key, col = tl.arange(0, BLOCK_G), tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_D)
     wide = col < HEAD_DIM
     live = (member[:, None] < GROUP) & wide[None, :]
 
@@ -184,20 +150,13 @@ def _own_part(
     total = tl.full([BLOCK_G], 1.0, tl.float32)
     acc = tl.zeros([BLOCK_G, BLOCK_D], tl.float32) + v_new.to(tl.float32)[None, :]
 
+    block_at = base + key[:, None] * HEAD_DIM + col[None, :]
     for start in range(0, own_len, BLOCK_N):
-        n = start + key
-        held = n < own_len
-        k = tl.load(
-            k_ptr + base + n[None, :] * HEAD_DIM + col[:, None],
-            mask=held[None, :] & wide[:, None],
-            other=0.0,
-        )
-        v = tl.load(
-            v_ptr + base + n[:, None] * HEAD_DIM + col[None, :],
-            mask=held[:, None] & wide[None, :],
-            other=0.0,
-        )
-        score = tl.dot(q, k, input_precision=PRECISION) * scale
+        held = start + key < own_len
+        at, known = block_at + start * HEAD_DIM, held[:, None] & wide[None, :]
+        k = tl.load(k_ptr + at, mask=known, other=0.0)
+        v = tl.load(v_ptr + at, mask=known, other=0.0)
+        score = tl.dot(q, k.T, input_precision=PRECISION) * scale
         score = tl.where(held[None, :], score, float("-inf"))
         new_top = tl.maximum(top, tl.max(score, 1))
         fade = tl.exp2(top - new_top)
@@ -206,19 +165,23 @@ def _own_part(
         acc = tl.dot(share.to(v.dtype), v, acc * fade[:, None], input_precision=PRECISION)
         top = new_top
 
+    # The largest of all is known before a part is read, so that no part waits for another, and
+    # the parts are added up as they lie in memory: what the product gave is laid out anew once.
     row = seq * GROUP + member
-    for split in tl.static_range(SPLITS):
+    every = tl.arange(0, EVERY)[:, None]
+    lse_at = lse_ptr + (every * kv_heads + head) * rows + row[None, :]
+    known = (every < SPLITS) & (member[None, :] < GROUP)
+    lses = tl.load(lse_at, mask=known, other=float("-inf"))
+    highest = tl.maximum(top, tl.max(lses, 0))
+    own_share = tl.exp2(top - highest)
+    parts = tl.zeros([BLOCK_G, BLOCK_D], tl.float32)
+    for split in tl.range(SPLITS, num_stages=4):
         at = (split * kv_heads + head) * rows + row
         lse = tl.load(lse_ptr + at, mask=member < GROUP, other=float("-inf"))
         part = tl.load(part_ptr + at[:, None] * HEAD_DIM + col[None, :], mask=live, other=0.0)
-        new_top = tl.maximum(top, lse)
-        fade = tl.exp2(top - new_top)
-        share = tl.exp2(lse - new_top)
-        total = total * fade + share
-        acc = acc * fade[:, None] + part * share[:, None]
-        top = new_top
-
-    out = acc / total[:, None]
+        parts += part * tl.exp2(lse - highest)[:, None]
+    total = total * own_share + tl.sum(tl.exp2(lses - highest[None, :]), 0)
+    out = (acc * own_share[:, None] + parts) / total[:, None]
     out_at = out_ptr + seq * stride_ob + q_at[:, None] + col[None, :]
     tl.store(out_at, out.to(out_ptr.dtype.element_ty), mask=live)
 
@@ -234,21 +197,17 @@ def default_config(item_bytes: int) -> Config:
 def variants(item_bytes: int) -> dict[str, Config]:
     """Cuts worth trying on a new GPU, by a short name."""
     base = default_config(item_bytes)
+    # Tiles of 128 rows read the prompt once where 32 sequences have 4 query heads a key head.
+    cuts = [(128, 64, 4, 3, 132), (128, 64, 8, 3, 132), (128, 64, 8, 2, 264), (128, 128, 8, 2, 132)]
+    cuts += [(128, 32, 8, 4, 264), (128, 64, 4, 2, 264)]
+    cuts += [(64, 64, 4, 3, 264), (64, 64, 4, 2, 396), (64, 128, 4, 2, 264)]
     tried = {}
-    cuts = [(128, 64, w, st) for w in (4, 8) for st in (2, 3, 4)]
-    cuts += [(128, 128, 8, 2), (128, 128, 8, 3), (128, 128, 4, 2), (128, 32, 8, 4)]
-    cuts += [(64, 64, 4, 2), (64, 64, 4, 3), (64, 128, 4, 2), (64, 128, 4, 3)]
-    for block_m, block_n, warps, stages in cuts:
-        for programs in (128, 264):
-            tried[f"m{block_m} n{block_n} p{programs} w{warps} s{stages}"] = replace(
-                base,
-                block_m=block_m,
-                block_n=block_n,
-                programs=programs,
-                warps=warps,
-                stages=stages,
-            )
-    for block_n, warps in ((32, 2), (32, 4), (64, 8), (128, 4), (128, 8)):
+    for block_m, block_n, warps, stages, programs in cuts:
+        for bulk in (False, True):
+            shown = f"m{block_m} n{block_n} p{programs} w{warps} s{stages}{' bulk' * bulk}"
+            cut = replace(base, block_m=block_m, block_n=block_n, programs=programs, bulk=bulk)
+            tried[shown] = replace(cut, warps=warps, stages=stages)
+    for block_n, warps in ((32, 4), (64, 4), (128, 4), (128, 8)):
         tried[f"own n{block_n} w{warps}"] = replace(base, own_block_n=block_n, own_warps=warps)
     return tried
 
@@ -270,17 +229,10 @@ def prepare(
     chunk = _chunk(prefix_len, kv_heads * triton.cdiv(rows, block_m), chosen)
     splits = triton.cdiv(prefix_len, chunk)
     lse = torch.empty(splits, kv_heads, rows, dtype=torch.float32, device=prefix_k.device)
-    return _Prepared(
-        prefix_k=prefix_k.contiguous(),
-        prefix_v=state["prefix_v"].contiguous(),
-        own_k=_with_slot(state["own_k"]),
-        own_v=_with_slot(state["own_v"]),
-        part=lse.new_empty(splits, kv_heads, rows, width),
-        lse=lse,
-        chunk=chunk,
-        block_m=block_m,
-        config=chosen,
-    )
+    part = lse.new_empty(splits, kv_heads, rows, width)
+    prefix = prefix_k.contiguous(), state["prefix_v"].contiguous()
+    own = _with_slot(state["own_k"]), _with_slot(state["own_v"])
+    return _Prepared(*prefix, *own, part, lse, chunk, block_m, chosen)
 
 
 def run(prepared: _Prepared, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
@@ -295,63 +247,40 @@ def run(prepared: _Prepared, inputs: Mapping[str, Tensor], out: Mapping[str, Ten
     }
     scale = width**-0.5 * LOG2_E
     _attend_prefix(prepared, inputs["q"], scale, shape)
-    _attend_own(prepared, inputs, out["out"], scale, shape)
+    _attend_own(prepared, {**inputs, **out}, scale, shape)
 
 
 def _attend_prefix(prepared: _Prepared, q: Tensor, scale: float, shape: dict[str, Any]) -> None:
     splits, kv_heads, rows, width = prepared.part.shape
     prefix_len, config = prepared.prefix_k.shape[1], prepared.config
-    _prefix_part[(splits, kv_heads, triton.cdiv(rows, prepared.block_m))](
-        q,
-        prepared.prefix_k,
-        prepared.prefix_v,
-        prepared.part,
-        prepared.lse,
-        q.stride(0),
-        rows,
-        prefix_len,
-        prepared.chunk,
-        scale,
-        BLOCK_M=prepared.block_m,
-        BLOCK_N=config.block_n,
-        WHOLE=shape["BLOCK_D"] == width and prefix_len % config.block_n == 0,
-        num_warps=config.warps,
-        num_stages=config.stages,
-        **shape,
+    whole = shape["BLOCK_D"] == width and prefix_len % config.block_n == 0
+    bulk = config.bulk and whole and addressable(prepared.prefix_k)
+    k, v = (
+        TensorDescriptor.from_tensor(tensor.flatten(0, 1), [config.block_n, width])
+        if bulk
+        else tensor
+        for tensor in (prepared.prefix_k, prepared.prefix_v)
     )
+    _prefix_part[(splits, kv_heads, triton.cdiv(rows, prepared.block_m))](
+        q, k, v, prepared.part, prepared.lse, q.stride(0), rows, prefix_len, prepared.chunk, scale,
+        BLOCK_M=prepared.block_m, BLOCK_N=config.block_n, WHOLE=whole, BULK=bulk,
+        num_warps=config.warps, num_stages=config.stages, **shape,
+    )  # fmt: skip
 
 
 def _attend_own(
-    prepared: _Prepared,
-    inputs: Mapping[str, Tensor],
-    result: Tensor,
-    scale: float,
-    shape: dict[str, Any],
+    prepared: _Prepared, tensors: Mapping[str, Tensor], scale: float, shape: dict[str, Any]
 ) -> None:
-    q, k_new, v_new = inputs["q"], inputs["k_new"], inputs["v_new"]
+    q, k_new, v_new, out = (tensors[name] for name in ("q", "k_new", "v_new", "out"))
     splits, kv_heads, rows, _ = prepared.part.shape
     _own_part[(kv_heads, q.shape[0])](
-        q,
-        k_new,
-        v_new,
-        prepared.own_k,
-        prepared.own_v,
-        prepared.part,
-        prepared.lse,
-        result,
-        q.stride(0),
-        k_new.stride(0),
-        v_new.stride(0),
-        result.stride(0),
-        rows,
-        prepared.own_k.shape[2] - 1,
-        scale,
+        q, k_new, v_new, prepared.own_k, prepared.own_v, prepared.part, prepared.lse, out,
+        q.stride(0), k_new.stride(0), v_new.stride(0), out.stride(0),
+        rows, prepared.own_k.shape[2] - 1, scale,
         BLOCK_G=max(LEAST_ROWS, triton.next_power_of_2(shape["GROUP"])),
-        BLOCK_N=prepared.config.own_block_n,
-        SPLITS=splits,
-        num_warps=prepared.config.own_warps,
-        **shape,
-    )
+        BLOCK_N=prepared.config.own_block_n, SPLITS=splits,
+        EVERY=triton.next_power_of_2(splits), num_warps=prepared.config.own_warps, **shape,
+    )  # fmt: skip
 
 
 def _chunk(prefix_len: int, tiles: int, config: Config) -> int:

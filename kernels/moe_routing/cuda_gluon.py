@@ -57,12 +57,13 @@ class _Prepared:
 def variants(item_bytes: int) -> dict[str, Config]:
     """Orders worth trying on a new GPU, by a short name."""
     return {
-        f"n{base.block_n} g{group}{' mixed' * mixed}": Config(
-            gate_up=replace(base, group=group, mixed=mixed),
-            down=replace(base, group=group, mixed=mixed),
+        f"up {up.block_n} down {down.block_n} g{group}{' mixed' * mixed}": Config(
+            gate_up=replace(up, group=group, mixed=mixed),
+            down=replace(down, group=group, mixed=mixed),
         )
-        for base in (NARROW, WIDE)
-        for group in (4, 8, 16, 32)
+        for up in (NARROW, WIDE)
+        for down in (NARROW, WIDE)
+        for group in (4, 8, 16)
         for mixed in (False, True)
     }
 

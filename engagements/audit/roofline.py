@@ -27,7 +27,8 @@ class Headroom:
 
     `share` is the share of the roofline that it reaches with the bytes and operations that it
     takes now; `fewer_bytes` what the least bytes and operations would make of it. Either is None
-    where it is not known. `measured` is how much of the operator's time `kernels` are.
+    where it is not known. `measured` is how much of the operator's time `kernels` are; where
+    `are_alike` they have names of their own and are only of the same kind as the operator's.
     """
 
     share: float | None
@@ -35,6 +36,7 @@ class Headroom:
     measured: float
     fewer_bytes: FewerBytes | None
     sources: tuple[Source, ...]
+    are_alike: bool = False
 
     @property
     def most(self) -> float | None:
@@ -78,6 +80,7 @@ def headroom(case: Case) -> Headroom:
         measured=measured,
         fewer_bytes=fewer,
         sources=tuple(dict.fromkeys(sources)),
+        are_alike=_are_alike(kernels, found),
     )
 
 
@@ -150,6 +153,12 @@ def _weights(
     # The two files name no kernel alike: the launches stand for the operator as they are.
     everything = sum(durations.values())
     return {name: time / everything for name, time in durations.items()}, 1.0 if by_name else 0.0
+
+
+def _are_alike(kernels: tuple[KernelHeadroom, ...], found: Selected | None) -> bool:
+    """Whether the profile, which names the operator's kernels, names none of these."""
+    in_trace = {base_name(kernel.name) for kernel in found.kernels} if found else set()
+    return bool(in_trace and kernels) and in_trace.isdisjoint(base_name(k.name) for k in kernels)
 
 
 def _roofline_share(kernel: MeasuredKernel) -> float | None:

@@ -17,6 +17,11 @@ def about(room: Headroom, figures: CeilingFigures) -> list[str]:
             f"{collecting.base_name(kernel.name)} runs at {percent(kernel.roofline_share)} of the "
             f"roofline{bound}."
         )
+    if room.are_alike:
+        lines.append(
+            "The profile names none of these kernels; they stand for the operator's as ones of "
+            "the same kind."
+        )
     if room.kernels and room.measured < roofline.MEASURED_SHARE:
         lines.append(
             f"That is only {percent(room.measured)} of the operator's time, too little to go by."

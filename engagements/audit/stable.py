@@ -136,7 +136,7 @@ def _sentence(
     lines: Thresholds,
 ) -> str:
     if outcome == Outcome.UNKNOWN:
-        return f"The log has {facts.calls} calls, too few to say how your traffic varies."
+        return f"The log has {facts.calls:,} calls, too few to say how your traffic varies."
     covered, effective, drift = conditions
     few = min(lines.counted_shapes, facts.distinct_shapes)
     carried = f"{few} shape{'s' if few > 1 else ''} carry {percent(_covered(facts, lines))}"
@@ -154,7 +154,7 @@ def _sentence(
 
 def _paragraph(facts: TrafficFacts, conditions: tuple[Condition, ...]) -> str:
     lines = [
-        f"{facts.calls} calls in {facts.distinct_shapes} shapes ({listed(facts.axes)}); "
+        f"{facts.calls:,} calls in {facts.distinct_shapes:,} shapes ({listed(facts.axes)}); "
         f"{_spread(facts.shapes_for_calls, 'calls')}."
     ]
     if facts.shapes_for_time is not None:

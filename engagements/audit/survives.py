@@ -5,6 +5,7 @@ Weeks of life left against weeks of work, and when the fee has come back from th
 
 from __future__ import annotations
 
+import shlex
 from decimal import Decimal
 
 from engagements.audit import gain
@@ -43,9 +44,6 @@ CHECK = Description(
 ROADMAP = Missing(what="Which models come next and when, and which axes of the operator change.")
 WORK = Missing(what="How many weeks the work takes, and its fee.")
 BILL = Missing(what="What the workload's GPU time costs a month.")
-SPEEDUP = Missing(
-    what="A narrower interval of the speedup: a prototype on the operator's shapes, measured."
-)
 
 
 def find(case: Case) -> Finding:
@@ -71,7 +69,7 @@ def find(case: Case) -> Finding:
         sentence=_sentence(outcome, lasts, figures, wanted_weeks),
         paragraph=_paragraph(case, lasts, figures, expected),
         evidence=_evidence(case, lasts, expected),
-        to_collect=(SPEEDUP,) if outcome == Outcome.UNKNOWN else _would_help(case, expected),
+        to_collect=(_speedup(case),) if outcome == Outcome.UNKNOWN else _would_help(case, expected),
         questions=_questions(case, lasts, returns),
         figures=figures,
     )
@@ -210,7 +208,15 @@ def _would_help(case: Case, expected: Gain | None) -> tuple[Missing, ...]:
     """What the payback still wants, though the outcome does not hang on it."""
     missing = [BILL] if case.gpu_bill is None else []
     missing += [WORK] if case.work is not None and case.work.value.fee is None else []
-    return tuple(missing) if expected is not None else (*missing, SPEEDUP)
+    return tuple(missing) if expected is not None else (*missing, _speedup(case))
+
+
+def _speedup(case: Case) -> Missing:
+    operator = shlex.quote(case.needs.value.definition) if case.needs else "OPERATOR"
+    return Missing(
+        what="A narrower interval of the speedup: a prototype on the operator's shapes, measured.",
+        command=f"python -m kernels measure {operator}",
+    )
 
 
 def _questions(case: Case, lasts: Life, returns: Payback | None) -> tuple[str, ...]:

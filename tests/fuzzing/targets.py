@@ -133,7 +133,7 @@ _COMPUTE_WORDS: Final = (
 _TRAFFIC_WORDS: Final = (
     "batch,", "count", "calls", "duration_us", "total_ms", "timestamp", "model", "request_id",
     "2026-01-01T00:00:00Z", "nan", "inf", "1e308", "-1", '"', ";", "\t", "|", "\n", "\r\n",
-    '{"m":', '"shape":{"m":', "}\n{", "null", "true", "[1]", "\ufeff",
+    '{"m":', '"shape":{"m":', "}\n{", "null", "true", "[1]", "\xef\xbb\xbf",
 )  # fmt: skip
 
 TARGETS: Final[dict[str, Target]] = {

@@ -76,6 +76,18 @@ class Section:
         return self.computed.to_collect if self.computed else ()
 
     @property
+    def is_undecided(self) -> bool:
+        """Whether the evidence leaves the outcome open; else what is collected adds to it."""
+        return self.computed is not None and self.computed.outcome == checks.Outcome.UNKNOWN
+
+    @property
+    def asks_people(self) -> bool:
+        """Whether some of what is to be collected is an answer of the questionnaire."""
+        of_people = (checks.Check.SURVIVES, checks.Check.MAINTAIN)
+        is_open = any(missing.command is None for missing in self.to_collect)
+        return is_open and self.check.name in of_people
+
+    @property
     def sources(self) -> tuple[checks.Source, ...]:
         """What it was computed from."""
         return self.computed.evidence if self.computed else ()

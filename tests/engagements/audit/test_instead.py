@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import pytest
 
@@ -16,25 +17,30 @@ def by_name(looked_at: Case) -> dict[str, Alternative]:
     return {choice.name: choice for choice in instead.alternatives(looked_at)}
 
 
+def about(number: float) -> Any:
+    """Stands in an interval where a float is wanted."""
+    return pytest.approx(number)
+
+
 def test_batching_wins_what_the_cheapest_batch_costs_less() -> None:
     # A sequence costs 10 us alone and 2.5 us in a batch of four: half of them could be cheaper.
     facts = traffic(*[(1, 128, 10.0)] * 4, (4, 128, 10.0))
     gain = by_name(case(traffic=seen(facts)))["batching"].gain
     # 50 us for eight sequences now, 8 x 2.5 = 20 us at best.
-    assert gain == Interval(low=1.0, high=pytest.approx(2.5))
+    assert gain == Interval(low=1.0, high=about(2.5))
 
 
 def test_other_sizes_are_held_apart() -> None:
     # The long call is not compared with the short one: nothing to win.
     facts = traffic((1, 128, 10.0), (4, 4096, 900.0))
     gain = by_name(case(traffic=seen(facts)))["batching"].gain
-    assert gain == Interval(low=1.0, high=pytest.approx(1.0))
+    assert gain == Interval(low=1.0, high=about(1.0))
 
 
 def test_without_a_batch_axis_the_idle_time_bounds_it() -> None:
     facts = step(("gemm", 0.0, 750.0))
     gain = by_name(case(trace=seen(facts)))["batching"].gain
-    assert gain == Interval(low=1.0, high=pytest.approx(1 / 0.75))
+    assert gain == Interval(low=1.0, high=about(1 / 0.75))
 
 
 def test_compiling_wins_launch_gaps_and_small_kernels_at_most() -> None:
@@ -50,9 +56,10 @@ def test_compiling_wins_launch_gaps_and_small_kernels_at_most() -> None:
     )
     assert facts.gaps is not None
     bound = facts.gaps.launch_bound_share
+    assert bound is not None
     assert bound == pytest.approx(0.41, abs=0.011)
     gain = by_name(case(trace=seen(facts)))["compiling"].gain
-    assert gain == Interval(low=1.0, high=pytest.approx(1 / (1 - bound - 0.1)))
+    assert gain == Interval(low=1.0, high=about(1 / (1 - bound - 0.1)))
 
 
 def test_a_data_loader_is_no_launch_that_a_graph_would_save() -> None:
@@ -69,8 +76,8 @@ def test_a_data_loader_is_no_launch_that_a_graph_would_save() -> None:
         )
     )
     found = by_name(case(trace=seen(facts)))
-    assert found["compiling"].gain == Interval(low=1.0, high=pytest.approx(1 / 0.995))
-    assert found["scheduling"].gain == Interval(low=1.0, high=pytest.approx(1 / 0.2))
+    assert found["compiling"].gain == Interval(low=1.0, high=about(1 / 0.995))
+    assert found["scheduling"].gain == Interval(low=1.0, high=about(1 / 0.2))
     assert "80 % of the time the GPU waits for the host's own work" in found["scheduling"].basis
 
 
@@ -83,9 +90,7 @@ def test_quantisation_touches_matrix_products() -> None:
     # Half of the time: 1 / (0.5 + 0.5 / 1.4) and 1 / (0.5 + 0.5 / 1.8).
     facts = step(("sm90_gemm_bf16", 0.0, 500.0), ("softmax", 500.0, 500.0))
     gain = by_name(case(trace=seen(facts)))["quantisation"].gain
-    assert gain == Interval(
-        low=pytest.approx(1 / (0.5 + 0.5 / 1.4)), high=pytest.approx(1 / (0.5 + 0.5 / 1.8))
-    )
+    assert gain == Interval(low=about(1 / (0.5 + 0.5 / 1.4)), high=about(1 / (0.5 + 0.5 / 1.8)))
 
 
 @pytest.mark.parametrize(("dtype", "high"), [("int8", 1.0), ("float8", 1.0)])
@@ -105,7 +110,7 @@ def test_a_dtype_that_nobody_says_is_asked_for() -> None:
 def test_topology_is_bounded_by_communication() -> None:
     facts = step(("ncclDevKernel_AllReduce", 0.0, 250.0), ("gemm", 250.0, 750.0))
     assert by_name(case(trace=seen(facts)))["topology"].gain == Interval(
-        low=1.0, high=pytest.approx(1 / 0.75)
+        low=1.0, high=about(1 / 0.75)
     )
     alone = by_name(case(trace=seen(step(("gemm", 0.0, 900.0)))))["topology"]
     assert alone.gain == Interval(low=1.0, high=1.0)
@@ -121,7 +126,7 @@ def test_scheduling_is_bounded_by_the_busiest_of_several_gpus() -> None:
         )
     )
     assert by_name(case(trace=seen(uneven)))["scheduling"].gain == Interval(
-        low=1.0, high=pytest.approx(0.9 / 0.6)
+        low=1.0, high=about(0.9 / 0.6)
     )
     assert by_name(case(trace=seen(step(("gemm", 0.0, 900.0)))))["scheduling"].gain is None
 
@@ -132,7 +137,7 @@ def test_a_library_that_fits_is_the_first_thing_to_try() -> None:
     profiled = seen(measured(dram_share=1 / 3, bound="latency"))
     choice = by_name(case(share=stated(0.9), tried=(fits,), compute=(profiled,)))["library"]
     assert choice.title == "Use It fits"
-    assert choice.gain == Interval(low=1.0, high=pytest.approx(1 / (0.1 + 0.9 / 2.4)))
+    assert choice.gain == Interval(low=1.0, high=about(1 / (0.1 + 0.9 / 2.4)))
     unmeasured = by_name(case(tried=(fits,)))["library"]
     assert unmeasured.gain is None
 

@@ -73,7 +73,8 @@ def test_the_kernel_speedup_that_is_needed_gives_the_target_and_is_there_below_t
 @given(share=SHARES, up_to=st.floats(1, 1000))
 def test_the_curve_rises_from_one(share: float, up_to: float) -> None:
     points = ceiling.curve(share, up_to)
-    assert points[0] == (1.0, pytest.approx(1.0))
+    assert points[0][0] == 1.0
+    assert points[0][1] == pytest.approx(1.0)
     assert points[-1][0] == pytest.approx(max(up_to, 2.0))
     assert all(a[1] <= b[1] + 1e-9 for a, b in itertools.pairwise(points))
 
@@ -213,6 +214,20 @@ def test_a_kernel_that_is_a_small_part_of_the_operator_decides_nothing() -> None
     finding = worth.find(case(trace=trace, compute=(other,), operator=ATTENTION))
     assert figures(finding).kernels == ()
     assert finding.outcome == Outcome.UNKNOWN
+
+
+def test_kernels_that_are_only_of_the_same_kind_are_said_to_be() -> None:
+    alike, same = (
+        worth.find(
+            case(
+                trace=seen(attention_step(0.86)),
+                compute=(seen(measured(name, dram_share=0.5, bound="latency")),),
+            )
+        ).paragraph
+        for name in ("flash_attention_of_another", "flash_fwd_kernel")
+    )
+    assert "The profile names none of these kernels" in alike
+    assert "names none" not in same
 
 
 def test_what_was_measured_end_to_end_decides() -> None:

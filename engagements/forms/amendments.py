@@ -37,7 +37,11 @@ class AmendmentForm(forms.Form):
     )
     valid_until = DayField(label="Valid until", required=False)
     weeks = forms.IntegerField(label="Weeks in all", required=False, max_value=MAX_WEEKS)
-    pause_from = DayField(label="From", required=False)
+    pause_from = DayField(
+        label="From",
+        required=False,
+        help_text="The first day of an agreed pause changes that one: it ends earlier or later.",
+    )
     pause_until = DayField(label="Until", required=False, help_text="Both days included.")
     waits_for = forms.CharField(
         label="Waiting for",

@@ -8,11 +8,12 @@ for under.
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, TypedDict, Unpack
 
 from django.db import transaction
+from django.utils import timezone
 
 from benchmarks.models import Benchmark
 from engagements import money
@@ -43,8 +44,9 @@ REPEATED = (
 
 
 class Change(TypedDict, total=False):
-    """What an amendment changes, one of them: `weeks` in all for more time, a further `pause`,
-    another sealed `benchmark`, the whole new net `fee`."""
+    """What an amendment changes, one of them: `weeks` in all for more time, a `pause` (a further
+    one, or in place of the one agreed from the same day on), another sealed `benchmark`, the
+    whole new net `fee`."""
 
     weeks: int
     pause: PauseDraft
@@ -120,8 +122,7 @@ def _amended(engagement: Engagement, change: str, reason: str, by: User, given: 
         _require_more(amended.weeks, given["weeks"])
         contract.weeks = given["weeks"]
     elif change == Amendment.PAUSE:
-        _require_in_the_time_box(engagement, given["pause"], pauses)
-        pauses.append(given["pause"])
+        pauses = _with_pause(engagement, given["pause"], pauses)
     elif change == Amendment.BENCHMARK:
         _change_benchmark(contract, given["benchmark"])
     else:
@@ -152,6 +153,22 @@ def _require_one_change(change: str, given: Change) -> None:
 def _require_more(weeks: int, wanted: int) -> None:
     if wanted <= weeks:
         raise Refused(f"The time-box has {weeks} weeks: more time is more than that.")
+
+
+def _with_pause(
+    engagement: Engagement, pause: PauseDraft, agreed: list[PauseDraft]
+) -> list[PauseDraft]:
+    """The pauses with a further one; from the same day on it takes the place of the one agreed,
+    so that the clock runs again earlier or later."""
+    others = [other for other in agreed if other.starts_on != pause.starts_on]
+    _require_in_the_time_box(engagement, pause, others)
+    replaced = [other for other in agreed if other.starts_on == pause.starts_on]
+    if pause in replaced:
+        raise Refused("That pause is agreed already.")
+    yesterday = timezone.localdate() - timedelta(days=1)
+    if any(pause.ends_on < min(other.ends_on, yesterday) for other in replaced):
+        raise Refused("Days on which the clock has stood already stay: a pause ends today at best.")
+    return sorted([*others, pause], key=lambda each: each.starts_on)
 
 
 def _require_in_the_time_box(

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Protocol
 
+from django.utils import timezone
+
+from engagements.errors import Refused
 from engagements.models import ContractVersion, Engagement, TimeBox
 from engagements.services import checked, events, lifecycle
 
@@ -83,12 +86,20 @@ def start(*, contract: ContractVersion, starts_on: date) -> TimeBox:
 
 
 def move(*, contract: ContractVersion) -> TimeBox:
-    """Give the time-box the last day that an amendment in force gives it, under the lock."""
+    """Give the time-box the last day that an amendment in force gives it, under the lock.
+
+    Refused where that would end it in the past: a pause that ends earlier, accepted too late.
+    """
     box = TimeBox.objects.get(engagement=contract.engagement)
     before = box.ends_on
     box.ends_on = last_day(box.starts_on, contract.weeks, contract.pauses.all())
     if box.ends_on == before:
         return box
+    if box.ends_on < min(before, timezone.localdate()):
+        raise Refused(
+            f"With this amendment the time-box would have ended on {box.ends_on} already: "
+            "it is withdrawn and drafted anew."
+        )
     checked.save(box)
     events.record(
         engagement=contract.engagement,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
@@ -125,6 +126,34 @@ PAUSES = [
 ]
 
 
+def test_a_pause_ends_earlier_or_later_once_both_agree(
+    world: World, on_day: Callable[[date], None]
+) -> None:
+    contract = world.active()
+    before = box_of(contract).ends_on
+    in_force(world, amended(world, contract, pause=pause(3, 12)))
+    with pytest.raises(Refused, match="agreed already"):
+        amended(world, contract, pause=pause(3, 12))
+    first = today()
+    on_day(first + days(6))
+
+    def ending(day: int) -> PauseDraft:
+        return PauseDraft(first + days(3), first + days(day), "The customer", "No weights.")
+
+    with pytest.raises(Refused, match="has stood already"):
+        amended(world, contract, pause=ending(4))
+    in_force(world, amended(world, contract, pause=ending(6)))
+    assert box_of(contract).ends_on == before + days(4)
+    newest = in_force(world, amended(world, contract, pause=ending(20)))
+    assert box_of(contract).ends_on == before + days(18)
+    assert newest.pauses.count() == 1
+    offered = amended(world, contract, pause=ending(7))
+    world.accept(offered, CUSTOMER)
+    on_day(before + days(10))
+    with pytest.raises(Refused, match="would have ended"):
+        world.accept(offered, HOUSE)
+
+
 def test_pauses_that_stop_nothing_are_refused(world: World) -> None:
     contract = world.active()
     for first, last, why in PAUSES:
@@ -227,7 +256,12 @@ def test_amendments_that_cannot_be_are_refused(world: World) -> None:
 
 def test_only_a_contract_in_force_is_amended_by_a_consultant(world: World) -> None:
     def draft(engagement: Engagement, **changes: Any) -> ContractVersion:
-        given = {"change": "more_time", "reason": "So.", "by": world.consultant, "weeks": 8}
+        given: dict[str, Any] = {
+            "change": "more_time",
+            "reason": "So.",
+            "by": world.consultant,
+            "weeks": 8,
+        }
         return amendments.draft(engagement=engagement, **(given | changes))
 
     offered = world.offered()

@@ -68,10 +68,10 @@ class TermsForm(forms.Form):
         help_text="From the day of the invoice.",
     )
     dispute_days = forms.IntegerField(
-        label="Days to object",
+        label="Days to dispute",
         min_value=0,
         max_value=MAX_DISPUTE_DAYS,
-        help_text="After the time-box, before a settlement follows by itself.",
+        help_text="Of a settlement, once shown; after the time-box it waits as long.",
     )
     valid_until = DayField(
         label="Valid until", required=False, help_text="The last day on which it may be accepted."

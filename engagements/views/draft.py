@@ -14,10 +14,13 @@ from django.utils import timezone
 from engagements.forms.amounts import AmountError, Share, parse_amount, parse_share
 from engagements.forms.contract import MOST_MILESTONES, MilestoneForm, MilestoneFormSet, TermsForm
 from engagements.models import Audit, Clause, ContractVersion, Customer, ReleaseCondition
+from engagements.money import quantize
 from engagements.services import clauses
 from engagements.services.contracts import MilestoneDraft
+from engagements.services.drafting import SHARES_MAY_MISS
 
 PREFIX = "milestones"
+WHOLE = Decimal(100)
 # How long an offer stands unless another day is chosen.
 OFFER_DAYS = 30
 MILESTONE_FIELDS = ("title", "amount", "condition", "due_on")
@@ -208,15 +211,24 @@ def _sum(rows: list[dict[str, Any]], fee: Decimal | None, currency: str) -> Deci
     parts = [row.get("amount") for row in rows]
     amounts = (_amount(part, currency) for part in parts)
     total = sum((amount for amount in amounts if amount is not None), Decimal(0))
-    has_shares = any(_is_share(part) for part in parts)
-    return max(fee, total) if has_shares and fee is not None else total
+    percent = sum((_percent(part) for part in parts), Decimal(0))
+    if fee is None or fee <= total:
+        return total
+    # Shares that come to the whole rest divide it to the last minor unit; others do not add up.
+    if abs(percent - WHOLE) <= SHARES_MAY_MISS:
+        return fee
+    return total + quantize((fee - total) * percent / WHOLE, currency)
 
 
-def _is_share(part: object) -> bool:
+def _percent(part: object) -> Decimal:
+    """How much of the rest a part is, in percent; 0 for an amount, and while it cannot be read."""
+    if isinstance(part, Share):
+        return part.percent
     try:
-        return isinstance(part, Share) or parse_share(str(part or "")) is not None
+        share = parse_share(str(part or ""))
     except AmountError:
-        return False
+        return Decimal(0)
+    return share.percent if share is not None else Decimal(0)
 
 
 def _amount(value: object, currency: str) -> Decimal | None:

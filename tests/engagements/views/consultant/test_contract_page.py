@@ -185,6 +185,24 @@ def test_rows_come_and_go_and_nothing_typed_is_lost(signed_in: Client, world: Wo
 
 
 @pytest.mark.parametrize(
+    ("second", "third", "said"),
+    [
+        ("50%", "50%", "Exactly the fee"),
+        ("33,33%", "66,66%", "Exactly the fee"),
+        ("33.3%", "33.3%", "9,352.00 less than the fee"),
+        ("50%", "60%", "2,800.00 more than the fee"),
+        ("oops", "100%", "Exactly the fee"),
+    ],
+)
+def test_the_sum_of_shares_is_what_they_come_to(
+    signed_in: Client, world: World, second: str, third: str, said: str
+) -> None:
+    parts = {"milestones-1-amount": second, "milestones-2-amount": third}
+    answer = signed_in.post(url("contract-terms", world.audited()), typed(world, do="sum", **parts))
+    assert said in answer.content.decode()
+
+
+@pytest.mark.parametrize(
     ("fee", "said"),
     [
         ("48000", "Exactly the fee"),

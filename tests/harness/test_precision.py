@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.harness import documents, operators
 from benchmarks.harness.precision import __main__ as command
-from benchmarks.harness.precision import conditions, tables
+from benchmarks.harness.precision import conditions, shards, tables
 from benchmarks.harness.synthetic import programs
 from tests.harness.samples import workload_entry
 
@@ -89,9 +89,25 @@ def test_every_trial_had_processes_of_its_own(part: Path) -> None:
     assert {len(trial["replicates"]) for trial in found["trials"]} == {replicates}
 
 
-def test_parts_are_merged_into_one_table(part: Path) -> None:
-    said = _run("--merge", part, part)
+def test_parts_are_combined_into_one_table(part: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({**json.loads(part.read_text()), "id": "another"}))
+    said = _run("--combine", part, other)
     assert f"| 2 ms | {2 * _TRIALS} |" in said
+    assert f"Part 1 of 1 on {json.loads(part.read_text())['device']}: 2 of 2 trials" in said
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [({}, "once more"), ({"id": "another", "device": "another"}, "differs from .* in its device")],
+)
+def test_parts_that_do_not_belong_together_are_refused(
+    part: Path, tmp_path: Path, change: dict[str, str], complaint: str
+) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({**json.loads(part.read_text()), **change}))
+    with pytest.raises(shards.PartsDiffer, match=complaint):
+        shards.combined([part, other])
 
 
 def test_forty_trials_are_shared_out_whole() -> None:
@@ -139,7 +155,7 @@ def _part(ratios: list[float], *, true_ratio: float) -> dict[str, Any]:
 def test_a_row_counts_what_a_contract_would_be_told() -> None:
     (row,) = tables.rows([_part([1.9, 2.0, 2.1], true_ratio=2.0)])
     assert (row.met, row.inconclusive, row.missed) == (1, 1, 1)
-    assert row.holds_truth == 1
+    assert (row.above, row.holds_truth, row.below) == (1, 1, 1)
     assert row.ratios == pytest.approx((1.9, 2.0, 2.1), rel=1e-3)
     assert 0.0005 < row.half_width_median < 0.005
 
@@ -148,4 +164,14 @@ def test_trials_of_several_parts_are_counted_together() -> None:
     parts = [_part([1.0, 1.001], true_ratio=1.0), _part([0.999], true_ratio=1.0)]
     (row,) = tables.rows(parts)
     assert (row.trials, row.holds_truth) == (3, 3)
-    assert "| made | 3 | 0.9990 to 1.0010 |" in tables.markdown([row])
+    said = tables.markdown([row])
+    assert "| made | 3 | 0.9990 to 1.0010 |" in said
+    assert "intervals that hold the truth: 3 (29% to 100%) of 3" in said
+
+
+def test_a_rate_has_its_exact_interval() -> None:
+    # Clopper and Pearson: none of 40 is at most 1 - 0.025 ** (1 / 40).
+    assert tables.Count(count=0, trials=40).interval == pytest.approx((0, 1 - 0.025 ** (1 / 40)))
+    low, high = tables.Count(count=37, trials=40).interval
+    assert (low, high) == pytest.approx((0.7961, 0.9843), abs=1e-4)
+    assert str(tables.Count(count=40, trials=40)) == "40 (91% to 100%)"

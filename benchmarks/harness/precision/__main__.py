@@ -1,7 +1,8 @@
 """Measure the referee's precision, whole or in parts, and print the tables.
 
-    python -m benchmarks.harness.precision --shard 1/4 --out part1.json     on each of four GPUs
-    python -m benchmarks.harness.precision --merge part*.json
+    python -m benchmarks.harness.precision --gpus 4 --out precision     everything, on four GPUs
+    python -m benchmarks.harness.precision --shard 1/4 --out part1.json     or part by part
+    python -m benchmarks.harness.precision --combine part*.json
 
 A/A: the same work on both sides, at several sizes, with `do_bench` beside it. Power: a baseline
 that does a known number of times the candidate's work, against a target of 2x.
@@ -12,33 +13,62 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import secrets
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import folders, operators
-from benchmarks.harness.precision import tables
+from benchmarks.harness.precision import shards, tables
 
 _CHANGEABLE = {"replicates": int, "rounds": int, "round_ms": float, "warmup_ms": float}
 
 
-def main() -> None:
-    """Measure and write a part, or merge parts; print the tables either way."""
+def main() -> int:
+    """Measure and write a part, or combine parts; print the tables either way."""
     asked = parser().parse_args()
-    if asked.merge:
-        parts = [json.loads(path.read_text()) for path in asked.merge]
-    else:
-        # The referee's threads must sleep, not spin; torch reads this when it is imported.
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-        parts = [measured(asked)]
+    if asked.gpus and asked.out is None:
+        parser().error("--gpus needs --out, the folder of its parts")
+    try:
+        # More shards than trials leave some of them nothing to do.
+        parts = [part for part in _parts(asked) if part["trials"]]
+    except shards.PartsDiffer as error:
+        print(error, file=sys.stderr)
+        return 2
+    if not parts:
+        print("no part was measured", file=sys.stderr)
+        return 3
     print(tables.markdown(tables.rows(parts)))
     for part in parts:
-        pairs_s = part["elapsed_s"] / part["pairs"]
-        print(
-            f"\n{part['device']}: one unit {part['unit_us']:.2f} us, {part['pairs']} pairs of "
-            f"processes, {part['elapsed_s']:.0f} s, {pairs_s:.1f} s a pair; "
-            + ", ".join(f"{name} {spent:.0f} s" for name, spent in part["phases_s"].items())
-        )
+        print(f"\n{_described(part)}")
+    return 0
+
+
+def _described(part: dict[str, Any]) -> str:
+    """How much of a part was measured, and where its time went."""
+    index, count = part["shard"]
+    trials = len(part["trials"]) // part["conditions"]
+    return (
+        f"Part {index} of {count} on {part['device']}: {trials} of {part['asked']} trials, "
+        f"each of {part['pairs'] // trials} fresh pairs of processes; "
+        f"one unit {part['unit_us']:.2f} us; {part['elapsed_s']:.0f} s, "
+        f"{part['elapsed_s'] / part['pairs']:.1f} s a pair; "
+        + ", ".join(f"{name} {spent:.0f} s" for name, spent in part["phases_s"].items())
+    )
+
+
+def _parts(asked: argparse.Namespace) -> list[dict[str, Any]]:
+    if asked.combine:
+        return shards.combined(asked.combine)
+    if asked.gpus:
+        options = [f"--trials={asked.trials}", f"--budget-s={asked.budget_s}"]
+        changed = {name: getattr(asked, name) for name in _CHANGEABLE if getattr(asked, name)}
+        options += [f"--{name.replace('_', '-')}={value}" for name, value in changed.items()]
+        return shards.combined(shards.on_every_gpu(asked.gpus, asked.out, options))
+    # The referee's threads must sleep, not spin; torch reads this when it is imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    return [measured(asked)]
 
 
 def measured(asked: argparse.Namespace) -> dict[str, Any]:
@@ -60,6 +90,10 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
         setting = prepared(document, candidate, asked.device, folder)
         bench = Bench(setting)
         part: dict[str, Any] = {
+            "id": secrets.token_hex(8),
+            "shard": list(asked.shard),
+            "asked": trials_of(asked),
+            "conditions": len(bench.conditions),
             "benchmark": document,
             "workload": conditions.workload(bench.conditions[0]),
             "device": setting.device.name(),
@@ -105,12 +139,13 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--trials", type=int, default=40, help="over all shards")
     made.add_argument("--shard", type=_shard, default=(1, 1), metavar="I/N")
     made.add_argument("--budget-s", type=float, default=480.0, help="start no trial beyond it")
+    made.add_argument("--gpus", type=int, help="one part on each of so many GPUs; --out a folder")
     made.add_argument("--out", type=Path, help="where this part's trials are written")
-    made.add_argument("--merge", type=Path, nargs="+", metavar="PART", help="measure nothing")
+    made.add_argument("--combine", type=Path, nargs="+", metavar="PART", help="measure nothing")
     for name, kind in _CHANGEABLE.items():
         made.add_argument(f"--{name.replace('_', '-')}", type=kind, help="of the protocol")
     return made
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -7,14 +7,39 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import binomtest
 
 from benchmarks.harness import verdicts
 from benchmarks.harness.verdicts import Look
 
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count:
+    """So many of so many independent trials."""
+
+    count: int
+    trials: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Clopper and Pearson's exact interval of the rate, at 95%."""
+        found = binomtest(self.count, self.trials).proportion_ci(CONFIDENCE, method="exact")
+        return float(found.low), float(found.high)
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"{self.count} ({low:.0%} to {high:.0%})"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One condition over its trials; ratios are least, median and greatest."""
+    """One condition over its trials; ratios are least, median and greatest.
+
+    `above` and `below` count the trials whose whole interval lies on that side of the truth:
+    with the truth as its target they were met, or missed, falsely.
+    """
 
     condition: str
     true_ratio: float
@@ -22,7 +47,8 @@ class Row:
     ratios: tuple[float, float, float]
     half_width_median: float
     half_width_most: float
-    holds_truth: int
+    above: int
+    below: int
     met: int
     missed: int
     do_bench: tuple[float, float] | None
@@ -31,6 +57,15 @@ class Row:
     def inconclusive(self) -> int:
         """Neither met nor missed."""
         return self.trials - self.met - self.missed
+
+    @property
+    def holds_truth(self) -> int:
+        """Trials whose interval has the truth in it."""
+        return self.trials - self.above - self.below
+
+    def of(self, count: int) -> Count:
+        """A count of this row's trials."""
+        return Count(count=count, trials=self.trials)
 
 
 def rows(parts: Sequence[Mapping[str, Any]]) -> list[Row]:
@@ -71,7 +106,9 @@ def _row(trials: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Row:
         ratios=(min(ratios), float(np.median(ratios)), max(ratios)),
         half_width_median=float(np.median(widths)),
         half_width_most=max(widths),
-        holds_truth=sum(look.low <= truth <= look.high for look in looks),
+        # As a verdict says it: a lower bound at the target has met it.
+        above=sum(look.low > truth for look in looks),
+        below=sum(look.high < truth for look in looks),
         met=said.count("met"),
         missed=said.count("missed"),
         do_bench=(min(beside), max(beside)) if beside else None,
@@ -79,17 +116,18 @@ def _row(trials: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Row:
 
 
 def markdown(found: Sequence[Row]) -> str:
-    """Both tables as the README has them."""
+    """Both tables as the README has them; rates with their exact intervals."""
     lines = [
-        "| a call | trials | ratio | half-width, median | most | holds 1 | `do_bench` |",
-        "|---|---|---|---|---|---|---|",
+        "| a call | trials | ratio | half-width, median | most | holds 1 | above 1 | below 1 | "
+        "`do_bench` |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in (row for row in found if row.true_ratio == 1):
         beside = "" if row.do_bench is None else _span(*row.do_bench)
         lines.append(
             f"| {row.condition} | {row.trials} | {_span(row.ratios[0], row.ratios[2])} | "
             f"{row.half_width_median:.2%} | {row.half_width_most:.2%} | "
-            f"{row.holds_truth} | {beside} |"
+            f"{row.of(row.holds_truth)} | {row.of(row.above)} | {row.of(row.below)} | {beside} |"
         )
     lines += [
         "",
@@ -100,10 +138,30 @@ def markdown(found: Sequence[Row]) -> str:
     for row in (row for row in found if row.true_ratio != 1):
         lines.append(
             f"| {row.condition} | {row.trials} | {_span(row.ratios[0], row.ratios[2])} | "
-            f"{row.ratios[1]:.4f} | {row.half_width_median:.2%} | {row.holds_truth} | "
-            f"{row.met} | {row.missed} | {row.inconclusive} |"
+            f"{row.ratios[1]:.4f} | {row.half_width_median:.2%} | {row.of(row.holds_truth)} | "
+            f"{row.of(row.met)} | {row.of(row.missed)} | {row.inconclusive} |"
         )
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *_told(found)])
+
+
+def _told(found: Sequence[Row]) -> list[str]:
+    """What the tables come to, in sentences."""
+    pooled = {
+        "intervals that hold the truth": sum(row.holds_truth for row in found),
+        "a target at the truth falsely met": sum(row.above for row in found),
+        "a target at the truth falsely missed": sum(row.below for row in found),
+    }
+    trials = sum(row.trials for row in found)
+    lines = [
+        f"Over all conditions, {name}: {Count(count=count, trials=trials)} of {trials}"
+        for name, count in pooled.items()
+    ]
+    lines.append(
+        f"In brackets: Clopper and Pearson's exact {CONFIDENCE:.0%} interval of the rate. "
+        "Sought: 95% hold the truth, at most 2.5% falsely met and 2.5% falsely missed. "
+        "Conditions share a trial's processes, trials share none."
+    )
+    return lines
 
 
 def _span(least: float, most: float) -> str:

@@ -1,0 +1,46 @@
+"""The trials shared out: one part a GPU of this machine at once, and parts put together."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+_SAME = ("benchmark", "device")
+
+
+class PartsDiffer(ValueError):
+    """Parts that are no parts of one measurement; the text says which, and in what."""
+
+
+def combined(files: Sequence[Path]) -> list[dict[str, Any]]:
+    """The parts in these files, which must be of one protocol, one kind of device, and distinct."""
+    parts = [json.loads(file.read_text()) for file in files]
+    seen: dict[str, Path] = {}
+    for file, part in zip(files, parts, strict=True):
+        if part["id"] in seen:
+            raise PartsDiffer(f"{file} is {seen[part['id']]} once more")
+        seen[part["id"]] = file
+        unlike = [name for name in _SAME if part[name] != parts[0][name]]
+        if unlike:
+            raise PartsDiffer(f"{file} differs from {files[0]} in its {', '.join(unlike)}")
+    return parts
+
+
+def on_every_gpu(gpus: int, folder: Path, options: Sequence[str]) -> list[Path]:
+    """Measure one part on each of the first `gpus` GPUs at once; the files of those that came."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / f"part{index}.json" for index in range(1, gpus + 1)]
+    running = []
+    for index, file in enumerate(files):
+        command = [sys.executable, "-m", "benchmarks.harness.precision", *options]
+        command += ["--shard", f"{index + 1}/{gpus}", "--out", str(file)]
+        environment = {**os.environ, "CUDA_VISIBLE_DEVICES": str(index)}
+        running.append(subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL))
+    for process in running:
+        process.wait()
+    return [file for file in files if file.exists()]

@@ -173,17 +173,15 @@ class World:
 
     def accept(self, contract: ContractVersion, side: Party, **changes: Any) -> ContractVersion:
         by = self.signatory if side == Party.CUSTOMER else self.consultant
-        return contracts.accept(
-            **{
-                "contract": contract,
-                "party": side,
-                "typed_name": by.name,
-                "digest": contract.digest,
-                "by": by,
-                "address": "192.0.2.7",
-            }
-            | changes
-        )
+        given: dict[str, Any] = {
+            "contract": contract,
+            "party": side,
+            "typed_name": by.name,
+            "digest": contract.digest,
+            "by": by,
+            "address": "192.0.2.7",
+        }
+        return contracts.accept(**given | changes)
 
     def active(self, engagement: Engagement | None = None, **changes: Any) -> ContractVersion:
         contract = self.offered(engagement, **changes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -48,7 +49,7 @@ def test_an_engagement_is_seen_by_the_house_and_its_customer_alone(world: World)
     for who in (*HOUSE, *OWN):
         assert access.engagement_for(getattr(world, who), reference).reference == reference
     for who in STRANGERS:
-        assert missing(lambda who=who: access.engagement_for(getattr(world, who), reference))
+        assert missing(partial(access.engagement_for, getattr(world, who), reference))
         assert not access.engagements_for(getattr(world, who)).exists()
     assert missing(lambda: access.engagement_for(AnonymousUser(), reference))
 
@@ -120,9 +121,9 @@ def test_documents_are_seen_by_whom_they_were_issued_for(world: World) -> None:
         assert access.document_for(getattr(world, who), internal.pk) == internal
     for who in OWN:
         assert access.document_for(getattr(world, who), issued.pk) == issued
-        assert missing(lambda who=who: access.document_for(getattr(world, who), internal.pk))
+        assert missing(partial(access.document_for, getattr(world, who), internal.pk))
     for who in STRANGERS:
-        assert missing(lambda who=who: access.document_for(getattr(world, who), issued.pk))
+        assert missing(partial(access.document_for, getattr(world, who), issued.pk))
 
 
 def test_a_settlement_is_seen_by_the_house(world: World) -> None:
@@ -130,7 +131,7 @@ def test_a_settlement_is_seen_by_the_house(world: World) -> None:
     for who in HOUSE:
         assert access.settlement_for(getattr(world, who), settlement.pk) == settlement
     for who in (*OWN, *STRANGERS):
-        assert missing(lambda who=who: access.settlement_for(getattr(world, who), settlement.pk))
+        assert missing(partial(access.settlement_for, getattr(world, who), settlement.pk))
 
 
 def test_signatories_sign_for_their_own_customer(world: World) -> None:

@@ -17,8 +17,8 @@ def words(reader: PdfReader) -> str:
 
 def elements(reader: PdfReader) -> Iterator[dict[str, Any]]:
     """Every structure element, in reading order."""
-    root = reader.trailer["/Root"]["/StructTreeRoot"]
-    yield from _below(root["/K"])
+    root: Any = reader.trailer["/Root"]
+    yield from _below(root["/StructTreeRoot"]["/K"])
 
 
 def _below(kids: Any) -> Iterator[dict[str, Any]]:
@@ -41,7 +41,8 @@ def fonts(reader: PdfReader) -> dict[str, bool]:
     """Base font name, without its subset tag, to whether its glyphs are in the file."""
     found = {}
     for page in reader.pages:
-        for font in page["/Resources"]["/Font"].values():
+        resources: Any = page["/Resources"]
+        for font in resources["/Font"].values():
             full = font.get_object()
             for part in [full, *full.get("/DescendantFonts", [])]:
                 descriptor = part.get_object().get("/FontDescriptor")

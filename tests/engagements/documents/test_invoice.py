@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from importlib.resources import as_file, files
+from typing import Any
 
 import pytest
 from lxml import etree
@@ -31,7 +32,7 @@ def world(db: None) -> World:
     return World()
 
 
-def issued_invoice(world: World, *positions: int, **terms: object) -> Invoice:
+def issued_invoice(world: World, *positions: int, **terms: Any) -> Invoice:
     parts = world.active(**terms).milestones.filter(position__in=positions or (1, 2))
     return world.invoice(*parts.order_by("position"))
 
@@ -77,7 +78,7 @@ def test_the_e_invoice_is_valid_and_comes_to_the_same(world: World, issued: Issu
     assert said(tree, "GrandTotalAmount") == said(tree, "DuePayableAmount") == ["21420.00"]
     assert said(tree, "PaymentReference") == [invoice.reference]
     assert (said(tree, "PostcodeCode")[1], said(tree, "CityName")[1]) == ("10115", "Berlin")
-    root = paper.trailer["/Root"]
+    root: Any = paper.trailer["/Root"]
     assert root["/AF"][0].get_object()["/AFRelationship"] == "/Alternative"
     metadata = root["/Metadata"].get_data().decode()
     assert 'pdfaid:part="3" pdfaid:conformance="A"' in metadata

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pypdf import PdfReader
@@ -50,7 +51,7 @@ def read(content: bytes) -> PdfReader:
 
 def test_a_document_is_tagged_titled_and_in_a_language(paper: Paper) -> None:
     reader = read(press.typeset(paper))
-    root = reader.trailer["/Root"]
+    root: Any = reader.trailer["/Root"]
     assert root["/MarkInfo"]["/Marked"]
     assert root["/Lang"] == "en"
     assert root["/ViewerPreferences"]["/DisplayDocTitle"]

@@ -60,6 +60,7 @@ def test_an_issued_contract_bears_a_signature_that_validates(story: Story) -> No
     document = documents.issue(kind="contract", subject=f"contract:{contract.pk}")
     status = validated(bytes(document.content))
     assert status.bottom_line
+    assert status.coverage is not None
     assert status.coverage.name == "ENTIRE_FILE"
     assert contract.sealed_at is not None
     assert status.signer_reported_dt == contract.sealed_at.replace(microsecond=0)

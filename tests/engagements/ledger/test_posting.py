@@ -29,16 +29,14 @@ def legs(amount: str = "100", currency: str = "EUR") -> list[LegDraft]:
 
 
 def post(world: World, **changes: Any) -> Entry:
-    return ledger.post(
-        **{
-            "engagement": changes.pop("engagement", None) or world.scoping(),
-            "kind": Entry.Kind.PAYMENT_RECEIVED,
-            "dated_on": DAY,
-            "legs": legs(),
-            "key": "payment:1",
-        }
-        | changes
-    )
+    given: dict[str, Any] = {
+        "engagement": changes.pop("engagement", None) or world.scoping(),
+        "kind": Entry.Kind.PAYMENT_RECEIVED,
+        "dated_on": DAY,
+        "legs": legs(),
+        "key": "payment:1",
+    }
+    return ledger.post(**given | changes)
 
 
 def settle_constraints() -> None:
@@ -47,12 +45,12 @@ def settle_constraints() -> None:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
 
 
-def refused_by_the_database(sql: str, *parameters: object) -> None:
+def refused_by_the_database(sql: str, *parameters: Any) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         run_to_the_commit(sql, parameters)
 
 
-def run_to_the_commit(sql: str, parameters: tuple[object, ...]) -> None:
+def run_to_the_commit(sql: str, parameters: tuple[Any, ...]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
     settle_constraints()

@@ -1,8 +1,10 @@
 """The audit asks six checks, and what it says moves the engagement."""
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
+from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from engagements.errors import Refused
 from engagements.models import Audit, Finding, Stage
@@ -12,18 +14,16 @@ from tests.engagements.world import World, fresh
 PASS, FAIL, UNKNOWN = "pass", "fail", "unknown"
 
 
-def record(world: World, audit: Audit, **changes: object) -> Finding:
-    return audits.record_finding(
-        **{
-            "audit": audit,
-            "check": "hot",
-            "outcome": PASS,
-            "value": "38 %",
-            "rationale": "Profiled.",
-            "by": world.consultant,
-        }
-        | changes
-    )
+def record(world: World, audit: Audit, **changes: Any) -> Finding:
+    given: dict[str, Any] = {
+        "audit": audit,
+        "check": "hot",
+        "outcome": PASS,
+        "value": "38 %",
+        "rationale": "Profiled.",
+        "by": world.consultant,
+    }
+    return audits.record_finding(**given | changes)
 
 
 def test_an_audit_starts_with_six_unknown_findings(world: World) -> None:
@@ -167,7 +167,9 @@ def test_an_audit_is_not_delivered_with_a_check_unanswered(world: World) -> None
 
 
 def test_delivering_twice_changes_nothing(
-    world: World, documents_wanted: list[object], django_capture_on_commit_callbacks: object
+    world: World,
+    documents_wanted: list[object],
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     audit = world.answer(world.auditing(), *[PASS] * 6)
     with django_capture_on_commit_callbacks(execute=True):
@@ -179,7 +181,7 @@ def test_delivering_twice_changes_nothing(
 
 def test_nothing_changes_in_a_delivered_audit(world: World) -> None:
     engagement = world.audited()
-    finding = engagement.audit.findings.first()
+    finding = engagement.audit.findings.all()[0]
     with pytest.raises(Refused, match="Auditing"):
         record(world, engagement.audit)
     with pytest.raises(Refused, match="Auditing"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -42,7 +43,7 @@ def only(row: BankImport) -> Proposal:
     return proposal
 
 
-def billed(world: World, position: int = 1, **terms: object) -> Invoice:
+def billed(world: World, position: int = 1, **terms: Any) -> Invoice:
     return world.invoice(world.active(**terms).milestones.get(position=position))
 
 

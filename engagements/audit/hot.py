@@ -96,7 +96,10 @@ def _unknown(case: Case) -> Finding:
         collect = TRACE_WITH_GPU
     else:
         name = case.operator.name if case.operator else "any operator"
-        why = f"The profile holds no kernel of {name}: another part of the program was recorded."
+        why = (
+            f"The profile holds no kernel of {name}: another part of the program was recorded, or "
+            "its kernels have other names."
+        )
         collect = TRACE
     return Finding(
         check=Check.HOT,

@@ -87,6 +87,8 @@ def _in_trace(trace: TraceFacts, operator: Operator, is_suggested: bool) -> Sele
     wanted = re.compile(operator.pattern or operator.name)
     kernels = tuple(kernel for kernel in trace.kernels if wanted.search(kernel.name))
     least, most = trace.share_of_wall(wanted.pattern)
+    if most == 0.0:
+        return None
     return Selected(
         operator=operator,
         is_suggested=is_suggested,

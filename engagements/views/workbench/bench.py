@@ -19,13 +19,17 @@ GROUPS = {"module": "Module", "range": "Range", "family": "Family", "pattern": "
 
 @dataclass(frozen=True)
 class Bench:
-    """The evidence of an engagement, and which of it is looked at."""
+    """The evidence of an engagement, and which of it is looked at.
+
+    `audited` is the profile that the checks go by, which may be another.
+    """
 
     engagement: Engagement
     evidence: Collected
     trace: Read[TraceFacts] | None
     against: Read[TraceFacts] | None
     traffic: Read[TrafficFacts] | None
+    audited: Read[TraceFacts] | None
 
     @property
     def others(self) -> list[Read[TraceFacts]]:
@@ -76,7 +80,8 @@ def bench_of(
     against = _key(asked.get("against"))
     others = [read for read in evidence.traces if read.row.pk == against and read != trace]
     log = evidence.log(_key(asked.get("log")), set_to.traffic)
-    return Bench(engagement, evidence, trace, next(iter(others), None), log)
+    audited = evidence.trace(None, set_to.trace)
+    return Bench(engagement, evidence, trace, next(iter(others), None), log, audited)
 
 
 def _key(text: str | None) -> int | None:

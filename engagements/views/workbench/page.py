@@ -62,7 +62,7 @@ def context_of(
     """Everything that the bench shows; `bound` are forms that were sent and refused."""
     audit = Audit.objects.filter(engagement=engagement).first()
     subject = subject_of(audit) if audit else Subject()
-    bench = bench_of(engagement, request.GET.dict(), subject=subject)
+    bench = bench_of(engagement, (request.POST or request.GET).dict(), subject=subject)
     acts = may_act(request)
     return {
         "engagement": engagement,

@@ -92,6 +92,14 @@ def test_a_pattern_that_was_not_summed_is_bounded_by_what_the_summary_knows() ->
     assert between.to_collect
 
 
+def test_a_pattern_of_no_kernel_is_unknown_and_not_cold() -> None:
+    typo = Operator(kind="pattern", name="falsh", pattern="falsh")
+    finding = hot.find(case(trace=seen(attention_step(0.86)), operator=typo))
+    assert finding.outcome == Outcome.UNKNOWN
+    assert "holds no kernel of falsh" in finding.paragraph
+    assert finding.to_collect
+
+
 def test_without_a_profile_it_is_unknown_and_says_what_to_record() -> None:
     finding = hot.find(case())
     assert finding.outcome == Outcome.UNKNOWN

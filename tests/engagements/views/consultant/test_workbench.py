@@ -68,6 +68,25 @@ def test_two_profiles_stand_side_by_side(signed_in: Client, world: World) -> Non
     assert {"faster", "gone", "appeared"} <= set(page.split())
 
 
+def test_the_bench_says_which_profile_the_checks_go_by_and_keeps_the_one_looked_at(
+    signed_in: Client, world: World
+) -> None:
+    engagement = world.auditing().engagement
+    decode = kept.added(engagement, world.consultant, kept.DECODE)
+    kept.added(engagement, world.consultant, kept.PREFILL)
+    page = text(signed_in, engagement, f"?profile={decode.pk}")
+    assert f"The checks go by {kept.PREFILL} . To have them go by this one" in page
+
+    broken = {"operator-pattern": "sdpa(", "profile": decode.pk}
+    refused = signed_in.post(url("workbench-set", engagement, "operator"), broken)
+    assert refused.status_code == 422
+    assert "15.51 ms" in refused.content.decode()
+
+    mended = broken | {"operator-pattern": "sdpa"}
+    assert signed_in.post(url("workbench-set", engagement, "operator"), mended).status_code == 302
+    assert f"The checks go by {kept.DECODE} ." in text(signed_in, engagement)
+
+
 def test_a_step_is_no_operator(signed_in: Client, world: World) -> None:
     engagement = world.scoping()
     kept.added(engagement, world.consultant, kept.PREFILL)

@@ -25,6 +25,9 @@ from typing import TYPE_CHECKING, Any
 # For the processes that tests start; of this one, `apart_from_the_checkout` takes care.
 os.environ["BROKER_URL"] = "memory://"
 os.environ.pop("TWOFOLD_ENV", None)
+# torch's threads sleep while they wait for one another, as the referee's do: on a machine with
+# more test processes than processors most of their time went into spinning. Read at its import.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import kombu.pools
 import psutil

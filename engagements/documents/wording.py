@@ -47,6 +47,11 @@ def percent(value: Decimal) -> str:
     return (text.rstrip("0").rstrip(".") if "." in text else text) + "%"
 
 
+def share(value: float) -> str:
+    """A share of 1 as a percentage, as exact as two digits say it: 95%, 97.5%, 33.33%."""
+    return percent(round(Decimal(str(value)) * 100, 2).normalize())
+
+
 def plain_number(value: Decimal) -> str:
     """2, 2.5: no zeros that say nothing."""
     return percent(value)[:-1]

@@ -52,11 +52,11 @@ def compose(subject: Subject) -> Paper:
         raise Refused("The accepted contract is issued once both parties have accepted it.")
     _require_intact(contract)
     reference, number = contract.engagement.reference, contract.number
-    state = " accepted" if acceptances else ""
+    title = f"Contract {reference}, version {number}{', accepted' if acceptances else ''}"
     return Paper(
         engagement=contract.engagement,
-        title=f"Contract {reference}, version {number}{',' + state if state else ''}",
-        running_title=f"Contract {reference}, version {number}{',' + state if state else ''}",
+        title=title,
+        running_title=title,
         filename=f"{reference}-contract-v{number}{'-accepted' if acceptances else ''}.pdf",
         template="documents/contract.html",
         dated=acceptances[-1].accepted_at if acceptances else contract.sealed_at,
@@ -69,17 +69,18 @@ def compose(subject: Subject) -> Paper:
             sealed_at=contract.sealed_at,
             acceptances=acceptances,
         ),
-        enclosures=(
-            Enclosure(
-                "benchmark.json",
-                bytes(contract.benchmark.canonical),
-                "The sealed benchmark that the target is measured on",
-            ),
-            Enclosure(
-                "terms.json", bytes(contract.canonical), "The sealed terms that are accepted"
-            ),
-        ),
+        enclosures=_enclosures(bytes(contract.benchmark.canonical), bytes(contract.canonical)),
         is_signed=True,
+    )
+
+
+def _enclosures(benchmark: bytes, terms: bytes) -> tuple[Enclosure, ...]:
+    """What was sealed, for a machine to read: its bytes have the digests that are printed."""
+    return (
+        Enclosure(
+            "benchmark.json", benchmark, "The sealed benchmark that the target is measured on"
+        ),
+        Enclosure("terms.json", terms, "The sealed terms that are accepted"),
     )
 
 
@@ -131,7 +132,7 @@ def words(
         "example": worked_example(terms),
         "benchmark": benchmark,
         "workloads": [_workload(each) for each in benchmark["workloads"]],
-        "confidence": _share(terms["benchmark"]["confidence"]),
+        "confidence": wording.share(terms["benchmark"]["confidence"]),
         "hardware": _hardware(terms["benchmark"]["hardware"]),
         "signing": [_signing(terms, party, acceptances) for party in ("consultancy", "customer")],
         "is_accepted": bool(acceptances),
@@ -144,11 +145,6 @@ def _starts_on(terms: dict[str, Any], acceptances: Sequence[Acceptance]) -> date
         return date.fromisoformat(terms["began_on"])
     accepted = (timezone.localdate(each.accepted_at) for each in acceptances)
     return max([date.fromisoformat(terms["starts_on"]), *accepted])
-
-
-def _share(value: float) -> str:
-    """95%, 97.5%, 33.33%: as exact as two digits say it."""
-    return wording.percent(round(Decimal(str(value)) * 100, 2).normalize())
 
 
 def _amends(terms: dict[str, Any]) -> dict[str, str] | None:
@@ -216,7 +212,7 @@ def _totals(terms: dict[str, Any]) -> dict[str, str]:
 
 def _workload(workload: dict[str, Any]) -> dict[str, str]:
     axes = ", ".join(f"{name} {size:,}" for name, size in workload["axes"].items())
-    return {"name": workload["name"], "axes": axes, "weight": _share(workload["weight"])}
+    return {"name": workload["name"], "axes": axes, "weight": wording.share(workload["weight"])}
 
 
 def _moment(value: datetime | None) -> str:

@@ -146,6 +146,8 @@ def _context(settlement: Settlement, payments: list[Payment], paid_at: datetime)
         "run": _deciding_run(settlement),
         "steps": _steps(settlement, paid_at),
         "paid_on": wording.day(paid_at),
+        "confidence": wording.share(terms["benchmark"]["confidence"]),
+        "disputable_until": contract.dispute_days and wording.day(settlement.disputable_until),
     }
 
 
@@ -224,7 +226,8 @@ def _deciding_run(settlement: Settlement) -> dict[str, str] | None:
     record = asked.run.record
     return {
         "name": f"run {asked.run_id}",
-        "verdict": record.get_verdict_display().lower(),
+        "verdict": record.get_verdict_display().lower()
+        + (", which counts as missed" if record.verdict == Verdict.INCONCLUSIVE else ""),
         "ratio": wording.ratio(record.ratio),
         "interval": f"{wording.ratio(record.low)} to {wording.ratio(record.high)}",
         "digest": record.digest,

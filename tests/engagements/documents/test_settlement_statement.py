@@ -7,7 +7,7 @@ import pytest
 from pypdf import PdfReader
 
 from engagements import documents
-from engagements.documents import kinds, press
+from engagements.documents import kinds, press, wording
 from engagements.documents.subjects import Subject
 from engagements.errors import Refused
 from tests.engagements.charts import measured
@@ -40,6 +40,19 @@ def test_the_statement_accounts_for_every_amount_and_every_step(
     data = json.loads(attached(paper)["settlement.json"])
     assert data["refund"] == "7140.00"
     assert [payment["amount"] for payment in data["payments"]] == ["14280.00"]
+
+
+def test_the_statement_says_until_when_it_may_be_disputed(story: Story) -> None:
+    story.audited()
+    contract = story.accepted(story.offered(dispute_days=10))
+    story.paid_first_milestone(contract)
+    story.measured(measured.record(speedup=1.1))
+    settlement = story.settled(contract)
+    paper = kinds.kind_of("settlement_statement").compose(Subject("settlement", settlement.pk))
+    html = press.markup(paper)
+    assert f"may dispute this settlement until {wording.day(settlement.disputable_until)}" in html
+    assert "with 95% confidence" in html
+    assert "both with their tax" in html
 
 
 def test_a_time_box_that_ran_out_names_no_run(story: Story) -> None:

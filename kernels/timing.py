@@ -87,7 +87,7 @@ def jobs(operator: str, preset: Preset, *, variants: bool, step: bool) -> Iterat
                 title=f"{operator} {load.name} program",
                 make=partial(step_bench, operator, preset, load),
                 measure=time_step,
-                found=plain,
+                found=plain + cuts,
             )
 
 

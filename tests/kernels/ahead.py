@@ -6,7 +6,8 @@ one, at the first workload and with the configuration that is fallen back on, do
 code; all others, and every other configuration, until its types are known (--thorough: all the way
 too). So a loop that changes a type, a size of 1 that became a constant or a tile too large for
 shared memory shows here, where Triton's interpreter says nothing. One line of JSON a candidate;
-"problem" is null where all compiled.
+"problem" is null where all compiled. --variants: each cut that a candidate suggests instead, all
+the way at the first workload; registers and spilled bytes stand beside it.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from triton.runtime.jit import JITFunction
 
 from kernels import catalogue, cuda, solutions, tensor_maps, tuning
 from kernels.definition import Axes, NotAvailable, TensorSpec
+from tests.kernels import resources
 
 HOPPER = GPUTarget("cuda", 90, 32)
 # What one block may have on compute capability 9.0: CUDA C++ Programming Guide, table of
@@ -82,6 +84,7 @@ class _Compiler:
 
     def __init__(self, *, thorough: bool) -> None:
         self.kernels: list[dict[str, Any]] = []
+        self.cut = ""
         self._thorough = self._whole = thorough
         self._seen: set[str] = set()
         self._first = False
@@ -97,8 +100,10 @@ class _Compiler:
             kernel = self._launched(function, *args, grid=grid, warmup=True, **kwargs)
         except _TypesAreKnown:
             return
-        shared = kernel.metadata.shared
-        self.kernels.append({"kernel": kernel.metadata.name, "shared_bytes": shared})
+        made = {"kernel": kernel.metadata.name, "shared_bytes": kernel.metadata.shared}
+        if self._thorough:
+            made |= {"cut": self.cut, "programs": grid, **resources.of(kernel.asm["cubin"])}
+        self.kernels.append(made)
 
     def add_stages(self, backend: Any, stages: dict[str, Any], *args: Any) -> None:
         """In place of CUDABackend.add_stages: stop behind the front end unless all is wanted."""
@@ -126,26 +131,36 @@ class _Compiler:
 
         return launch
 
-    def prepare_and_run(self, reference: str, axes: Axes, dtype: torch.dtype, whole: bool) -> None:
-        """One candidate at one workload."""
+    def prepare_and_run(
+        self, reference: str, axes: Axes, dtype: torch.dtype, *, whole: bool, variants: bool = False
+    ) -> None:
+        """One candidate at one workload, tuned or at each of its cuts."""
         self._whole = whole or self._thorough
         what = catalogue.definition(reference.partition("/")[0])
         solution = solutions.candidate(reference)
+        module = solutions.module_of(solutions.resolve(reference))
         state, inputs, out = (
             _zeros(specs, axes, dtype) for specs in (what.state, what.inputs, what.outputs)
         )
         # Kernels are made for the GPU by now; saying so allows the processor's tensors.
         with patch.dict(os.environ, TRITON_INTERPRET="1"):
-            solution.run(solution.prepare(state, axes), inputs, out)
+            if not variants:
+                solution.run(solution.prepare(state, axes), inputs, out)
+                return
+            for self.cut, config in module.variants(dtype.itemsize).items():
+                with suppress(NotAvailable):
+                    module.run(module.prepare(state, axes, config), inputs, out)
 
 
 def _stop(*_: Any) -> Any:
     raise _TypesAreKnown
 
 
-def compiled(reference: str, dtype: str, *, thorough: bool) -> list[dict[str, Any]]:
+def compiled(
+    reference: str, dtype: str, *, thorough: bool, variants: bool = False
+) -> list[dict[str, Any]]:
     """What one candidate launches at its preset's workloads."""
-    compiler = _Compiler(thorough=thorough)
+    compiler = _Compiler(thorough=thorough or variants)
     stages, launch = compiler.add_stages, compiler.launch
     with (
         patch.object(JITFunction, "run", lambda *args, **named: launch(*args, **named)),
@@ -156,10 +171,13 @@ def compiled(reference: str, dtype: str, *, thorough: bool) -> list[dict[str, An
         patch.object(tensor_maps, "tensor_map", lambda *args, **named: 0),
     ):
         presets = catalogue.presets(reference.partition("/")[0])
-        for place, load in enumerate(presets["h200"].workloads):
+        loads = presets["h200"].workloads
+        for place, load in enumerate(loads[:1] if variants else loads):
             # Some sizes a kernel does not take, and says so; the first one it must.
             with nullcontext() if place == 0 else suppress(NotAvailable):
-                compiler.prepare_and_run(reference, load.axes, getattr(torch, dtype), place == 0)
+                kind = getattr(torch, dtype)
+                whole = place == 0
+                compiler.prepare_and_run(reference, load.axes, kind, whole=whole, variants=variants)
     return compiler.kernels
 
 
@@ -194,6 +212,7 @@ def main() -> None:
     parser.add_argument("references", nargs="*", metavar="OPERATOR/NAME", default=named())
     parser.add_argument("--dtype", default="bfloat16")
     parser.add_argument("--thorough", action="store_true")
+    parser.add_argument("--variants", action="store_true")
     asked = parser.parse_args()
     if os.environ.get("TRITON_INTERPRET") == "1":
         sys.exit("with TRITON_INTERPRET=1 nothing is compiled")
@@ -203,7 +222,9 @@ def main() -> None:
     for reference in asked.references:
         kernels: list[dict[str, Any]] = []
         try:
-            kernels = compiled(reference, asked.dtype, thorough=asked.thorough)
+            kernels = compiled(
+                reference, asked.dtype, thorough=asked.thorough, variants=asked.variants
+            )
             problem = _problem(kernels)
         except Exception as error:
             problem = f"{type(error).__name__}: {error}"

@@ -144,3 +144,15 @@ def test_a_solution_without_prepare_gets_its_state_as_it_is(tmp_path: Path) -> N
     out: dict = {}
     solution.run(solution.prepare({"k": 5}, {}), {}, out)
     assert out == {"out": 5}
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_a_folder_says_when_it_is_worth_it_and_that_nothing_is_measured_until_a_record_is_there(
+    operator: str,
+) -> None:
+    folder = Path(str(catalogue.__file__)).parent / operator
+    words = (folder / "README.md").read_text().replace("\n", " ").lower()
+    assert "worth it when" in words
+    assert "not worth it" in words or "never by itself" in words
+    measured = any(folder.glob("records/*.record.json*"))
+    assert ("not measured" in words.partition("**figures.**")[2]) is not measured

@@ -51,7 +51,8 @@ class Thresholds:
             value = getattr(self, field.name)
             highest = 1.0 if field.name in _SHARES else float("inf")
             if not 0 < value <= highest or value == float("inf"):
-                raise ValueError(f"{field.name} cannot be {value}.")
+                of_one = ": it is a share of 1" if field.name in _SHARES else ""
+                raise ValueError(f"{label_of(field.name)} cannot be {value:g}{of_one}.")
         if self.target <= 1 or self.notable_ratio < 1:
             raise ValueError("A target is more than 1x, a notable ratio at least that.")
 
@@ -65,7 +66,34 @@ _SHARES = (
     "bound_share",
 )
 
+# What each of them says, for whoever moves it.
+MEANINGS = {
+    "least_share": "Check 1: of the wall-clock time, 0.05 is 5 %.",
+    "strict_share": "Check 1, the stricter test: of the wall-clock time.",
+    "notable_ratio": "Check 2: times that a kernel has to beat a library end to end.",
+    "counted_shapes": "Check 3: as many of the most frequent shapes are counted.",
+    "covered_share": "Check 3: of calls and of time, in those shapes.",
+    "effective_shapes": "Check 3: at most as many shapes in effect.",
+    "drift_distance": "Check 3: at most as much of the calls moves to other shapes.",
+    "least_calls": "Check 3: fewer calls in a log decide nothing.",
+    "life_over_work": "Check 4: weeks of use for a week of work.",
+    "horizon_weeks": "Check 4: no plan is believed for longer.",
+    "architecture_hours": "Check 5: for one new GPU architecture.",
+    "architectures_a_year": "Check 5: where nobody said which are planned.",
+    "numerics_hours": "Check 5: a month, for numerical debugging.",
+    "benchmark_hours": "Check 5: a month, for measuring again.",
+    "target": "Check 6: times as fast end to end.",
+    "tuned_share": "Check 6: of the roofline, where nothing is left to win.",
+    "bound_share": "Check 6: of a peak, from where a kernel is bound by it.",
+    "headroom": "Second opinion: times that the kernel itself can gain.",
+}
+
 DEFAULT = Thresholds()
+
+
+def label_of(name: str) -> str:
+    """What a threshold is called."""
+    return name.replace("_", " ").capitalize()
 
 
 def as_data(thresholds: Thresholds) -> dict[str, Any]:

@@ -227,7 +227,8 @@ class ThresholdsForm(forms.Form):
                 forms.IntegerField if isinstance(usual, int) else forms.FloatField
             )(
                 required=False,
-                label=line.name.replace("_", " ").capitalize(),
+                label=lines.label_of(line.name),
+                help_text=lines.MEANINGS[line.name],
                 widget=forms.TextInput(
                     attrs={"inputmode": "decimal", "placeholder": f"{usual:g}", "size": 8}
                 ),

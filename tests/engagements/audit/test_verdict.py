@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -222,8 +222,8 @@ def test_thresholds_are_stored_as_what_differs() -> None:
     ("data", "said"),
     [
         ({"target": 1.0}, "A target is more than 1x"),
-        ({"least_share": 0}, "least_share cannot be 0"),
-        ({"least_share": 1.1}, "least_share cannot be 1.1"),
+        ({"least_share": 0}, "Least share cannot be 0"),
+        ({"least_share": 1.1}, "Least share cannot be 1.1: it is a share of 1"),
         ({"hunch": 1}, "hunch: no such threshold"),
         ({"target": "x"}, "Expected `float`"),
     ],
@@ -251,3 +251,7 @@ def test_an_operator_that_the_trace_lacks_is_unknown() -> None:
 def test_needs_of_no_known_operator_are_answered_too() -> None:
     found = examine(case(needs=answered(Needs(definition="a thing of ours")), share=stated(0.9)))
     assert found.findings[1].outcome == Outcome.UNKNOWN
+
+
+def test_every_threshold_says_what_it_draws() -> None:
+    assert list(lines.MEANINGS) == [field.name for field in fields(Thresholds)]

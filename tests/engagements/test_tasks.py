@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.signals import run_concluded
 from engagements import documents, tasks
-from engagements.models import Engagement, Stage
+from engagements.models import Engagement, EngagementRun, Stage
 from engagements.services import runs
 from tests.engagements.world import World, fresh, measured
 
@@ -63,8 +63,8 @@ def test_one_engagement_in_trouble_holds_up_no_other(
     conclude = runs.conclude
     troubled = min(row.pk for row in asked)
 
-    def trouble(*, run: object) -> object:
-        if getattr(run, "pk", None) == troubled:
+    def trouble(*, run: EngagementRun) -> object:
+        if run.pk == troubled:
             raise RuntimeError("disk full")
         return conclude(run=run)
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from benchmarks.harness.canonical import canonical
 from engagements.errors import Refused
@@ -303,7 +304,9 @@ def test_only_consultants_write_contracts(world: World, who: str) -> None:
 
 
 def test_the_contract_is_issued_when_offered_and_when_in_force(
-    world: World, documents_wanted: list[object], django_capture_on_commit_callbacks: object
+    world: World,
+    documents_wanted: list[object],
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     engagement = world.audited()
     with django_capture_on_commit_callbacks(execute=True):

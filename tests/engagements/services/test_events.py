@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
+from pytest_django import Settings
 
 from engagements.models import Event
 from engagements.origin import OriginMiddleware, coming_from, current_address
@@ -13,16 +16,14 @@ from engagements.services import events
 from tests.engagements.world import World
 
 
-def record(world: World, **changes: object) -> Event:
-    return events.record(
-        **{
-            "engagement": world.scoping(),
-            "verb": "test.made",
-            "summary": "Something happened.",
-            "actor": world.consultant,
-        }
-        | changes
-    )
+def record(world: World, **changes: Any) -> Event:
+    given: dict[str, Any] = {
+        "engagement": world.scoping(),
+        "verb": "test.made",
+        "summary": "Something happened.",
+        "actor": world.consultant,
+    }
+    return events.record(**given | changes)
 
 
 def test_what_no_person_did_was_done_by_the_application(world: World) -> None:
@@ -49,7 +50,7 @@ def test_an_event_carries_the_address_of_the_request(world: World) -> None:
     assert record(world).address is None
 
 
-def address_seen(**meta: str) -> str | None:
+def address_seen(**meta: Any) -> str | None:
     seen: list[str | None] = []
 
     def view(request: HttpRequest) -> HttpResponse:
@@ -61,7 +62,7 @@ def address_seen(**meta: str) -> str | None:
     return seen[0]
 
 
-def test_the_address_is_the_connection_s_own(settings: object) -> None:
+def test_the_address_is_the_connection_s_own(settings: Settings) -> None:
     settings.SECURE_PROXY_SSL_HEADER = None
     forged = {"HTTP_X_FORWARDED_FOR": "203.0.113.5"}
     assert address_seen(REMOTE_ADDR="192.0.2.7", **forged) == "192.0.2.7"
@@ -69,7 +70,7 @@ def test_the_address_is_the_connection_s_own(settings: object) -> None:
     assert address_seen(REMOTE_ADDR="") is None
 
 
-def test_behind_a_proxy_only_its_own_entry_is_believed(settings: object) -> None:
+def test_behind_a_proxy_only_its_own_entry_is_believed(settings: Settings) -> None:
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     forwarded = {"HTTP_X_FORWARDED_FOR": "1.2.3.4, 203.0.113.5"}
     assert address_seen(REMOTE_ADDR="10.0.0.1", **forwarded) == "203.0.113.5"

@@ -44,6 +44,8 @@ def test_a_draft_collects_several_milestones_and_takes_no_number(world: World) -
 def test_issuing_numbers_dates_freezes_and_bills(world: World) -> None:
     invoice = issued(world, 1, 2)
     assert invoice.reference == f"INV-{today().year}-0001"
+    assert invoice.due_on is not None
+    assert invoice.issued_on is not None
     assert (invoice.due_on - invoice.issued_on).days == invoice.contract_version.payment_days
     assert invoice.frozen is not None
     assert invoice.frozen["buyer"]["name"] == "Longprompt AG"
@@ -178,7 +180,12 @@ def test_what_remains_after_a_part_keeps_exactly_its_tax(world: World) -> None:
 
 def test_a_repeated_credit_is_the_same_note(world: World) -> None:
     invoice = issued(world, 1)
-    asked = {"invoice": invoice, "net": D(100), "reason": "A discount.", "by": world.finance}
+    asked: dict[str, Any] = {
+        "invoice": invoice,
+        "net": D(100),
+        "reason": "A discount.",
+        "by": world.finance,
+    }
     first = invoices.credit(seen=D(0), **asked)
     assert invoices.credit(seen=D(0), **asked) == first
     with pytest.raises(Refused, match="look again"):
@@ -215,7 +222,7 @@ def test_what_was_paid_is_credited_and_stays_received(world: World) -> None:
     assert balance_of(invoice).open_amount == D("-14280.00")
 
 
-def sql(statement: str, *values: object) -> None:
+def sql(statement: str, *values: Any) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(statement, values)
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")

@@ -1,5 +1,7 @@
 """An engagement is opened by a consultant, under a reference of its own."""
 
+from typing import Any
+
 import pytest
 from django.utils import timezone
 
@@ -9,17 +11,15 @@ from engagements.services import engagements
 from tests.engagements.world import World
 
 
-def open_one(world: World, **changes: object) -> Engagement:
-    return engagements.open_engagement(
-        **{
-            "customer": world.customer,
-            "title": "Shared prompt",
-            "workload": "Long prompts.",
-            "lead": world.consultant,
-            "by": world.consultant,
-        }
-        | changes
-    )
+def open_one(world: World, **changes: Any) -> Engagement:
+    given: dict[str, Any] = {
+        "customer": world.customer,
+        "title": "Shared prompt",
+        "workload": "Long prompts.",
+        "lead": world.consultant,
+        "by": world.consultant,
+    }
+    return engagements.open_engagement(**given | changes)
 
 
 def test_references_count_up_within_the_year(world: World) -> None:

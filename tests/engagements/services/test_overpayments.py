@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -46,13 +47,18 @@ def open_one(world: World) -> Invoice:
     return world.invoice(world.active().milestones.get(position=1))
 
 
-def move(world: World, invoice: Invoice, to: Invoice, **changes: object) -> Payment:
-    said = {"amount": D("720"), "reference": "MOVE-1", "by": world.finance}
+def move(world: World, invoice: Invoice, to: Invoice, **changes: Any) -> Payment:
+    said: dict[str, Any] = {"amount": D("720"), "reference": "MOVE-1", "by": world.finance}
     return overpayments.move(**{"invoice": invoice, "to": to} | said | changes)
 
 
-def pay_back(world: World, invoice: Invoice, **changes: object) -> Payment:
-    said = {"amount": D("720"), "paid_on": today(), "reference": "B-1", "by": world.finance}
+def pay_back(world: World, invoice: Invoice, **changes: Any) -> Payment:
+    said: dict[str, Any] = {
+        "amount": D("720"),
+        "paid_on": today(),
+        "reference": "B-1",
+        "by": world.finance,
+    }
     return overpayments.pay_back(**{"invoice": invoice} | said | changes)
 
 
@@ -66,6 +72,7 @@ def test_what_is_too_much_is_put_to_another_engagement_s_invoice(world: World) -
     arrived = move(world, invoice, other)
     assert balance_of(invoice).open_amount == 0
     assert balance_of(other).open_amount == D("13560.00")
+    assert arrived.moved_from is not None
     assert (arrived.told, arrived.moved_from.told) == (
         f"moved from {invoice.reference}",
         f"moved to {other.reference}",

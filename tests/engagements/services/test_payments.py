@@ -2,6 +2,7 @@
 
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -24,17 +25,15 @@ def billed(world: World, *positions: int) -> Invoice:
     return world.invoice(*parts.order_by("position"))
 
 
-def record(world: World, invoice: Invoice, **changes: object) -> Payment:
-    return payments.record(
-        **{
-            "invoice": invoice,
-            "amount": D("14280.00"),
-            "received_on": today(),
-            "reference": "P-1",
-            "by": world.finance,
-        }
-        | changes
-    )
+def record(world: World, invoice: Invoice, **changes: Any) -> Payment:
+    given: dict[str, Any] = {
+        "invoice": invoice,
+        "amount": D("14280.00"),
+        "received_on": today(),
+        "reference": "P-1",
+        "by": world.finance,
+    }
+    return payments.record(**given | changes)
 
 
 def test_a_payment_is_gross_and_at_most_what_is_open(world: World) -> None:
@@ -154,7 +153,12 @@ def test_amounts_are_those_of_their_currency(
     world: World, currency: str, fee: str, gross: str, least: str
 ) -> None:
     part = MilestoneDraft("All", D(fee), "signed")
-    terms = {"currency": currency, "fee": D(fee), "audit_cost": D("100"), "milestones": [part]}
+    terms: dict[str, Any] = {
+        "currency": currency,
+        "fee": D(fee),
+        "audit_cost": D("100"),
+        "milestones": [part],
+    }
     invoice = world.invoice(world.active(**terms).milestones.get())
     assert invoice.gross == D(gross)
     record(world, invoice, amount=D(least))

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from datetime import date
+from typing import Any
 from uuid import uuid4
 
 import pytest
+from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from benchmarks.models import Run, Solution
 from engagements import tasks
@@ -93,7 +95,7 @@ def test_the_last_day_of_the_time_box_counts_and_no_other(world: World, on_day: 
 
 def test_a_trial_may_be_run_from_the_audit_on_with_a_benchmark_of_its_own(world: World) -> None:
     engagement = world.auditing().engagement
-    trial = {"solution": world.solution, "purpose": "trial", "by": world.consultant}
+    trial: dict[str, Any] = {"solution": world.solution, "purpose": "trial", "by": world.consultant}
     with pytest.raises(Refused, match="no benchmark yet"):
         runs.request(engagement=engagement, request_key=uuid4(), **trial)
     asked = runs.request(
@@ -189,7 +191,7 @@ def test_concluding_twice_changes_nothing(
     world: World,
     verdict: str,
     documents_wanted: list[object],
-    django_capture_on_commit_callbacks: object,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     contract = world.active()
     asked = measured(world.request(contract), verdict)

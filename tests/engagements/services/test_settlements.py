@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
+from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from engagements.errors import Refused
-from engagements.models import Settlement, Stage, TimeBox, User
+from engagements.models import Role, Settlement, Stage, TimeBox, User
 from engagements.services import contracts, settlements
 from tests.engagements.world import World, days, fresh, person, undone
 
@@ -115,7 +117,7 @@ def test_the_preview_lists_every_payment_and_adds_up(world: World) -> None:
 
 
 def test_the_tax_of_a_payment_and_of_the_audit_are_each_rounded_once(world: World) -> None:
-    terms = {
+    terms: dict[str, Any] = {
         "fee": D("100.01"),
         "audit_cost": D("33.33"),
         "milestones": [
@@ -176,7 +178,7 @@ def test_nobody_approves_what_they_proposed(world: World) -> None:
 
 
 def test_a_superuser_of_finance_does_not_approve_what_they_proposed_either(world: World) -> None:
-    root = person("Root", world.finance.role, is_superuser=True)
+    root = person("Root", Role.FINANCE, is_superuser=True)
     settlement = world.settlement()
     settlements.void(settlement=settlement, reason="Wrong.", by=root)
     contract = settlement.contract_version
@@ -319,7 +321,7 @@ def test_an_inconclusive_run_that_decides_nothing_lets_the_time_box_decide(
 def test_the_statement_is_issued_when_it_is_paid(
     world: World,
     documents_wanted: list[tuple[str, str]],
-    django_capture_on_commit_callbacks: object,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     settlement = world.settlement()
     with django_capture_on_commit_callbacks(execute=True):

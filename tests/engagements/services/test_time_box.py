@@ -169,7 +169,7 @@ def test_nobody_is_warned_once_the_verdict_is_there(
 
 
 def note(world: World, engagement: Engagement, **changes: Any) -> TimeEntry:
-    given = {
+    given: dict[str, Any] = {
         "worked_on": today(),
         "hours": Decimal("7.5"),
         "note": "Tiles.",

@@ -237,7 +237,12 @@ def test_what_was_kept_can_still_go_back_by_a_further_settlement(world: World) -
 def test_half_of_the_audit_may_go_back_and_never_more_than_came_in(world: World) -> None:
     contract = world.missed()
     settled(world, contract.settlements.get())
-    terms = {"contract": contract, "reason": "further", "note": "Goodwill", "by": world.finance}
+    terms: dict[str, Any] = {
+        "contract": contract,
+        "reason": "further",
+        "note": "Goodwill",
+        "by": world.finance,
+    }
     with pytest.raises(Refused, match="At most"):
         settlements.propose(**terms, audit_cost=D(6001))
     with pytest.raises(Refused, match="At most"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from io import BytesIO
+from typing import Any
 
 from pypdf import PdfReader
 
@@ -15,16 +16,19 @@ from tests.engagements.world import World
 
 def test_a_further_statement_says_what_went_back_before_and_why_more_does(world: World) -> None:
     contract = world.missed()
-    for changes in (
+    row = None
+    steps: tuple[dict[str, Any], ...] = (
         {},
         {"reason": "further", "note": "The audit was late.", "audit_cost": Decimal(0)},
-    ):
+    )
+    for changes in steps:
         row = contract.settlements.exclude(state="paid").first()
         if changes:
             row = settlements.propose(contract=contract, by=world.finance, **changes)
         assert row is not None
         row = settlements.approve(settlement=row, by=world.controller)
         row = settlements.mark_paid(settlement=row, reference="REFUND", by=world.controller)
+    assert row is not None
     issued = documents.issue(kind="settlement_statement", subject=f"settlement:{row.pk}")
     text = reading.words(PdfReader(BytesIO(issued.content)))
     for shown in (

@@ -1,12 +1,13 @@
-"""Rows that are checked against their model's own constraints before they are saved."""
+"""Rows that are saved if their model's fields and constraints allow it, or Refused in words."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
-from django.db import models
+from django.db import IntegrityError, models, transaction
 
 from engagements import money
 from engagements.errors import Refused
@@ -16,21 +17,42 @@ LIMIT = Decimal(10) ** 11
 
 
 def save(row: models.Model) -> None:
-    """Save `row`; what its fields or constraints do not allow is Refused, in their words."""
-    valid(row)
-    row.save()
+    """Save `row`; what its fields or constraints do not allow is Refused, in their words.
+
+    The database has the constraints, so it is asked once: only of what it has refused is each
+    constraint asked by itself, for the words.
+    """
+    _clean_fields(row, apart_from=_relations(row))
+    try:
+        with transaction.atomic():
+            row.save()
+    except IntegrityError:
+        valid(row)
+        raise
 
 
 def valid(row: models.Model) -> None:
-    """What `save` checks, without saving."""
-    # Where nothing is known None is right, though a form would have to fill the field in.
-    unknown = {field.name for field in row._meta.fields if field.null and _is_none(row, field)}
+    """What `save` checks, without saving: a query for each constraint and each relation."""
+    _clean_fields(row)
     try:
-        row.clean_fields(exclude=unknown)
         row.validate_unique()
         row.validate_constraints()
     except ValidationError as error:
         raise Refused(_sentence(row, error)) from error
+
+
+def _clean_fields(row: models.Model, *, apart_from: Collection[str] = ()) -> None:
+    # Where nothing is known None is right, though a form would have to fill the field in.
+    unknown = {field.name for field in row._meta.fields if field.null and _is_none(row, field)}
+    try:
+        row.clean_fields(exclude={*unknown, *apart_from})
+    except ValidationError as error:
+        raise Refused(_sentence(row, error)) from error
+
+
+def _relations(row: models.Model) -> list[str]:
+    """Fields that hold another row, which the database looks for at the end."""
+    return [field.name for field in row._meta.fields if field.is_relation]
 
 
 def _is_none(row: models.Model, field: models.Field[Any, Any]) -> bool:

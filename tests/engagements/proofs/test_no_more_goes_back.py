@@ -1,0 +1,193 @@
+"""No more goes back than came in, and only what is too much leaves an invoice: the database
+itself refuses it, whatever SQL it is told, and from two connections at once too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from engagements.models import Invoice, Payment, Settlement
+from engagements.services import payments, settlements
+from tests.conftest import database_url
+from tests.engagements.world import World, today
+
+# A settlement like another, with a refund of any size: what its own constraints see adds up.
+FORGED = """
+INSERT INTO engagements_settlement
+SELECT (jsonb_populate_record(NULL::engagements_settlement, to_jsonb(row) || jsonb_build_object(
+    'id', nextval('engagements_settlement_id_seq'), 'state', %(state)s::text,
+    'payments_received', %(refund)s::numeric, 'refund', %(refund)s::numeric,
+    'refunded_before', 0, 'audit_cost', 0, 'audit_tax', 0, 'balance_due', 0
+) || CASE %(state)s WHEN 'paid' THEN '{}'::jsonb ELSE
+    '{"paid_at": null, "paid_by_id": null, "payment_reference": ""}'::jsonb END)).*
+FROM engagements_settlement row WHERE id = %(like)s
+RETURNING id
+"""
+LEAVES = """
+INSERT INTO engagements_payment
+    (invoice_id, kind, amount, received_on, reference, recorded_by_id, recorded_at, moved_from_id)
+VALUES (%(invoice)s, %(kind)s, %(amount)s, current_date, %(reference)s, %(by)s, now(), %(source)s)
+RETURNING id
+"""
+
+
+def run(sql: str, **values: Any) -> Any:
+    """One row of what a statement returns."""
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return cursor.fetchone()[0] if cursor.description else None
+
+
+def refused(words: str) -> Any:
+    return pytest.raises(IntegrityError, match=words)
+
+
+def settled(world: World) -> Settlement:
+    """A paid settlement: of 14,280.00 that came in, 7,140.00 went back."""
+    row = world.settlement(paid=1)
+    settlements.approve(settlement=row, by=world.finance)
+    paid = settlements.mark_paid(settlement=row, reference="SEPA-1", by=world.finance)
+    assert (paid.payments_received, paid.refund) == (Decimal(14280), Decimal(7140))
+    return paid
+
+
+def overpaid(world: World) -> Invoice:
+    """An invoice with 20.00 too much."""
+    invoice = world.invoice(world.active().milestones.get(position=1))
+    payments.record(
+        invoice=invoice,
+        amount=Decimal(14300),
+        received_on=today(),
+        reference="P-1",
+        by=world.finance,
+        may_exceed=True,
+    )
+    return invoice
+
+
+def leaves(invoice: Invoice, by: int, amount: int, **changes: Any) -> Any:
+    values = {"kind": "paid_back", "reference": "B-1", "source": None} | changes
+    return run(LEAVES, invoice=invoice.pk, by=by, amount=amount, **values)
+
+
+def test_no_sql_sends_back_more_than_came_in(world: World) -> None:
+    row = settled(world)
+    for state in ("paying", "paid"):
+        with refused("no more goes back than came in"), transaction.atomic():
+            run(FORGED, state=state, refund="7140.01", like=row.pk)
+    # As much as was kept may still go back, and nothing after it.
+    with transaction.atomic():
+        run(FORGED, state="paid", refund="7140.00", like=row.pk)
+    with refused("no more goes back than came in"), transaction.atomic():
+        run(FORGED, state="paid", refund="0.01", like=row.pk)
+
+
+def test_a_settlement_that_claims_too_much_never_starts(world: World) -> None:
+    row = settled(world)
+    forged = run(FORGED, state="approved", refund="7140.01", like=row.pk)
+    with refused("no more goes back than came in"), transaction.atomic():
+        run("UPDATE engagements_settlement SET state = 'paying' WHERE id = %(pk)s", pk=forged)
+
+
+def test_only_what_is_too_much_leaves_an_invoice(world: World) -> None:
+    invoice, by = overpaid(world), world.finance.pk
+    with refused("only what came in beyond"), transaction.atomic():
+        leaves(invoice, by, -21)
+    with transaction.atomic():
+        leaves(invoice, by, -20)
+    with refused("only what came in beyond"), transaction.atomic():
+        leaves(invoice, by, -1, reference="B-2")
+
+
+def test_what_is_settled_leaves_by_its_settlement(world: World) -> None:
+    invoice = overpaid(world)
+    world.conclude(world.request(invoice.contract_version), "missed")
+    with refused("goes back by its settlement"), transaction.atomic():
+        leaves(invoice, world.finance.pk, -20)
+
+
+def test_money_is_moved_whole_to_an_invoice_of_the_same_customer(world: World) -> None:
+    invoice, by = overpaid(world), world.finance.pk
+    other = world.invoice(world.active().milestones.get(position=1))
+    dollars = world.invoice(world.active(currency="USD").milestones.get(position=1))
+
+    def move(to: Invoice, amount: int) -> None:
+        with transaction.atomic():
+            source = leaves(invoice, by, -20, kind="moved")
+            leaves(to, by, amount, kind="moved", source=source, reference="B-2")
+            connection.check_constraints()
+
+    for to, amount in ((other, 19), (other, 21), (dollars, 20), (invoice, 20)):
+        with refused("money is moved whole"):
+            move(to, amount)
+    move(other, 20)
+    # Nor does it arrive a second time.
+    with refused("moved_from"), transaction.atomic():
+        leaves(other, by, 20, kind="moved", source=Payment.objects.get(amount=-20).pk)
+
+
+def test_money_that_leaves_for_another_invoice_arrives(world: World) -> None:
+    leaves(overpaid(world), world.finance.pk, -20, kind="moved")
+    with refused("money that is moved arrives"), transaction.atomic():
+        connection.check_constraints()
+    # What the test leaves behind is refused at its end, too: taken back here.
+    transaction.set_rollback(True)
+
+
+def at_once(sql: str, first: dict[str, Any], second: dict[str, Any]) -> list[str]:
+    """Run a statement on two connections: the second waits for the first to commit.
+
+    Answers what became of each: `done`, or the database's refusal.
+    """
+    url = database_url(connection.settings_dict)
+
+    def attempt(other: psycopg.Connection[Any], values: dict[str, Any]) -> str:
+        try:
+            other.execute(sql, values)
+            other.commit()
+        except psycopg.IntegrityError as refusal:
+            return str(refusal)
+        return "done"
+
+    with psycopg.connect(url) as one, psycopg.connect(url) as two, ThreadPoolExecutor(1) as pool:
+        one.execute(sql, first)
+        waiting = pool.submit(attempt, two, second)
+        _wait_until_blocked(one, two.info.backend_pid)
+        one.commit()
+        return ["done", waiting.result(timeout=60)]
+
+
+def _wait_until_blocked(watcher: psycopg.Connection[Any], pid: int) -> None:
+    blocked: Callable[[], Any] = lambda: watcher.execute(  # noqa: E731
+        "SELECT cardinality(pg_blocking_pids(%s)), pg_sleep(0.02)", [pid]
+    ).fetchone()
+    while not blocked()[0]:
+        pass
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_that_send_the_rest_back_at_once_one_is_refused(transactional_db: None) -> None:
+    row = settled(World())
+    values = {"state": "paid", "refund": "7140.00", "like": row.pk}
+    done, other = at_once(FORGED, values, values)
+    assert done == "done"
+    assert "no more goes back than came in" in other
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_that_take_the_same_overpayment_at_once_one_is_refused(
+    transactional_db: None,
+) -> None:
+    world = World()
+    invoice = overpaid(world)
+    values = {"invoice": invoice.pk, "kind": "paid_back", "amount": -20, "source": None}
+    first, second = (values | {"by": world.finance.pk, "reference": each} for each in "12")
+    done, other = at_once(LEAVES, first, second)
+    assert done == "done"
+    assert "only what came in beyond" in other

@@ -131,15 +131,22 @@ def blank(audit: Audit) -> Draft:
 
 
 def stored(contract: ContractVersion, audit: Audit) -> Draft:
-    """A version as it is stored, to be revised or drafted anew."""
+    """A draft as it is stored, to be revised; or what a version said that was offered before, to
+    be drafted anew with the newest number of its texts."""
     initial = {name: getattr(contract, name) for name in FIGURES}
-    initial["governed_by"] = [row.clause for row in contract.clauses.select_related("clause")]
+    is_draft = contract.state == ContractVersion.State.DRAFT
+    setting = setting_of(audit, contract if is_draft else None)
+    kept = [row.clause for row in contract.clauses.select_related("clause")]
+    slugs = {clause.slug for clause in kept}
+    initial["governed_by"] = (
+        kept if is_draft else [clause for clause in setting.texts if clause.slug in slugs]
+    )
     rows = [
         {name: getattr(row, name) for name in MILESTONE_FIELDS}
         | ({"amount": Share(row.share)} if row.share is not None else {})
         for row in contract.milestones.all()
     ]
-    return _unbound(initial, rows, setting_of(audit, contract))
+    return _unbound(initial, rows, setting)
 
 
 def typed(data: QueryDict, setting: Setting) -> Draft:

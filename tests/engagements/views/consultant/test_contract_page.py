@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from benchmarks.models import Benchmark
 from engagements.models import ContractVersion, Engagement, Party, Stage
+from engagements.services import clauses
 from tests.engagements.world import MILESTONES, World, fresh, today
 
 pytestmark = pytest.mark.django_db
@@ -270,6 +271,22 @@ def test_an_offer_is_withdrawn_with_a_reason_and_drafted_anew(
     assert (newest.number, newest.weeks) == (2, 9)
     page = url("engagement-contract", contract.engagement)
     assert "Version 1" in signed_in.get(page).content.decode()
+
+
+def test_a_version_is_drafted_anew_with_the_newest_number_of_its_texts(
+    signed_in: Client, world: World
+) -> None:
+    contract = world.offered()
+    clauses.publish(slug="law", title="Law", text="Another law.", by=world.admin)
+    signed_in.post(url("contract-withdraw", contract.engagement), {"reason": "Wrong fee."})
+    page = signed_in.get(url("engagement-contract", contract.engagement)).content.decode()
+    checked = re.findall(r'name="governed_by" value="(\d+)"[^>]*checked', page)
+    newest = clauses.newest()
+    assert {int(pk) for pk in checked} == {clause.pk for clause in newest}
+    sent = typed(world) | {"governed_by": checked}
+    assert signed_in.post(url("contract-terms", contract.engagement), sent).status_code == 302
+    drafted = contract.engagement.contracts.get(number=2)
+    assert drafted.clauses.filter(clause__slug="law", clause__number=2).exists()
 
 
 def test_sealed_terms_are_shown_and_not_edited(signed_in: Client, world: World) -> None:

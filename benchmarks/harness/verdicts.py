@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from benchmarks.harness import completeness, controls, looks, statistics
-from benchmarks.harness.counted import counted
+from benchmarks.harness.counted import Counted, counted
 from benchmarks.harness.statistics import Estimate, Estimates
 
 Verdict = Literal["met", "missed", "inconclusive", "invalid", "disqualified"]
@@ -103,6 +103,11 @@ def recompute(record: Mapping[str, Any]) -> Summary:
     if invalid:
         return _without_estimate(record, "invalid", invalid)
     return _with_estimate(record, taken)
+
+
+def counts_of(record: Mapping[str, Any]) -> Counted:
+    """Which of a record's rounds count, and how many were left out for which reason."""
+    return counted(record)
 
 
 def looks_of(record: Mapping[str, Any]) -> list[Look]:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from benchmarks import queries as measured
 from benchmarks.errors import RecordUnreadable
-from engagements import access, operator_account
+from engagements import access, operator_account, run_controls
 from engagements.access import consultant_page
 from engagements.forms.runs import RunForm
 from engagements.models import EngagementRun, Stage
@@ -132,6 +132,7 @@ def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
         **context,
         "data": data,
         "alone": operator_account.alone(data),
+        "controls": run_controls.of(data),
         "pictures": pictures.of(run, data),
     }
 

@@ -9,6 +9,7 @@ from django.conf import settings
 
 from benchmarks import queries
 from benchmarks.harness.canonical import canonical
+from engagements import run_controls
 from engagements.documents import wording
 from engagements.documents.benchmark_report import measured, pictures, verdict
 from engagements.documents.paper import Enclosure, Paper
@@ -95,6 +96,7 @@ def _context(asked: EngagementRun, record: dict[str, Any]) -> dict[str, Any]:
         "correctness": measured.correctness(record),
         "operator": measured.operator(record),
         "account": measured.account(record),
+        "controls": run_controls.of(record),
         "environment": measured.environment(record),
         "protections": measured.protections(record),
         "digests": measured.digests(record),

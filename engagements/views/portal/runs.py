@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from benchmarks import queries as benchmark_queries
 from benchmarks.models import Run
-from engagements import access, charts, operator_account
+from engagements import access, charts, operator_account, run_controls
 from engagements.charts import describe
 from engagements.charts.palette import Theme
 from engagements.models import EngagementRun
@@ -157,6 +157,7 @@ def _measured(run: EngagementRun) -> dict[str, Any]:
         "document": run.run.benchmark.document,
         "pictures": _pictures(run, data) if data else [],
         "alone": operator_account.alone(data) if data else [],
+        "controls": run_controls.of(data) if data else None,
         "file_base": f"{run.engagement.reference}-run-{run.pk}",
         "candidate_name": _candidate_name(run),
         "withheld": "" if bundles.source_is_for_the_customer(run) else bundles.WITHHELD,

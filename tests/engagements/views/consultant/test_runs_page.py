@@ -202,6 +202,8 @@ def test_a_measured_run_shows_everything_that_was_measured(client: Client, story
         assert shown in page
     for workload in asked.run.benchmark.document["workloads"]:
         assert workload["name"] in page
+    for kept in ("Controls", "Same code on both sides", "pairs of rounds count", "limits"):
+        assert kept in page
     assert "Environment" in page
     assert reverse("run-picture", args=[story.reference, asked.pk, "roofline", "dark"]) in page
 

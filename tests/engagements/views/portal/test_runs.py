@@ -83,6 +83,8 @@ def test_the_kernels_own_figure_is_told_beside_the_steps(client: Client, story: 
         "Why the kernel's own figure is another" in page
     )
     assert "by itself" in page
+    for kept in ("Controls", "Same code on both sides", "pairs of rounds count"):
+        assert kept in page
 
 
 def test_a_met_target_is_said_in_plain_words(client: Client, story: Story) -> None:

@@ -1,0 +1,49 @@
+"""What speaks for a run itself, in words for both parties."""
+
+from __future__ import annotations
+
+import pytest
+
+from engagements import run_controls
+from tests.engagements.charts import measured
+
+CEILINGS = {"copy_bytes_per_s": 4.012e12, "matmul_flops_per_s": {"bfloat16": 7.123e14}}
+
+
+def test_every_control_has_its_outcome_in_words() -> None:
+    record = measured.record()
+    found = run_controls.of(record)
+    assert [each.name for each in found.controls] == [c["name"] for c in record["controls"]]
+    words = {True: "held", False: "failed", None: "not measured"}
+    for told, control in zip(found.controls, record["controls"], strict=True):
+        assert told.outcome == words[control["passed"]]
+        assert told.detail == control["detail"]
+
+
+def test_a_run_that_ended_early_has_no_controls() -> None:
+    assert run_controls.of(measured.disqualified()).controls == []
+
+
+def test_rounds_that_do_not_count_are_told_with_their_reason() -> None:
+    record = measured.record()
+    rounds = record["replicates"][0]["workloads"][0]["rounds"]
+    before = run_controls.of(record).left_out
+    rounds[0]["candidate_us"] *= 50
+    assert "1 interrupted" in run_controls.of(record).left_out
+    assert before.startswith("All ")
+    assert run_controls.of({**record, "replicates": []}).left_out == ""
+
+
+@pytest.mark.parametrize(
+    ("ceilings", "said"),
+    [
+        (
+            CEILINGS,
+            "Limits are this machine's own, measured in this run: a copy moved 4,012 GB/s, "
+            "a bfloat16 matrix product reached 712 TFLOP/s.",
+        ),
+        (None, "This machine's own limits were not measured."),
+    ],
+)
+def test_the_limits_are_the_machines_own(ceilings: dict[str, object] | None, said: str) -> None:
+    assert run_controls.of(measured.record(ceilings=ceilings)).limits == said

@@ -125,7 +125,8 @@ def _linear(
 ):  # fmt: skip
     me, programs, rows = tl.program_id(0), tl.num_programs(0), tl.program_id(1)
     steps = tl.cdiv(in_features, DEPTH)
-    in_all = tiles.to(tl.int64) * steps
+    # Widened from the steps: a single tile is a constant here and has no type to widen.
+    in_all = steps.to(tl.int64) * tiles
     at = (me * in_all // programs).to(tl.int32)
     last = ((me + 1) * in_all // programs).to(tl.int32)
     inside = tl.arange(0, FEATURES)[:, None] * ROWS + tl.arange(0, ROWS)[None, :]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -26,25 +27,38 @@ def document() -> Document:
 @pytest.fixture
 def measure() -> Measure:
     """`measure("honest", **changes)`: the record of one exploit's run, in this process."""
+    return _measured
 
-    def measured(
-        exploit: str,
-        *,
-        document: Document | None = None,
-        telemetry: Any = None,
-        **changes: Any,
-    ) -> Document:
-        from benchmarks.harness import candidates, documents, referee
 
-        chosen = document or softmax_benchmark(**changes)
-        documents.check(chosen)
-        return referee.run(
-            chosen,
-            candidates.read(str(EXPLOITS / f"{exploit}.py")),
-            device_kind=chosen["hardware"]["device"],
-            command=f"python -m benchmarks.harness run b.json {exploit}.py --out r.json",
-            progress=Progress(chosen, shown=False),
-            telemetry=telemetry,
-        )
+@pytest.fixture(scope="session")
+def _honest_record() -> Document:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv(operators.SEARCH_PATH_VARIABLE, str(OPERATORS))
+        return _measured("honest", aa_rounds=8, operator_rounds=4, rounds=4)
 
-    return measured
+
+@pytest.fixture
+def honest_record(_honest_record: Document) -> Document:
+    """The record of a run with everything in it, measured once for all who look at one."""
+    return copy.deepcopy(_honest_record)
+
+
+def _measured(
+    exploit: str,
+    *,
+    document: Document | None = None,
+    telemetry: Any = None,
+    **changes: Any,
+) -> Document:
+    from benchmarks.harness import candidates, documents, referee
+
+    chosen = document or softmax_benchmark(**changes)
+    documents.check(chosen)
+    return referee.run(
+        chosen,
+        candidates.read(str(EXPLOITS / f"{exploit}.py")),
+        device_kind=chosen["hardware"]["device"],
+        command=f"python -m benchmarks.harness run b.json {exploit}.py --out r.json",
+        progress=Progress(chosen, shown=False),
+        telemetry=telemetry,
+    )

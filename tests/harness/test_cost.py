@@ -9,16 +9,15 @@ import pytest
 from benchmarks.harness import __main__ as commands
 from benchmarks.harness import cost, records
 from tests.harness.samples import twice_as_fast
-from tests.harness.softmax import Measure
+from tests.harness.softmax import Document
 
 pytestmark = pytest.mark.alone
 
 
-def test_the_parts_of_a_real_run_add_up_to_all_of_it(measure: Measure) -> None:
-    record = measure("honest", held_back_shapes=0)
-    parts = {part.name: part for part in cost.parts(record)}
+def test_the_parts_of_a_real_run_add_up_to_all_of_it(honest_record: Document) -> None:
+    parts = {part.name: part for part in cost.parts(honest_record)}
     assert sum(part.spent_s for part in parts.values()) == pytest.approx(
-        record["elapsed_s"], abs=0.1
+        honest_record["elapsed_s"], abs=0.1
     )
     assert sum(part.share for part in parts.values()) == pytest.approx(1)
     assert parts["rounds that count"].spent_s > 0

@@ -10,7 +10,7 @@ from benchmarks.harness import records
 from benchmarks.harness.controls import one_by_one
 from benchmarks.harness.verdicts import recompute
 from tests.harness.samples import made_record, replicate_entry, workload_entry
-from tests.harness.softmax import Measure, softmax_benchmark
+from tests.harness.softmax import Document, softmax_benchmark
 
 ROUNDS = [(2000.0, 1000.0), (2010.0, 1000.0), (1990.0, 1000.0)]
 CUDA = {"kind": "cuda", "name": "A GPU", "memory_bytes": 1 << 34, "cache_bytes": 1 << 20}
@@ -56,11 +56,12 @@ def test_a_record_without_such_rounds_says_so_and_stays_readable() -> None:
 
 
 @pytest.mark.alone
-def test_a_run_measures_them_and_a_processor_says_nothing_by_them(measure: Measure) -> None:
-    record = measure("honest", rounds=2, held_back_shapes=1)
-    (workload,) = record["replicates"][0]["workloads"]
+def test_a_run_measures_them_and_a_processor_says_nothing_by_them(
+    honest_record: Document,
+) -> None:
+    (workload,) = honest_record["replicates"][0]["workloads"]
     assert {side: len(us) for side, us in workload["single"].items()} == {
         "baseline": one_by_one.ROUNDS,
         "candidate": one_by_one.ROUNDS,
     }
-    assert one_by_one.judge(record).passed is None
+    assert one_by_one.judge(honest_record).passed is None

@@ -13,7 +13,7 @@ from benchmarks.harness.layouts import Layout
 from benchmarks.harness.verdicts import recompute
 from kernels.definition import Contents
 from tests.harness.samples import twice_as_fast
-from tests.harness.softmax import Measure, softmax_benchmark
+from tests.harness.softmax import Document, Measure, softmax_benchmark
 
 SPECS = [{"name": "x", "shape": ["rows", "columns"], "dtype": "", "distribution": "normal"}]
 TOLERANCE = {"max_abs": 1e-3, "max_rel": 0.0, "matched_share": 1.0, "hard_cap_abs": 1e-2}
@@ -21,18 +21,17 @@ TOLERANCE = {"max_abs": 1e-3, "max_rel": 0.0, "matched_share": 1.0, "hard_cap_ab
 
 @pytest.mark.alone
 def test_an_honest_candidate_stands_every_trial_and_the_record_lists_them(
-    measure: Measure,
+    honest_record: Document,
 ) -> None:
-    record = measure("honest", rounds=2)
-    assert record["findings"] == []
-    tried = record["correctness"]["trials"]
+    assert honest_record["findings"] == []
+    tried = honest_record["correctness"]["trials"]
     assert [trial["kind"] for trial in tried] == ["held_back"] * 3 + ["special"] * 3
     assert tried[0]["axes"] == {"rows": 1, "columns": 1}
     assert "inputs with gaps" in tried[1]["name"]
     assert tried[2]["level"] == "program"
     assert {trial["outcome"] for trial in tried} == {"right"}
     assert all(trial["checks"]["repeats_identical"] == 1 for trial in tried)
-    checks = record["replicates"][0]["workloads"][0]["checks"]
+    checks = honest_record["replicates"][0]["workloads"][0]["checks"]
     assert checks["repeats_checked"] == checks["repeats_identical"] > 0
 
 

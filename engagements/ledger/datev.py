@@ -42,7 +42,8 @@ COLUMNS = (
     *("EU-Land u. UStID (Bestimmung)", "EU-Steuersatz (Bestimmung)", "Abw. Versteuerungsart"),
     *("Sachverhalt L+L", "Funktionsergänzung L+L", "BU 49 Hauptfunktionstyp"),
     *("BU 49 Hauptfunktionsnummer", "BU 49 Funktionsergänzung"),
-    *_pairs("Zusatzinformation - Art", "Zusatzinformation - Inhalt", 20),
+    # The missing space is DATEV's.
+    *_pairs("Zusatzinformation - Art", "Zusatzinformation- Inhalt", 20),
     *("Stück", "Gewicht", "Zahlweise", "Forderungsart", "Veranlagungsjahr"),
     *("Zugeordnete Fälligkeit", "Skontotyp", "Auftragsnummer", "Buchungstyp"),
     *("USt-Schlüssel (Anzahlungen)", "EU-Land (Anzahlungen)", "Sachverhalt L+L (Anzahlungen)"),
@@ -55,6 +56,14 @@ COLUMNS = (
     *("EU-Land u. UStID (Ursprung)", "EU-Steuersatz (Ursprung)", "Abw. Skontokonto"),
 )
 _PLACE = {name: place for place, name in enumerate(COLUMNS)}
+# Columns of text, counted from one as DATEV does: in quotes even where nothing is said.
+TEXT = frozenset(
+    (
+        *(2, 3, 6, 9, 11, 12, 14, 16, *range(20, 39), 40, 42, *range(48, 88), 91, 95, 96, 98),
+        *(102, 103, 105, 107, 109, 110, 112, 118, 120, 121, 123),
+    )
+)
+CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 @dataclass(frozen=True)
@@ -152,7 +161,7 @@ def row(booking: Booking, batch: Batch, names: Mapping[str, str]) -> list[str]:
     subject = entry.key.partition(":")[2]
     reference = NOT_IN_A_REFERENCE.sub("-", names.get(subject, subject))
     text = f"{engagement.reference} {engagement.customer.name}: {entry.get_kind_display()}"
-    fields = [""] * len(COLUMNS)
+    fields = [_text("") if place in TEXT else "" for place in range(1, len(COLUMNS) + 1)]
     for name, value in {
         "Umsatz (ohne Soll/Haben-Kz)": _amount(booking.amount, batch.currency),
         "Soll/Haben-Kennzeichen": _text("S"),
@@ -175,6 +184,8 @@ def _amount(amount: Decimal, currency: str) -> str:
 
 
 def _text(value: str) -> str:
+    """In quotes, those within doubled; a line break within would end the booking."""
+    value = CONTROL_CHARACTERS.sub(" ", value)
     return '"' + value.replace('"', '""') + '"'
 
 

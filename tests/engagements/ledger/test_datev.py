@@ -1,0 +1,132 @@
+"""The DATEV file field by field, as developer.datev.de describes EXTF 700, Buchungsstapel 13."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import io
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+
+import pytest
+
+from engagements.ledger import datev
+from engagements.models import Account, Customer, Engagement, Entry, Leg
+
+D = Decimal
+DAY = dt.date(2026, 3, 5)
+BATCH = datev.Batch(
+    adviser_number=29098,
+    client_number=55003,
+    first=dt.date(2026, 3, 1),
+    last=dt.date(2026, 3, 31),
+    currency="EUR",
+    made_at=dt.datetime(2026, 4, 1, 14, 4, 40, 439_000, tzinfo=dt.UTC),
+    is_final=True,
+)
+# What DATEV asks of the fields that are filled in, and of one that is not.
+FIELDS = {
+    "Umsatz (ohne Soll/Haben-Kz)": r"\d{1,10},\d{2}",
+    "Soll/Haben-Kennzeichen": r'"[SH]"',
+    "WKZ Umsatz": r'"[A-Z]{3}"',
+    "Kurs": "",
+    "Konto": r"\d{1,9}",
+    "Gegenkonto (ohne BU-Schlüssel)": r"\d{1,9}",
+    "BU-Schlüssel": '""',
+    "Belegdatum": r"(0[1-9]|[12]\d|3[01])(0[1-9]|1[0-2])",
+    "Belegfeld 1": r'"[\w$&%*+\-/]{1,36}"',
+    "Buchungstext": r'".{0,60}"',
+    "Auftragsnummer": r'".{0,30}"',
+    "Festschreibung": "[01]",
+}
+
+
+def legs(*amounts: tuple[str, str], customer: str = "Müller & Söhne GmbH") -> list[Leg]:
+    """An entry's legs in memory: DATEV numbers with amounts."""
+    engagement = Engagement(reference="TF-2026-0001", customer=Customer(name=customer))
+    entry = Entry(pk=1, kind="invoice_issued", key="invoice_issued:invoice:7", dated_on=DAY)
+    return [
+        Leg(
+            pk=number,
+            entry=entry,
+            engagement=engagement,
+            dated_on=DAY,
+            account=Account(datev_number=account),
+            amount=D(amount),
+            currency="EUR",
+        )
+        for number, (account, amount) in enumerate(amounts, start=1)
+    ]
+
+
+def written(rows: Sequence[Leg], *, batch: datev.Batch = BATCH) -> list[bytes]:
+    return b"".join(datev.lines(batch, rows, {"invoice:7": "INV-2026-0007"})).split(b"\r\n")
+
+
+def bookings(rows: Sequence[Leg]) -> list[dict[str, str]]:
+    """Every booking by column, its fields as they stand in the file."""
+    _, names, *lines, last = written(rows)
+    assert last == b"", "the last line ends, too"
+    columns = names.decode("cp1252").split(";")
+    # No text here has a semicolon of its own.
+    return [dict(zip(columns, line.decode("cp1252").split(";"), strict=True)) for line in lines]
+
+
+def test_the_header_is_the_one_that_datev_shows() -> None:
+    assert written([])[0].decode("cp1252") == (
+        '"EXTF";700;21;"Buchungsstapel";13;20260401140440439;;"RE";"Twofold";"";29098;55003;'
+        '20260101;4;20260301;20260331;"Twofold 2026-03-01 03-31";"";1;0;1;"EUR";;"";;;"04";;;"";""'
+    )
+
+
+def test_the_columns_are_datev_s_and_each_booking_has_them_all() -> None:
+    assert len(datev.COLUMNS) == 125
+    assert datev.COLUMNS[113] == "Festschreibung"
+    assert datev.COLUMNS[-1] == "Abw. Skontokonto"
+    assert len(bookings(legs(("1200", "119.00"), ("3900", "-100.00"), ("3800", "-19.00")))) == 2
+
+
+def test_every_field_is_written_as_datev_reads_it() -> None:
+    for booking in bookings(legs(("1200", "1234.56"), ("3900", "-1234.56"))):
+        for name, pattern in FIELDS.items():
+            assert re.fullmatch(pattern, booking[name]), f"{name}: {booking[name]}"
+        assert booking["Umsatz (ohne Soll/Haben-Kz)"] == "1234,56"
+        assert booking["Belegdatum"] == "0503"
+        assert (booking["Konto"], booking["Gegenkonto (ohne BU-Schlüssel)"]) == ("1200", "3900")
+        assert booking["Belegfeld 1"] == '"INV-2026-0007"'
+        assert booking["Soll/Haben-Kennzeichen"] == '"S"'
+        assert booking["Festschreibung"] == "1"
+
+
+def test_bookings_add_up_to_their_entry_account_by_account() -> None:
+    entry = (("1800", "50.00"), ("1200", "-119.00"), ("3900", "100.00"), ("3250", "-31.00"))
+    sums: dict[str, Decimal] = {}
+    for booking in bookings(legs(*entry)):
+        amount = D(booking["Umsatz (ohne Soll/Haben-Kz)"].replace(",", "."))
+        for name, sign in (("Konto", 1), ("Gegenkonto (ohne BU-Schlüssel)", -1)):
+            sums[booking[name]] = sums.get(booking[name], D(0)) + sign * amount
+    assert sums == {account: D(amount) for account, amount in entry}
+
+
+def test_a_name_breaks_neither_its_line_nor_the_code_page() -> None:
+    rows = legs(("1200", "1.00"), ("3900", "-1.00"), customer='Ä "B";\r\nГ')
+    lines = written(rows)
+    assert len(lines) == 4
+    assert "Ä".encode("cp1252") in lines[2]
+    [fields] = csv.reader(io.StringIO(lines[2].decode("cp1252")), delimiter=";")
+    assert fields[13] == 'TF-2026-0001 Ä "B"; ?: Invoice issued'
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"currency": "KWD"}, "two decimals"),
+        ({"last": dt.date(2027, 1, 31)}, "one year"),
+    ],
+)
+def test_what_datev_cannot_hold_is_refused(changes: dict[str, object], why: str) -> None:
+    batch = datev.Batch(**{**BATCH.__dict__, **changes})
+    assert why in str(datev.obstacle(batch))
+    with pytest.raises(ValueError, match=why):
+        written([], batch=batch)

@@ -48,6 +48,7 @@ def _stored(kind: str, subject: str, paper: Paper, content: bytes) -> Document:
         content=content,
         size_bytes=len(content),
         digest="sha256:" + hashlib.sha256(content).hexdigest(),
+        seal=paper.seal,
         for_customer=paper.for_customer,
     )
     try:

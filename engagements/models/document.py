@@ -15,7 +15,8 @@ class Document(models.Model):
     """A PDF with its SHA-256. Append-only: a mistake is corrected by another document.
 
     The bytes live in the database, beside the facts that they state, so that one backup and
-    one transaction hold both. `subject` is what it was issued about, as in contract:17.
+    one transaction hold both. `subject` is what it was issued about, as in contract:17, and
+    `seal` the digest at the foot of its pages: that of what it states, and not of its bytes.
     """
 
     class Kind(models.TextChoices):
@@ -34,6 +35,7 @@ class Document(models.Model):
     content = models.BinaryField()
     size_bytes = models.PositiveIntegerField()
     digest = models.CharField(max_length=71, db_index=True)
+    seal = models.CharField(max_length=71, blank=True, db_index=True)
     for_customer = models.BooleanField(default=True)
     issued_at = models.DateTimeField(default=timezone.now, editable=False)
 

@@ -14,6 +14,8 @@ from engagements.evidence.errors import EvidenceError
 from engagements.evidence.traffic.columns import Columns
 
 MOST_CALLS = 10**15
+# 30 years in nanoseconds: nothing lasts longer, and sums of it stay numbers.
+LONGEST = 1e18
 
 
 @dataclass
@@ -42,7 +44,7 @@ class Calls:
         if not len(frame):
             return
         durations = _numbers_of(frame, self.columns.duration)
-        durations[~(durations >= 0)] = np.nan
+        durations[~((durations >= 0) & (durations <= LONGEST))] = np.nan
         if self.columns.is_total:
             durations = durations / counts
         self.shape.frombytes(self._shapes_of(frame).astype(np.int32).tobytes())

@@ -22,5 +22,13 @@ def frames(opened: Opened) -> Iterator[pd.DataFrame]:
             yield from json_lines.frames(opened)
         else:
             yield from separated.frames(opened)
-    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+    # A RuntimeError is what pyarrow raises of a broken Parquet footer.
+    except (
+        pa.ArrowException,
+        OSError,
+        RuntimeError,
+        ValueError,
+        ArithmeticError,
+        MemoryError,
+    ) as error:
         raise EvidenceError(f"The table cannot be read: {str(error)[:300]}") from error

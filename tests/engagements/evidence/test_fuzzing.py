@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 import json
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from engagements.evidence import EvidenceError, limits, read
+from engagements.evidence import EvidenceError, TrafficFacts, confined, limits, read
 from tests.engagements.evidence.surviving import SAMPLES, sample, survives
 from tests.engagements.evidence.test_nsight_systems import tables
 from tests.engagements.evidence.test_traffic import frame, parquet
@@ -108,6 +109,30 @@ def test_rows_of_an_export_with_whatever_in_them_are_read(rows: list[tuple[Any, 
     odd = dict.fromkeys(("CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS"), (columns, rows))
     with tempfile.TemporaryDirectory() as folder:
         survives(export(Path(folder) / "report", **tables(**odd)).read_bytes())
+
+
+# One byte of a Parquet footer changed: pyarrow 26 ends the process that asks for its column.
+PARQUET_THAT_KILLS = base64.b64decode(
+    "UEFSMRUAFRwVHCwVAhUAFQYVBhwYCAEAAAAAAAAAGAgBAAAAAAAAABYAKAgBAAAAAAAAABgIAQAAAAAAAAAREQAA"
+    "AAIAAAACAQEAAAAAAAAAFQQZLDUAGAZzY2hlbWEVAgAVBCMCGAFtABYCGRwZHCYAHBUEGSUGABkYAW0VABYCFpoB"
+    "FpoBJgg8GAgBAAAAAAAAABgIAQAAAAAAAAAWACgIAQAAAAAAAAAYCAEAAAAAAAAAEREAGRwVABUAFQIAPCkGGSYA"
+    "AgAAABaaARYCJggWmgEAKCBwYXJxdWV0LWNwcC1hcnJvdyB2ZXJzaW9uIDI2LjAuMRkcHAAAAKwAAABQQVIx"
+)
+
+
+def test_a_footer_that_contradicts_itself_ends_no_process(tmp_path: Path) -> None:
+    file = tmp_path / "contradicting.parquet"
+    file.write_bytes(PARQUET_THAT_KILLS)
+    with pytest.raises(EvidenceError, match="histogram size mismatch"):
+        confined.read(file)
+
+
+def test_durations_without_a_sum_are_none() -> None:
+    content = b"m,total_ms\n1,1.7e308\n2,1.7e308\n3,1\n"
+    survives(content)
+    facts = read(io.BytesIO(content))
+    assert isinstance(facts, TrafficFacts)
+    assert facts.p99 == 1.0
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,129 @@
+"""What may be asked about invoices, payments and credit notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engagements import money
+from engagements.models import Invoice, Milestone
+from engagements.queries.balances import balance_of
+from engagements.services import invoices, overpayments, payments
+from tests.engagements.proofs.lives.asking import SIGNED, WHICH, Asking, request
+from tests.engagements.world import days
+
+
+class Invoicing(Asking):
+    """Finance, and the customer who pays."""
+
+    @request(SIGNED, count=range(1, 4), which=WHICH)
+    def bill(self, count: int, which: int) -> None:
+        rows = list(
+            Milestone.objects.filter(contract_version__engagement=self.engagement)
+            .exclude(state__in=["pending", "void"])
+            .select_related("contract_version")
+            .order_by("pk")
+        )
+        chosen = (rows[which % len(rows) :] + rows)[:count] if rows else []
+        by = self.world.finance
+        draft = self.ask(
+            "draft invoice", lambda: invoices.draft(milestones=chosen, by=by), twice=True
+        )
+        if draft:
+            self.ask("issue invoice", lambda: invoices.issue(invoice=draft, by=by), twice=True)
+
+    @request(SIGNED, which=WHICH)
+    def discard_draft(self, which: int) -> None:
+        row = self.one(self.engagement.invoices.filter(state="draft"), which)
+        if row:
+            by = self.world.finance
+            self.ask("discard invoice", lambda: invoices.discard(invoice=row, by=by) or row)
+
+    @request(
+        SIGNED,
+        which=WHICH,
+        share=["all", "third", "unit", "one too much", "twice"],
+        late=range(41),
+    )
+    def pay(self, which: int, share: str, late: int) -> None:
+        row = self.invoice(which)
+        if row is None:
+            return
+        unit = money.minor_unit(row.currency)
+        open_amount = max(balance_of(row).open_amount, unit)
+        amount = {
+            "all": open_amount,
+            "third": max(money.quantize(open_amount / 3, row.currency), unit),
+            "unit": unit,
+            "one too much": open_amount + unit,
+            "twice": 2 * open_amount,
+        }[share]
+        reference = self.fresh()
+        self.ask(
+            f"pay {share}",
+            lambda: payments.record(
+                invoice=row,
+                amount=amount,
+                received_on=self.clock.now.date() - days(late),
+                reference=reference,
+                by=self.world.finance,
+                may_exceed=share in ("one too much", "twice"),
+            ),
+            twice=True,
+        )
+
+    @request(
+        SIGNED,
+        which=WHICH,
+        share=["all", "half", "unit"],
+        bill_again=[True, False],
+    )
+    def credit(self, which: int, share: str, bill_again: bool) -> None:
+        row = self.invoice(which)
+        if row is None:
+            return
+        unit = money.minor_unit(row.currency)
+        net = {"all": None, "half": money.quantize(row.net / 2, row.currency), "unit": unit}[share]
+        self.ask(
+            f"credit {share}",
+            lambda: invoices.credit(
+                invoice=row,
+                reason="Agreed.",
+                net=net,
+                by=self.world.finance,
+                bill_again=bill_again and net is None,
+            ),
+        )
+
+    @request(
+        SIGNED,
+        how=["move", "pay back"],
+        which=WHICH,
+        share=["all", "all", "unit", "one too much"],
+    )
+    def relieve(self, how: str, which: int, share: str) -> None:
+        rows = self.engagement.invoices.filter(kind=Invoice.Kind.INVOICE, state="issued")
+        over = [row for row in rows.order_by("pk") if balance_of(row).open_amount < 0]
+        if not over:
+            return
+        row, other = over[which % len(over)], self.invoice(which)
+        unit = money.minor_unit(row.currency)
+        excess = -balance_of(row).open_amount
+        amount = {"all": excess, "unit": unit, "one too much": excess + unit}[share]
+        if how == "move" and share == "all":
+            amount = min(amount, max(balance_of(other).open_amount, unit))
+        reference, by = self.fresh(), self.world.finance
+        acts: dict[str, Callable[[], Any]] = {
+            "move": lambda: overpayments.move(
+                invoice=row, to=other, amount=amount, reference=reference, by=by
+            ),
+            "pay back": lambda: overpayments.pay_back(
+                invoice=row,
+                amount=amount,
+                paid_on=self.clock.now.date(),
+                reference=reference,
+                by=by,
+            ),
+        }
+        done = self.ask(how, acts[how], twice=True)
+        assert done is None or share != "one too much", "no more leaves than is too much"

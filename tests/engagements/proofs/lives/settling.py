@@ -1,0 +1,94 @@
+"""What may be asked about settlements and their disputes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from engagements.services import disputes, settlements
+from tests.engagements.proofs.lives.asking import WHICH, Asking, request
+
+
+class Settling(Asking):
+    """Those who propose, approve and move what goes back, and who disputes it."""
+
+    @request(
+        "active missed closed",
+        reason=["missed", "time_box", "further", "further"],
+        by=["finance", "controller", "consultant", "admin"],
+        keeps=[None, Decimal(0)],
+    )
+    def propose(self, reason: str, by: str, keeps: Decimal | None) -> None:
+        contract = self.in_force() or self.contract()
+        self.ask(
+            f"propose {reason}",
+            lambda: settlements.propose(
+                contract=contract,
+                reason=reason,
+                note="More goes back.",
+                audit_cost=keeps,
+                by=getattr(self.world, by),
+            ),
+            twice=True,
+        )
+
+    @request("active")
+    def sweep(self) -> None:
+        self.ask(
+            "sweep",
+            lambda: settlements.settle_when_time_box_is_over(engagement=self.engagement),
+        )
+
+    @request(
+        "missed closed",
+        by=["finance", "controller", "consultant", "admin"],
+        which=WHICH,
+    )
+    def approve(self, by: str, which: int) -> None:
+        row, person = self.settlement(which), getattr(self.world, by)
+        if row is None:
+            return
+        done = self.ask(
+            "approve", lambda: settlements.approve(settlement=row, by=person), twice=True
+        )
+        if done:
+            assert done.approved_by_id != done.proposed_by_id
+            assert by in ("finance", "controller")
+
+    @request(
+        "missed closed",
+        how=["start", "paid", "failed", "void", "paid"],
+        which=WHICH,
+    )
+    def move_money(self, how: str, which: int) -> None:
+        row, by = self.settlement(which), self.world.finance
+        if row is None:
+            return
+        reference = f"SEPA-{row.pk}"
+        acts: dict[str, Callable[[], Any]] = {
+            "start": lambda: settlements.start_payment(settlement=row, by=by),
+            "paid": lambda: settlements.mark_paid(settlement=row, reference=reference, by=by),
+            "failed": lambda: settlements.mark_failed(settlement=row, reason="Closed.", by=by),
+            "void": lambda: settlements.void(settlement=row, reason="Wrong.", by=by),
+        }
+        self.ask(f"settlement {how}", acts[how], twice=True)
+
+    @request("missed closed", ends=[True, False], which=WHICH)
+    def dispute(self, ends: bool, which: int) -> None:
+        row = self.settlement(which)
+        if row is None:
+            return
+        opened = row.disputes.filter(resolved_at=None).first()
+        if opened and ends:
+            self.ask(
+                "resolve dispute",
+                lambda: disputes.resolve(dispute=opened, note="Agreed.", by=self.world.finance),
+            )
+        else:
+            self.ask(
+                "raise dispute",
+                lambda: disputes.raise_dispute(
+                    settlement=row, reason="It is too little.", by=self.world.signatory
+                ),
+            )

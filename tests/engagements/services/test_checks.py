@@ -149,18 +149,16 @@ def test_a_lost_message_is_made_good_by_the_sweep(
     assert finding(audit, "maintain").outcome == "pass"
 
 
-def by_hand(world: World, audit: Audit, **changes: object) -> Finding:
-    return audits.record_finding(
-        **{
-            "audit": audit,
-            "check": "hot",
-            "outcome": "pass",
-            "value": "38 %",
-            "rationale": "Seen on site.",
-            "by": world.consultant,
-        }
-        | changes
-    )
+def by_hand(world: World, audit: Audit, **changes: Any) -> Finding:
+    given: dict[str, Any] = {
+        "audit": audit,
+        "check": "hot",
+        "outcome": "pass",
+        "value": "38 %",
+        "rationale": "Seen on site.",
+        "by": world.consultant,
+    }
+    return audits.record_finding(**given | changes)
 
 
 def test_a_person_knows_more_until_the_evidence_decides(

@@ -36,7 +36,7 @@ def passed(world: World, **work: Any) -> Engagement:
             by=by,
         )
     subjects.set_needs(audit=audit, needs=LLAMA_32K, by=by)
-    usual = {"weeks": 5.5, "fee": Decimal(48_000), "currency": "EUR"}
+    usual: dict[str, Any] = {"weeks": 5.5, "fee": Decimal(48_000), "currency": "EUR"}
     subjects.set_work(audit=audit, work=checks.Work(**usual | work), by=by)
     audits.deliver(audit=Audit.objects.get(pk=audit.pk), by=by)
     return fresh(audit.engagement)

@@ -110,7 +110,7 @@ def test_needs_work_and_estimates_reach_the_checks(signed_in: Client, audit: Aud
         ("work", {"weeks": "0"}, "greater than or equal to 0.1"),
         ("estimates", {"kernel_low": "3", "kernel_high": "2"}, "The lower end comes first"),
         ("thresholds", {"target": "0.5"}, "A target is more than 1x"),
-        ("thresholds", {"least_share": "7"}, "least_share cannot be 7"),
+        ("thresholds", {"least_share": "7"}, "Least share cannot be 7"),
         ("tried", {"library": ""}, "This field is required"),
     ],
 )
@@ -322,7 +322,9 @@ def test_overlapping_kernels_of_a_pattern_are_summed_exactly_by_reading_again(
     kept.read(streams)
     assert "nvjet|SoftMax Pattern 16" in bench(signed_in, audit)
     signed_in.post(url("workbench-compute", audit.engagement))
-    figures = audit.findings.get(check_name="hot").computed["figures"]
+    computed = audit.findings.get(check_name="hot").computed
+    assert computed is not None
+    figures = computed["figures"]
     assert figures["share_of_wall"]["low"] == figures["share_of_wall"]["high"]
 
     assert put(signed_in, audit, "operator", pattern="SoftMax") == 302

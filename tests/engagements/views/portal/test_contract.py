@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from engagements.models import ContractVersion, Party, Stage
+from engagements.services import contracts
 from tests.engagements.views import story as told
 from tests.engagements.views.story import Story
 
@@ -24,7 +26,7 @@ def read(client: Client, story: Story) -> str:
     return client.get(reverse("portal-contract", args=[story.reference])).content.decode()
 
 
-def sign(client: Client, story: Story, **changed: str) -> object:
+def sign(client: Client, story: Story, **changed: str) -> Any:
     contract = story.contract
     data = {"typed_name": "Petra Signatory", "agreed": "on", "digest": contract.digest} | changed
     return client.post(
@@ -33,6 +35,7 @@ def sign(client: Client, story: Story, **changed: str) -> object:
 
 
 def test_the_terms_on_the_screen_are_those_that_were_sealed(client: Client, story: Story) -> None:
+    assert story.contract.canonical is not None
     terms = json.loads(bytes(story.contract.canonical))
     # The engagement's own words change later; what was sealed does not.
     story.engagement.workload = "Something else entirely"
@@ -79,6 +82,19 @@ def test_an_old_digest_is_refused_and_what_was_typed_is_kept(client: Client, sto
     assert "not the terms that were sealed" in page
     assert 'value="Petra Signatory"' in page
     assert not story.contract.acceptances.exists()
+
+
+def test_an_offer_withdrawn_meanwhile_says_why_nothing_was_accepted(
+    client: Client, story: Story
+) -> None:
+    contracts.withdraw(contract=story.contract, reason="Wrong weeks.", by=story.consultant)
+    client.force_login(story.signatory)
+    response = sign(client, story)
+    assert response.status_code == 422
+    page = response.content.decode()
+    assert "Nothing was accepted or declined" in page
+    assert "is not on offer" in page
+    assert reverse("portal-contract", args=[story.reference]) in page
 
 
 @pytest.mark.parametrize("missing", ["typed_name", "agreed"])

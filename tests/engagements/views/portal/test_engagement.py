@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import date, timedelta
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from engagements.models import Milestone, Party, Stage
 from engagements.money import format_money
@@ -187,7 +189,7 @@ def test_internals_stay_inside(client: Client) -> None:
 
 
 def test_a_page_takes_as_many_queries_with_ten_milestones_as_with_one(
-    client: Client, django_assert_max_num_queries: object
+    client: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     story = told.met()
     client.force_login(story.viewer)
@@ -230,10 +232,10 @@ def test_a_paused_time_box_says_who_is_waited_for_and_why(client: Client) -> Non
         assert "we wait for Legal" in client.get(page_of).content.decode()
 
 
-def test_a_time_box_that_ran_out_says_so(client: Client, on_day: object) -> None:
+def test_a_time_box_that_ran_out_says_so(client: Client, on_day: Callable[[date], None]) -> None:
     story = told.underway()
     client.force_login(story.signatory)
-    on_day(timezone.localdate() + timedelta(weeks=7))  # type: ignore[operator]  a fixture
+    on_day(timezone.localdate() + timedelta(weeks=7))
     client.force_login(story.signatory)
     page = client.get(reverse("portal-engagement", args=[story.reference])).content.decode()
     assert "The time-box has ended" in page

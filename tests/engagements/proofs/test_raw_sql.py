@@ -7,7 +7,8 @@ first, so that every table of history has a row to attack.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection
@@ -92,7 +93,7 @@ def life(world: World) -> Engagement:
     contract = world.missed()
     settlement = contract.settlements.get()
     settlements.approve(settlement=settlement, by=world.finance)
-    invoice = contract.engagement.invoices.filter(kind="invoice").first()
+    invoice = contract.engagement.invoices.filter(kind="invoice")[0]
     note = invoices.credit(invoice=invoice, reason="Nothing was earned.", by=world.finance)
     settlement.credit_notes.add(note)
     Document.objects.create(
@@ -110,7 +111,7 @@ def life(world: World) -> Engagement:
 
 
 @pytest.fixture
-def as_the_application(life: Engagement) -> Iterator[Callable[[str], None]]:
+def as_the_application(life: Engagement) -> Callable[[str], None]:
     """Run a statement as the role of the site, and take back what it did."""
     make_the_role()
 
@@ -159,7 +160,7 @@ def updates(table: str) -> dict[str, str]:
 def test_no_column_of_history_is_changed_and_no_row_deleted(
     as_the_application: Callable[[str], None],
 ) -> None:
-    done = {}
+    done: dict[str, Any] = {}
     for table in HISTORY:
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT count(*) FROM {table}")

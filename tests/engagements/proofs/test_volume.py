@@ -142,7 +142,7 @@ def test_a_month_is_invoiced_and_a_settlement_previewed(
     numbers = Invoice.objects.filter(state="issued", kind="invoice").values_list(
         "number", flat=True
     )
-    assert sorted(numbers) == list(range(1, TO_BILL + 1))
+    assert sorted(number or 0 for number in numbers) == list(range(1, TO_BILL + 1))
     # However many there are already, each takes the same few.
     assert len(issuing.queries) <= 45 * TO_BILL
     contract = ContractVersion.objects.get(pk=months[0].pk)

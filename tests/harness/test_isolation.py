@@ -279,6 +279,16 @@ def test_a_full_scratch_folder_is_the_sides_own_trouble(
     assert inside("answer = os.listdir('.')") == []
 
 
+def test_out_of_memory_the_side_goes_first_and_cannot_say_otherwise(inside: Inside) -> None:
+    path = "/proc/self/oom_score_adj"
+    score, refusal = inside(
+        "answer = [open(path).read().strip(), tried(lambda: os.write(os.open(path, 1), b'0'))]",
+        path=path,
+    )
+    assert score == "1000"
+    assert refusal in REFUSED
+
+
 def test_one_file_can_only_grow_so_far(inside: Inside, cell: Cell) -> None:
     short = replace(cell, limits={**cell.limits, "RLIMIT_FSIZE": 1 << 20})
     code = (

@@ -203,13 +203,14 @@ class Environment:
         if production:
             self.required("TWOFOLD_HOUSE_NAME", why=why)
             self.required("TWOFOLD_HOUSE_ADDRESS", why=why)
+            self.required("TWOFOLD_HOUSE_VAT_ID", why="Invoices name it; EN 16931 wants it.")
         return {
             "name": self.optional("TWOFOLD_HOUSE_NAME") or "Demo Kernel Consultancy",
             "address": (
                 self.optional("TWOFOLD_HOUSE_ADDRESS") or "Beispielweg 1\\n10115 Berlin"
             ).replace("\\n", "\n"),
             "country": self.optional("TWOFOLD_HOUSE_COUNTRY") or "DE",
-            "vat_id": self.optional("TWOFOLD_HOUSE_VAT_ID") or "",
+            "vat_id": self.optional("TWOFOLD_HOUSE_VAT_ID") or "DE123456789",
             "email": self.optional("TWOFOLD_HOUSE_EMAIL") or "",
         }
 

@@ -14,7 +14,7 @@ from benchmarks.harness.canonical import canonical, digest_of_bytes
 from engagements import faults
 from engagements.errors import Refused
 from engagements.ledger import postings
-from engagements.models import Engagement, Invoice, InvoiceLine, Milestone, User
+from engagements.models import ContractVersion, Engagement, Invoice, InvoiceLine, Milestone, User
 from engagements.money import allocate, tax_on
 from engagements.services import checked, invoice_facts, invoice_issuing, lifecycle
 from engagements.services.credit_notes import credit, credited_net, preview_credit
@@ -88,6 +88,7 @@ def preview(*, invoice: Invoice) -> Preview:
     lines = list(invoice.lines.all())
     obstacle = ""
     try:
+        _require_vat_id(invoice)
         for line in lines:
             _require_released(line.milestone)
     except Refused as refused:
@@ -107,6 +108,7 @@ def issue(*, invoice: Invoice, by: User, seen: str | None = None) -> Invoice:
     row = invoice_issuing.read(invoice, engagement)
     if row.is_issued:
         return row
+    _require_vat_id(row)
     lines = list(row.lines.all())
     for line in lines:
         _require_released(line.milestone)
@@ -181,3 +183,15 @@ def _require_released(milestone: Milestone) -> None:
     if milestone.state != Milestone.State.RELEASED:
         state = Milestone.State(milestone.state).label.lower()
         raise Refused(f"“{milestone.title}” is {state}: only a released milestone is billed.")
+
+
+def _require_vat_id(invoice: Invoice) -> None:
+    """Who owes the tax in the place of the house is named by it: the law and EN 16931 want it."""
+    is_reversed = (
+        invoice.contract_version.tax_treatment == ContractVersion.TaxTreatment.REVERSE_CHARGE
+    )
+    if is_reversed and not invoice.customer.vat_id:
+        raise Refused(
+            "With reverse charge the invoice names the customer's VAT id, and "
+            f"{invoice.customer} has none: enter it first."
+        )

@@ -79,6 +79,7 @@ def test_nothing_is_demonstrated_in_production(tmp_path: Path) -> None:
         TWOFOLD_FROM_EMAIL="twofold.demo-house.eu",
         TWOFOLD_HOUSE_NAME="Demo Kernel Consultancy",
         TWOFOLD_HOUSE_ADDRESS="Beispielweg 1",
+        TWOFOLD_HOUSE_VAT_ID="DE123456789",
         TWOFOLD_HOUSE_IBAN="DE89370400440532013000",
     )
     assert finished.returncode != 0

@@ -88,6 +88,8 @@ def test_the_e_invoice_is_valid_and_comes_to_the_same(world: World, issued: Issu
 def test_reverse_charge_says_its_sentence_to_people_and_machines(
     world: World, issued: Issue
 ) -> None:
+    world.customer.vat_id = "FR40303265045"
+    world.customer.save()
     invoice = issued_invoice(
         world, tax_rate_percent=D(0), tax_treatment="reverse_charge", tax_note=REVERSE
     )

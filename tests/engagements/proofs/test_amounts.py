@@ -57,6 +57,8 @@ CASES = {
 def settled(world: World, case: Case, currency: str) -> ContractVersion:
     """The contract after its target was missed."""
     unit = money.minor_unit(currency)
+    world.customer.vat_id = "FR40303265045"
+    world.customer.save()
     contract = world.active(
         currency=currency,
         fee=sum(case.parts) * unit,

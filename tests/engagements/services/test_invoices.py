@@ -282,3 +282,15 @@ def test_of_a_cancelled_engagement_nothing_is_asked_for_any_more(world: World) -
     assert invoice.credit_notes.get().reason == "The engagement was cancelled: Sold."
     assert not Invoice.objects.filter(state="draft").exists()
     assert {row.state for row in contract.milestones.all()} == {"void"}
+
+
+def test_reverse_charge_is_billed_to_who_has_a_vat_id(world: World) -> None:
+    terms = {"tax_rate_percent": D(0), "tax_treatment": "reverse_charge", "tax_note": "Yours."}
+    parts = [world.active(**terms).milestones.get(position=1)]
+    drafted = invoices.draft(milestones=parts, by=world.finance)
+    assert "VAT id" in invoices.preview(invoice=drafted).obstacle
+    with pytest.raises(Refused, match="VAT id"):
+        invoices.issue(invoice=drafted, by=world.finance)
+    world.customer.vat_id = "FR40303265045"
+    world.customer.save()
+    assert invoices.issue(invoice=drafted, by=world.finance).is_issued

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
+from benchmarks.models import Benchmark
 from engagements.models import Clause, ContractVersion, Document
 
 DIGEST = re.compile(r"(?:sha-?256[:=\s])?\s*([0-9a-f]{64})")
@@ -40,7 +41,8 @@ def digest_in(text: str) -> str | None:
 
 
 def verified(digest: str) -> Verified | None:
-    """What has `digest`: a document byte for byte, sealed terms, or a governing text."""
+    """What has `digest`: a document byte for byte, sealed terms, a governing text, a sealed
+    benchmark, or what a document states at its foot."""
     document = Document.objects.filter(digest=digest).first()
     if document is not None:
         what = document.get_kind_display()
@@ -58,7 +60,19 @@ def verified(digest: str) -> Verified | None:
         return Verified(
             digest, f"Governing text “{clause.title}”, number {clause.number}", clause.published_at
         )
-    return None
+    benchmark = Benchmark.objects.filter(digest=digest).first()
+    if benchmark is not None:
+        return Verified(digest, "Sealed benchmark", benchmark.sealed_at)
+    return _stated(digest)
+
+
+def _stated(digest: str) -> Verified | None:
+    """The document at whose foot `digest` stands. A digest of facts says nothing of a file."""
+    document = Document.objects.filter(seal=digest).exclude(seal="").order_by("pk").first()
+    if document is None:
+        return None
+    what = f"{document.get_kind_display()}: what it states, and not the file itself"
+    return Verified(digest, what, document.issued_at)
 
 
 def _standing(document: Document) -> str:

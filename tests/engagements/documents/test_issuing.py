@@ -2,9 +2,11 @@
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
+from io import BytesIO
 
 import pytest
 from django.db import connection
+from pypdf import PdfReader
 
 from engagements import documents
 from engagements.models import Document, Event
@@ -19,6 +21,7 @@ def test_issued_twice_it_is_one_document_with_one_event(story: Story) -> None:
     content = bytes(second.content)
     assert second.digest == "sha256:" + hashlib.sha256(content).hexdigest()
     assert second.size_bytes == len(content)
+    assert second.seal in "".join(page.extract_text() for page in PdfReader(BytesIO(content)).pages)
     told = Event.objects.get(verb="document.issued")
     assert told.changes["digest"] == second.digest
     assert told.for_customer

@@ -91,6 +91,26 @@ def test_terms_and_texts_are_known_by_their_digest(client: Client, world: World)
     assert clause["title"] in ask(client, clause["digest"]).content.decode()
 
 
+def test_every_digest_that_a_paper_prints_is_known(client: Client, world: World) -> None:
+    benchmark = world.benchmark
+    assert "Sealed benchmark" in ask(client, benchmark.digest).content.decode()
+    engagement, seal = world.active().engagement, "sha256:" + "5" * 64
+    Document.objects.create(
+        engagement=engagement,
+        kind=Document.Kind.INVOICE,
+        subject="invoice:1",
+        title="Invoice of secrets",
+        filename="secret.pdf",
+        content=CONTENT,
+        size_bytes=len(CONTENT),
+        digest="sha256:" + "6" * 64,
+        seal=seal,
+    )
+    text = ask(client, seal).content.decode()
+    assert "Invoice: what it states, and not the file itself" in text
+    assert "secret" not in text
+
+
 def test_an_unknown_digest_and_no_digest_are_said_to_be_so(client: Client, world: World) -> None:
     assert ask(client, "sha256:" + "0" * 64).status_code == 404
     for text in ("", "sha256:123", "no digest", "sha256:" + "g" * 64):

@@ -25,6 +25,13 @@ class TooMany(Exception):
         super().__init__(f"Too many: try again in {retry_after_s} seconds.")
         self.retry_after_s = retry_after_s
 
+    @property
+    def in_words(self) -> str:
+        """How long, as a person would say it: never too short."""
+        if self.retry_after_s >= 100:
+            return f"{-(-self.retry_after_s // 60)} minutes"
+        return f"{self.retry_after_s} second{'' if self.retry_after_s == 1 else 's'}"
+
 
 class Busy(TooMany):
     """All places are taken, by whomever."""

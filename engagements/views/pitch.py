@@ -118,7 +118,7 @@ def _wrong(
 
 def _wait(request: HttpRequest, refused: TooMany) -> HttpResponse:
     is_busy = isinstance(refused, Busy)
-    context = {"is_busy": is_busy, "retry_after_s": refused.retry_after_s}
+    context = {"is_busy": is_busy, "retry_after": refused.in_words}
     response = render(request, "429.html", context, status=503 if is_busy else 429)
     response["Retry-After"] = str(refused.retry_after_s)
     return response

@@ -98,3 +98,17 @@ def test_no_address_is_kept_as_it_is(monkeypatch: pytest.MonkeyPatch, clock: lis
     rates.count(RATE, HOME)
     assert keys
     assert not any(HOME in key for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("wait_s", "said"),
+    [
+        (1, "1 second"),
+        (45, "45 seconds"),
+        (100, "2 minutes"),
+        (120, "2 minutes"),
+        (377, "7 minutes"),
+    ],
+)
+def test_a_wait_is_said_as_a_person_would_and_never_too_short(wait_s: int, said: str) -> None:
+    assert TooMany(wait_s).in_words == said

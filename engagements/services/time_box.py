@@ -77,7 +77,7 @@ def start(*, contract: ContractVersion, starts_on: date) -> TimeBox:
         engagement=contract.engagement,
         verb="time_box.started",
         summary="The contract is in force. "
-        f"The time-box runs from {box.starts_on} to {box.ends_on}.",
+        f"The time-box runs from {_day(box.starts_on)} to {_day(box.ends_on)}.",
         actor=None,
         changes={"starts_on": str(box.starts_on), "ends_on": str(box.ends_on)},
         for_customer=True,
@@ -104,9 +104,13 @@ def move(*, contract: ContractVersion) -> TimeBox:
     events.record(
         engagement=contract.engagement,
         verb="time_box.moved",
-        summary=f"The time-box ends on {box.ends_on} instead of {before}.",
+        summary=f"The time-box ends on {_day(box.ends_on)} instead of {_day(before)}.",
         actor=None,
         changes={"ends_on": [str(before), str(box.ends_on)]},
         for_customer=True,
     )
     return box
+
+
+def _day(day: date) -> str:
+    return f"{day.day} {day:%B %Y}"

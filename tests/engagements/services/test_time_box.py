@@ -63,6 +63,13 @@ def test_the_clock_always_runs_for_exactly_its_weeks(
     assert clock[-1] == box.ends_on
 
 
+def test_the_event_log_tells_days_as_people_read_them(world: World) -> None:
+    engagement = world.active().engagement
+    told = engagement.events.get(verb="time_box.started")
+    first = today()
+    assert f"from {first.day} {first:%B %Y} to" in told.summary
+
+
 def test_the_settlement_follows_after_the_dispute_window(world: World) -> None:
     engagement = world.active(dispute_days=10).engagement
     assert time_box.settles_on(engagement) == time_box.ends_on(engagement) + days(11)

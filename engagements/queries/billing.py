@@ -20,7 +20,12 @@ from engagements.models import (
     Payment,
     Settlement,
 )
-from engagements.queries.balances import issued_invoices, with_balance
+from engagements.queries.balances import (
+    issued_invoices,
+    open_invoices,
+    overdue_invoices,
+    with_balance,
+)
 from engagements.queries.finance import MilestoneLine, lines_of
 from engagements.queries.overpayments import overpaid_invoices
 
@@ -114,13 +119,12 @@ def found_invoices(
 def _standing(
     rows: QuerySet[InvoiceWithBalance], standing: str, today: datetime.date
 ) -> QuerySet[InvoiceWithBalance]:
-    nothing = Decimal(0)
     if standing == Standing.OPEN:
-        return rows.filter(open_amount__gt=nothing)
+        return rows.filter(pk__in=open_invoices().values("pk"))
     if standing == Standing.OVERDUE:
-        return rows.filter(open_amount__gt=nothing, due_on__lt=today)
+        return rows.filter(pk__in=overdue_invoices(today=today).values("pk"))
     if standing == Standing.PAID:
-        return rows.filter(open_amount__lte=nothing)
+        return rows.filter(open_amount__lte=Decimal(0))
     if standing == Standing.OVERPAID:
         return rows.filter(pk__in=overpaid_invoices().values("pk"))
     return rows

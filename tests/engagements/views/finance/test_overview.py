@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from engagements.queries import finance
+from engagements.queries import billing, finance
 from engagements.queries.balances import open_invoices
+from engagements.queries.billing import Standing
 from engagements.services import settlements
 from tests.engagements.views import story as told
 
@@ -82,6 +85,17 @@ def test_bills_of_a_settled_contract_are_not_open() -> None:
     assert len(open_invoices()) == 1
     told.measured(story, 1.1)
     assert not open_invoices()
+
+
+def test_the_lists_hold_what_the_overview_counts() -> None:
+    later = timezone.localdate() + timedelta(days=90)
+    story = told.underway()
+    told.billed(story, 2)
+    for standing in (Standing.OPEN, Standing.OVERDUE):
+        assert len(billing.found_invoices(today=later, standing=standing)) == 1
+    told.measured(story, 1.1)
+    for standing in (Standing.OPEN, Standing.OVERDUE):
+        assert not billing.found_invoices(today=later, standing=standing)
 
 
 def test_currencies_are_never_added_up() -> None:

@@ -77,7 +77,8 @@ def library(case: Case, fit: Candidate) -> Alternative:
 def batching(case: Case) -> Alternative:
     """From the traffic's time by batch, else from the time in which the GPU waits."""
     name, title = "batching", "Better batching"
-    filled = _filled(case.traffic.value) if case.traffic else None
+    log = case.traffic.value if case.traffic else None
+    filled = _filled(log) if log and log.calls >= case.thresholds.least_calls else None
     if filled is not None:
         basis = (
             "If every call had the batch at which the log is cheapest a sequence, at the same "
@@ -240,7 +241,10 @@ _SPOKEN = {
 
 
 def _filled(traffic: TrafficFacts) -> float | None:
-    """What calls at the cheapest batch would gain; None without a batch axis or durations."""
+    """What calls at the cheapest batch would gain; None where the log holds nothing to compare.
+
+    That is without a batch axis, without durations, or where sizes come in one batch each.
+    """
     axis = next((name for name in traffic.axes if BATCH_AXIS.search(name)), None)
     if axis is None:
         return None
@@ -251,6 +255,8 @@ def _filled(traffic: TrafficFacts) -> float | None:
             return None
         others = tuple(sorted((key, value) for key, value in shape.axes.items() if key != axis))
         costs.setdefault(others, []).append((shape.share_of_time, shape.calls * float(size)))
+    if all(len(group) < 2 for group in costs.values()):
+        return None
     now = sum(time for group in costs.values() for time, _ in group)
     best = sum(
         sum(items for _, items in group) * min(time / items for time, items in group)

@@ -24,17 +24,32 @@ def about(number: float) -> Any:
 
 def test_batching_wins_what_the_cheapest_batch_costs_less() -> None:
     # A sequence costs 10 us alone and 2.5 us in a batch of four: half of them could be cheaper.
-    facts = traffic(*[(1, 128, 10.0)] * 4, (4, 128, 10.0))
+    facts = traffic(*[(1, 128, 10.0)] * 4, (4, 128, 10.0), times=200)
     gain = by_name(case(traffic=seen(facts)))["batching"].gain
     # 50 us for eight sequences now, 8 x 2.5 = 20 us at best.
     assert gain == Interval(low=1.0, high=about(2.5))
 
 
 def test_other_sizes_are_held_apart() -> None:
-    # The long call is not compared with the short one: nothing to win.
-    facts = traffic((1, 128, 10.0), (4, 4096, 900.0))
+    # The long calls are not compared with the short ones, which cost the same in either batch.
+    facts = traffic((1, 128, 10.0), (4, 128, 40.0), (4, 4096, 900.0), times=400)
     gain = by_name(case(traffic=seen(facts)))["batching"].gain
     assert gain == Interval(low=1.0, high=about(1.0))
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        traffic((1, 128, 10.0), (4, 4096, 900.0), times=500),
+        traffic((1, 128, 10.0), (4, 128, 10.0), times=499),
+    ],
+    ids=["every size in one batch", "too few calls"],
+)
+def test_a_log_that_compares_nothing_leaves_it_to_the_idle_time(log: TrafficFacts) -> None:
+    facts = step(("gemm", 0.0, 750.0))
+    assert by_name(case(traffic=seen(log)))["batching"].gain is None
+    gain = by_name(case(traffic=seen(log), trace=seen(facts)))["batching"].gain
+    assert gain == Interval(low=1.0, high=about(1 / 0.75))
 
 
 def test_without_a_batch_axis_the_idle_time_bounds_it() -> None:

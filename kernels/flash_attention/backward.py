@@ -134,14 +134,16 @@ def gradients(
         "BLOCK_M": block_m,
         "BLOCK_N": block_n,
         "PRECISION": "ieee",
-        "num_warps": 4,
         "num_stages": 2,
     }
     scale = width**-0.5
     _to_queries[(triton.cdiv(seq_len, block_m), heads, batch)](
-        q, k, v, grad, lse, delta, dq, *strides, *dq.stride()[:3], seq_len, scale, **shape
-    )
+        q, k, v, grad, lse, delta, dq, *strides, *dq.stride()[:3], seq_len, scale,
+        num_warps=4, **shape,
+    )  # fmt: skip
     _to_keys[(triton.cdiv(seq_len, block_n), kv_heads, batch)](
-        q, k, v, grad, lse, delta, dk, dv, *strides, *dk.stride()[:3], seq_len, scale, **shape
-    )
+        q, k, v, grad, lse, delta, dk, dv, *strides, *dk.stride()[:3], seq_len, scale,
+        # Two sums a program: with heads of 128 four warps have too few registers for them.
+        num_warps=8 if shape["BLOCK_D"] >= 128 else 4, **shape,
+    )  # fmt: skip
     return {"q": dq, "k": dk, "v": dv}

@@ -1,18 +1,19 @@
 """Compile the kernels for an H200 on a machine without a GPU: `python -m tests.kernels.ahead`.
 
 Every Triton and Gluon candidate, and where cuda.core is installed every `.cu` file, is prepared and
-run as ever, on tensors of zeros of its h200 preset, but a launch only compiles: a kernel's first
-one, at the first workload and with the configuration that is fallen back on, down to the GPU's own
-code; all others, and every other configuration, until its types are known (--thorough: all the way
-too). So a loop that changes a type, a size of 1 that became a constant or a tile too large for
-shared memory shows here, where Triton's interpreter says nothing. One line of JSON a candidate;
-"problem" is null where all compiled. --variants: each cut that a candidate suggests instead, all
-the way at the first workload; registers and spilled bytes stand beside it.
+run as ever, on tensors of zeros of its h200 preset's sizes and of size 1, but a launch only
+compiles: a kernel's first one, at the first workload and with the configuration that is fallen back
+on, down to the GPU's own code; all others, and every other configuration, until its types are known
+(--thorough: all the way too). So a loop that changes a type, a size of 1 that became a constant or
+a tile too large for shared memory shows here, where Triton's interpreter says nothing. One line of
+JSON a candidate; "problem" is null where all compiled. --variants: each cut that a candidate
+suggests instead, all the way at the first workload; registers and spilled bytes stand beside it.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import json
 import os
@@ -42,6 +43,8 @@ SHARED_BYTES = 227 * 1024
 H200 = SimpleNamespace(multi_processor_count=132, L2_cache_size=60 << 20)
 ARCHITECTURE = "sm_90a"
 PREFIXES = ("triton_", "cuda_")
+# Operators whose gradients are kernels of ours; elsewhere they are the library's products.
+TRAINED = ("embedding_lookup", "flash_attention", "rotary_embedding")
 
 
 class _TypesAreKnown(Exception):
@@ -139,6 +142,8 @@ class _Compiler:
         what = catalogue.definition(reference.partition("/")[0])
         solution = solutions.candidate(reference)
         module = solutions.module_of(solutions.resolve(reference))
+        with suppress(ModuleNotFoundError):
+            importlib.import_module(f"kernels.{what.operator}.backward")
         state, inputs, out = (
             _zeros(specs, axes, dtype) for specs in (what.state, what.inputs, what.outputs)
         )
@@ -146,6 +151,8 @@ class _Compiler:
         with patch.dict(os.environ, TRITON_INTERPRET="1"):
             if not variants:
                 solution.run(solution.prepare(state, axes), inputs, out)
+                if what.operator in TRAINED and solution.gradients is not None:
+                    solution.gradients(state, inputs, out, out, axes)
                 return
             for self.cut, config in module.variants(dtype.itemsize).items():
                 with suppress(NotAvailable):
@@ -170,15 +177,23 @@ def compiled(
         # It has the driver write the map; a launch that only compiles needs none.
         patch.object(tensor_maps, "tensor_map", lambda *args, **named: 0),
     ):
-        presets = catalogue.presets(reference.partition("/")[0])
-        loads = presets["h200"].workloads
-        for place, load in enumerate(loads[:1] if variants else loads):
+        everywhere = _sizes(reference.partition("/")[0])
+        for place, axes in enumerate(everywhere[:1] if variants else everywhere):
             # Some sizes a kernel does not take, and says so; the first one it must.
             with nullcontext() if place == 0 else suppress(NotAvailable):
                 kind = getattr(torch, dtype)
-                whole = place == 0
-                compiler.prepare_and_run(reference, load.axes, kind, whole=whole, variants=variants)
+                compiler.prepare_and_run(reference, axes, kind, whole=place == 0, variants=variants)
     return compiler.kernels
+
+
+def _sizes(operator: str) -> list[Axes]:
+    """The preset's workloads, and the first of them with every free axis at 1.
+
+    Triton makes a constant of a 1, and what works with a number may not with a constant.
+    """
+    everywhere = [load.axes for load in catalogue.presets(operator)["h200"].workloads]
+    free = catalogue.definition(operator).held_back.free
+    return [*everywhere, {**everywhere[0], **dict.fromkeys(free, 1)}]
 
 
 def _zeros(specs: tuple[TensorSpec, ...], axes: Axes, dtype: torch.dtype) -> dict[str, Tensor]:

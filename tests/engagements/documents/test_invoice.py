@@ -8,6 +8,7 @@ from importlib.resources import as_file, files
 from typing import Any
 
 import pytest
+from django.db import IntegrityError, transaction
 from lxml import etree
 from pypdf import PdfReader
 
@@ -154,6 +155,20 @@ def test_a_document_stays_as_it_was_whatever_becomes_of_the_customer(world: Worl
     assert again.context["buyer"]["name"] == "Longprompt AG"
     assert documents.issue(kind="invoice", subject=f"invoice:{invoice.pk}").pk == first.pk
     assert Document.objects.filter(kind="invoice").count() == 1
+
+
+def test_a_credit_note_is_made_once_and_keeps_its_bytes(world: World) -> None:
+    invoice = issued_invoice(world, 1)
+    note = invoices.credit(invoice=invoice, reason="Agreed.", by=world.finance)
+    about = f"invoice:{note.pk}"
+    first = documents.issue(kind="credit_note", subject=about)
+    world.customer.name = "Other AG"
+    world.customer.save()
+    again = documents.issue(kind="credit_note", subject=about)
+    assert (again.pk, again.digest) == (first.pk, first.digest)
+    assert bytes(again.content) == bytes(first.content)
+    with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+        Document.objects.filter(pk=first.pk).update(content=b"other")
 
 
 def test_a_draft_has_no_document(world: World) -> None:

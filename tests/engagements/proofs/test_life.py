@@ -32,6 +32,8 @@ REACHED = (
     "issue invoice",
     "pay all",
     "pay one too much",
+    "move",
+    "pay back",
     "credit all",
     "credit half",
     "conclude run",

@@ -16,6 +16,7 @@ from engagements.models import (
     Acceptance,
     Engagement,
     EngagementRun,
+    Invoice,
     Party,
     Payment,
     Settlement,
@@ -23,7 +24,7 @@ from engagements.models import (
     TimeBox,
 )
 from engagements.queries.balances import balance_of
-from engagements.services import payments, runs, settlements
+from engagements.services import overpayments, payments, runs, settlements
 from tests.engagements.world import World, measured, today
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -154,3 +155,52 @@ def test_a_payment_and_a_verdict_at_once_leave_figures_that_agree(world: World) 
 def test_engagements_opened_at_once_get_references_of_their_own(world: World) -> None:
     results = together(*[world.scoping] * 4)
     assert len({engagement.reference for engagement in results}) == 4
+
+
+def overpaid(world: World) -> Invoice:
+    """An invoice with 20.00 too much."""
+    invoice = world.invoice(world.active().milestones.get(position=1))
+    payments.record(
+        invoice=invoice,
+        amount=Decimal(14300),
+        received_on=today(),
+        reference="P-1",
+        by=world.finance,
+        may_exceed=True,
+    )
+    return invoice
+
+
+def test_what_is_too_much_leaves_once_whoever_takes_it_first(world: World) -> None:
+    invoice = overpaid(world)
+    other = world.invoice(world.active().milestones.get(position=1))
+    amount, by = Decimal(20), world.finance
+    results = together(
+        lambda: overpayments.move(invoice=invoice, to=other, amount=amount, reference="M", by=by),
+        lambda: overpayments.pay_back(
+            invoice=invoice, amount=amount, paid_on=today(), reference="B-1", by=by
+        ),
+        lambda: overpayments.pay_back(
+            invoice=invoice, amount=amount, paid_on=today(), reference="B-2", by=by
+        ),
+    )
+    assert len(refusals(results)) == 2
+    assert balance_of(invoice).open_amount == 0
+    assert Payment.objects.filter(amount__lt=0).count() == 1
+
+
+def test_moves_that_cross_wait_for_each_other_and_both_arrive(world: World) -> None:
+    one, two = overpaid(world), overpaid(world)
+    of_one, of_two = (
+        world.invoice(each.contract_version.milestones.get(position=2)) for each in (one, two)
+    )
+    amount, by = Decimal(20), world.finance
+    results = together(
+        *[lambda: overpayments.move(invoice=one, to=of_two, amount=amount, reference="A", by=by)]
+        * 2,
+        *[lambda: overpayments.move(invoice=two, to=of_one, amount=amount, reference="B", by=by)]
+        * 2,
+    )
+    assert refusals(results) == []
+    assert len({payment.pk for payment in results}) == 2
+    assert [balance_of(each).received for each in (of_one, of_two)] == [amount, amount]

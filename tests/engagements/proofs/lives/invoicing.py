@@ -103,10 +103,13 @@ class Invoicing(Asking):
     )
     def relieve(self, how: str, which: int, share: str) -> None:
         rows = self.engagement.invoices.filter(kind=Invoice.Kind.INVOICE, state="issued")
-        over = [row for row in rows.order_by("pk") if balance_of(row).open_amount < 0]
+        standing = [(row, balance_of(row).open_amount) for row in rows.order_by("pk")]
+        over = [row for row, open_amount in standing if open_amount < 0]
         if not over:
             return
-        row, other = over[which % len(over)], self.invoice(which)
+        # One that is open, where there is one.
+        takers = [row for row, open_amount in standing if open_amount > 0] or over
+        row, other = over[which % len(over)], takers[which % len(takers)]
         unit = money.minor_unit(row.currency)
         excess = -balance_of(row).open_amount
         amount = {"all": excess, "unit": unit, "one too much": excess + unit}[share]

@@ -285,8 +285,10 @@ def test_of_a_cancelled_engagement_nothing_is_asked_for_any_more(world: World) -
 
 
 def test_reverse_charge_is_billed_to_who_has_a_vat_id(world: World) -> None:
-    terms = {"tax_rate_percent": D(0), "tax_treatment": "reverse_charge", "tax_note": "Yours."}
-    parts = [world.active(**terms).milestones.get(position=1)]
+    contract = world.active(
+        tax_rate_percent=D(0), tax_treatment="reverse_charge", tax_note="Yours."
+    )
+    parts = [contract.milestones.get(position=1)]
     drafted = invoices.draft(milestones=parts, by=world.finance)
     assert "VAT id" in invoices.preview(invoice=drafted).obstacle
     with pytest.raises(Refused, match="VAT id"):

@@ -36,9 +36,10 @@ def records_folder(settings: Any, tmp_path: Path) -> Path:
 
 
 def quick_document() -> dict[str, Any]:
-    """The tiny benchmark of the catalogue, measured once and with little patience."""
+    """The tiny benchmark of the catalogue, measured once, shortly and with little patience."""
     document = catalogue.benchmark_document(OPERATOR, "tiny")
     document["protocol"] |= {"replicates": 1, "max_replicates": 1, "round_limit_s": 8.0}
+    document["protocol"] |= {"rounds": 3, "max_calls": 4, "held_back_shapes": 1}
     return document
 
 

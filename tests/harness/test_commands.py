@@ -81,14 +81,15 @@ def test_unusable_input_exits_2_with_one_line(benchmark: Path, tmp_path: Path) -
     out = tmp_path / "r.json"
     broken = tmp_path / "broken.json"
     broken.write_text("{")
-    for arguments, complaint in [
+    refused: list[tuple[tuple[str | Path, ...], str]] = [
         (("run", broken, EXPLOITS / "honest.py", "--out", out), "not JSON"),
         (("run", tmp_path / "none.json", "x.py", "--out", out), "cannot read"),
         (("run", benchmark, tmp_path / "none.py", "--out", out), "none.py"),
         (("new", "no_such_operator"), "no_such_operator"),
         (("verify", broken), "not JSON"),
         (("verify", tmp_path / "none.json"), "cannot read"),
-    ]:
+    ]
+    for arguments, complaint in refused:
         ran = _harness(*arguments)
         assert ran.returncode == 2, arguments
         assert ran.stderr.count("\n") == 1, ran.stderr

@@ -24,6 +24,7 @@ def test_a_summary_says_what_it_rests_on() -> None:
     summary = recompute(twice_as_fast())
     assert summary.ratio == pytest.approx(600 / 299)
     assert summary.low is not None
+    assert summary.ratio is not None
     assert summary.high is not None
     assert summary.low <= summary.ratio <= summary.high
     assert (summary.replicates, summary.rounds, summary.calls_checked) == (1, 3, 40)

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -141,8 +142,9 @@ def test_a_solution_without_prepare_gets_its_state_as_it_is(tmp_path: Path) -> N
     file = tmp_path / "torch_plain.py"
     file.write_text("def run(prepared, inputs, out):\n    out['out'] = prepared['k']\n")
     solution = solutions.candidate(file)
-    out: dict = {}
-    solution.run(solution.prepare({"k": 5}, {}), {}, out)
+    state: Any = {"k": 5}
+    out: dict[str, Any] = {}
+    solution.run(solution.prepare(state, {}), {}, out)
     assert out == {"out": 5}
 
 

@@ -37,7 +37,7 @@ PLAIN = {
     TINY: ("float32",),
 }
 # Compiled anew for every size.
-COMPILED = {SMALL: ("float32",)}
+COMPILED: dict[str, tuple[str, ...]] = {SMALL: ("float32",)}
 
 
 def _solutions() -> Iterator[tuple[str, str]]:

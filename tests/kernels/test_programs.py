@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -61,7 +62,7 @@ def test_a_step_with_a_candidate_agrees_with_the_reference(
     assert right, words
 
 
-def _zeros(prepared: Any, inputs: dict[str, Tensor], out: dict[str, Tensor]) -> None:
+def _zeros(prepared: Any, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
     out["out"].zero_()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,9 @@ def test_a_candidate_is_one_operator_of_a_compiled_graph(operator: str, name: st
 @pytest.mark.parametrize(("operator", "name"), candidates_here())
 def test_the_schema_and_the_fake_say_what_the_kernel_does(operator: str, name: str) -> None:
     what, axes = catalogue.definition(operator), sizes_of(operator)["everything free is one"]
+    registered: Any = registration.register(operator, name)
     torch.library.opcheck(
-        registration.register(operator, name),
+        registered,
         arguments_of(what, axes),
         test_utils=("test_schema", "test_faketensor"),
     )
@@ -80,20 +81,22 @@ class Scaled:
             ),
         ).define()
 
-    def prepare(self, state: dict[str, Tensor], axes: dict[str, int]) -> Tensor:
+    def prepare(self, state: Mapping[str, Tensor], axes: Mapping[str, int]) -> Tensor:
         self.prepared += 1
         return state["weight"] ** axes["power"]
 
-    def run(self, prepared: Tensor, inputs: dict[str, Tensor], out: dict[str, Tensor]) -> None:
+    def run(
+        self, prepared: Tensor, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]
+    ) -> None:
         torch.mul(inputs["x"], prepared, out=out["y"])
 
     def gradients(
         self,
-        state: dict[str, Tensor],
-        inputs: dict[str, Tensor],
-        out: dict[str, Tensor],
-        grads: dict[str, Tensor],
-        axes: dict[str, int],
+        state: Mapping[str, Tensor],
+        inputs: Mapping[str, Tensor],
+        out: Mapping[str, Tensor],
+        grads: Mapping[str, Tensor],
+        axes: Mapping[str, int],
     ) -> dict[str, Tensor]:
         weight, power = state["weight"], axes["power"]
         raised = (grads["y"] * inputs["x"]).sum(0)

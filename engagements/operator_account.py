@@ -44,15 +44,16 @@ class OperatorAlone:
             f"{self.name}: the operator is {self.step_share:.0%} of the baseline's step and runs "
             f"{self.ratio:.2f}× as fast, so the step should run {self.predicted:.2f}× as fast; "
             f"it was measured at {self.measured:.2f}×"
-            f"{_beyond(self.unexplained)}."
+            f"{', ' if self.beyond else ''}{self.beyond}."
         )
 
-
-def _beyond(unexplained: float | None) -> str:
-    if unexplained is None or abs(unexplained) < 0.0005:
-        return ""
-    more = "more" if unexplained > 0 else "less"
-    return f", {abs(unexplained):.1%} {more} than this account explains"
+    @property
+    def beyond(self) -> str:
+        """What the account leaves over; "" where that is nothing, or not known."""
+        if self.unexplained is None or abs(self.unexplained) < 0.0005:
+            return ""
+        more = "more" if self.unexplained > 0 else "less"
+        return f"{abs(self.unexplained):.1%} {more} than this account explains"
 
 
 def alone(record: Data) -> list[OperatorAlone]:

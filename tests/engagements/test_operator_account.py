@@ -51,6 +51,23 @@ def test_a_step_slower_than_predicted_is_told_as_less() -> None:
     assert "2.0% less than" in row.sentence
 
 
+@pytest.mark.parametrize(
+    ("unexplained", "said"),
+    [(0.01, "1.0% more than this account explains"), (0.0001, ""), (None, "")],
+)
+def test_what_the_account_leaves_over_is_said_by_itself(
+    unexplained: float | None, said: str
+) -> None:
+    account = {
+        "share_of_baseline_step": 0.85,
+        "predicted_ratio": 5.01,
+        "measured_ratio": 5.06,
+        "unexplained": unexplained,
+    }
+    (row,) = operator_account.alone(record_with(entry(account=account)))
+    assert row.beyond == said
+
+
 @pytest.mark.parametrize("missing", ["account", "ceiling_shares"])
 def test_what_was_not_measured_stays_none(missing: str) -> None:
     (row,) = operator_account.alone(record_with(entry(**{missing: None})))

@@ -13,6 +13,9 @@ from benchmarks.harness.arenas import Device
 from benchmarks.harness.failures import Caught, DeviceFailed, Role
 from benchmarks.harness.quiet import Quiet
 
+# A busy machine answers late, too.
+pytestmark = pytest.mark.alone
+
 
 class _Slow:
     """A device that answers after `slice_s`, as one that somebody else works on."""

@@ -3,7 +3,6 @@ itself refuses it, whatever SQL it is told, and from two connections at once too
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
@@ -164,10 +163,12 @@ def at_once(sql: str, first: dict[str, Any], second: dict[str, Any]) -> list[str
 
 
 def _wait_until_blocked(watcher: psycopg.Connection[Any], pid: int) -> None:
-    blocked: Callable[[], Any] = lambda: watcher.execute(  # noqa: E731
-        "SELECT cardinality(pg_blocking_pids(%s)), pg_sleep(0.02)", [pid]
-    ).fetchone()
-    while not blocked()[0]:
+    def is_blocked() -> bool:
+        asked = "SELECT cardinality(pg_blocking_pids(%s)) > 0, pg_sleep(0.02)"
+        row = watcher.execute(asked, [pid]).fetchone()
+        return row is not None and row[0]
+
+    while not is_blocked():
         pass
 
 

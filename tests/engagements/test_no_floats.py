@@ -17,6 +17,7 @@ MEASURED = {
     "documents/audit_report/tables.py": "what the checks computed; its amounts are estimates",
     "documents/wording.py::ratio": "a measured ratio in words",
     "forms/contract.py::SealBenchmarkForm": "the benchmark's document has its target as JSON",
+    "documents/wording.py::share": "how sure an interval is, never what something costs",
     "forms/evidence.py": "answers in hours and shares; the bill among them is a DecimalField",
     "forms/pitch.py": "a pitch's shares and ratios; its amounts are read as amounts",
     "forms/workbench.py": "shares, hours and ratios; the fee is read as an amount",

@@ -48,11 +48,13 @@ class Viewer:
     def _read(self, user: User | None, address: str, width: int, page: Page) -> None:
         for theme in ("light", "dark"):
             page.emulate_media(color_scheme=theme)
-            # The theme changes colours and nothing else.
-            options = {} if theme == "light" else CONTRAST_ONLY
             where = f"{width} px {theme}"
             self._note(user, address, where, broken_pictures(page))
-            self._note(user, address, where, barriers(page, **options))
+            # The theme changes colours and nothing else, and the width changes no colour.
+            if theme == "light":
+                self._note(user, address, where, barriers(page))
+            elif width == WIDE["width"]:
+                self._note(user, address, where, barriers(page, **CONTRAST_ONLY))
 
     def _window_of(self, user: User | None) -> tuple[Page, Ear]:
         if user not in self._windows:

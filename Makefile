@@ -18,6 +18,8 @@ demo: install ## Everything once, measured on this machine, then the site at loc
 	@$(BIN)/python manage.py demo $(ARGS)
 
 # What times something wants the processors to itself. 5: none of its tests was asked for.
+# Hundreds of processes are started: none should compile again what another has.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: install ## The whole test suite
 	@$(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist worksteal -m "not alone" $(ARGS) || [ $$? = 5 ]
 	@TWOFOLD_REQUIRE_BROWSER= $(BIN)/pytest -m alone $(ARGS) || [ $$? = 5 ]

@@ -38,6 +38,7 @@ def test_the_offer_sets_out_the_sealed_terms(story: Story, issued: Issue) -> Non
     assert "counts as missed" in text
     assert "Name and signature" in text
     assert contract.benchmark.digest in text
+    assert "rests on how the replicates differ, by Student's t" in text
     assert all(contract.digest in page.extract_text() for page in paper.pages)
 
 

@@ -104,20 +104,20 @@ def resume(first: int, user: int | None) -> None:
     signal_all(members(first, user), signal.SIGCONT)
 
 
-def processor_s(first: int, user: int | None) -> float:
-    """Processor time of the family so far, its dead children's included."""
+def processor_s(family: set[int]) -> float:
+    """Processor time of a family so far, its dead children's included."""
     ticks = 0
-    for pid in members(first, user):
+    for pid in family:
         fields = _stat(pid)
         # utime, stime, cutime and cstime, counted from the state as field 0.
         ticks += sum(map(int, fields[11:15])) if len(fields) > 14 else 0
     return ticks / _TICKS_PER_S
 
 
-def threads(first: int, user: int | None) -> Threads:
-    """Every thread of the family, with what it has done so far if it is stopped."""
+def threads(family: set[int]) -> Threads:
+    """Every thread of a family, with what it has done so far if it is stopped."""
     found: Threads = {}
-    for pid in members(first, user):
+    for pid in family:
         with contextlib.suppress(OSError):
             for task in Path(f"/proc/{pid}/task").iterdir():
                 with contextlib.suppress(OSError):
@@ -168,8 +168,10 @@ class Idleness:
 
     def begins(self) -> None:
         """Its turn is over."""
-        self._since = (time.monotonic(), processor_s(self.first, self.user))
-        self._standing = threads(self.first, self.user) if self.stopped else {}
+        # Looked for once: on a host of many processes that takes its time, in every round.
+        family = members(self.first, self.user)
+        self._since = (time.monotonic(), processor_s(family))
+        self._standing = threads(family) if self.stopped else {}
 
     def ends(self) -> None:
         """Its next turn comes."""
@@ -181,9 +183,10 @@ class Idleness:
         self.waited_s += waited_s
         forgiven = _FORGIVEN_WHILE_STOPPED if self.stopped else _FORGIVEN_WHILE_RUNNING
         self.allowed_s += forgiven * waited_s
-        self.worked_s += max(0.0, processor_s(self.first, self.user) - used)
+        family = members(self.first, self.user)
+        self.worked_s += max(0.0, processor_s(family) - used)
         if self._standing:
-            self.wakes += woke(self._standing, threads(self.first, self.user))
+            self.wakes += woke(self._standing, threads(family))
         self._since = None
 
     @property

@@ -38,15 +38,19 @@ def spinning() -> Iterator[int]:
         families.signal_all(families.members(found.pid, None), 9)
 
 
+def worked_s(first: int) -> float:
+    return families.processor_s(families.members(first, None))
+
+
 def test_who_left_the_process_group_is_stopped_too(spinning: int) -> None:
     assert len(families.members(spinning, None)) == 3
     families.stop(spinning, None)
-    before = families.processor_s(spinning, None)
+    before = worked_s(spinning)
     time.sleep(0.3)
-    assert families.processor_s(spinning, None) - before < 0.05
+    assert worked_s(spinning) - before < 0.05
     families.resume(spinning, None)
     deadline = time.monotonic() + 10
-    while families.processor_s(spinning, None) - before < 0.1:
+    while worked_s(spinning) - before < 0.1:
         assert time.monotonic() < deadline
 
 
@@ -78,8 +82,8 @@ def test_a_side_that_is_not_stopped_may_keep_a_compiler_busy(spinning: int) -> N
     # From here on it is held still, or should be.
     unstopped.stopped = True
     unstopped.begins()
-    before, deadline = families.processor_s(spinning, None), time.monotonic() + 60
-    while families.processor_s(spinning, None) - before < 3.0:
+    before, deadline = worked_s(spinning), time.monotonic() + 60
+    while worked_s(spinning) - before < 3.0:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     unstopped.ends()

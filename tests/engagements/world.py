@@ -235,6 +235,19 @@ class World:
             by=self.finance,
         )
 
+    def overpaid(self, too_much: Decimal) -> Invoice:
+        """The first invoice of a contract in force, paid with this much more than it asks."""
+        invoice = self.invoice(self.active().milestones.get(position=1))
+        payments.record(
+            invoice=invoice,
+            amount=invoice.gross + too_much,
+            received_on=timezone.localdate(),
+            reference="P-1",
+            by=self.finance,
+            may_exceed=True,
+        )
+        return invoice
+
     def settlement(self, **changes: Any) -> Settlement:
         """What a missed target led to: proposed by the application."""
         return Settlement.objects.get(contract_version=self.missed(**changes))

@@ -12,9 +12,9 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from engagements.models import Invoice, Payment, Settlement
-from engagements.services import payments, settlements
+from engagements.services import settlements
 from tests.conftest import database_url
-from tests.engagements.world import World, today
+from tests.engagements.world import World
 
 # A settlement like another, with a refund of any size: what its own constraints see adds up.
 FORGED = """
@@ -56,20 +56,6 @@ def settled(world: World) -> Settlement:
     return paid
 
 
-def overpaid(world: World) -> Invoice:
-    """An invoice with 20.00 too much."""
-    invoice = world.invoice(world.active().milestones.get(position=1))
-    payments.record(
-        invoice=invoice,
-        amount=Decimal(14300),
-        received_on=today(),
-        reference="P-1",
-        by=world.finance,
-        may_exceed=True,
-    )
-    return invoice
-
-
 def leaves(invoice: Invoice, by: int, amount: int, **changes: Any) -> Any:
     values = {"kind": "paid_back", "reference": "B-1", "source": None} | changes
     return run(LEAVES, invoice=invoice.pk, by=by, amount=amount, **values)
@@ -95,7 +81,7 @@ def test_a_settlement_that_claims_too_much_never_starts(world: World) -> None:
 
 
 def test_only_what_is_too_much_leaves_an_invoice(world: World) -> None:
-    invoice, by = overpaid(world), world.finance.pk
+    invoice, by = world.overpaid(Decimal(20)), world.finance.pk
     with refused("only what came in beyond"), transaction.atomic():
         leaves(invoice, by, -21)
     with transaction.atomic():
@@ -105,14 +91,14 @@ def test_only_what_is_too_much_leaves_an_invoice(world: World) -> None:
 
 
 def test_what_is_settled_leaves_by_its_settlement(world: World) -> None:
-    invoice = overpaid(world)
+    invoice = world.overpaid(Decimal(20))
     world.conclude(world.request(invoice.contract_version), "missed")
     with refused("goes back by its settlement"), transaction.atomic():
         leaves(invoice, world.finance.pk, -20)
 
 
 def test_money_is_moved_whole_to_an_invoice_of_the_same_customer(world: World) -> None:
-    invoice, by = overpaid(world), world.finance.pk
+    invoice, by = world.overpaid(Decimal(20)), world.finance.pk
     other = world.invoice(world.active().milestones.get(position=1))
     dollars = world.invoice(world.active(currency="USD").milestones.get(position=1))
 
@@ -132,7 +118,7 @@ def test_money_is_moved_whole_to_an_invoice_of_the_same_customer(world: World) -
 
 
 def test_money_that_leaves_for_another_invoice_arrives(world: World) -> None:
-    leaves(overpaid(world), world.finance.pk, -20, kind="moved")
+    leaves(world.overpaid(Decimal(20)), world.finance.pk, -20, kind="moved")
     with refused("money that is moved arrives"), transaction.atomic():
         connection.check_constraints()
     # What the test leaves behind is refused at its end, too: taken back here.
@@ -186,7 +172,7 @@ def test_of_two_that_take_the_same_overpayment_at_once_one_is_refused(
     transactional_db: None,
 ) -> None:
     world = World()
-    invoice = overpaid(world)
+    invoice = world.overpaid(Decimal(20))
     values = {"invoice": invoice.pk, "kind": "paid_back", "amount": -20, "source": None}
     first, second = (values | {"by": world.finance.pk, "reference": each} for each in "12")
     done, other = at_once(LEAVES, first, second)

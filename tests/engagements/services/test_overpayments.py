@@ -28,20 +28,6 @@ from tests.engagements.world import World, days, today
 D = Decimal
 
 
-def overpaid(world: World, amount: str = "15000.00") -> Invoice:
-    """The first invoice of a contract in force, paid with 720.00 too much."""
-    invoice = world.invoice(world.active().milestones.get(position=1))
-    payments.record(
-        invoice=invoice,
-        amount=D(amount),
-        received_on=today(),
-        reference="P-1",
-        by=world.finance,
-        may_exceed=True,
-    )
-    return invoice
-
-
 def open_one(world: World) -> Invoice:
     """An open invoice of the same customer's, in another engagement."""
     return world.invoice(world.active().milestones.get(position=1))
@@ -67,7 +53,7 @@ def bank_of(invoice: Invoice, account: str = chart.BANK) -> Decimal:
 
 
 def test_what_is_too_much_is_put_to_another_engagement_s_invoice(world: World) -> None:
-    invoice, other = overpaid(world), open_one(world)
+    invoice, other = world.overpaid(D("720")), open_one(world)
     assert list(overpaid_invoices()) == [invoice]
     arrived = move(world, invoice, other)
     assert balance_of(invoice).open_amount == 0
@@ -88,7 +74,7 @@ def test_what_is_too_much_is_put_to_another_engagement_s_invoice(world: World) -
 
 
 def test_what_arrives_might_go_back_and_what_left_was_no_fee(world: World) -> None:
-    invoice, other = overpaid(world, "24280.00"), open_one(world)
+    invoice, other = world.overpaid(D("10000")), open_one(world)
     before = bank_of(invoice, chart.REFUND_LIABILITY)
     move(world, invoice, other, amount=D("10000"))
     # 10,000 without its tax, less the audit.
@@ -97,7 +83,7 @@ def test_what_arrives_might_go_back_and_what_left_was_no_fee(world: World) -> No
 
 
 def test_within_one_engagement_the_ledger_stays_as_it_is(world: World) -> None:
-    invoice = overpaid(world)
+    invoice = world.overpaid(D("720"))
     other = world.invoice(invoice.contract_version.milestones.get(position=2))
     before = positions_of(invoice.engagement, "EUR").balances
     assert overpayments.preview_move(invoice=invoice, to=other, amount=D("720")) == []
@@ -108,7 +94,7 @@ def test_within_one_engagement_the_ledger_stays_as_it_is(world: World) -> None:
 
 
 def test_what_had_counted_towards_another_invoice_no_longer_might_go_back(world: World) -> None:
-    invoice, elsewhere = overpaid(world), open_one(world)
+    invoice, elsewhere = world.overpaid(D("720")), open_one(world)
     before = bank_of(invoice, chart.REFUND_LIABILITY)
     world.invoice(invoice.contract_version.milestones.get(position=2))
     payments.record(
@@ -125,7 +111,7 @@ def test_what_had_counted_towards_another_invoice_no_longer_might_go_back(world:
 
 
 def test_what_is_too_much_is_paid_back(world: World) -> None:
-    invoice = overpaid(world)
+    invoice = world.overpaid(D("720"))
     [planned] = overpayments.preview_pay_back(invoice=invoice, amount=D("720"))
     pay_back(world, invoice)
     assert balance_of(invoice).open_amount == 0
@@ -142,7 +128,7 @@ def test_what_is_too_much_is_paid_back(world: World) -> None:
 
 @pytest.mark.parametrize("act", [move, pay_back])
 def test_the_same_reference_is_the_same_act(world: World, act: Callable[..., Payment]) -> None:
-    invoice, other = overpaid(world), open_one(world)
+    invoice, other = world.overpaid(D("720")), open_one(world)
     to = (other,) if act is move else ()
     assert act(world, invoice, *to) == act(world, invoice, *to)
     with pytest.raises(Refused, match="other figures"):
@@ -153,7 +139,7 @@ def test_the_same_reference_is_the_same_act(world: World, act: Callable[..., Pay
 
 
 def test_a_move_is_no_transfer_and_no_payment_of_the_same_name(world: World) -> None:
-    invoice, other = overpaid(world), open_one(world)
+    invoice, other = world.overpaid(D("720")), open_one(world)
     with pytest.raises(Refused, match="other figures"):
         pay_back(world, invoice, reference="P-1")
     move(world, invoice, other, amount=D("20"))
@@ -179,14 +165,14 @@ def test_a_move_is_no_transfer_and_no_payment_of_the_same_name(world: World) -> 
 def test_no_more_leaves_than_is_too_much(
     world: World, changes: dict[str, object], why: str
 ) -> None:
-    invoice = overpaid(world)
+    invoice = world.overpaid(D("720"))
     with pytest.raises(Refused, match=why):
         pay_back(world, invoice, **changes)
     assert Payment.objects.count() == 1
 
 
 def test_money_moves_to_open_invoices_of_the_same_customer_and_currency(world: World) -> None:
-    invoice = overpaid(world)
+    invoice = world.overpaid(D("720"))
     done = world.active()
     world.pay(done.milestones.get(position=1))
     paid = done.engagement.invoices.get()
@@ -209,7 +195,7 @@ def test_money_moves_to_open_invoices_of_the_same_customer_and_currency(world: W
 
 
 def test_only_finance_moves_money(world: World) -> None:
-    invoice, other = overpaid(world), open_one(world)
+    invoice, other = world.overpaid(D("720")), open_one(world)
     for by in (world.consultant, world.admin, world.signatory):
         with pytest.raises(Refused, match="finance"):
             move(world, invoice, other, by=by)
@@ -218,7 +204,7 @@ def test_only_finance_moves_money(world: World) -> None:
 
 
 def test_a_settlement_counts_what_is_too_much_and_sends_it_back_once(world: World) -> None:
-    invoice, other = overpaid(world), open_one(world)
+    invoice, other = world.overpaid(D("720")), open_one(world)
     contract = invoice.contract_version
     world.conclude(world.request(contract), "missed")
     settlement = contract.settlements.get()
@@ -233,7 +219,7 @@ def test_a_settlement_counts_what_is_too_much_and_sends_it_back_once(world: Worl
 
 
 def test_what_left_before_the_verdict_is_not_settled_again(world: World) -> None:
-    invoice = overpaid(world)
+    invoice = world.overpaid(D("720"))
     pay_back(world, invoice, amount=D("700"))
     move(world, invoice, open_one(world), amount=D("20"))
     contract = invoice.contract_version
@@ -249,7 +235,7 @@ def test_what_left_before_the_verdict_is_not_settled_again(world: World) -> None
 
 
 def test_what_arrived_by_a_move_goes_back_with_the_settlement(world: World) -> None:
-    invoice, other = overpaid(world), open_one(world)
+    invoice, other = world.overpaid(D("720")), open_one(world)
     move(world, invoice, other)
     world.conclude(world.request(other.contract_version), "missed")
     settlement = other.contract_version.settlements.get()
@@ -279,7 +265,7 @@ def test_an_engagement_is_not_closed_over_money_that_is_too_much(world: World) -
 
 
 def test_what_was_credited_after_it_was_paid_is_too_much(world: World) -> None:
-    invoice = overpaid(world, "14280.00")
+    invoice = world.overpaid(D("0"))
     invoices.credit(invoice=invoice, net=D("1000"), reason="Agreed.", by=world.finance)
     pay_back(world, invoice, amount=D("1190"))
     connection.check_constraints()

@@ -16,7 +16,6 @@ from engagements.models import (
     Acceptance,
     Engagement,
     EngagementRun,
-    Invoice,
     Party,
     Payment,
     Settlement,
@@ -157,22 +156,8 @@ def test_engagements_opened_at_once_get_references_of_their_own(world: World) ->
     assert len({engagement.reference for engagement in results}) == 4
 
 
-def overpaid(world: World) -> Invoice:
-    """An invoice with 20.00 too much."""
-    invoice = world.invoice(world.active().milestones.get(position=1))
-    payments.record(
-        invoice=invoice,
-        amount=Decimal(14300),
-        received_on=today(),
-        reference="P-1",
-        by=world.finance,
-        may_exceed=True,
-    )
-    return invoice
-
-
 def test_what_is_too_much_leaves_once_whoever_takes_it_first(world: World) -> None:
-    invoice = overpaid(world)
+    invoice = world.overpaid(Decimal(20))
     other = world.invoice(world.active().milestones.get(position=1))
     amount, by = Decimal(20), world.finance
     results = together(
@@ -190,7 +175,7 @@ def test_what_is_too_much_leaves_once_whoever_takes_it_first(world: World) -> No
 
 
 def test_moves_that_cross_wait_for_each_other_and_both_arrive(world: World) -> None:
-    one, two = overpaid(world), overpaid(world)
+    one, two = world.overpaid(Decimal(20)), world.overpaid(Decimal(20))
     of_one, of_two = (
         world.invoice(each.contract_version.milestones.get(position=2)) for each in (one, two)
     )

@@ -50,6 +50,7 @@ def path_of(place: Storage, name: str) -> Path | None:
     try:
         return Path(place.path(name))
     except NotImplementedError:
+        # How a storage says so, by Django's own contract for Storage.path().
         return None
 
 

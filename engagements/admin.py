@@ -38,8 +38,10 @@ from engagements.models import (
     User,
 )
 
-# One door for everybody: the site's own sign-in, with its second factor.
-admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]  # as allauth says
+# One door for everybody: the site's own sign-in, with its second factor. Replacing the method of
+# the one site there is, which types do not allow, is how allauth documents it; a site of our own
+# would have to be named in the settings as well, for these two lines.
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 # Roles and memberships say who may do what; there is no second system beside them.
 admin.site.unregister(Group)
 

@@ -80,7 +80,8 @@ class Rank:
     def __init__(self, device: int) -> None:
         self._device = device
         self._thread = PROCESS + device
-        self._random = random.Random(device)  # noqa: S311  nothing is secret; it has to come again
+        # No secret hangs on it, and the same trace has to come again: so seeded, by the device.
+        self._random = random.Random(device)  # noqa: S311
         self._now = START_US + device
         self._device_free = self._now
         self._number = device

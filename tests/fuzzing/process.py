@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import atheris
 
 with atheris.instrument_imports(include=["engagements.evidence"]):
     # Readers import it when they first need it; then it would not be instrumented.
-    import engagements.evidence.traffic  # noqa: F401
+    importlib.import_module("engagements.evidence.traffic")
     from tests.engagements.evidence.surviving import survives
 
 from tests.fuzzing.targets import TARGETS, Target

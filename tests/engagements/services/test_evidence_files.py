@@ -49,6 +49,7 @@ def test_a_file_has_a_path_wherever_it_is_kept(row: Evidence) -> None:
         assert path.read_bytes() == CONTENT
 
 
+# The two that asking a storage for a file may raise, and that are taken for its answer there.
 @pytest.mark.parametrize("error", [NotImplementedError, OSError])
 def test_what_fails_while_a_file_is_read_is_told_as_it_is(
     row: Evidence, error: type[Exception]

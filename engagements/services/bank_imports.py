@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from engagements.bank import Statement, Unreadable, camt053, csv_file
 from engagements.errors import Refused
@@ -37,11 +37,13 @@ def take_in(*, filename: str, content: bytes, by: User) -> BankImport:
     except Unreadable as unreadable:
         raise Refused(str(unreadable)) from unreadable
     try:
-        with transaction.atomic():
-            checked.save(row)
-    except IntegrityError:
-        # Somebody else handed the same file in meanwhile.
-        return BankImport.objects.get(digest=digest)
+        checked.save(row)
+    except Refused:
+        # Somebody else may have handed the same file in meanwhile.
+        known = BankImport.objects.filter(digest=digest).first()
+        if known is None:
+            raise
+        return known
     if statement is not None:
         _store(row, statement)
     return row

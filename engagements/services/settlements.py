@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from engagements import access, faults
@@ -165,11 +165,8 @@ def _proposed(
         balance_due=figures.balance_due,
         proposed_by=by,
     )
-    try:
-        with transaction.atomic():
-            checked.save(settlement)
-    except IntegrityError as error:
-        raise Refused("This contract is being settled already.") from error
+    # Where one is under way already, its constraint says so.
+    checked.save(settlement)
     return settlement
 
 

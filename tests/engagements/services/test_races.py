@@ -14,6 +14,7 @@ from django.db import connections
 from engagements.errors import Refused
 from engagements.models import (
     Acceptance,
+    BankLine,
     Engagement,
     EngagementRun,
     Party,
@@ -23,7 +24,8 @@ from engagements.models import (
     TimeBox,
 )
 from engagements.queries.balances import balance_of
-from engagements.services import overpayments, payments, runs, settlements
+from engagements.services import bank_imports, overpayments, payments, runs, settlements
+from tests.engagements.services.test_bank import statement
 from tests.engagements.world import World, measured, today
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -154,6 +156,16 @@ def test_a_payment_and_a_verdict_at_once_leave_figures_that_agree(world: World) 
 def test_engagements_opened_at_once_get_references_of_their_own(world: World) -> None:
     results = together(*[world.scoping] * 4)
     assert len({engagement.reference for engagement in results}) == 4
+
+
+def test_a_bank_file_handed_in_twice_at_once_is_one_import(world: World) -> None:
+    content = statement(("10.00", "x"))
+    results = together(
+        *[lambda: bank_imports.take_in(filename="statement.xml", content=content, by=world.finance)]
+        * 4
+    )
+    assert len({row.pk for row in results}) == 1
+    assert BankLine.objects.count() == 1
 
 
 def test_what_is_too_much_leaves_once_whoever_takes_it_first(world: World) -> None:

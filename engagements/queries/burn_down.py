@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from functools import cached_property
 
+from engagements.days import in_words
 from engagements.models import ContractVersion, Pause, TimeBox
 from engagements.services import time_box
 
@@ -103,9 +104,8 @@ class BurnDown:
     @property
     def why_paused(self) -> str:
         """What is waited for today, and when the clock runs again."""
-        day = self.resumes_on
         return (
-            f"The clock stands still and runs again on {day.day} {day:%B %Y}. "
+            f"The clock stands still and runs again on {in_words(self.resumes_on)}. "
             f"What is waited for: {' '.join(pause.reason for pause in self.stopping)}"
         )
 
@@ -116,7 +116,7 @@ class BurnDown:
         paused = f", {len(self.paused)} days paused" if self.paused else ""
         return (
             f"{self.left} days of the clock are left until "
-            f"{self.ends_on.day} {self.ends_on:%B %Y}{paused}; "
+            f"{in_words(self.ends_on)}{paused}; "
             f"{hours.normalize():f} hours are noted."
         )
 

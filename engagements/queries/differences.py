@@ -7,6 +7,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from engagements.days import in_words
 from engagements.models import ContractVersion
 from engagements.money import format_money
 from engagements.queries.wordings import Difference
@@ -90,5 +91,4 @@ def _amount(text: str, currency: str) -> str:
 def _day(text: str | None) -> str:
     if text is None:
         return ""
-    day = date.fromisoformat(text)
-    return f"{day.day} {day:%B %Y}"
+    return in_words(date.fromisoformat(text))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from django.db.models import QuerySet
 
-from engagements.models import Engagement, Invoice, Payment, Settlement, Stage
+from engagements.models import Engagement, Invoice, Payment, Stage
 from engagements.queries.balances import issued_invoices, open_invoices
+from engagements.queries.finance import live_settlements
 
 if TYPE_CHECKING:
     from engagements.queries.balances import InvoiceWithBalance
@@ -22,12 +23,11 @@ def overpaid_invoices() -> QuerySet[InvoiceWithBalance]:
 
     Not those whose money a settlement counts: it goes back with that.
     """
-    live = Settlement.objects.exclude(state=Settlement.State.VOIDED)
     return (
         issued_invoices()
         .filter(open_amount__lt=Decimal(0))
         .exclude(engagement__stage=Stage.MISSED)
-        .exclude(engagement__in=live.values("contract_version__engagement"))
+        .exclude(engagement__in=live_settlements().values("contract_version__engagement"))
         .order_by("-issued_on", "-pk")
     )
 
@@ -39,8 +39,7 @@ def excess_of(invoice: InvoiceWithBalance) -> Decimal:
 
 def settled_by(engagement: Engagement) -> bool:
     """Whether what came in for an engagement goes back by its settlement alone."""
-    live = Settlement.objects.exclude(state=Settlement.State.VOIDED)
-    is_live = live.filter(contract_version__engagement=engagement).exists()
+    is_live = live_settlements().filter(contract_version__engagement=engagement).exists()
     return is_live or engagement.stage == Stage.MISSED
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from django.utils import timezone
 
+from engagements.days import in_words
 from engagements.errors import Refused
 from engagements.models import ContractVersion, Engagement, TimeBox
 from engagements.services import checked, events, lifecycle
@@ -77,7 +78,7 @@ def start(*, contract: ContractVersion, starts_on: date) -> TimeBox:
         engagement=contract.engagement,
         verb="time_box.started",
         summary="The contract is in force. "
-        f"The time-box runs from {_day(box.starts_on)} to {_day(box.ends_on)}.",
+        f"The time-box runs from {in_words(box.starts_on)} to {in_words(box.ends_on)}.",
         actor=None,
         changes={"starts_on": str(box.starts_on), "ends_on": str(box.ends_on)},
         for_customer=True,
@@ -104,13 +105,9 @@ def move(*, contract: ContractVersion) -> TimeBox:
     events.record(
         engagement=contract.engagement,
         verb="time_box.moved",
-        summary=f"The time-box ends on {_day(box.ends_on)} instead of {_day(before)}.",
+        summary=f"The time-box ends on {in_words(box.ends_on)} instead of {in_words(before)}.",
         actor=None,
         changes={"ends_on": [str(before), str(box.ends_on)]},
         for_customer=True,
     )
     return box
-
-
-def _day(day: date) -> str:
-    return f"{day.day} {day:%B %Y}"

@@ -237,8 +237,9 @@ def _page(
 
 
 def _digest_of_draft(opened: ContractVersion | None) -> str:
-    is_draft = opened is not None and opened.state == ContractVersion.State.DRAFT
-    return contracts.digest_of_draft(opened) if opened is not None and is_draft else ""
+    if opened is None or opened.state != ContractVersion.State.DRAFT:
+        return ""
+    return contracts.digest_of_draft(opened)
 
 
 def _may(contract: ContractVersion | None, *, acts: bool, stage: Stage) -> dict[str, bool]:

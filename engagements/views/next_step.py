@@ -9,6 +9,7 @@ from datetime import date, timedelta
 from django.urls import reverse
 from django.utils import timezone
 
+from engagements.days import in_words
 from engagements.models import ContractVersion, Milestone, Party, Settlement, Stage
 from engagements.queries.amounts import outstanding
 from engagements.queries.overview import Standing
@@ -126,7 +127,7 @@ def _active(standing: Standing) -> Next:
         return Next(
             US,
             "The time-box ran out without a met target: the settlement is proposed "
-            f"by itself on {_day(_settles_on(standing))}.",
+            f"by itself on {in_words(_settles_on(standing))}.",
             url=_page("engagement-time", standing),
             action="See the time-box",
             tone="bad",
@@ -169,8 +170,8 @@ def _work(standing: Standing) -> str:
     if box is None:
         return "Submit a kernel and have it measured."
     if box.starts_on > today:
-        return f"The time-box starts on {_day(box.starts_on)}."
-    return f"Submit a kernel and ask for the acceptance run by {_day(box.ends_on)}."
+        return f"The time-box starts on {in_words(box.starts_on)}."
+    return f"Submit a kernel and ask for the acceptance run by {in_words(box.ends_on)}."
 
 
 def _met(standing: Standing) -> Next:
@@ -285,7 +286,3 @@ def _marked(path: list[Stage], now: Stage, tone: str) -> list[Step]:
         )
         for index, stage in enumerate(path)
     ]
-
-
-def _day(value: date) -> str:
-    return f"{value.day} {value:%B %Y}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engagements.days import in_words
 from engagements.models import Milestone, Settlement
 from engagements.money import format_money
 from engagements.queries.finance import MilestoneLine
@@ -84,7 +85,7 @@ def _what_goes_back(settlement: Settlement) -> str:
 def _where_it_stands(settlement: Settlement) -> tuple[str, str, str]:
     state = Settlement.State(settlement.state)
     if state == Settlement.State.PAID and settlement.paid_at is not None:
-        when = f"{settlement.paid_at.day} {settlement.paid_at:%B %Y}"
+        when = in_words(settlement.paid_at)
         verb = "Paid to you" if settlement.refund > 0 else "Settled"
         return (
             "paid",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from django.urls import reverse
 
+from engagements.days import in_words
 from engagements.models import Audit, Party, Settlement, Stage
 from engagements.queries.burn_down import BurnDown
 from engagements.queries.portal import PortalEngagement, acceptance_of
@@ -94,7 +95,7 @@ def _active_next(page: PortalEngagement, by_us: str) -> Next:
     start = "" if page.clock.has_started else "Work starts as agreed. "
     return Next(
         by_us,
-        f"{start}We build the kernel and measure it by {ends.day} {ends:%B %Y}. "
+        f"{start}We build the kernel and measure it by {in_words(ends)}. "
         "Nothing is needed from you.",
     )
 
@@ -151,7 +152,7 @@ def _at_work(clock: BurnDown) -> str:
     if clock.is_over:
         return "The time-box has ended and the target was not shown."
     if not clock.has_started:
-        return f"The contract is signed. Work starts on {clock.starts_on:%-d %B %Y}."
+        return f"The contract is signed. Work starts on {in_words(clock.starts_on)}."
     week = f"week {clock.week} of {clock.weeks}"
     return (
         f"The time-box is paused in {week}." if clock.is_paused else f"Work is under way: {week}."

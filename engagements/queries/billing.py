@@ -104,7 +104,7 @@ def found_invoices(
         ).select_related("customer", "engagement", "contract_version", "corrects")
         found = with_balance(notes)
     else:
-        found = _standing(issued_invoices(), standing, today)
+        found = _standing(standing, today)
     if customer is not None:
         found = found.filter(customer=customer)
     if text:
@@ -116,18 +116,16 @@ def found_invoices(
     return found.order_by("-issued_on", "-pk")
 
 
-def _standing(
-    rows: QuerySet[InvoiceWithBalance], standing: str, today: datetime.date
-) -> QuerySet[InvoiceWithBalance]:
+def _standing(standing: str, today: datetime.date) -> QuerySet[InvoiceWithBalance]:
     if standing == Standing.OPEN:
-        return rows.filter(pk__in=open_invoices().values("pk"))
+        return open_invoices()
     if standing == Standing.OVERDUE:
-        return rows.filter(pk__in=overdue_invoices(today=today).values("pk"))
+        return overdue_invoices(today=today)
     if standing == Standing.PAID:
-        return rows.filter(open_amount__lte=Decimal(0))
+        return issued_invoices().filter(open_amount__lte=Decimal(0))
     if standing == Standing.OVERPAID:
-        return rows.filter(pk__in=overpaid_invoices().values("pk"))
-    return rows
+        return overpaid_invoices()
+    return issued_invoices()
 
 
 def invoices_of(engagement: Engagement) -> QuerySet[InvoiceWithBalance]:

@@ -13,7 +13,7 @@ from engagements.models.engagement import Engagement
 from engagements.models.people import User
 
 MIN_WEEKS, MAX_WEEKS = 3, 10
-MAX_PAYMENT_DAYS, MAX_DISPUTE_DAYS = 120, 90
+MAX_PAYMENT_DAYS, MAX_DISPUTE_DAYS, MAX_REFUND_DAYS = 120, 90, 60
 
 
 class ContractVersion(models.Model):
@@ -70,6 +70,12 @@ class ContractVersion(models.Model):
     tax_note = models.TextField(blank=True, help_text="The sentence that the invoice needs.")
     payment_days = models.PositiveSmallIntegerField(default=14)
     dispute_days = models.PositiveSmallIntegerField(default=14)
+    refund_days = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        default=14,
+        help_text="Within which a refund is paid; older contracts name no such term.",
+    )
     weeks = models.PositiveSmallIntegerField()
     starts_on = models.DateField()
     valid_until = models.DateField(
@@ -154,6 +160,12 @@ class ContractVersion(models.Model):
                     f"Invoices are payable within {MAX_PAYMENT_DAYS} days, and disputes are open "
                     f"for at most {MAX_DISPUTE_DAYS}."
                 ),
+            ),
+            models.CheckConstraint(
+                condition=Q(refund_days__isnull=True)
+                | Q(refund_days__gte=1, refund_days__lte=MAX_REFUND_DAYS),
+                name="contract_refund_is_due_within_reason",
+                violation_error_message=f"A refund is paid within 1 to {MAX_REFUND_DAYS} days.",
             ),
             models.CheckConstraint(
                 condition=Q(amends__isnull=True, amendment="", amendment_reason="", carried=0)

@@ -65,8 +65,7 @@ class Inspection:
         self._check_outputs(layout, private, outputs, round_s, ran)
         if repeated:
             self._check_repeats(*outputs)
-        if self.state.checked_every_round:
-            self.check_state()
+        self._require_state(self.state.seems_intact())
         self.tally.calls_probed += len(ran)
 
     def check_idleness(self, idleness: Idleness) -> None:
@@ -75,8 +74,11 @@ class Inspection:
             self._caught("idle", idleness.complaint)
 
     def check_state(self) -> None:
-        """Raise Caught when state no longer holds what the referee wrote."""
-        if not self.state.intact():
+        """Raise Caught when any of the state no longer holds what the referee wrote."""
+        self._require_state(self.state.intact())
+
+    def _require_state(self, intact: bool) -> None:
+        if not intact:
             self._caught("state", "wrote to the state that both sides share")
 
     def _caught(self, kind: FindingKind, what: str) -> NoReturn:

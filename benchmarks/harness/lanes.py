@@ -194,6 +194,15 @@ class Lane:
                 return canaries
         raise NotQuiet
 
+    def renew(self) -> None:
+        """Have the side build its step anew, on state that has other contents now."""
+        self.side.ask(
+            {"type": "renew"},
+            expect="renewed",
+            limit_s=self._setting.protocol["setup_limit_s"],
+            doing=self._doing("setup on new state"),
+        )
+
     def check_state(self) -> None:
         """Raise Caught when the shared state has changed."""
         self._inspection.check_state()

@@ -60,12 +60,14 @@ def measure(
     on_round: OnRound,
     rounds: int,
     single_rounds: int = 0,
+    renews_state: bool = False,
     level: str = "program",
 ) -> dict[str, Any]:
     """Measure one workload; `calls` None sizes the rounds. Returns the record's entry.
 
-    `single_rounds` of one call each follow the others. `level`: "program" for the end-to-end
-    step, "operator" for the operator alone.
+    `single_rounds` of one call each follow the others. `renews_state`: before one of the rounds
+    state gets new contents. `level`: "program" for the end-to-end step, "operator" for the
+    operator alone.
 
     Raises SideFailed when a side cannot be measured, Caught when one was caught.
     """
@@ -85,7 +87,8 @@ def measure(
         }
         try:
             _set_up(setting, lanes, setups)
-            entry = _Pair(setting, lanes, state).measure(calls, rounds, single_rounds, on_round)
+            pair = _Pair(setting, lanes, state, renews_state=renews_state)
+            entry = pair.measure(calls, rounds, single_rounds, on_round)
             setting.watch.look_around(side.pid for side in sides.values())
             for lane in lanes.values():
                 lane.release()
@@ -129,10 +132,18 @@ def _blamed(
 
 
 class _Pair:
-    def __init__(self, setting: Setting, lanes: dict[Role, Lane], state: SharedState) -> None:
+    def __init__(
+        self,
+        setting: Setting,
+        lanes: dict[Role, Lane],
+        state: SharedState,
+        *,
+        renews_state: bool,
+    ) -> None:
         self._setting = setting
         self._lanes = lanes
         self._state = state
+        self._renews_state = renews_state
 
     def measure(
         self, calls: int | None, rounds: int, single_rounds: int, on_round: OnRound
@@ -226,7 +237,10 @@ class _Pair:
         overhead_us = self._overhead_us()
         rounds = []
         readings: dict[Role, list[Reading | None]] = {role: [] for role in self._lanes}
+        renewed_before = _RANDOM.randrange(1, count) if self._renews_state else None
         for index in range(count):
+            if index == renewed_before:
+                self.renew_state()
             order = _RANDOM.sample(sorted(self._lanes), len(self._lanes))
             per_call = {
                 role: (self._lanes[role].round_us() - overhead_us) / calls for role in order
@@ -249,6 +263,21 @@ class _Pair:
             "telemetry": watches.columns(readings),
             "checks": self._lanes["candidate"].tally.as_data(),
         }
+
+    def renew_state(self) -> None:
+        """New contents of state, at a moment that no side knows; both prepare anew, untimed.
+
+        The rounds that follow are checked against the new contents: what a side still has of
+        the old ones is wrong from now on.
+        """
+        with self._setting.phases.of("setup"):
+            # Afterwards a write to the old contents would not show any more.
+            self._lanes["candidate"].check_state()
+            self._state.refill()
+            for role in _RANDOM.sample(sorted(self._lanes), len(self._lanes)):
+                self._lanes[role].renew()
+        with self._setting.phases.of("warming_up"):
+            self.warm_up()
 
     def singles(self, calls: int, count: int, overhead_us: float) -> dict[Role, list[float]] | None:
         """Rounds of one call each, in us; None where every round is of one call anyway."""

@@ -37,6 +37,7 @@ def measure(
     with ExitStack() as stack:
         sides = start(setting, index, order, stack)
         workloads = setting.document["workloads"]
+        renewed = _renewed(setting)
         for workload in _RANDOM.sample(workloads, len(workloads)):
             name = workload["name"]
             entry = pairs.measure(
@@ -49,6 +50,7 @@ def measure(
                 on_round=progress.rounds_of(replicate=index, workload=name),
                 rounds=setting.protocol["rounds"],
                 single_rounds=one_by_one.ROUNDS,
+                renews_state=workload is renewed,
             )
             calls[name] = entry["calls"]
             measured[name] = entry
@@ -62,6 +64,15 @@ def measure(
         "correctness": tried,
         "operator": alone,
     }
+
+
+def _renewed(setting: Setting) -> dict[str, Any] | None:
+    """The workload whose state is refilled between its rounds; None where nothing has state."""
+    # Not yet tried on a GPU.
+    if setting.device.kind != "cpu" or not setting.definition["program_state"]:
+        return None
+    chosen: dict[str, Any] = _RANDOM.choice(setting.document["workloads"])
+    return chosen
 
 
 def _operator_alone(

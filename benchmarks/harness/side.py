@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import functools
 import gc
 import os
 import resource
@@ -62,6 +63,7 @@ class Side:
         )
         self._program = operators.part(operator, "program")
         self._arenas: list[Any] = []
+        self._build: Any = None
         self._step: Any = None
         self._launch: Callable[..., None] | None = None
         self._calls: list[tuple[dict[str, Any], dict[str, Any]]] = []
@@ -76,18 +78,28 @@ class Side:
         arena = self._device.open(message["state"], descriptors)
         self._arenas.append(arena)
         self._level = message["level"]
-        self._step = levels.builder(self._level, self._program)(
+        self._build = functools.partial(
+            levels.builder(self._level, self._program),
             solution=self._solution,
             state=layout.tensors(arena.memory, 0),
             axes=message["axes"],
         )
-        self._launch = None
+        self._step, self._launch = self._build(), None
         self._device.synchronize()
         return {"type": "ready", "elapsed_s": time.perf_counter() - started}
 
+    def renew(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Build the step again: the state that it was built on has other contents now."""
+        # First, so that what was derived from state is not held twice.
+        self._step = self._launch = None
+        gc.collect()
+        self._step = self._build()
+        self._make_ready()
+        self._device.synchronize()
+        return {"type": "renewed"}
+
     def bind(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Open the inputs and outputs of N calls in place of the ones before."""
-        from benchmarks.harness import launches
         from benchmarks.harness.layouts import Layout
 
         self._drop_calls()
@@ -101,16 +113,21 @@ class Side:
             self._arenas.append(arena)
             views.append([layout.tensors(arena.memory, call) for call in range(layout.calls)])
         self._calls = list(zip(*views, strict=True))
+        self._make_ready()
+        return {"type": "bound"}
+
+    def _make_ready(self) -> None:
+        """Compile, tune and capture, which belongs to the setup and not to the first round."""
+        from benchmarks.harness import launches
+
         graphed = self._start["launch"] == "graph"
         if self._level == "operator" and graphed:
             self._launch = launches.graph_of_each(self._step, self._calls)
         elif self._launch is None:
             first = self._calls[0][0]
             self._launch = launches.graph(self._step, first) if graphed else self._step
-            # Compiling, tuning and capturing belong to the setup, not to the first round.
             self._launch(*self._calls[0])
             self._device.synchronize()
-        return {"type": "bound"}
 
     def go(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Run `calls` calls from `first` on, wait for them, answer with the round's token."""
@@ -159,8 +176,7 @@ class Side:
     def release(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Forget the workload: step, state and all."""
         self._drop_calls()
-        self._launch = None
-        self._step = None
+        self._launch = self._step = self._build = None
         gc.collect()
         for arena in self._arenas:
             arena.close()
@@ -182,6 +198,7 @@ class Side:
         """Answer the referee until it says goodbye."""
         answers = {
             "setup": self.setup,
+            "renew": self.renew,
             "bind": self.bind,
             "go": self.go,
             "trial": self.trial,

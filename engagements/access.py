@@ -92,6 +92,14 @@ def may_sign(user: Person | None, customer: Customer) -> bool:
     )
 
 
+def may_accept(user: Person | None, contract: ContractVersion) -> bool:
+    """Whether `user` accepts `contract` for its customer: the one whom it names, else any
+    signatory."""
+    named = contract.signatory_id
+    is_named = user is not None and named in (None, user.pk)
+    return is_named and may_sign(user, contract.engagement.customer)
+
+
 def customers_of(user: Person) -> QuerySet[Customer]:
     """The customers that `user` is a member of."""
     if not isinstance(user, User) or not user.is_active:

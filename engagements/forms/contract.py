@@ -24,11 +24,12 @@ from engagements.models import (
 from engagements.models.contract import (
     MAX_DISPUTE_DAYS,
     MAX_PAYMENT_DAYS,
+    MAX_REFUND_DAYS,
     MAX_WEEKS,
     MIN_WEEKS,
 )
+from engagements.queries.signatories import signatories_of
 from engagements.services.contracts import MilestoneDraft
-from engagements.services.terms import signatories_of
 from kernels import catalogue
 
 MOST_MILESTONES = 12
@@ -72,6 +73,12 @@ class TermsForm(forms.Form):
         min_value=0,
         max_value=MAX_DISPUTE_DAYS,
         help_text="Of a settlement, once shown; after the time-box it waits as long.",
+    )
+    refund_days = forms.IntegerField(
+        label="Days to refund",
+        min_value=1,
+        max_value=MAX_REFUND_DAYS,
+        help_text="From the day on which a settlement is proposed.",
     )
     valid_until = DayField(
         label="Valid until", required=False, help_text="The last day on which it may be accepted."

@@ -150,6 +150,25 @@ class Settlement(models.Model):
         shown = timezone.localdate(self.approved_at or self.proposed_at)
         return shown + dt.timedelta(days=self.contract_version.dispute_days)
 
+    @property
+    def refund_due_on(self) -> dt.date | None:
+        """The last day on which the refund is paid as agreed: the contract's `refund_days` after
+        it was proposed, or after the last dispute of it ended.
+
+        None where nothing goes back, while it is on hold, and where the contract names no term.
+        """
+        term = self.contract_version.refund_days
+        if not term or self.refund <= 0 or self.state == self.State.VOIDED or self.is_on_hold:
+            return None
+        ended = [row.resolved_at for row in self.disputes.all() if row.resolved_at]
+        return timezone.localdate(max([self.proposed_at, *ended])) + dt.timedelta(days=term)
+
+    @property
+    def is_refund_overdue(self) -> bool:
+        """Whether the day by which the refund was to be paid has passed, and it is not paid."""
+        due_on = self.refund_due_on
+        return self.is_open and due_on is not None and due_on < timezone.localdate()
+
 
 class Dispute(models.Model):
     """The customer's objection to a settlement. While it is open, the settlement is on hold."""

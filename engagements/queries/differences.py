@@ -40,6 +40,8 @@ def _said(terms: Terms) -> Iterator[tuple[str, str]]:
         yield f"The {side}", "\n".join(part for part in where if part)
     for side, people in terms["signatories"].items():
         yield f"Signs for the {side}", ", ".join(person["name"] for person in people)
+    if terms["signatory"]:
+        yield "Alone signs for the customer", terms["signatory"]["name"]
     yield "Open for acceptance until", _day(terms["valid_until"])
     yield from _money(terms)
     yield "Target", f"{terms['target']} times, end to end"
@@ -48,6 +50,8 @@ def _said(terms: Terms) -> Iterator[tuple[str, str]]:
         days = f"from {_day(pause['starts_on'])} until {_day(pause['ends_on'])}"
         yield f"Pause {days}", f"waiting for {pause['waits_for']}: {pause['reason']}"
     yield "Dispute window", f"{terms['dispute_days']} days"
+    if terms["refund_days"]:
+        yield "A refund is paid within", f"{terms['refund_days']} days"
     yield from _benchmark(terms["benchmark"])
     yield "If a run is inconclusive", terms["inconclusive"]["meaning"]
     yield "The promise", terms["promise"]

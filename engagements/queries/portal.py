@@ -13,14 +13,12 @@ from engagements.models import (
     Audit,
     Check,
     ContractVersion,
-    Customer,
     Document,
     Engagement,
     EngagementRun,
     Event,
     Finding,
     FindingOutcome,
-    Membership,
     Milestone,
     Party,
     ReleaseCondition,
@@ -31,6 +29,7 @@ from engagements.queries.burn_down import BurnDown, burn_down_of
 from engagements.queries.estimates import Estimate, estimate_of
 from engagements.queries.finance import MilestoneLine, live_settlements, milestone_lines
 from engagements.queries.overview import record_of
+from engagements.queries.signatories import signatories_of, who_signs
 
 # How much of what happened a page shows before it folds the rest away.
 RECENT = 6
@@ -105,19 +104,21 @@ def portal_engagement(engagement: Engagement, *, today: datetime.date) -> Portal
     contract = contract_in_force(contracts)
     audit = Audit.objects.filter(engagement=engagement, delivered_at__isnull=False).first()
     box = TimeBox.objects.filter(engagement=engagement).first()
+    offered = next((c for c in contracts if c.state == ContractVersion.State.OFFERED), None)
+    signatories = who_signs(offered) if offered else signatories_of(engagement.customer)
     return PortalEngagement(
         engagement=engagement,
         audit=audit,
         checks=check_lines(audit) if audit else [],
         contract=contract,
-        offered=next((c for c in contracts if c.state == ContractVersion.State.OFFERED), None),
+        offered=offered,
         clock=burn_down_of(box, contract, today=today) if box else None,
         runs=list(runs_of(engagement)),
         milestones=milestone_lines(engagement) if contract else [],
         settlement=settlement_of(engagement),
         documents=list(documents_of(engagement)),
         events=list(events_of(engagement)),
-        signatories=signatories(engagement.customer),
+        signatories=[str(user) for user in signatories],
     )
 
 
@@ -126,7 +127,7 @@ def sealed_contracts(engagement: Engagement) -> QuerySet[ContractVersion]:
     acceptances = Acceptance.objects.select_related("user")
     return (
         engagement.contracts.filter(sealed_at__isnull=False)
-        .select_related("benchmark", "engagement__customer")
+        .select_related("benchmark", "engagement__customer", "signatory")
         .prefetch_related(Prefetch("acceptances", queryset=acceptances))
     )
 
@@ -177,14 +178,6 @@ def documents_of(engagement: Engagement) -> QuerySet[Document]:
 def events_of(engagement: Engagement) -> QuerySet[Event]:
     """What happened, as far as it is for the customer, newest first."""
     return engagement.events.filter(for_customer=True).order_by("-position")
-
-
-def signatories(customer: Customer) -> list[str]:
-    """The names of who may sign for `customer`."""
-    members = Membership.objects.filter(
-        customer=customer, rights=Membership.Rights.SIGNATORY, user__is_active=True
-    ).select_related("user")
-    return sorted(str(member.user) for member in members)
 
 
 def settlement_of(engagement: Engagement) -> Settlement | None:

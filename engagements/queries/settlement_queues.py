@@ -1,10 +1,28 @@
-"""Settlements by what they wait for: to approve, to pay, with the bank, on hold, done."""
+"""Settlements by what they wait for: to approve, to pay, with the bank, on hold, done.
+
+Beside these stands what is overdue, whatever it waits for.
+"""
 
 from __future__ import annotations
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, TextChoices
+from typing import Any
+
+from django.db.models import (
+    DateField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    Max,
+    OuterRef,
+    Q,
+    QuerySet,
+    TextChoices,
+)
+from django.db.models.functions import Greatest, TruncDate
+from django.utils import timezone
 
 from engagements.models import Dispute, Settlement
+from engagements.queries.finance import OPEN_SETTLEMENTS
 
 State = Settlement.State
 
@@ -16,6 +34,7 @@ class Queue(TextChoices):
     TO_PAY = "to-pay", "To pay"
     WITH_THE_BANK = "with-the-bank", "With the bank"
     ON_HOLD = "on-hold", "On hold"
+    OVERDUE = "overdue", "Overdue"
     DONE = "done", "Done"
 
 
@@ -23,7 +42,8 @@ _STATES = {
     Queue.TO_APPROVE: (State.PROPOSED,),
     Queue.TO_PAY: (State.APPROVED, State.FAILED),
     Queue.WITH_THE_BANK: (State.PAYING,),
-    Queue.ON_HOLD: (State.PROPOSED, State.APPROVED, State.PAYING, State.FAILED),
+    Queue.ON_HOLD: OPEN_SETTLEMENTS,
+    Queue.OVERDUE: OPEN_SETTLEMENTS,
     Queue.DONE: (State.PAID, State.VOIDED),
 }
 
@@ -32,14 +52,17 @@ def found(*, queue: str = "", text: str = "") -> QuerySet[Settlement]:
     """Settlements in a queue (any of them for an empty one), the longest waiting first.
 
     `text` finds by engagement, customer or reference of the transfer. What is disputed waits
-    on hold and in no other queue but the bank's.
+    on hold and in no other queue but the bank's. Overdue is what `is_refund_overdue` says.
     """
     disputed = Dispute.objects.filter(settlement=OuterRef("pk"), resolved_at__isnull=True)
     rows = Settlement.objects.annotate(is_disputed=Exists(disputed))
     if queue:
         rows = rows.filter(state__in=_STATES[Queue(queue)])
-    if queue in (Queue.TO_APPROVE, Queue.TO_PAY, Queue.ON_HOLD):
+    if queue in (Queue.TO_APPROVE, Queue.TO_PAY, Queue.ON_HOLD, Queue.OVERDUE):
         rows = rows.filter(is_disputed=queue == Queue.ON_HOLD)
+    if queue == Queue.OVERDUE:
+        today = timezone.localdate()
+        rows = rows.alias(due_on=_due_on()).filter(refund__gt=0, due_on__lt=today)
     if text:
         engagement = "contract_version__engagement__"
         rows = rows.filter(
@@ -51,6 +74,14 @@ def found(*, queue: str = "", text: str = "") -> QuerySet[Settlement]:
     order = "-proposed_at" if queue in ("", Queue.DONE) else "proposed_at"
     people = ("contract_version__engagement__customer", "proposed_by", "approved_by", "paid_by")
     return rows.select_related(*people).prefetch_related("disputes").order_by(order, "pk")
+
+
+def _due_on() -> ExpressionWrapper[Any]:
+    """`Settlement.refund_due_on` in the database, of what is not disputed now."""
+    # PostgreSQL's greatest passes over NULL: what nobody disputed counts from its proposal.
+    since = TruncDate(Greatest("proposed_at", Max("disputes__resolved_at")))
+    term = F("contract_version__refund_days")
+    return ExpressionWrapper(since + term, output_field=DateField())
 
 
 def counts() -> dict[str, int]:

@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db import transaction
 from django.utils import timezone
 
+from engagements import access
 from engagements.errors import Refused
 from engagements.models import (
     Acceptance,
@@ -75,8 +76,8 @@ def _require_in_time(contract: ContractVersion) -> None:
 
 
 def _require_named(contract: ContractVersion, by: User) -> None:
-    if contract.signatory is not None and contract.signatory != by:
-        raise Refused(f"These terms name {contract.signatory} to sign for the customer.")
+    if not access.may_accept(by, contract):
+        raise Refused(f"These terms name {contract.signatory}, who alone signs for the customer.")
 
 
 def _tell(engagement: Engagement, acceptance: Acceptance, changes: dict[str, list[str]]) -> None:

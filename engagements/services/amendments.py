@@ -19,6 +19,7 @@ from benchmarks.models import Benchmark
 from engagements import money
 from engagements.errors import Refused
 from engagements.models import ContractVersion, Engagement, Milestone, Stage, TimeBox, User
+from engagements.queries.signatories import signatories_of
 from engagements.services import checked, contracts, drafting, events, in_force, lifecycle
 from engagements.services import terms as terms_
 from engagements.services.drafting import MilestoneDraft, PauseDraft, Sheet
@@ -35,6 +36,7 @@ REPEATED = (
     "tax_note",
     "payment_days",
     "dispute_days",
+    "refund_days",
     "weeks",
     "starts_on",
     "target",
@@ -111,6 +113,9 @@ def _amended(engagement: Engagement, change: str, reason: str, by: User, given: 
     contract = contracts.next_version(engagement, by)
     for name in REPEATED:
         setattr(contract, name, getattr(amended, name))
+    if contract.signatory not in signatories_of(engagement.customer):
+        # Who was named has left, or may sign no more: any of its signatories does.
+        contract.signatory = None
     contract.amends, contract.amendment = amended, change
     contract.amendment_reason = checked.text(reason, noun="The reason for the amendment")
     contract.carried = in_force.released_before(contract)

@@ -42,6 +42,7 @@ class Figures(TypedDict):
     tax_note: NotRequired[str]
     payment_days: NotRequired[int]
     dispute_days: NotRequired[int]
+    refund_days: NotRequired[int | None]
     valid_until: NotRequired[date | None]
     signatory: NotRequired[User | None]
 
@@ -179,6 +180,7 @@ def figures(contract: ContractVersion) -> dict[str, str]:
         "tax_treatment": str(contract.tax_treatment),
         "payment_days": str(contract.payment_days),
         "dispute_days": str(contract.dispute_days),
+        "refund_days": str(contract.refund_days or ""),
         "weeks": str(contract.weeks),
         "starts_on": contract.starts_on.isoformat(),
         "valid_until": contract.valid_until.isoformat() if contract.valid_until else "",

@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from engagements.models import Customer, Document, Invoice, Mail
 from engagements.money import format_money
+from engagements.queries.signatories import signatories_of
 from engagements.services import mails
-from engagements.services.terms import signatories_of
 
 KINDS = (Document.Kind.INVOICE, Document.Kind.CREDIT_NOTE)
 # What was issued earlier is no news.

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from engagements.errors import Refused
 from engagements.models import ContractVersion, Engagement, Party, Stage, User
+from engagements.queries.signatories import signatories_of
 from engagements.services import checked, dispatch, drafting, events, lifecycle
 from engagements.services import terms as terms_
 
@@ -171,7 +172,7 @@ def _take_back(
 
 def _require_somebody_who_signs(contract: ContractVersion) -> None:
     customer = contract.engagement.customer
-    who = terms_.signatories_of(customer)
+    who = signatories_of(customer)
     if not who:
         raise Refused(f"Nobody may sign for {customer} yet: name a signatory first.")
     if contract.signatory is not None and contract.signatory not in who:

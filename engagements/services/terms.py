@@ -1,16 +1,16 @@
-"""The terms of a contract as plain data, sealed: schema twofold.terms/2.
+"""The terms of a contract as plain data, sealed: schema twofold.terms/3.
 
-    {"schema": "twofold.terms/2", "version": 1,
+    {"schema": "twofold.terms/3", "version": 1,
      "amends": null | {"version", "digest", "changes", "reason"},
      "engagement": {"reference", "title"}, "scope": str,
      "parties": {"consultancy": {"name", "address", "country", "vat_id", "email"},
                  "customer": {"name", "address", "country", "vat_id"}},
      "signatories": {"consultancy": [{"name", "email"}], "customer": [{"name", "email"}]},
-     "valid_until": "2026-09-14" | null,
+     "signatory": null | {"name", "email"}, "valid_until": "2026-09-14" | null,
      "currency": "EUR", "fee": "48000.00", "audit_cost": "6000.00",
      "tax_rate_percent": "19.00",
      "tax": {"treatment": "rate"|"reverse_charge"|"exempt", "note": str},
-     "payment_days": 14, "dispute_days": 14,
+     "payment_days": 14, "dispute_days": 14, "refund_days": null | 14,
      "weeks": 6, "starts_on": "2026-09-01", "began_on": null | "2026-09-03", "target": "2.00",
      "pauses": [{"starts_on", "ends_on", "waits_for", "reason"}],
      "benchmark": {"name", "digest", "operator", "program", "launch", "baseline",
@@ -25,9 +25,10 @@
 Amounts are net, as strings with the digits of the currency's minor unit. Everything that a
 reader needs is copied in, so that what was agreed does not change when a customer moves house.
 Milestones and what was released before them add up to the fee. An amendment says on which day
-the time-box began. Schema twofold.terms/1, of which
-sealed contracts exist, lacks amends, valid_until, tax, dispute_days, began_on, pauses,
-released_before and clauses; `terms_of` gives those what they meant then.
+the time-box began. Whoever is the `signatory` alone signs for the customer; null leaves it to
+any of those named. Of the schemas before this one sealed contracts exist: twofold.terms/2 lacks
+signatory and refund_days, twofold.terms/1 also amends, valid_until, tax, dispute_days, began_on,
+pauses, released_before and clauses; `terms_of` gives those what they meant then.
 """
 
 from __future__ import annotations
@@ -44,17 +45,17 @@ from engagements.models import (
     Clause,
     ContractVersion,
     Customer,
-    Membership,
     Milestone,
     Pause,
     ReleaseCondition,
-    Role,
     TimeBox,
     User,
 )
+from engagements.queries.signatories import who_signs
 from engagements.services.drafting import PauseDraft, Sheet
 
-SCHEMA = "twofold.terms/2"
+SCHEMA = "twofold.terms/3"
+SECOND_SCHEMA = "twofold.terms/2"
 FIRST_SCHEMA = "twofold.terms/1"
 RELEASED_WHEN = {
     ReleaseCondition.SIGNED: "both parties have accepted this contract",
@@ -79,16 +80,21 @@ PROMISE = (
     "contract is refunded less the cost of the audit, both with their tax."
 )
 
-# What the terms of the first schema left unsaid.
-_NOT_SAID_THEN: dict[str, Any] = {
-    "amends": None,
-    "valid_until": None,
-    "tax": {"treatment": "rate", "note": ""},
-    "dispute_days": 0,
-    "began_on": None,
-    "pauses": [],
-    "released_before": [],
-    "clauses": [],
+# What the terms of each earlier schema left unsaid.
+_NOT_SAID_IN_THE_SECOND: dict[str, Any] = {"signatory": None, "refund_days": None}
+_NOT_SAID: dict[str, dict[str, Any]] = {
+    SECOND_SCHEMA: _NOT_SAID_IN_THE_SECOND,
+    FIRST_SCHEMA: _NOT_SAID_IN_THE_SECOND
+    | {
+        "amends": None,
+        "valid_until": None,
+        "tax": {"treatment": "rate", "note": ""},
+        "dispute_days": 0,
+        "began_on": None,
+        "pauses": [],
+        "released_before": [],
+        "clauses": [],
+    },
 }
 
 
@@ -103,9 +109,7 @@ def terms_of(contract: ContractVersion) -> dict[str, Any]:
     if contract.canonical is None:
         raise ValueError(f"{contract} is a draft: nothing is sealed yet.")
     terms = cast(dict[str, Any], json.loads(bytes(contract.canonical)))
-    if terms["schema"] == FIRST_SCHEMA:
-        terms = _NOT_SAID_THEN | terms
-    return terms
+    return _NOT_SAID.get(terms["schema"], {}) | terms
 
 
 def compose(sheet: Sheet) -> dict[str, Any]:
@@ -124,8 +128,9 @@ def compose(sheet: Sheet) -> dict[str, Any]:
         },
         "signatories": {
             "consultancy": [_person(engagement.lead)],
-            "customer": [_person(user) for user in _who_may_sign(contract)],
+            "customer": [_person(user) for user in who_signs(contract)],
         },
+        "signatory": _person(contract.signatory) if contract.signatory else None,
         "valid_until": contract.valid_until.isoformat() if contract.valid_until else None,
         "currency": currency,
         "fee": money.plain(contract.fee, currency),
@@ -134,6 +139,7 @@ def compose(sheet: Sheet) -> dict[str, Any]:
         "tax": {"treatment": str(contract.tax_treatment), "note": contract.tax_note},
         "payment_days": contract.payment_days,
         "dispute_days": contract.dispute_days,
+        "refund_days": contract.refund_days,
         "weeks": contract.weeks,
         "starts_on": contract.starts_on.isoformat(),
         "began_on": _began_on(contract),
@@ -178,23 +184,6 @@ def released_before(contract: ContractVersion) -> list[Milestone]:
         .select_related("contract_version")
         .order_by("contract_version__number", "position")
     )
-
-
-def signatories_of(customer: Customer) -> list[User]:
-    """The active people who may bind `customer`, by name."""
-    memberships = Membership.objects.filter(
-        customer=customer,
-        rights=Membership.Rights.SIGNATORY,
-        user__is_active=True,
-        user__role=Role.NONE,
-    ).select_related("user")
-    return sorted((membership.user for membership in memberships), key=lambda user: user.email)
-
-
-def _who_may_sign(contract: ContractVersion) -> list[User]:
-    if contract.signatory is not None:
-        return [contract.signatory]
-    return signatories_of(contract.engagement.customer)
 
 
 def _person(user: User) -> dict[str, str]:

@@ -226,6 +226,7 @@ def _signing(
     return {
         "party": terms["parties"][party]["name"],
         "may_sign": ", ".join(each["name"] for each in terms["signatories"][party]),
+        "signs_alone": party == Party.CUSTOMER and terms["signatory"] is not None,
         "typed_name": accepted.typed_name if accepted else "",
         "person": f"{accepted.user.name}, {accepted.user.email}" if accepted else "",
         "accepted_at": wording.moment(accepted.accepted_at) if accepted else "",

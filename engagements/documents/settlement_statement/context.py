@@ -27,7 +27,7 @@ from engagements.models import (
 from engagements.services.terms import terms_of
 
 NOUN = "settlement"
-SCHEMA = "twofold.settlement/1"
+SCHEMA = "twofold.settlement/2"
 _RESULTS = {
     Milestone.State.PENDING: "pending",
     Milestone.State.RELEASED: "released, not billed",
@@ -74,7 +74,7 @@ def compose(subject: Subject) -> Paper:
 
 
 def as_data(settlement: Settlement, payments: list[Payment]) -> dict[str, Any]:
-    """The calculation as plain data (schema twofold.settlement/1)."""
+    """The calculation as plain data (schema twofold.settlement/2)."""
     currency = settlement.currency
     contract = settlement.contract_version
     return {
@@ -98,6 +98,7 @@ def as_data(settlement: Settlement, payments: list[Payment]) -> dict[str, Any]:
         "audit_cost": money.plain(settlement.audit_cost, currency),
         "audit_tax": money.plain(settlement.audit_tax, currency),
         "refund": money.plain(settlement.refund, currency),
+        "refund_due_on": settlement.refund_due_on and settlement.refund_due_on.isoformat(),
         "balance_due": money.plain(settlement.balance_due, currency),
         "credit_notes": [
             {"number": note.reference, "gross": money.plain(note.gross, currency)}
@@ -147,6 +148,8 @@ def _context(settlement: Settlement, payments: list[Payment], paid_at: datetime)
         "steps": _steps(settlement, paid_at),
         "paid_on": wording.day(paid_at),
         "confidence": wording.share(terms["benchmark"]["confidence"]),
+        "refund_days": contract.refund_days,
+        "refund_due_on": settlement.refund_due_on and wording.day(settlement.refund_due_on),
         "disputable_until": contract.dispute_days and wording.day(settlement.disputable_until),
     }
 

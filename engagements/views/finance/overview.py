@@ -28,6 +28,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     context = {
         "waiting": [(settlement, waiting_for(settlement)) for settlement in waiting],
         "to_settle": finance.contracts_to_settle(today=today),
+        "refunds_overdue": sum(settlement.is_refund_overdue for settlement in waiting),
         "done": finance.settlements_done(),
         "at_risk": at_risk,
         "to_bill": to_bill,

@@ -20,7 +20,8 @@ from engagements.views.finance.words import waiting_for
 PER_PAGE = 50
 COLUMNS = (
     *("Settlement", "Engagement", "Customer", "Reason", "State", "On hold", "Proposed", "Currency"),
-    *("Received", "Back before", "Audit", "Tax on it", "Refund", "Balance due", "Reference"),
+    *("Received", "Back before", "Audit", "Tax on it", "Refund", "Due on", "Balance due"),
+    "Reference",
 )
 
 
@@ -57,5 +58,6 @@ def _cells(row: Settlement) -> Sequence[Any]:
         *(row.pk, engagement.reference, engagement.customer.name, row.get_reason_display()),
         *(row.get_state_display(), "yes" if row.is_on_hold else "no", row.proposed_at.date()),
         *(row.currency, row.payments_received, row.refunded_before, row.audit_cost),
-        *(row.audit_tax, row.refund, row.balance_due, row.payment_reference),
+        *(row.audit_tax, row.refund, row.refund_due_on or "", row.balance_due),
+        row.payment_reference,
     )

@@ -18,7 +18,8 @@ from engagements.models import ContractVersion, Party
 from engagements.money import gross_of
 from engagements.origin import current_address
 from engagements.queries.differences import differences
-from engagements.queries.portal import acceptance_of, sealed_contracts, signatories
+from engagements.queries.portal import acceptance_of, sealed_contracts
+from engagements.queries.signatories import who_signs
 from engagements.services import contracts
 from engagements.services.terms import pauses_of, terms_of
 from engagements.views.answers import actor
@@ -127,20 +128,13 @@ def _render(
         "accepted_by_us": ours,
         "accepted_by_you": theirs,
         "is_open": is_open,
-        "can_sign": _can_sign(request, contract),
-        "signatories": signatories(engagement.customer),
+        "can_sign": access.may_accept(request.user, contract),
+        "signatories": who_signs(contract),
         "accept_form": accept_form or AcceptContractForm(contract=contract),
         "decline_form": decline_form or DeclineContractForm(),
         "document": document_of(contract),
     }
     return render(request, "portal/contract.html", context, status=status)
-
-
-def _can_sign(request: HttpRequest, contract: ContractVersion) -> bool:
-    """Whether this person signs here: the one whom the terms name, or any signatory."""
-    named = contract.signatory_id
-    may = access.may_sign(request.user, contract.engagement.customer)
-    return may and named in (None, request.user.pk)
 
 
 def readable_terms(contract: ContractVersion) -> dict[str, Any]:

@@ -35,6 +35,13 @@ def _page(engagement: Engagement) -> PortalEngagement:
     return portal_engagement(engagement, today=timezone.localdate())
 
 
+def _can_sign(request: HttpRequest, page: PortalEngagement) -> bool:
+    """Whether this person signs what waits for a signature now: an offer, else the handover."""
+    if page.offered is not None:
+        return access.may_accept(request.user, page.offered)
+    return access.may_sign(request.user, page.engagement.customer)
+
+
 @access.portal_page
 @require_safe
 def engagement_list(request: HttpRequest) -> HttpResponse:
@@ -45,14 +52,13 @@ def engagement_list(request: HttpRequest) -> HttpResponse:
     )
     for engagement in listed:
         page = _page(engagement)
-        can_sign = access.may_sign(request.user, engagement.customer)
         rows.append(
             {
                 "engagement": engagement,
                 "page": page,
                 "stage": STAGE_WORD[engagement.stage],
                 "headline": headline(page),
-                "next": next_step(page, can_sign=can_sign),
+                "next": next_step(page, can_sign=_can_sign(request, page)),
             }
         )
     return render(request, "portal/engagement_list.html", {"rows": rows, "listed": listed})
@@ -70,7 +76,7 @@ def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
         "engagement": engagement,
         "stage": STAGE_WORD[engagement.stage],
         "headline": headline(page),
-        "next": next_step(page, can_sign=can_sign),
+        "next": next_step(page, can_sign=_can_sign(request, page)),
         "steps": steps(page),
         "can_sign": can_sign,
         "checks": [

@@ -41,11 +41,12 @@ def milestone_row(line: MilestoneLine) -> MilestoneRow:
 
 @dataclass(frozen=True)
 class SettlementWords:
-    """A settlement in plain words: why, how much, when."""
+    """A settlement in plain words: why, how much, when, and by when the contract says."""
 
     why: str
     what: str
     when: str
+    due: str
     badge: str
     label: str
 
@@ -59,8 +60,22 @@ def settlement_words(settlement: Settlement) -> SettlementWords:
     }[Settlement.Reason(settlement.reason)]
     badge, label, when = _where_it_stands(settlement)
     return SettlementWords(
-        why=why, what=_what_goes_back(settlement), when=when, badge=badge, label=label
+        why=why,
+        what=_what_goes_back(settlement),
+        when=when,
+        due=_due(settlement),
+        badge=badge,
+        label=label,
     )
+
+
+def _due(settlement: Settlement) -> str:
+    due_on = settlement.refund_due_on
+    if due_on is None or not settlement.is_open:
+        return ""
+    if settlement.is_refund_overdue:
+        return f"By the contract it was to be paid by {in_words(due_on)}: it is late."
+    return f"By the contract it is paid by {in_words(due_on)}."
 
 
 def _what_goes_back(settlement: Settlement) -> str:

@@ -39,7 +39,10 @@ class Step:
 
 
 def next_step(page: PortalEngagement, *, can_sign: bool) -> Next:
-    """What is next in this engagement, and whose turn it is."""
+    """What is next in this engagement, and whose turn it is.
+
+    `can_sign` says whether the reader signs what waits for a signature.
+    """
     if page.offered is not None:
         return _contract_next(page, can_sign=can_sign)
     lead = page.engagement.lead

@@ -34,6 +34,8 @@ CHANGES: list[tuple[tuple[Any, ...], object, str]] = [
     (("tax",), {"treatment": "exempt", "note": "§ 19"}, "Tax"),
     (("payment_days",), 30, "Invoices are payable within"),
     (("dispute_days",), 30, "Dispute window"),
+    (("refund_days",), 30, "A refund is paid within"),
+    (("signatory",), {"name": "Sigrid", "email": "s@example.com"}, "Alone signs for the customer"),
     (("valid_until",), "2026-12-01", "Open for acceptance until"),
     (("weeks",), 8, "Time-box"),
     (("starts_on",), "2026-01-05", "Time-box"),

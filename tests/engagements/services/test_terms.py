@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from benchmarks.harness.canonical import canonical, digest_of_bytes
 from engagements.errors import Refused
-from engagements.models import Clause, ContractVersion, Party, Stage
+from engagements.models import Clause, ContractVersion, Membership, Party, Stage
 from engagements.money import allocate
-from engagements.services import clauses, contracts
+from engagements.services import amendments, clauses, contracts
 from engagements.services.contracts import MilestoneDraft
-from engagements.services.terms import FIRST_SCHEMA, terms_of
+from engagements.services.terms import FIRST_SCHEMA, SECOND_SCHEMA, terms_of
 from tests.engagements.world import World, days, fresh, today
 
 NOTE = "Steuerschuldnerschaft des Leistungsempfängers."
@@ -188,9 +188,30 @@ def test_whom_the_terms_name_alone_signs(world: World) -> None:
     assert terms_of(contract)["signatories"]["customer"] == [
         {"name": "Sigrid", "email": world.signatory.email}
     ]
-    with pytest.raises(Refused, match="name Sigrid"):
+    assert terms_of(contract)["signatory"] == terms_of(contract)["signatories"]["customer"][0]
+    with pytest.raises(Refused, match="name Sigrid, who alone signs"):
         world.accept(contract, Party.CUSTOMER, by=other)
     world.accept(contract, Party.CUSTOMER)
+
+
+def test_an_amendment_names_whom_the_contract_names_as_long_as_they_may_sign(
+    world: World,
+) -> None:
+    contract = world.active(signatory=world.signatory)
+    world.also_signs("Second")
+    more: dict[str, Any] = {
+        "change": "more_time",
+        "reason": "We wait.",
+        "weeks": 8,
+        "by": world.consultant,
+    }
+    foreseen = amendments.preview(engagement=contract.engagement, **more)
+    assert foreseen["signatory"]["name"] == "Sigrid"
+    assert foreseen["refund_days"] == 14
+    Membership.objects.filter(user=world.signatory).update(rights="viewer")
+    foreseen = amendments.preview(engagement=contract.engagement, **more)
+    assert foreseen["signatory"] is None
+    assert [person["name"] for person in foreseen["signatories"]["customer"]] == ["Second"]
 
 
 def test_somebody_who_may_not_sign_is_not_named(world: World) -> None:
@@ -228,15 +249,25 @@ def test_who_read_an_offer_is_noted_once(world: World) -> None:
     assert viewed.count() == 2
 
 
-def test_terms_of_the_first_schema_are_still_read(world: World) -> None:
-    contract = world.offered()
-    old = {
-        name: value
-        for name, value in terms_of(contract).items()
-        if name not in ("amends", "valid_until", "tax", "dispute_days", "began_on", "pauses")
-        and name not in ("released_before", "clauses")
-    }
-    contract.canonical = canonical(old | {"schema": FIRST_SCHEMA})
+SINCE_THE_SECOND = {"signatory", "refund_days"}
+SINCE_THE_FIRST = SINCE_THE_SECOND | {
+    *("amends", "valid_until", "tax", "dispute_days"),
+    *("began_on", "pauses", "released_before", "clauses"),
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "unsaid"), [(FIRST_SCHEMA, SINCE_THE_FIRST), (SECOND_SCHEMA, SINCE_THE_SECOND)]
+)
+def test_terms_of_earlier_schemas_mean_what_they_meant(
+    world: World, schema: str, unsaid: set[str]
+) -> None:
+    contract = world.offered(dispute_days=10)
+    said = terms_of(contract)
+    old = {name: value for name, value in said.items() if name not in unsaid}
+    contract.canonical = canonical(old | {"schema": schema})
     read = terms_of(contract)
-    assert (read["dispute_days"], read["pauses"], read["amends"]) == (0, [], None)
-    assert read["fee"] == "48000.00"
+    assert set(read) == set(said)
+    assert (read["signatory"], read["refund_days"]) == (None, None)
+    assert read["dispute_days"] == (0 if schema == FIRST_SCHEMA else 10)
+    assert (read["pauses"], read["amends"], read["fee"]) == ([], None, "48000.00")

@@ -38,6 +38,7 @@ def typed(world: World, **changes: str) -> dict[str, Any]:
         "tax_treatment": "rate",
         "payment_days": "14",
         "dispute_days": "14",
+        "refund_days": "14",
         "weeks": "6",
         "starts_on": today().isoformat(),
         "inconclusive": "missed",

@@ -1,0 +1,104 @@
+"""The day by which a refund is paid: agreed, sealed, counted from the proposal, and watched."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from engagements.errors import Refused
+from engagements.models import ContractVersion, Settlement
+from engagements.queries import settlement_queues
+from engagements.queries.settlement_queues import Queue
+from engagements.services import contracts, disputes, settlements
+from engagements.services.terms import terms_of
+from tests.engagements.world import World, days, today
+
+
+@pytest.fixture
+def proposed(world: World) -> Settlement:
+    """Proposed today, under a contract that gives its refund ten days."""
+    return world.settlement(refund_days=10)
+
+
+def is_listed(settlement: Settlement) -> bool:
+    """Whether finance finds it among the overdue, which says the same as the row itself."""
+    row = Settlement.objects.get(pk=settlement.pk)
+    found = settlement_queues.found(queue=Queue.OVERDUE).filter(pk=row.pk).exists()
+    assert found == row.is_refund_overdue
+    assert settlement_queues.counts()[Queue.OVERDUE] == found
+    return found
+
+
+def test_the_term_is_sealed_and_fourteen_days_unless_agreed_otherwise(world: World) -> None:
+    assert terms_of(world.offered())["refund_days"] == 14
+    assert terms_of(world.offered(refund_days=30))["refund_days"] == 30
+
+
+def test_a_term_that_cannot_be_is_refused_by_the_database_too(world: World) -> None:
+    contract = world.drafted()
+    for days_given in (0, 61):
+        with pytest.raises(Refused, match="1 to 60 days"):
+            contracts.draft(engagement=world.audited(), **world.terms(refund_days=days_given))
+        with pytest.raises(IntegrityError), transaction.atomic():
+            ContractVersion.objects.filter(pk=contract.pk).update(refund_days=days_given)
+
+
+def test_a_refund_is_overdue_once_its_last_day_has_passed(
+    proposed: Settlement, on_day: Callable[[dt.date], None]
+) -> None:
+    due_on = today() + days(10)
+    assert proposed.refund_due_on == due_on
+    on_day(due_on)
+    assert not is_listed(proposed)
+    on_day(due_on + days(1))
+    assert is_listed(proposed)
+
+
+def test_approving_late_gives_no_more_time(
+    world: World, proposed: Settlement, on_day: Callable[[dt.date], None]
+) -> None:
+    due_on = proposed.refund_due_on
+    on_day(today() + days(9))
+    row = settlements.approve(settlement=proposed, by=world.controller)
+    assert row.refund_due_on == due_on
+
+
+def test_a_dispute_stops_the_days_and_its_end_begins_them_anew(
+    world: World, on_day: Callable[[dt.date], None]
+) -> None:
+    row = world.settlement(refund_days=10, dispute_days=14)
+    start = today()
+    disputes.raise_dispute(settlement=row, reason="Too little.", by=world.signatory)
+    on_day(start + days(20))
+    assert Settlement.objects.get(pk=row.pk).refund_due_on is None
+    assert not is_listed(row)
+    disputes.resolve_open(settlement=row, note="It stays.", by=world.finance)
+    assert Settlement.objects.get(pk=row.pk).refund_due_on == start + days(30)
+    on_day(start + days(31))
+    assert is_listed(row)
+
+
+def test_what_is_paid_or_set_aside_is_overdue_no_more(
+    world: World, proposed: Settlement, on_day: Callable[[dt.date], None]
+) -> None:
+    on_day(today() + days(11))
+    settlements.void(settlement=proposed, reason="Once more.", by=world.finance)
+    assert not is_listed(proposed)
+    contract = proposed.contract_version
+    again = settlements.propose(contract=contract, reason="missed", by=world.finance)
+    settlements.approve(settlement=again, by=world.controller)
+    on_day(today() + days(11))
+    assert is_listed(again)
+    settlements.mark_paid(settlement=again, reference="R-1", by=world.finance)
+    assert not is_listed(again)
+
+
+def test_where_nothing_goes_back_or_no_term_was_agreed_nothing_falls_due(world: World) -> None:
+    without = world.settlement(refund_days=None)
+    owed = world.missed(paid=0).settlements.get()
+    for row in (without, owed):
+        assert row.refund_due_on is None
+        assert not row.is_refund_overdue

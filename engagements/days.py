@@ -1,10 +1,16 @@
-"""Days in words, for sentences in pages and the event log; documents have their `wording`."""
+"""Days in words, as pages, documents and the event log write them."""
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
+
+from babel.dates import format_date
+
+LOCALE = "en_GB"
 
 
-def in_words(day: date) -> str:
-    """5 October 2026."""
-    return f"{day.day} {day:%B %Y}"
+def in_words(day: date, *, locale: str = LOCALE) -> str:
+    """5 October 2026, or as `locale` writes a day. A moment is taken in UTC."""
+    if isinstance(day, datetime):
+        day = day.astimezone(UTC).date()
+    return str(format_date(day, "long", locale=locale))

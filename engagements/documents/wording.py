@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 from babel import Locale
-from babel.dates import format_date, format_datetime
+from babel.dates import format_datetime
 
+from engagements.days import LOCALE
 from engagements.models import Customer
 from engagements.money import quantize
 
-_LOCALE = "en_GB"
 _MINUS = "−"
-
-
-def day(value: date, *, locale: str = _LOCALE) -> str:
-    """5 October 2026. A moment is taken in UTC."""
-    if isinstance(value, datetime):
-        value = value.astimezone(UTC).date()
-    return str(format_date(value, "long", locale=locale))
 
 
 def moment(value: datetime) -> str:
     """5 October 2026, 14:03:22 UTC."""
-    text = format_datetime(value.astimezone(UTC), "d MMMM y, HH:mm:ss", locale=_LOCALE)
+    text = format_datetime(value.astimezone(UTC), "d MMMM y, HH:mm:ss", locale=LOCALE)
     return f"{text} UTC"
 
 

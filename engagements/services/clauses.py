@@ -51,7 +51,7 @@ def publish(
             f"“{slug}” is at number {last.number} already: change that one, so that nothing "
             "of it is lost unread."
         )
-    clause = _publish(slug, title, text, by)
+    clause = _publish(slug, title, text, by, last)
     return clause, clause != last
 
 
@@ -62,9 +62,11 @@ def digest_of(text: str) -> str:
 
 @transaction.atomic
 def _publish_texts() -> None:
+    _wait_for_others()
     for file in _files():
         title, _, text = file.read_text(encoding="utf-8").partition("\n")
-        _publish(file.stem.partition("-")[2], title.lstrip("# "), text, None)
+        slug = file.stem.partition("-")[2]
+        _publish(slug, title.lstrip("# "), text, None, _last(slug))
 
 
 def _wait_for_others() -> None:
@@ -76,11 +78,9 @@ def _last(slug: str) -> Clause | None:
     return Clause.objects.filter(slug=slug).order_by("-number").first()
 
 
-def _publish(slug: str, title: str, text: str, by: User | None) -> Clause:
-    _wait_for_others()
+def _publish(slug: str, title: str, text: str, by: User | None, last: Clause | None) -> Clause:
     title = checked.text(title, noun="The title")
     text = checked.text(text.replace("\r\n", "\n"), noun="The text")
-    last = _last(slug)
     if last and (last.title, last.text) == (title, text):
         return last
     number = last.number + 1 if last else 1

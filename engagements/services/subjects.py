@@ -36,24 +36,23 @@ def choose_operator(
         if not operator.pattern:
             raise Refused("A pattern finds kernels by a regular expression: it is missing.")
     said = f"The operator under audit: {operator.name}." if operator else "No operator is chosen."
-    return _set(audit, by, said, operator=operator, trace=trace)
+    return _set(_open(audit, by), by, said, operator=operator, trace=trace)
 
 
 @transaction.atomic
 def choose_traffic(*, audit: Audit, traffic: str | None, by: User) -> Verdict:
     """The log of shapes to go by, by its digest; whichever is the newest where it is None."""
-    logs = Evidence.objects.filter(
-        engagement=_open(audit, by).engagement, format=Evidence.Format.TRAFFIC
-    )
+    row = _open(audit, by)
+    logs = Evidence.objects.filter(engagement=row.engagement, format=Evidence.Format.TRAFFIC)
     if traffic is not None and not logs.filter(digest=traffic).exists():
         raise Refused("This engagement's evidence has no such log of shapes.")
-    return _set(audit, by, "The log of shapes to go by was chosen.", traffic=traffic)
+    return _set(row, by, "The log of shapes to go by was chosen.", traffic=traffic)
 
 
 @transaction.atomic
 def set_needs(*, audit: Audit, needs: Needs | None, by: User) -> Verdict:
     """What the operator must do."""
-    return _set(audit, by, "The operator's needs were set.", needs=needs)
+    return _set(_open(audit, by), by, "The operator's needs were set.", needs=needs)
 
 
 @transaction.atomic
@@ -67,25 +66,27 @@ def set_work(*, audit: Audit, work: Work | None, by: User) -> Verdict:
         if work.fee is not None and work.currency is not None:
             fee = checked.amount(work.fee, work.currency, noun="The fee")
             work = replace(work, fee=fee)
-    return _set(audit, by, "The work was estimated.", work=work)
+    return _set(_open(audit, by), by, "The work was estimated.", work=work)
 
 
 @transaction.atomic
 def record_tried(*, audit: Audit, tried: Tried, by: User) -> Verdict:
     """A library that was held against the needs; the newest word on it counts."""
     library = checked.text(tried.library, noun="The library's name")
-    before = subject_of(_open(audit, by)).tried
+    row = _open(audit, by)
+    before = subject_of(row).tried
     others = tuple(each for each in before if each.library != library)
     kept = (*others, replace(tried, library=library))
-    return _set(audit, by, f"{library} was held against the needs.", tried=kept)
+    return _set(row, by, f"{library} was held against the needs.", tried=kept)
 
 
 @transaction.atomic
 def forget_tried(*, audit: Audit, library: str, by: User) -> Verdict:
     """Take back what was said of a library."""
-    before = subject_of(_open(audit, by)).tried
+    row = _open(audit, by)
+    before = subject_of(row).tried
     kept = tuple(each for each in before if each.library != library)
-    return _set(audit, by, f"{library} is no longer counted as tried.", tried=kept)
+    return _set(row, by, f"{library} is no longer counted as tried.", tried=kept)
 
 
 @transaction.atomic
@@ -104,7 +105,7 @@ def set_estimates(
         if ratio is not None and not 0 < ratio.low <= ratio.high <= 10_000:
             raise Refused("A speedup lies between two positive ratios, the lower first.")
     return _set(
-        audit,
+        _open(audit, by),
         by,
         "Estimates were set.",
         share=share,
@@ -134,9 +135,8 @@ def set_thresholds(*, audit: Audit, changes: dict[str, Any], by: User) -> Verdic
     return checks.write(audit=row, by=by)
 
 
-def _set(audit: Audit, by: User, summary: str, **changes: Any) -> Verdict:
-    """Change the subject under the lock; the same again changes nothing."""
-    row = _open(audit, by)
+def _set(row: Audit, by: User, summary: str, **changes: Any) -> Verdict:
+    """Change the subject of an opened audit; the same again changes nothing."""
     before = row.subject
     subject: Subject = replace(subject_of(row), **changes)
     row.subject = subjects.as_data(subject)
@@ -158,6 +158,7 @@ def _set(audit: Audit, by: User, summary: str, **changes: Any) -> Verdict:
 
 
 def _open(audit: Audit, by: User) -> Audit:
+    """The audit read again under its engagement's lock; refused where it may not change."""
     engagement = lifecycle.locked(audit.engagement_id)
     lifecycle.require_consultant(by)
     lifecycle.require_stage(engagement, Stage.AUDITING, to="for its audit to change")

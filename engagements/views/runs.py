@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -11,15 +12,13 @@ from django.shortcuts import redirect, render
 from django.utils.http import quote_etag
 from django.views.decorators.http import require_http_methods, require_safe
 
-from benchmarks import queries as measured
-from benchmarks.errors import RecordUnreadable
 from engagements import access, operator_account, run_controls
 from engagements.access import consultant_page
 from engagements.forms.runs import RunForm
 from engagements.models import EngagementRun, Stage
 from engagements.queries.overview import Standing, record_of, standing_of
 from engagements.services import bundles, runs
-from engagements.views import pictures, svg
+from engagements.views import pictures, record_files
 from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, may_act, refuse
 from engagements.views.live import live_of
 from kernels import catalogue
@@ -124,10 +123,9 @@ def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
     }
     if record is None:
         return context
-    try:
-        data = measured.record_of(run.run)
-    except RecordUnreadable as error:
-        return {**context, "damage": str(error)}
+    data, damage = record_files.read(run)
+    if data is None:
+        return {**context, "damage": damage}
     return {
         **context,
         "data": data,
@@ -142,19 +140,12 @@ def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
 def picture(
     request: HttpRequest, reference: str, pk: int, name: str, theme: str
 ) -> HttpResponseBase:
-    """A picture of a record as SVG. Its ETag is the record's digest: neither ever changes."""
+    """A picture of a record as SVG."""
     run = _measured_run(request, reference, pk)
     if name not in pictures.PICTURES or theme not in pictures.THEMES:
         raise Http404("No such picture.")
-    try:
-        return svg.as_file(
-            request,
-            of=f"{record_digest(run)}/{name}/{theme}",
-            draw=lambda: pictures.PICTURES[name].draw(measured.record_of(run.run), theme=theme),
-            keep_seconds=svg.KEEP_SECONDS,
-        )
-    except RecordUnreadable as error:
-        raise Http404(str(error)) from error
+    draw = partial(pictures.PICTURES[name].draw, theme=theme)
+    return record_files.picture(request, run, named=f"{name}/{theme}", draw=draw)
 
 
 @login_required
@@ -165,10 +156,7 @@ def record(request: HttpRequest, reference: str, pk: int) -> HttpResponseBase:
     found = record_of(run)
     assert found is not None
     with_source = bundles.may_have_source(run=run, by=actor(request))
-    try:
-        content = bundles.record_bytes(run=run, with_source=with_source)
-    except RecordUnreadable as error:
-        raise Http404(str(error)) from error
+    content = record_files.content(run, with_source=with_source)
     response = HttpResponse(content, content_type="application/json")
     name = f"{reference}-run-{run.pk}-record.json"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
@@ -199,9 +187,3 @@ def _measured_run(request: HttpRequest, reference: str, pk: int) -> EngagementRu
     if record_of(run) is None:
         raise Http404("This run has no record.")
     return run
-
-
-def record_digest(run: EngagementRun) -> str:
-    """The digest of a measured run's record."""
-    found = record_of(run)
-    return found.digest if found is not None else ""

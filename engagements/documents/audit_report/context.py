@@ -11,6 +11,7 @@ from django.conf import settings
 from benchmarks.harness.canonical import canonical, digest_of_bytes
 from engagements import audit as checks
 from engagements import money
+from engagements.days import in_words
 from engagements.documents import wording
 from engagements.documents.audit_report import exhibits, pictures
 from engagements.documents.audit_report.advice import SAID, SUGGESTIONS
@@ -132,6 +133,6 @@ def _context(audit: Audit, sections: list[Section]) -> dict[str, Any]:
         **shown(audit, sections),
         "consultancy": wording.party(settings.CONSULTANCY),
         "customer": wording.customer(audit.engagement.customer),
-        "delivered_on": wording.day(audit.delivered_at),
+        "delivered_on": in_words(audit.delivered_at),
         "pictures": {section.check.name: pictures.of(section) for section in sections},
     }

@@ -10,6 +10,7 @@ from django.conf import settings
 from benchmarks import queries
 from benchmarks.harness.canonical import canonical
 from engagements import run_controls
+from engagements.days import in_words
 from engagements.documents import wording
 from engagements.documents.benchmark_report import measured, pictures, verdict
 from engagements.documents.paper import Enclosure, Paper
@@ -79,7 +80,7 @@ def _context(asked: EngagementRun, record: dict[str, Any]) -> dict[str, Any]:
         "asked": asked,
         "consultancy": wording.party(settings.CONSULTANCY),
         "customer": wording.customer(asked.engagement.customer),
-        "measured_on": wording.day(asked.run.record.received_at),
+        "measured_on": in_words(asked.run.record.received_at),
         "started_at": wording.moment_of(record["started_at"]),
         "finished_at": wording.moment_of(record["finished_at"]),
         "elapsed": f"{record['elapsed_s']:.0f} s",

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from benchmarks.harness.canonical import digest_of_bytes
 from engagements import money
+from engagements.days import in_words
 from engagements.documents import wording
 from engagements.documents.contract.example import worked_example
 from engagements.documents.paper import Enclosure, Paper
@@ -113,9 +114,9 @@ def words(
         "amends": _amends(terms),
         "consultancy": wording.party(terms["parties"]["consultancy"]),
         "customer": wording.party(terms["parties"]["customer"]),
-        "sealed_on": wording.day(sealed_at) if sealed_at else "",
+        "sealed_on": in_words(sealed_at) if sealed_at else "",
         "sealed_at": wording.moment(sealed_at) if sealed_at else "",
-        "valid_until": wording.day(date.fromisoformat(until)) if until else "",
+        "valid_until": in_words(date.fromisoformat(until)) if until else "",
         "target": wording.plain_number(Decimal(terms["target"])),
         "fee": money.format_money(Decimal(terms["fee"]), terms["currency"]),
         "audit_cost": money.format_money(Decimal(terms["audit_cost"]), terms["currency"]),
@@ -123,8 +124,8 @@ def words(
         "has_tax": rate > 0,
         "tax_word": TAX[terms["tax"]["treatment"]],
         "tax_note": terms["tax"]["note"],
-        "starts_on": wording.day(starts_on),
-        "ends_on": wording.day(last_day(starts_on, terms["weeks"], pauses_of(terms))),
+        "starts_on": in_words(starts_on),
+        "ends_on": in_words(last_day(starts_on, terms["weeks"], pauses_of(terms))),
         "pauses": [_pause(each) for each in terms["pauses"]],
         "milestones": _milestones(terms, terms["milestones"]),
         "released_before": _milestones(terms, terms["released_before"]),
@@ -160,7 +161,7 @@ def _amends(terms: dict[str, Any]) -> dict[str, str] | None:
 
 
 def _pause(pause: dict[str, str]) -> dict[str, str]:
-    days = {name: wording.day(date.fromisoformat(pause[name])) for name in ("starts_on", "ends_on")}
+    days = {name: in_words(date.fromisoformat(pause[name])) for name in ("starts_on", "ends_on")}
     return {**pause, **days}
 
 
@@ -191,7 +192,7 @@ def _milestones(terms: dict[str, Any], parts: Sequence[dict[str, Any]]) -> list[
 
 def _when(milestone: dict[str, Any]) -> str:
     if "due_on" in milestone:
-        return f"{wording.day(date.fromisoformat(milestone['due_on']))} has come"
+        return f"{in_words(date.fromisoformat(milestone['due_on']))} has come"
     return str(milestone.get("released_when", ""))
 
 

@@ -13,6 +13,7 @@ from django.db.models.functions import Cast, Concat
 
 from benchmarks.harness.canonical import canonical, digest_of_bytes
 from engagements import money
+from engagements.days import in_words
 from engagements.documents import wording
 from engagements.documents.invoice.e_invoice import FILENAME, XMP, e_invoice
 from engagements.documents.paper import Enclosure, Paper
@@ -120,7 +121,7 @@ def _figure(amount: str, facts: dict[str, Any]) -> str:
 
 
 def _day(text: str, locale: str) -> str:
-    return wording.day(date.fromisoformat(text), locale=locale)
+    return in_words(date.fromisoformat(text), locale=locale)
 
 
 def _grouped(iban: str) -> str:

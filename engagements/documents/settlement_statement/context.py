@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from benchmarks.harness.canonical import canonical, digest_of_bytes
 from benchmarks.models import Verdict
 from engagements import money
+from engagements.days import in_words
 from engagements.documents import wording
 from engagements.documents.paper import Enclosure, Paper
 from engagements.documents.subjects import Subject
@@ -146,11 +147,11 @@ def _context(settlement: Settlement, payments: list[Payment], paid_at: datetime)
         "milestones": [_milestone(each, currency) for each in _milestones(settlement)],
         "run": _deciding_run(settlement),
         "steps": _steps(settlement, paid_at),
-        "paid_on": wording.day(paid_at),
+        "paid_on": in_words(paid_at),
         "confidence": wording.share(terms["benchmark"]["confidence"]),
         "refund_days": contract.refund_days,
-        "refund_due_on": settlement.refund_due_on and wording.day(settlement.refund_due_on),
-        "disputable_until": contract.dispute_days and wording.day(settlement.disputable_until),
+        "refund_due_on": settlement.refund_due_on and in_words(settlement.refund_due_on),
+        "disputable_until": contract.dispute_days and in_words(settlement.disputable_until),
     }
 
 
@@ -165,7 +166,7 @@ def _credit_note(note: Invoice, currency: str) -> dict[str, str]:
     return {
         "number": note.reference,
         "corrects": note.corrects.reference,
-        "issued_on": wording.day(note.issued_on),
+        "issued_on": in_words(note.issued_on),
         "gross": wording.figure(-note.gross, currency),
     }
 
@@ -188,7 +189,7 @@ def _milestones(settlement: Settlement) -> QuerySet[Milestone]:
 def _payment(payment: Payment, currency: str) -> dict[str, str]:
     is_received = payment.kind == Payment.Kind.RECEIVED
     return {
-        "received_on": wording.day(payment.received_on),
+        "received_on": in_words(payment.received_on),
         "invoice": payment.invoice.reference,
         "reference": payment.reference if is_received else f"{payment.reference}, {payment.told}",
         "amount": wording.figure(payment.amount, currency),
@@ -206,7 +207,7 @@ def _milestone(milestone: Milestone, currency: str) -> dict[str, str]:
 
 def _signed_on(settlement: Settlement) -> str:
     last = settlement.contract_version.acceptances.order_by("-accepted_at").first()
-    return wording.day(last.accepted_at) if last else "not accepted"
+    return in_words(last.accepted_at) if last else "not accepted"
 
 
 def _deciding_run(settlement: Settlement) -> dict[str, str] | None:
@@ -234,7 +235,7 @@ def _deciding_run(settlement: Settlement) -> dict[str, str] | None:
         "ratio": wording.ratio(record.ratio),
         "interval": f"{wording.ratio(record.low)} to {wording.ratio(record.high)}",
         "digest": record.digest,
-        "measured_on": wording.day(record.received_at),
+        "measured_on": in_words(record.received_at),
     }
 
 

@@ -44,7 +44,7 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     """Accept the terms whose digest was on the screen, after a fresh sign-in."""
     contract = _contract(request, reference, number)
     form = AcceptContractForm(request.POST, contract=contract)
-    if not access.may_sign(request.user, contract.engagement.customer):
+    if not access.may_accept(request.user, contract):
         return _render(request, contract, status=403)
     access.require_fresh_sign_in(request)
     if form.is_valid():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -11,7 +12,6 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from benchmarks import queries as benchmark_queries
 from benchmarks.models import Run
 from engagements import access, charts, operator_account, run_controls
 from engagements.charts import describe
@@ -20,7 +20,7 @@ from engagements.models import EngagementRun
 from engagements.queries.estimates import estimate_of
 from engagements.queries.overview import record_of
 from engagements.services import bundles
-from engagements.views import svg
+from engagements.views import record_files
 from engagements.views.live import live_of
 from engagements.views.portal.measured import (
     PHASE_WORD,
@@ -81,15 +81,11 @@ def run_chart(
     """A picture of what was measured, as SVG."""
     run = _run(request, reference, pk)
     wanted = next((known for known in THEMES if known == theme), None)
-    record = record_of(run)
-    if chart not in CHARTS or wanted is None or record is None:
+    if chart not in CHARTS or wanted is None:
         raise Http404("No such picture.")
     draw, *_ = CHARTS[chart]
-    return svg.as_file(
-        request,
-        of=f"{record.digest}/{chart}/{wanted}",
-        draw=lambda: draw(benchmark_queries.record_of(run.run), theme=wanted),
-        keep_seconds=svg.KEEP_SECONDS,
+    return record_files.picture(
+        request, run, named=f"{chart}/{wanted}", draw=partial(draw, theme=wanted)
     )
 
 
@@ -103,7 +99,7 @@ def run_file(request: HttpRequest, reference: str, pk: int, name: str) -> HttpRe
         raise Http404("No such file.")
     kind, with_source = "application/json", bundles.source_is_for_the_customer(run)
     if name == "record.json":
-        content = bundles.record_bytes(run=run, with_source=with_source)
+        content = record_files.content(run, with_source=with_source)
     elif name == "benchmark.json":
         content = bytes(run.run.benchmark.canonical)
     elif not with_source:
@@ -148,13 +144,14 @@ def _measured(run: EngagementRun) -> dict[str, Any]:
     if record is None:
         return {"record": None}
     estimate = estimate_of(run)
-    data = benchmark_queries.record_of(run.run) if estimate else None
+    data, damage = record_files.read(run) if estimate else (None, "")
     return {
         "record": record,
         "verdict_label": VERDICT_WORD[record.verdict],
         "measured": measured_words(estimate) if estimate else None,
         "summary": record.summary,
         "document": run.run.benchmark.document,
+        "damage": damage,
         "pictures": _pictures(run, data) if data else [],
         "alone": operator_account.alone(data) if data else [],
         "controls": run_controls.of(data) if data else None,

@@ -12,6 +12,7 @@ from pypdf import PdfReader
 
 from benchmarks.harness.canonical import digest_of_bytes
 from engagements import documents
+from engagements.days import in_words
 from engagements.documents import kinds, press, wording
 from engagements.documents.contract.example import worked_example
 from engagements.documents.subjects import Subject
@@ -34,7 +35,7 @@ def test_the_offer_sets_out_the_sealed_terms(story: Story, issued: Issue) -> Non
     for amount in ("12,000.00", "24,000.00", "2,280.00", "57,120.00", "49,980.00", "7,140.00"):
         assert amount in text
     last_day = timezone.localdate() + timedelta(weeks=6, days=-1)
-    assert f"to {wording.day(last_day)}" in text
+    assert f"to {in_words(last_day)}" in text
     assert "counts as missed" in text
     assert "Name and signature" in text
     assert contract.benchmark.digest in text
@@ -75,7 +76,7 @@ def test_the_accepted_contract_names_the_days_that_the_acceptance_gave_the_time_
         kinds.kind_of("contract").compose(Subject("contract", contract.pk, "accepted"))
     )
     box = TimeBox.objects.get(engagement=contract.engagement)
-    assert f"from {wording.day(later)} to {wording.day(box.ends_on)}" in html
+    assert f"from {in_words(later)} to {in_words(box.ends_on)}" in html
 
 
 def test_shares_and_confidence_are_not_rounded_to_what_they_are_not(story: Story) -> None:

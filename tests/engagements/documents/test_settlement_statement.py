@@ -7,7 +7,8 @@ import pytest
 from pypdf import PdfReader
 
 from engagements import documents
-from engagements.documents import kinds, press, wording
+from engagements.days import in_words
+from engagements.documents import kinds, press
 from engagements.documents.subjects import Subject
 from engagements.errors import Refused
 from tests.engagements.charts import measured
@@ -50,9 +51,11 @@ def test_the_statement_says_until_when_it_may_be_disputed(story: Story) -> None:
     settlement = story.settled(contract)
     paper = kinds.kind_of("settlement_statement").compose(Subject("settlement", settlement.pk))
     html = press.markup(paper)
-    assert f"may dispute this settlement until {wording.day(settlement.disputable_until)}" in html
+    assert f"may dispute this settlement until {in_words(settlement.disputable_until)}" in html
     assert "with 95% confidence" in html
     assert "both with their tax" in html
+    assert settlement.refund_due_on is not None
+    assert f"gives 14 days, until {in_words(settlement.refund_due_on)}" in html
 
 
 def test_a_time_box_that_ran_out_names_no_run(story: Story) -> None:

@@ -160,8 +160,8 @@ def audited(story: Story) -> Story:
     return story
 
 
-def offered(story: Story) -> Story:
-    """A contract is sealed and on the customer's table."""
+def offered(story: Story, *, signatory: User | None = None) -> Story:
+    """A contract is sealed and on the customer's table; `signatory` alone signs it, if named."""
     chapter = story.chapter
     contract = contracts.draft(
         engagement=story.engagement,
@@ -175,6 +175,7 @@ def offered(story: Story) -> Story:
         target=Decimal(2),
         inconclusive="missed",
         dispute_days=0,
+        signatory=signatory,
         milestones=[contracts.MilestoneDraft(*part) for part in chapter.milestones],
         by=story.consultant,
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import date, timedelta
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -32,6 +35,11 @@ def take(client: Client, story: Story, step: str, by: User, **data: str) -> tupl
 def page_of(client: Client, story: Story, by: User) -> str:
     client.force_login(by)
     return client.get(reverse("settlement", args=[story.settlement.pk])).content.decode()
+
+
+def page_of_finance(client: Client, story: Story, name: str) -> str:
+    client.force_login(story.finance)
+    return client.get(reverse(name)).content.decode()
 
 
 def test_the_whole_calculation_is_shown_line_by_line(client: Client, story: Story) -> None:
@@ -103,6 +111,27 @@ def test_a_second_proposal_beside_a_live_one_is_refused(client: Client, story: S
     response = client.post(url, {"reason": "missed"})
     assert response.status_code == 422
     assert "being settled already" in response.content.decode()
+
+
+def test_by_when_a_refund_is_due_is_shown_and_what_is_late_is_counted(
+    client: Client, story: Story, on_day: Callable[[date], None]
+) -> None:
+    due_on = story.settlement.refund_due_on
+    assert due_on is not None
+    day = f'<time datetime="{due_on}">'
+    overdue = f"{reverse('settlements')}?queue=overdue"
+    overview = page_of_finance(client, story, "finance")
+    assert day in overview
+    assert overdue not in overview
+    assert day in page_of(client, story, story.finance)
+    on_day(due_on + timedelta(days=1))
+    assert overdue in page_of_finance(client, story, "finance")
+    assert "Overdue" in page_of(client, story, story.finance)
+    listed = client.get(overdue).content.decode()
+    assert reverse("settlement", args=[story.settlement.pk]) in listed
+    assert "Overdue (1)" in listed
+    csv = client.get(overdue, {"queue": "overdue", "format": "csv"}).content.decode()
+    assert str(due_on) in csv
 
 
 def test_an_open_verdict_is_not_settled(client: Client) -> None:

@@ -113,6 +113,26 @@ def test_a_viewer_reads_and_is_told_who_can_sign(client: Client, story: Story) -
     assert "<form" not in page[page.index('id="main"') :]
 
 
+def test_whom_the_terms_name_is_told_to_sign_and_nobody_else(client: Client) -> None:
+    story = told.audited(told.opened())
+    other = told.member(story.customer, "Olga Other", "signatory")
+    told.offered(story, signatory=story.signatory)
+    for person, signs in ((story.signatory, True), (other, False)):
+        client.force_login(person)
+        page = read(client, story)
+        assert ('id="signing"' in page) == signs
+        assert ("Petra Signatory, who alone signs them" in page) != signs
+        start = client.get(reverse("portal-engagement", args=[story.reference])).content.decode()
+        assert ("Signing it takes Petra Signatory." in start) != signs
+    client.force_login(other)
+    refused = sign(client, story)
+    assert refused.status_code == 403
+    assert "Petra Signatory, who alone signs them" in refused.content.decode()
+    assert not story.contract.acceptances.exists()
+    client.force_login(story.signatory)
+    assert sign(client, story).status_code == 302
+
+
 def test_declining_needs_a_reason_and_tells_the_consultancy(client: Client, story: Story) -> None:
     client.force_login(story.signatory)
     url = reverse("portal-contract-decline", args=[story.reference, story.contract.number])

@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from engagements.days import in_words
 from engagements.models import Milestone, Party, Stage
 from engagements.money import format_money
 from engagements.services import amendments, audits, contracts, settlements
@@ -155,6 +156,17 @@ def test_a_missed_target_says_what_goes_back_and_when(client: Client) -> None:
     assert "IBAN typo" not in failed
     settlements.mark_paid(settlement=story.settlement, reference="SEPA-77", by=story.finance)
     assert "reference SEPA-77" in page_of(client, story)
+
+
+def test_the_customer_reads_by_when_the_refund_is_paid_and_whether_it_is_late(
+    client: Client, on_day: Callable[[date], None]
+) -> None:
+    story = told.missed()
+    due_on = story.settlement.refund_due_on
+    assert due_on is not None
+    assert f"By the contract it is paid by {in_words(due_on)}." in page_of(client, story)
+    on_day(due_on + timedelta(days=1))
+    assert f"to be paid by {in_words(due_on)}: it is late." in page_of(client, story)
 
 
 def test_no_figure_reaches_the_customer_before_a_second_person_approved_it(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+from django.conf import LazySettings
 from django.test import Client
 from django.urls import reverse
 
@@ -129,6 +131,24 @@ def test_the_pictures_are_drawn_in_both_themes(client: Client, story: Story) -> 
     }
     assert len(drawn) == 4
     assert all(b"<svg" in svg for svg in drawn)
+
+
+def test_a_lost_record_is_said_so_and_what_it_showed_stands(
+    client: Client, story: Story, settings: LazySettings, tmp_path: Path
+) -> None:
+    asked = told.measured(story, 2.6)
+    empty = {**settings.STORAGES["records"], "OPTIONS": {"location": str(tmp_path)}}
+    settings.STORAGES = {**settings.STORAGES, "records": empty}
+    page = page_of(client, story, asked)
+    assert "cannot be read from storage" in page
+    assert "Even the low end reaches the target" in page
+    for name, more in (
+        ("portal-run-chart", ["workloads", "light"]),
+        ("portal-run-file", ["record.json"]),
+        ("run-bundle", []),
+    ):
+        url = reverse(name, args=[story.reference, asked.pk, *more])
+        assert client.get(url).status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ block of queries of one head: first its own block, causally, then the blocks of 
 need no mask, all with one online softmax. Blocks with long lists start first. On Hopper the tiles
 are fetched by the tensor memory accelerator. `run` allocates nothing.
 
-Forward only. Under TRITON_INTERPRET=1 it runs on the processor in fp32 and fp16 (the
-interpreter's bf16 dot is wrong).
+The backward pass is in `backward.py`. Under TRITON_INTERPRET=1 all of it runs on the processor in
+fp32 and fp16 (the interpreter's bf16 dot is wrong).
 """
 
 # A kernel's pointers and constexpr arguments have Triton's types, which Python cannot say.
@@ -266,6 +266,19 @@ def run(prepared: _Prepared, inputs: Mapping[str, Tensor], out: Mapping[str, Ten
         num_warps=config.warps,
         num_stages=config.stages,
     )
+
+
+def gradients(
+    state: Mapping[str, Tensor],
+    inputs: Mapping[str, Tensor],
+    out: Mapping[str, Tensor],
+    grads: Mapping[str, Tensor],
+    axes: Mapping[str, int],
+) -> dict[str, Tensor]:
+    """The gradients of q, k and v; the mask has none."""
+    from kernels.sparse_mask_attention import backward
+
+    return backward.gradients(state["keep"], inputs, out["out"], grads["out"], axes)
 
 
 def _fits_descriptor(x: Tensor) -> bool:

@@ -44,7 +44,12 @@ H200 = SimpleNamespace(multi_processor_count=132, L2_cache_size=60 << 20)
 ARCHITECTURE = "sm_90a"
 PREFIXES = ("triton_", "cuda_")
 # Operators whose gradients are kernels of ours; elsewhere they are the library's products.
-TRAINED = ("embedding_lookup", "flash_attention", "rotary_embedding")
+TRAINED = (
+    "embedding_lookup",
+    "flash_attention",
+    "rotary_embedding",
+    "sparse_mask_attention",
+)
 
 
 class _TypesAreKnown(Exception):

@@ -178,13 +178,14 @@ class Idleness:
         if self._since is None:
             return
         began, used = self._since
+        family = members(self.first, self.user)
+        self.worked_s += max(0.0, processor_s(family) - used)
+        # After the count: finding a family among a host's processes can outlast the wait itself.
         waited_s = time.monotonic() - began
         self.waits += 1
         self.waited_s += waited_s
         forgiven = _FORGIVEN_WHILE_STOPPED if self.stopped else _FORGIVEN_WHILE_RUNNING
         self.allowed_s += forgiven * waited_s
-        family = members(self.first, self.user)
-        self.worked_s += max(0.0, processor_s(family) - used)
         if self._standing:
             self.wakes += woke(self._standing, threads(family))
         self._since = None

@@ -72,6 +72,8 @@ def side_environment(*, scratch: Path, cache: Path, threads: int) -> dict[str, s
         "TMPDIR": str(scratch),
         "TRITON_CACHE_DIR": str(cache / "triton"),
         "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
+        # Else it starts a process a core, which work on while the side waits for its turn.
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "CUDA_CACHE_PATH": str(cache / "cuda"),
         "FLASHINFER_WORKSPACE_BASE": str(cache / "flashinfer"),
         "OMP_NUM_THREADS": str(threads),

@@ -115,3 +115,21 @@ def test_who_is_woken_while_stopped_is_told_however_little_it_does() -> None:
     assert still.complaint is None
     assert woken.complaint is not None
     assert "times that it waited for its turn, stopped as it was" in woken.complaint
+
+
+def test_the_time_that_counting_takes_is_time_waited(
+    spinning: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host of many processes: a compiler's two may work on while its family is looked for."""
+    find = families.members
+
+    def slowly(first: int, user: int | None) -> set[int]:
+        time.sleep(0.5)
+        return find(first, user)
+
+    monkeypatch.setattr(families, "members", slowly)
+    idleness = Idleness(spinning, None, stopped=False)
+    idleness.begins()
+    idleness.ends()
+    assert idleness.worked_s > 0.1
+    assert idleness.complaint is None

@@ -32,6 +32,19 @@ DOWN = TensorSpec(
     name="w_down", shape=("experts", "hidden", "inner"), scale=DOWN_SCALE, fan_in=("inner",)
 )
 
+# Who is chosen is a step, not a slope: where a token's last expert in and first one out score even
+# to fp32's rounding, honest routers choose differently (about one call of 30 at 4096 tokens). That
+# token is then off by what tells the two experts apart, a sixth at most of sqrt(2) * 0.6: six
+# standard deviations of it are 0.85. The share that must match bounds how often.
+SIX_SIGMAS_OF_ANOTHER_EXPERT = 0.85
+TOLERANCES = {
+    # Longest sum: the hidden state. Stored: norm, inner state, expert, sum; then the attention.
+    dtype: replace(
+        plain, matched_share=0.999, hard_cap_abs=plain.hard_cap_abs + SIX_SIGMAS_OF_ANOTHER_EXPERT
+    )
+    for dtype, plain in tolerances(terms=4096, roundings=6).items()
+}
+
 DEFINITION = Definition(
     operator="moe_routing",
     title="Mixture-of-experts routing",
@@ -83,8 +96,7 @@ DEFINITION = Definition(
     ),
     program_inputs=(TensorSpec(name="x", shape=ROWS),),
     program_outputs=(TensorSpec(name="y", shape=ROWS),),
-    # Longest sum: the hidden state. Stored: norm, inner state, expert, sum; then the attention.
-    tolerances=tolerances(terms=4096, roundings=6),
+    tolerances=TOLERANCES,
     held_back=HeldBack(
         free=("tokens",),
         strided=("tokens",),

@@ -11,6 +11,7 @@ from engagements.models.invoice import Counter, Invoice, InvoiceLine, Reminder
 from engagements.models.ledger import Account, Entry, Leg, MonthTotal, Period, PeriodTotal
 from engagements.models.mail import Mail
 from engagements.models.milestone import Milestone, ReleaseCondition
+from engagements.models.pay_back import PayBack
 from engagements.models.payment import BankImport, BankLine, Payment
 from engagements.models.people import Contact, Customer, Membership, Role, User
 from engagements.models.settlement import Dispute, Settlement
@@ -52,6 +53,7 @@ __all__ = [
     "MonthTotal",
     "Party",
     "Pause",
+    "PayBack",
     "Payment",
     "Period",
     "PeriodTotal",

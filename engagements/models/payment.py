@@ -105,13 +105,15 @@ class Payment(models.Model):
 
     What came in beyond what the invoice asks leaves it again as a payment below nothing: `moved`
     to another invoice, where a payment of the same amount names the one it was `moved_from`, or
-    `paid_back`. So the payments of an invoice add up to what it has.
+    `paid_back`; where the bank does not make that transfer, it `came_back`, and is `moved_from`
+    what had left. So the payments of an invoice add up to what it has.
     """
 
     class Kind(models.TextChoices):
         RECEIVED = "received", "Received"
         MOVED = "moved", "Moved"
         PAID_BACK = "paid_back", "Paid back"
+        CAME_BACK = "came_back", "Came back"
 
     invoice = models.ForeignKey(Invoice, on_delete=models.PROTECT, related_name="payments")
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.RECEIVED)
@@ -144,7 +146,8 @@ class Payment(models.Model):
                 condition=Q(kind="received", moved_from__isnull=True)
                 | Q(kind="moved", moved_from__isnull=True, amount__lt=0)
                 | Q(kind="moved", moved_from__isnull=False, amount__gt=0)
-                | Q(kind="paid_back", moved_from__isnull=True, amount__lt=0),
+                | Q(kind="paid_back", moved_from__isnull=True, amount__lt=0)
+                | Q(kind="came_back", moved_from__isnull=False, amount__gt=0),
                 name="payment_leaves_or_arrives",
                 violation_error_message="What leaves an invoice is below nothing, what arrives "
                 "says where it came from.",
@@ -162,8 +165,8 @@ class Payment(models.Model):
     @property
     def told(self) -> str:
         """What happened with it, in words: reads the other invoice of what was moved."""
-        if self.kind == self.Kind.PAID_BACK:
-            return "paid back"
+        if self.kind in (self.Kind.PAID_BACK, self.Kind.CAME_BACK):
+            return self.get_kind_display().lower()
         if self.kind == self.Kind.RECEIVED:
             return "received"
         if self.moved_from is not None:

@@ -1,4 +1,4 @@
-"""What the committed measurements say: `python -m kernels report [--json]`. No torch, no GPU.
+"""What the committed measurements say: `python -m kernels report`. No torch, no GPU.
 
 A record is the referee's own run of a preset; the survey beside it holds every Solution of the
 operator. Nothing here is typed in: a figure stands in a signed file or follows from one.
@@ -210,13 +210,33 @@ def _table(found: Sequence[Report]) -> Iterator[str]:
             one.name,
             one.verdict,
             _times(one.ratio),
-            "-" if one.low is None or one.high is None else f"{one.low:.2f} to {one.high:.2f}",
+            _interval(one),
             _times(one.operator_ratio),
             "-" if one.roofline_share is None else f"{one.roofline_share:.0%}",
             _times(one.against_strongest),
             one.strongest or "",
             one.signature.words + ("" if one.current else "; the code has changed since"),
         ).rstrip()
+
+
+def markdown(operator: str, folder: Path = CATALOGUE) -> str:
+    """The table that the operator's README shows: its records, each on a line."""
+    lines = [
+        "| record | candidate | against | end to end | verdict | alone | of the roofline |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for one in of(operator, folder):
+        share = "-" if one.roofline_share is None else f"{one.roofline_share:.0%}"
+        lines.append(
+            f"| `{one.name}` | `{one.candidate}` | `{one.baseline}` "
+            f"| {_times(one.ratio)}, {_interval(one)} | {one.verdict} {one.target:g}x "
+            f"| {_times(one.operator_ratio)} | {share} |"
+        )
+    return "\n".join(lines)
+
+
+def _interval(one: Report) -> str:
+    return "-" if one.low is None or one.high is None else f"{one.low:.2f} to {one.high:.2f}"
 
 
 def _times(ratio: float | None) -> str:
@@ -227,9 +247,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the report. 1 when a record contradicts itself or a signature does not hold."""
     parser = argparse.ArgumentParser(prog="python -m kernels report")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--markdown", metavar="OPERATOR", choices=catalogue.operators())
     parser.add_argument("--folder", type=Path, default=CATALOGUE, help="another OPERATOR/records/")
     asked = parser.parse_args(arguments)
     try:
+        if asked.markdown:
+            print(markdown(asked.markdown, asked.folder))
+            return 0
         found = reports(asked.folder)
     except (records.RecordError, surveys.SurveyError, KeyUnusable) as error:
         print(error, file=sys.stderr)

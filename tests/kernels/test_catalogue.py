@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.harness import reports
 from kernels import catalogue, solutions
 
 OPERATORS = catalogue.operators()
@@ -158,3 +159,14 @@ def test_a_folder_says_when_it_is_worth_it_and_that_nothing_is_measured_until_a_
     assert "not worth it" in words or "never by itself" in words
     measured = any(folder.glob("records/*.record.json*"))
     assert ("not measured" in words.partition("**figures.**")[2]) is not measured
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_a_folder_shows_the_figures_of_its_records_and_no_others(operator: str) -> None:
+    """Printed by `python -m kernels report --markdown OPERATOR`."""
+    folder = Path(str(catalogue.__file__)).parent / operator
+    words = (folder / "README.md").read_text()
+    if any(folder.glob("records/*.record.json*")):
+        assert reports.markdown(operator) in words
+    else:
+        assert "| record |" not in words

@@ -154,6 +154,8 @@ class Protocol:
     rounds is discarded when a side's SM clock is lower than its median by more than the share
     `clock_band`, or the hardware throttled; more than the share `max_discarded` of them makes
     the run invalid.
+    Where the baseline's rounds scatter, or its A/A pair comes apart, by more than the share
+    `noise_band`, a ratio no farther than that from the target is inconclusive.
     `held_back_shapes` is how many sizes are drawn for the trials of a run.
     """
 
@@ -173,6 +175,7 @@ class Protocol:
     operator_rounds: int = 0
     clock_band: float = 0.15
     max_discarded: float = 0.25
+    noise_band: float = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -60,6 +60,8 @@ _DEFINITION = schemas.exactly(
     held_back=_HELD_BACK,
 )
 _PROTOCOL = schemas.exactly(
+    # What was sealed before there was one is judged without.
+    optional=("noise_band",),
     replicates=schemas.POSITIVE_COUNT,
     max_replicates=schemas.POSITIVE_COUNT,
     rounds=schemas.POSITIVE_COUNT,
@@ -75,6 +77,7 @@ _PROTOCOL = schemas.exactly(
     operator_rounds=schemas.COUNT,
     clock_band=schemas.SHARE,
     max_discarded=schemas.SHARE,
+    noise_band=schemas.SHARE,
     held_back_shapes=schemas.COUNT,
 )
 _CALIBRATION = schemas.exactly(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from benchmarks.harness import completeness, controls, looks, statistics
+from benchmarks.harness import completeness, controls, looks, noise, statistics
 from benchmarks.harness.counted import Counted, counted
 from benchmarks.harness.statistics import Estimate, Estimates
 
@@ -148,14 +148,15 @@ def look(record: Mapping[str, Any], replicates: int) -> Look:
     benchmark = record["benchmark"]
     level = looks.confidence_at(benchmark["protocol"], replicates, benchmark["confidence"])
     found = counted(record, replicates)
-    estimates = statistics.estimate(
-        found.samples,
-        {workload["name"]: workload["weight"] for workload in benchmark["workloads"]},
-        confidence=level,
-    )
+    weights = {workload["name"]: workload["weight"] for workload in benchmark["workloads"]}
+    estimates = statistics.estimate(found.samples, weights, confidence=level)
     overall = estimates.overall
     verdict, reason = _judged(overall, benchmark["target"], level)
     reasons = [reason]
+    doubt = noise.doubt_of_rounds(record, found.samples, weights, overall.ratio)
+    if doubt is not None:
+        verdict = "inconclusive"
+        reasons.append(doubt)
     if found.unsteady:
         reasons.append(f"{found.unsteady} of {found.rounds} rounds discarded: unsteady clocks")
     if found.interrupted:
@@ -177,9 +178,11 @@ def look(record: Mapping[str, Any], replicates: int) -> Look:
 def _with_estimate(record: Mapping[str, Any], taken: list[Look]) -> Summary:
     last = taken[-1]
     overall = last.estimates.overall
+    # Only here, since the pair is measured after the replicates.
+    doubt = noise.doubt_of_same_code(record, overall.ratio)
     return Summary(
-        verdict=last.verdict,
-        reasons=last.reasons,
+        verdict=last.verdict if doubt is None else "inconclusive",
+        reasons=last.reasons if doubt is None else (*last.reasons, doubt),
         ratio=overall.ratio,
         low=overall.low,
         high=overall.high,

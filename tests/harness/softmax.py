@@ -60,6 +60,7 @@ def softmax_benchmark(
             "operator_rounds": 0,
             "clock_band": 0.15,
             "max_discarded": 0.25,
+            "noise_band": 0.1,
             **protocol,
         },
     }

@@ -31,7 +31,7 @@ def judge(record: Mapping[str, Any]) -> Control:
         detail = "one replicate does not tell how much processes of the same code differ"
         return Control(name=NAME, passed=None, detail=detail)
     spread, degrees = between
-    ratio, error = _within(pair["rounds"])
+    ratio, error = within(pair["rounds"])
     error = math.hypot(error, spread)
     reach = math.exp(min(50.0, student.critical(CONFIDENCE, degrees) * error))
     low, high = ratio / reach, ratio * reach
@@ -43,8 +43,8 @@ def judge(record: Mapping[str, Any]) -> Control:
     )
 
 
-def _within(rounds: list[Mapping[str, Any]]) -> tuple[float, float]:
-    """The ratio, and the standard error of its logarithm, from the rounds."""
+def within(rounds: list[Mapping[str, Any]]) -> tuple[float, float]:
+    """An A/A pair's ratio and the standard error of its logarithm, by its rounds alone."""
     first, second = times_us(rounds)
     kept = inside_band(first, second)
     if kept.sum() > 1:

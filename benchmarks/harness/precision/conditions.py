@@ -135,6 +135,7 @@ def document(device: str, changes: Mapping[str, Any]) -> dict[str, Any]:
             "aa_rounds": 0,
             "clock_band": 0.15,
             "max_discarded": 0.25,
+            "noise_band": 0.1,
             **protocol,
         },
     }

@@ -1,0 +1,76 @@
+"""How noisy the machine was, told by the baseline alone, and whether a verdict stands clear of it.
+
+The interval rests on how replicates differ, and is as wide as their differences seem to be. On a
+busy machine few short rounds can differ little by chance while the baseline was slowed in all of
+them. Two things show that, and neither can be brought about by a candidate:
+
+- whatever disturbs a round lengthens it, so the baseline's usual rounds lie far above its
+  quickest ones;
+- in the A/A pair, code that is the same comes out as different.
+
+What is no farther from the target than such noise is inconclusive. Up to `noise_band`, which is
+sealed with the protocol, noise is the interval's business: a quiet machine's is far below it. A
+benchmark sealed before there was a band is judged without.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness.controls import same_code
+from benchmarks.harness.statistics import Samples
+
+# One round may be quick by chance where there are many.
+_QUICKEST = 0.1
+
+
+def of_rounds(samples: Samples, weights: Mapping[str, float]) -> float:
+    """How much longer the baseline's rounds took than the quickest tenth of them, as a share."""
+    usual = quickest = 0.0
+    for name, weight in weights.items():
+        times = np.sort(np.concatenate([baseline for baseline, _ in samples[name]]))
+        usual += weight * float(times.mean())
+        quickest += weight * float(times[: -(-len(times) // round(1 / _QUICKEST))].mean())
+    return usual / quickest - 1
+
+
+def doubt_of_rounds(
+    record: Mapping[str, Any], samples: Samples, weights: Mapping[str, float], ratio: float
+) -> str | None:
+    """Why these samples allow no verdict on `ratio`; None where they do."""
+    share = of_rounds(samples, weights)
+    if not _hides(record, share, ratio):
+        return None
+    return (
+        f"the baseline's rounds took {share:.0%} longer than its quickest, and the target of "
+        f"{record['benchmark']['target']:g}x is no farther away: the machine was too noisy"
+    )
+
+
+def doubt_of_same_code(record: Mapping[str, Any], ratio: float) -> str | None:
+    """Why the A/A pair allows no verdict on `ratio`; None where it does, or there is none."""
+    pair = record["observations"]["same_code"]
+    if pair is None:
+        return None
+    apart, _ = same_code.within(pair["rounds"])
+    share = max(apart, 1 / apart) - 1 if apart > 0 else math.inf
+    if not _hides(record, share, ratio):
+        return None
+    return (
+        f"the baseline against itself came out as {apart:.3f}x, and the target of "
+        f"{record['benchmark']['target']:g}x is no farther away: the machine was too noisy"
+    )
+
+
+def _hides(record: Mapping[str, Any], share: float, ratio: float) -> bool:
+    """Whether noise of this share is above the band and may hide on which side `ratio` lies."""
+    benchmark = record["benchmark"]
+    band = benchmark["protocol"].get("noise_band")
+    if band is None or share <= band:
+        return False
+    away = max(ratio / benchmark["target"], benchmark["target"] / ratio)
+    return bool(away <= 1 + share)

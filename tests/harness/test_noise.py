@@ -1,0 +1,97 @@
+"""No verdict is closer to its target than the machine's own noise, told by the baseline alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.harness import busy_machines, records
+from benchmarks.harness.busy_machines import MACHINES
+from benchmarks.harness.controls import same_code
+from benchmarks.harness.verdicts import recompute
+from tests.harness.samples import made_record, replicate_entry, workload_entry
+from tests.harness.softmax import Document, softmax_benchmark
+
+Rounds = list[tuple[float, float]]
+# What a candidate that is the baseline itself came to, once in twenty, beside other tests.
+BY_CHANCE: Rounds = [(315.0, 57.0), (264.0, 64.0), (59.0, 26.0)]
+
+
+def _unbanded() -> Document:
+    document = softmax_benchmark()
+    del document["protocol"]["noise_band"]
+    return document
+
+
+def _made(rounds: Rounds, document: Document | None = None) -> dict[str, Any]:
+    entry = workload_entry("wide", rounds, calls=29)
+    document = document or softmax_benchmark()
+    document["protocol"]["rounds"] = len(rounds)
+    return made_record([replicate_entry(entry)], document=document)
+
+
+def test_rounds_of_a_busy_machine_are_no_verdict() -> None:
+    summary = recompute(_made(BY_CHANCE))
+    assert summary.verdict == "inconclusive"
+    assert summary.low is not None
+    assert summary.low > summary.target
+    assert "the baseline's rounds took 260% longer than its quickest" in summary.reasons[1]
+
+
+def test_what_was_sealed_before_there_was_a_band_is_judged_as_it_was() -> None:
+    record = _made(BY_CHANCE, _unbanded())
+    assert record["summary"]["verdict"] == "met"
+    assert records.problems(record) == []
+
+
+def test_noise_below_what_lies_between_leaves_a_verdict() -> None:
+    # Half as long again as its quickest, and six times the candidate against a target of 1.5.
+    apart: Rounds = [(600.0, 100.0), (900.0, 100.0), (850.0, 100.0)]
+    assert recompute(_made(apart)).verdict == "met"
+
+
+def test_what_is_missed_by_less_than_the_noise_is_inconclusive() -> None:
+    rounds: Rounds = [(100.0, 100.0), *[(150.0, 118.0)] * 5]
+    assert recompute(_made(rounds, _unbanded())).verdict == "missed"
+    assert recompute(_made(rounds)).verdict == "inconclusive"
+
+
+def test_a_candidate_cannot_scatter_its_way_out_of_a_verdict() -> None:
+    rounds: Rounds = [(100.0, 100.0 + 49 * (index % 2)) for index in range(8)]
+    assert recompute(_made(rounds)).verdict == "missed"
+
+
+@pytest.mark.parametrize(("apart", "verdict"), [(1.09, "met"), (1.2, "inconclusive")])
+def test_code_that_differs_from_itself_by_more_allows_no_verdict(
+    apart: float, verdict: str
+) -> None:
+    document = softmax_benchmark(replicates=3, max_replicates=3)
+    # The baseline differs from process to process, and the candidate with it.
+    replicates = [
+        replicate_entry(workload_entry("wide", [(pace * 175.0, pace * 100.0)] * 3))
+        for pace in (1.0, 1.04, 0.97)
+    ]
+    pair = {
+        "name": "wide",
+        "calls": 4,
+        "overhead_us": 50.0,
+        "rounds": [{"first": "baseline", "baseline_us": 200 * apart, "candidate_us": 200.0}] * 4,
+    }
+    record = made_record(replicates, document=document, seen={"same_code": pair})
+    assert same_code.judge(record).passed is True
+    summary = recompute(record)
+    assert summary.verdict == verdict
+    assert any("against itself came out" in each for each in summary.reasons) is (apart > 1.1)
+
+
+def test_the_band_costs_a_quiet_machine_nothing_and_spares_a_busy_one_wrong_verdicts() -> None:
+    quiet, unequal = MACHINES[0], MACHINES[-1]
+    found = busy_machines.shares(quiet, (4, 6, 4), 1.7, runs=100)
+    assert found["met, band"] == found["met"] > 0.95
+    # Truly below the target of 1.5x: nothing of it may be met.
+    found = busy_machines.shares(unequal, (4, 6, 4), 1.45, runs=400)
+    assert found["met, band"] < 0.01
+    # One pair of processes cannot tell that pairs differ, band or no band.
+    found = busy_machines.shares(unequal, (1, 3, 0), 1.45, runs=200)
+    assert found["met, band"] > 0.05

@@ -40,7 +40,9 @@ SIX_SIGMAS_OF_ANOTHER_EXPERT = 0.85
 TOLERANCES = {
     # Longest sum: the hidden state. Stored: norm, inner state, expert, sum; then the attention.
     dtype: replace(
-        plain, matched_share=0.999, hard_cap_abs=plain.hard_cap_abs + SIX_SIGMAS_OF_ANOTHER_EXPERT
+        plain,
+        matched_share=0.999,
+        hard_cap_abs=round(plain.hard_cap_abs + SIX_SIGMAS_OF_ANOTHER_EXPERT, 2),
     )
     for dtype, plain in tolerances(terms=4096, roundings=6).items()
 }

@@ -37,6 +37,24 @@ BROKEN = """async () => {
   for (const image of document.images) await arrived(image);
   return [...document.images].filter((image) => !image.naturalWidth).map((i) => i.currentSrc);
 }"""
+# Only what is wrong comes back: all that axe has found right takes long to hand over.
+VIOLATIONS = "async (options) => (await axe.run(options)).violations"
+AXE = Axe().axe_script
+# Each visible element with what its contrast depends on: colours, and how large its letters are.
+LOOKS = """() => [...document.querySelectorAll("body, body *")]
+  .filter((element) => element.checkVisibility())
+  .map((element) => {
+    const s = getComputedStyle(element);
+    const colours = [s.color, s.backgroundColor, s.backgroundImage, s.opacity];
+    return [element, [...colours, s.fontSize, s.fontWeight].join()];
+  })"""
+NOTE_LOOKS = f"() => {{ window.looksNoted = new Map(({LOOKS})()) }}"
+CONTRAST_OF_NEW_LOOKS = f"""async () => {{
+  const other = ({LOOKS})().filter(([element, look]) => window.looksNoted.get(element) !== look);
+  if (!other.length) return [];
+  const include = other.map(([element]) => element);
+  return (await axe.run({{ include }}, {{ runOnly: ["color-contrast"] }})).violations;
+}}"""
 
 
 class Ear:
@@ -88,9 +106,29 @@ def broken_pictures(page: Page) -> list[str]:
 
 def barriers(page: Page, **options: Any) -> list[str]:
     """What axe calls serious or critical, with the first element it is about."""
-    results = Axe().run(page, options={"resultTypes": ["violations"], **options})
+    return _grave(page, VIOLATIONS, {"resultTypes": ["violations"], **options})
+
+
+def note_looks(page: Page) -> None:
+    """Have the page remember what shows and in which colours, for `barriers_since`."""
+    page.evaluate(NOTE_LOOKS)
+
+
+def barriers_since(page: Page) -> list[str]:
+    """`barriers` at another width: contrast only of what looks otherwise than when noted.
+
+    To look for contrast takes axe four times as long as everything else does.
+    """
+    rest = {"rules": {"color-contrast": {"enabled": False}}}
+    return [*barriers(page, **rest), *_grave(page, CONTRAST_OF_NEW_LOOKS)]
+
+
+def _grave(page: Page, script: str, options: Any = None) -> list[str]:
+    # A page keeps axe until it is left.
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(AXE)
     return [
         f"{found['id']} ({found['impact']}, {len(found['nodes'])}x): {found['nodes'][0]['html']}"
-        for found in results.response["violations"]
+        for found in page.evaluate(script, options)
         if found["impact"] in GRAVE
     ]

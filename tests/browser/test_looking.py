@@ -6,7 +6,14 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.conftest import Window
-from tests.browser.looking import Ear, barriers, broken_pictures, sticking_out
+from tests.browser.looking import (
+    Ear,
+    barriers,
+    barriers_since,
+    broken_pictures,
+    note_looks,
+    sticking_out,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -40,6 +47,23 @@ def test_what_cannot_be_read_is_seen(page: Page) -> None:
     put(page, '<p style="color: #aaa; background: #bbb">faint</p><input type="text">')
 
     assert {found.split(" ")[0] for found in barriers(page)} == {"color-contrast", "label"}
+
+
+def test_at_another_width_contrast_is_looked_at_where_something_looks_otherwise(page: Page) -> None:
+    faint = "color: #aaa; background: #bbb"
+    put(page, f'<p style="{faint}">seen before</p><p class="now" style="{faint}" hidden>new</p>')
+    note_looks(page)
+    assert barriers_since(page) == []
+
+    put_on = "(p) => { p.hidden = false; p.insertAdjacentHTML('afterend', '<input>') }"
+    page.locator("p.now").evaluate(put_on)
+
+    found = barriers_since(page)
+    assert {each.split(" ")[0] for each in found} == {"color-contrast", "label"}
+    assert "1x" in next(each for each in found if each.startswith("color-contrast"))
+    note_looks(page)
+    page.locator("main p").first.evaluate("(p) => { p.style.color = '#a9a9a9' }")
+    assert "seen before" in " ".join(barriers_since(page))
 
 
 def test_what_fails_to_load_or_is_forbidden_is_heard(page: Page) -> None:

@@ -12,7 +12,15 @@ from playwright.sync_api import Page, ViewportSize
 from engagements.models import Role, User
 from tests.browser import staging
 from tests.browser.conftest import Window
-from tests.browser.looking import Ear, barriers, broken_pictures, sticking_out, unfold
+from tests.browser.looking import (
+    Ear,
+    barriers,
+    barriers_since,
+    broken_pictures,
+    note_looks,
+    sticking_out,
+    unfold,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -50,9 +58,12 @@ class Viewer:
             page.emulate_media(color_scheme=theme)
             where = f"{width} px {theme}"
             self._note(user, address, where, broken_pictures(page))
-            # The theme changes colours and nothing else, and the width changes no colour.
-            if theme == "light":
+            # The theme changes colours and nothing else.
+            if theme == "light" and width == WIDE["width"]:
                 self._note(user, address, where, barriers(page))
+                note_looks(page)
+            elif theme == "light":
+                self._note(user, address, where, barriers_since(page))
             elif width == WIDE["width"]:
                 self._note(user, address, where, barriers(page, **CONTRAST_ONLY))
 

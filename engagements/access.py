@@ -36,6 +36,7 @@ from engagements.models import (
     Entry,
     Invoice,
     Membership,
+    PayBack,
     Role,
     Settlement,
     TransferFile,
@@ -189,6 +190,13 @@ def entry_for(user: Person, pk: int) -> Entry:
     return _one(
         Entry.objects.filter(pk=pk).select_related("engagement__customer", "document"), "entry"
     )
+
+
+def pay_back_for(user: Person, pk: int) -> PayBack:
+    """An overpayment on its way back, for people of the house."""
+    require_house(user)
+    wanted = PayBack.objects.filter(pk=pk).select_related("invoice__engagement__customer")
+    return _one(wanted, "overpayment")
 
 
 def transfer_file_for(user: Person, pk: int) -> TransferFile:

@@ -7,11 +7,9 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
-from django.utils import timezone
 
 from engagements.forms.amounts import AmountField, plain_amount
-from engagements.forms.days import DayField
-from engagements.models import Payment
+from engagements.models import PayBack, Payment
 
 REFERENCE_LENGTH = Payment._meta.get_field("reference").max_length
 Choices = Iterable[tuple[int, str]]
@@ -51,30 +49,35 @@ class MoveForm(forms.Form):
 
 
 class PayBackForm(forms.Form):
-    """A transfer that was made at the bank: how much, when, under which reference."""
-
-    paid_on = DayField(
-        label="Paid on",
-        help_text="The day of the transfer.",
-        error_messages={
-            "required": "Enter the day of the transfer.",
-            "invalid": "Enter a day as in 2026-03-31.",
-        },
-    )
-    reference = forms.CharField(
-        label="Reference",
-        max_length=REFERENCE_LENGTH,
-        help_text="As on the bank statement. The same reference is recorded once.",
-        error_messages={"required": "Enter the reference of the transfer."},
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-    )
-    field_order = ("amount", "paid_on", "reference")
+    """How much is to be paid back; somebody else sends it."""
 
     def __init__(self, *args: Any, currency: str, excess: Decimal, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["amount"] = _amount(currency, excess, "With tax, as it was transferred.")
-        self.fields["paid_on"].widget.attrs["max"] = timezone.localdate().isoformat()
-        self.order_fields(self.field_order)
+        self.fields["amount"] = _amount(currency, excess, "With tax, at most what is too much.")
+
+
+class PaidBackForm(forms.Form):
+    """The bank's word that a transfer was made."""
+
+    reference = forms.CharField(
+        label="Reference of the transfer",
+        max_length=PayBack._meta.get_field("reference").max_length,
+        help_text="As on the bank statement.",
+        error_messages={"required": "Enter the reference of the transfer."},
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+
+class NotPaidBackForm(forms.Form):
+    """Why a proposal is set aside."""
+
+    reason = forms.CharField(
+        label="Why it is not paid back",
+        max_length=2000,
+        help_text="Stays on record beside your name. Another proposal can be made after.",
+        error_messages={"required": "Say why it is not paid back."},
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
 
 
 def _amount(currency: str, excess: Decimal, help_text: str) -> AmountField:

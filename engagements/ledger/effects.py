@@ -54,8 +54,13 @@ def moved_out(position: Positions, amount: Decimal) -> Effect:
 
 
 def paid_back(position: Positions, amount: Decimal) -> Effect:
-    """What was too much has left the bank."""
-    return _left(position, amount, at=chart.BANK)
+    """What was too much is on its way back: the money counts as gone."""
+    return _left(position, amount, at=chart.TRANSFERS)
+
+
+def came_back(position: Positions, amount: Decimal) -> Effect:
+    """The bank did not transfer what was too much: it is there as it was received."""
+    return _arrived(position, amount, at=chart.TRANSFERS)
 
 
 def _arrived(position: Positions, amount: Decimal, *, at: str) -> Effect:

@@ -47,9 +47,11 @@ class Positions:
     def received_net(self) -> Decimal:
         """What was received for invoices, without its tax, rounded.
 
-        Money beyond what was billed is no fee: it counts towards no invoice.
+        Money beyond what was billed is no fee: it counts towards no invoice. What is on its way
+        out counts as gone.
         """
-        received = max(self.balance(chart.BANK) + self.balance(chart.MOVED_PAYMENTS), NOTHING)
+        held = (chart.BANK, chart.TRANSFERS, chart.MOVED_PAYMENTS)
+        received = max(sum((self.balance(account) for account in held), NOTHING), NOTHING)
         gross = self.balance(chart.RECEIVABLES) + received
         if gross <= 0:
             return NOTHING

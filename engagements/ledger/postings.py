@@ -22,6 +22,7 @@ from engagements.models import (
     Engagement,
     Entry,
     Invoice,
+    PayBack,
     Payment,
     Settlement,
     Transfer,
@@ -74,13 +75,32 @@ def payment_moved(payment: Payment) -> Entry | None:
 
 
 def payment_paid_back(payment: Payment) -> Entry | None:
-    """Money beyond an invoice has left the bank."""
+    """Money beyond an invoice is on its way back."""
     invoice = payment.invoice
     position = positions_of(invoice.engagement, invoice.currency)
     effect = effects.paid_back(position, -payment.amount)
     key = f"{Kind.PAYMENT_PAID_BACK}:payment:{payment.pk}"
     day = ledger.open_day(payment.received_on)
     return _post(invoice.engagement, position, effect, key=key, dated_on=day)
+
+
+def payment_came_back(payment: Payment) -> Entry | None:
+    """The bank did not make that transfer."""
+    invoice = payment.invoice
+    position = positions_of(invoice.engagement, invoice.currency)
+    effect = effects.came_back(position, payment.amount)
+    key = f"{Kind.PAYMENT_CAME_BACK}:payment:{payment.pk}"
+    day = ledger.open_day(payment.received_on)
+    return _post(invoice.engagement, position, effect, key=key, dated_on=day)
+
+
+def pay_back_paid(pay_back: PayBack) -> Entry | None:
+    """The bank has made the transfer of what was too much."""
+    invoice = pay_back.invoice
+    position = positions_of(invoice.engagement, invoice.currency)
+    effect = effects.moved(pay_back.amount, source=chart.BANK, to=chart.TRANSFERS)
+    key = f"{Kind.PAY_BACK_PAID}:pay_back:{pay_back.pk}"
+    return _post(invoice.engagement, position, effect, key=key, dated_on=timezone.localdate())
 
 
 def audit_delivered(audit: Audit, *, dated_on: date) -> Entry | None:

@@ -221,6 +221,7 @@ _PAYMENTS: dict[str, str] = {
     Payment.Kind.RECEIVED: "Payment",
     Payment.Kind.MOVED: "Overpayment moved",
     Payment.Kind.PAID_BACK: "Overpayment paid back",
+    Payment.Kind.CAME_BACK: "Overpayment came back",
 }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import QuerySet
 
-from engagements.models import Engagement, Invoice, Payment, Stage
+from engagements.models import Engagement, Invoice, PayBack, Payment, Stage
 from engagements.queries.balances import issued_invoices, open_invoices
 from engagements.queries.finance import live_settlements
 
@@ -30,6 +30,21 @@ def overpaid_invoices() -> QuerySet[InvoiceWithBalance]:
         .exclude(engagement__in=live_settlements().values("contract_version__engagement"))
         .order_by("-issued_on", "-pk")
     )
+
+
+def open_pay_backs() -> QuerySet[PayBack]:
+    """Overpayments that wait for somebody to send them, or for the bank, the longest first."""
+    return (
+        PayBack.objects.filter(state__in=(PayBack.State.PROPOSED, PayBack.State.PAYING))
+        .select_related("invoice__engagement__customer", "proposed_by", "sent_by", "file")
+        .order_by("proposed_at", "pk")
+    )
+
+
+def pay_backs_of(invoice: Invoice) -> QuerySet[PayBack]:
+    """What was proposed to be paid back of an invoice, the newest first, with who did what."""
+    people = ("proposed_by", "sent_by", "ended_by", "file")
+    return invoice.pay_backs.select_related(*people).order_by("-proposed_at", "-pk")
 
 
 def excess_of(invoice: InvoiceWithBalance) -> Decimal:

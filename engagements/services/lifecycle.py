@@ -21,6 +21,7 @@ from engagements.models import (
     EngagementRun,
     Invoice,
     Milestone,
+    PayBack,
     Payment,
     ReleaseCondition,
     Settlement,
@@ -133,7 +134,9 @@ def close(*, engagement: Engagement, by: User) -> Engagement:
     if row.stage == Stage.CLOSED:
         return row
     require_stage(row, Stage.MET, Stage.MISSED, to="to be closed")
-    open_matter = _open_after_met(row) if row.stage == Stage.MET else _open_after_missed(row)
+    is_met = row.stage == Stage.MET
+    open_matter = _open_after_met(row) if is_met else _open_after_missed(row)
+    open_matter = open_matter or _going_back(row)
     if open_matter:
         raise Refused(open_matter)
     events.record(
@@ -209,6 +212,15 @@ def _open_after_met(engagement: Engagement) -> str | None:
         excess = format_money(excess_of(overpaid), overpaid.currency)
         return f"{overpaid.reference} has {excess} too much: move it or pay it back."
     return None
+
+
+def _going_back(engagement: Engagement) -> str | None:
+    row = PayBack.objects.filter(
+        invoice__engagement=engagement, state__in=(PayBack.State.PROPOSED, PayBack.State.PAYING)
+    ).first()
+    if row is None:
+        return None
+    return f"What is too much of {row.invoice.reference} is still being paid back."
 
 
 def _open_after_missed(engagement: Engagement) -> str | None:

@@ -1,4 +1,4 @@
-"""Overpayments: money beyond what an invoice asks, put to another invoice or paid back.
+"""Overpayments: money beyond what an invoice asks, put to another one; `pay_backs` sends it back.
 
 What came in for an engagement whose target was missed, or that is being settled, is counted by
 its settlement and goes back with that alone.
@@ -48,12 +48,6 @@ def preview_move(*, invoice: Invoice, to: Invoice, amount: Decimal) -> list[Plan
     ]
 
 
-def preview_pay_back(*, invoice: Invoice, amount: Decimal) -> list[Planned]:
-    """What paying `amount` back would post."""
-    position = positions_of(invoice.engagement, invoice.currency)
-    return [Planned(invoice.engagement, effects.paid_back(position, amount))]
-
-
 @transaction.atomic
 def move(*, invoice: Invoice, to: Invoice, amount: Decimal, reference: str, by: User) -> Payment:
     """Put `amount` (gross) of what came in beyond `invoice` to another open one.
@@ -73,9 +67,9 @@ def move(*, invoice: Invoice, to: Invoice, amount: Decimal, reference: str, by: 
         if arrived is None or arrived.amount != amount:
             raise Refused(f"A payment {reference} is recorded already, with other figures.")
         return arrived
-    _require_excess(source, amount)
+    require_excess(source, amount)
     _require_takes(source, target, amount)
-    left = _leave(source, Kind.MOVED, amount, timezone.localdate(), reference, by)
+    left = leave(source, Kind.MOVED, amount, timezone.localdate(), reference, by)
     faults.point("move_overpayment.left")
     arrived = Payment(
         invoice=target,
@@ -98,43 +92,6 @@ def move(*, invoice: Invoice, to: Invoice, amount: Decimal, reference: str, by: 
     return arrived
 
 
-@transaction.atomic
-def pay_back(
-    *, invoice: Invoice, amount: Decimal, paid_on: date, reference: str, by: User
-) -> Payment:
-    """Note that `amount` (gross) of what came in beyond `invoice` was transferred back.
-
-    `reference` is the bank's; the same one is the same transfer.
-    """
-    engagement = lifecycle.locked(invoice.engagement_id)
-    require_finance(by)
-    row = _read(invoice)
-    amount, reference = _said(row, amount, reference)
-    known = row.payments.filter(reference=reference).first()
-    if known:
-        if (known.kind, known.amount, known.received_on) != (Kind.PAID_BACK, -amount, paid_on):
-            raise Refused(f"A payment {reference} is recorded already, with other figures.")
-        return known
-    if paid_on > timezone.localdate():
-        raise Refused("What is paid back is recorded when it has left, not before.")
-    _require_excess(row, amount)
-    left = _leave(row, Kind.PAID_BACK, amount, paid_on, reference, by)
-    faults.point("pay_back.written")
-    shown = format_money(amount, row.currency)
-    events.record(
-        engagement=engagement,
-        verb="payment.paid_back",
-        summary=f"{shown} more than {row.reference} asks went back, reference {reference}.",
-        actor=by,
-        changes={"invoice": row.pk, "amount": str(amount), "reference": reference},
-        for_customer=True,
-    )
-    faults.point("pay_back.told")
-    postings.payment_paid_back(left)
-    faults.point("pay_back.posted")
-    return left
-
-
 def _read(invoice: Invoice) -> Invoice:
     return Invoice.objects.select_related("engagement").get(pk=invoice.pk)
 
@@ -146,9 +103,10 @@ def _said(invoice: Invoice, amount: Decimal, reference: str) -> tuple[Decimal, s
     return amount, checked.text(reference, noun="The reference")
 
 
-def _leave(
+def leave(
     invoice: Invoice, kind: Payment.Kind, amount: Decimal, on: date, reference: str, by: User
 ) -> Payment:
+    """Take `amount` (gross) out of an invoice that has so much too much."""
     payment = Payment(
         invoice=invoice,
         kind=kind,
@@ -161,7 +119,8 @@ def _leave(
     return payment
 
 
-def _require_excess(invoice: Invoice, amount: Decimal) -> None:
+def require_excess(invoice: Invoice, amount: Decimal) -> None:
+    """Refuse where no more than `amount` came in beyond the invoice, or a settlement counts it."""
     if settled_by(invoice.engagement):
         raise Refused(
             f"What came in for {invoice.engagement.reference} is counted by its settlement, and "

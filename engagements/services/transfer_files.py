@@ -1,9 +1,11 @@
-"""SEPA credit transfer files (pain.001): several approved settlements in one file for the bank."""
+"""SEPA credit transfer files (pain.001): refunds and overpayments on their way back, in one file
+for the bank."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -14,8 +16,10 @@ from sepaxml import SepaTransfer
 
 from engagements import faults
 from engagements.errors import Refused
-from engagements.models import BankAccount, Engagement, Settlement, TransferFile, User
-from engagements.services import bank_accounts, lifecycle, refunds
+from engagements.models import BankAccount, Customer, PayBack, Settlement, TransferFile, User
+from engagements.queries.balances import balance_of
+from engagements.queries.overpayments import excess_of, settled_by
+from engagements.services import bank_accounts, lifecycle, pay_backs, refunds
 from engagements.services.milestones import require_finance
 
 SCHEMA = "pain.001.001.09"
@@ -23,54 +27,95 @@ CURRENCY = "EUR"
 State = Settlement.State
 
 
+@dataclass(frozen=True)
+class Payee:
+    """One transfer of a file: how much (in euros), to whom, and what the customer reads."""
+
+    amount: Decimal
+    account: BankAccount
+    end_to_end_id: str
+    description: str
+
+
 def obstacle(settlement: Settlement) -> str | None:
     """Why a settlement cannot go out by SEPA file; None when it can."""
     if settlement.state not in (State.APPROVED, State.FAILED):
         return f"It is {settlement.get_state_display().lower()}."
-    if settlement.currency != CURRENCY:
-        return f"SEPA moves {CURRENCY}; {settlement.currency} is transferred by hand."
     if settlement.refund <= 0:
         return "Nothing goes back."
-    if bank_accounts.current(settlement.contract_version.engagement.customer) is None:
+    return _unreachable(settlement.contract_version.engagement.customer, settlement.currency)
+
+
+def pay_back_obstacle(pay_back: PayBack, *, by: User) -> str | None:
+    """Why `by` cannot send an overpayment back by SEPA file; None when they can."""
+    invoice = pay_back.invoice
+    if pay_back.state != PayBack.State.PROPOSED:
+        return f"It is {pay_back.get_state_display().lower()}."
+    if pay_back.proposed_by_id == by.pk:
+        return "You proposed it, so somebody else sends it."
+    if settled_by(invoice.engagement) or excess_of(balance_of(invoice)) < pay_back.amount:
+        return "So much is no longer too much: void it."
+    return _unreachable(invoice.engagement.customer, invoice.currency)
+
+
+def _unreachable(customer: Customer, currency: str) -> str | None:
+    if currency != CURRENCY:
+        return f"SEPA moves {CURRENCY}; {currency} is transferred by hand."
+    if bank_accounts.current(customer) is None:
         return "The customer's bank account is not known yet."
     return None
 
 
 @transaction.atomic
-def make(*, settlements: Sequence[Settlement], message_id: str, by: User) -> TransferFile:
-    """Make one file for these settlements and start their payment: all of them, or none.
+def make(
+    *,
+    settlements: Sequence[Settlement],
+    overpaid: Sequence[PayBack] = (),
+    message_id: str,
+    by: User,
+) -> TransferFile:
+    """Make one file for these refunds and overpayments and start their payment: all, or none.
 
     Asked again with the same `message_id` (at most 35 characters), it is the same file. Refused
     where one of them cannot go out.
     """
     require_finance(by)
-    rows = _locked(settlements)
+    rows, backs = _locked(settlements, overpaid)
     known = TransferFile.objects.filter(message_id=message_id).first()
     if known:
         return known
-    if not rows:
-        raise Refused("No settlement was chosen.")
-    for row in rows:
-        hindrance = obstacle(row)
+    if not rows and not backs:
+        raise Refused("No settlement was chosen, and no overpayment.")
+    for engagement, hindrance in (
+        *((row.contract_version.engagement, obstacle(row)) for row in rows),
+        *((row.invoice.engagement, pay_back_obstacle(row, by=by)) for row in backs),
+    ):
         if hindrance:
-            raise Refused(f"{row.contract_version.engagement.reference}: {hindrance}")
-    payees = [(row, _account(row)) for row in rows]
+            raise Refused(f"{engagement.reference}: {hindrance}")
+    payees = [_refund(row) for row in rows]
+    payees_back = [_back(row) for row in backs]
+    file = _written([*payees, *payees_back], message_id, by)
+    faults.point("make_transfer_file.written")
+    for settlement, payee in zip(rows, payees, strict=True):
+        refunds.start_payment(settlement=settlement, by=by, file=file, account=payee.account)
+    for pay_back, payee in zip(backs, payees_back, strict=True):
+        pay_backs.send(pay_back=pay_back, by=by, file=file, account=payee.account)
+    return file
+
+
+def _written(payees: Sequence[Payee], message_id: str, by: User) -> TransferFile:
     content = compose(payees, message_id=message_id)
-    file = TransferFile.objects.create(
+    return TransferFile.objects.create(
         message_id=message_id,
         currency=CURRENCY,
-        total=sum((row.refund for row in rows), Decimal(0)),
+        total=sum((payee.amount for payee in payees), Decimal(0)),
         content=content,
         digest="sha256:" + hashlib.sha256(content).hexdigest(),
         made_by=by,
     )
-    faults.point("make_transfer_file.written")
-    for row, account in payees:
-        refunds.start_payment(settlement=row, by=by, file=file, account=account)
-    return file
 
 
-def compose(payees: Sequence[tuple[Settlement, BankAccount]], *, message_id: str) -> bytes:
+def compose(payees: Sequence[Payee], *, message_id: str) -> bytes:
     """The file's bytes, valid by the XML schema of pain.001. ValueError where they are not."""
     house = settings.BANK_ACCOUNT
     config: dict[str, Any] = {
@@ -82,8 +127,8 @@ def compose(payees: Sequence[tuple[Settlement, BankAccount]], *, message_id: str
     if house["bic"]:
         config["BIC"] = house["bic"]
     transfer = _NamedTransfer(config, message_id=message_id)
-    for settlement, account in payees:
-        transfer.add_payment(_payment(settlement, account))
+    for payee in payees:
+        transfer.add_payment(_payment(payee))
     return bytes(transfer.export(validate=True))
 
 
@@ -99,35 +144,60 @@ class _NamedTransfer(SepaTransfer):
         super()._create_header()
 
 
-def _payment(settlement: Settlement, account: BankAccount) -> dict[str, Any]:
-    engagement = settlement.contract_version.engagement
-    attempt = settlement.transfers.count() + 1
+def _payment(payee: Payee) -> dict[str, Any]:
+    account = payee.account
     payment = {
         "name": account.holder,
         "IBAN": account.iban,
         # In cents: the library takes no decimals.
-        "amount": int(settlement.refund * 100),
+        "amount": int(payee.amount * 100),
         "execution_date": timezone.localdate(),
-        "description": f"Refund {engagement.reference}, settlement {settlement.pk}",
-        "endtoend_id": refunds.end_to_end_id(settlement, engagement, attempt),
+        "description": payee.description,
+        "endtoend_id": payee.end_to_end_id,
     }
     return payment | ({"BIC": account.bic} if account.bic else {})
 
 
-def _locked(settlements: Sequence[Settlement]) -> list[Settlement]:
-    """The settlements read again under the locks of their engagements, taken in one order."""
-    keys = [settlement.pk for settlement in settlements]
-    wanted = Settlement.objects.filter(pk__in=keys)
-    engagements: dict[int, Engagement] = {}
-    for key in sorted(wanted.values_list("contract_version__engagement", flat=True).distinct()):
-        engagements[key] = lifecycle.locked(key)
-    rows = list(wanted.select_related("contract_version").order_by("pk"))
-    for row in rows:
-        row.contract_version.engagement = engagements[row.contract_version.engagement_id]
-    return rows
+def _refund(settlement: Settlement) -> Payee:
+    engagement = settlement.contract_version.engagement
+    attempt = settlement.transfers.count() + 1
+    return Payee(
+        amount=settlement.refund,
+        account=_account(engagement.customer),
+        end_to_end_id=refunds.end_to_end_id(settlement, engagement, attempt),
+        description=f"Refund {engagement.reference}, settlement {settlement.pk}",
+    )
 
 
-def _account(settlement: Settlement) -> BankAccount:
-    account = bank_accounts.current(settlement.contract_version.engagement.customer)
-    assert account is not None  # `obstacle` has asked
+def _back(pay_back: PayBack) -> Payee:
+    invoice = pay_back.invoice
+    return Payee(
+        amount=pay_back.amount,
+        account=_account(invoice.engagement.customer),
+        end_to_end_id=pay_backs.end_to_end_id(pay_back),
+        description=f"Overpayment of {invoice.reference}",
+    )
+
+
+def _locked(
+    settlements: Sequence[Settlement], overpaid: Sequence[PayBack]
+) -> tuple[list[Settlement], list[PayBack]]:
+    """Both read again under the locks of their engagements, taken in one order."""
+    rows = Settlement.objects.filter(pk__in=[row.pk for row in settlements])
+    backs = PayBack.objects.filter(pk__in=[row.pk for row in overpaid])
+    keys = {
+        *rows.values_list("contract_version__engagement", flat=True),
+        *backs.values_list("invoice__engagement", flat=True),
+    }
+    for key in sorted(keys):
+        lifecycle.locked(key)
+    return (
+        list(rows.select_related("contract_version__engagement__customer").order_by("pk")),
+        list(backs.select_related("invoice__engagement__customer").order_by("pk")),
+    )
+
+
+def _account(customer: Customer) -> BankAccount:
+    account = bank_accounts.current(customer)
+    assert account is not None  # the obstacles have asked
     return account

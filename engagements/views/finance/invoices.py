@@ -19,7 +19,7 @@ from engagements.forms.billing import CreditForm
 from engagements.models import Invoice
 from engagements.queries import billing
 from engagements.queries.balances import balance_of
-from engagements.queries.overpayments import overpaid_invoices, payments_for
+from engagements.queries.overpayments import open_pay_backs, overpaid_invoices, payments_for
 from engagements.services import credits, invoices
 from engagements.views.answers import UNPROCESSABLE, actor
 from engagements.views.finance.tables import as_csv
@@ -166,7 +166,8 @@ def _page(
             "facts": invoice.frozen,
             "lines": invoice.lines.select_related("milestone"),
             "payments": payments_for(invoice),
-            "is_overpaid": overpaid_invoices().filter(pk=invoice.pk).exists(),
+            "is_overpaid": overpaid_invoices().filter(pk=invoice.pk).exists()
+            or open_pay_backs().filter(invoice=invoice).exists(),
             "notes": invoice.credit_notes.filter(state=Invoice.State.ISSUED).order_by("pk"),
             "reminders": invoice.reminders.all(),
             "document": billing.document_of(invoice),

@@ -19,10 +19,11 @@ from engagements.forms.overpayments import MoveForm, PayBackForm
 from engagements.models import Entry, Invoice
 from engagements.money import format_money
 from engagements.queries.balances import balance_of, issued_invoices
-from engagements.queries.overpayments import excess_of, may_take, settled_by
-from engagements.services import overpayments
+from engagements.queries.overpayments import excess_of, may_take, pay_backs_of, settled_by
+from engagements.services import overpayments, pay_backs
 from engagements.services.overpayments import Planned
 from engagements.views.answers import UNPROCESSABLE, actor
+from engagements.views.finance.pay_back_steps import steps_of
 from engagements.views.finance.planned import PlannedEntry, planned_entries
 
 ACT = "act"
@@ -32,7 +33,7 @@ ACT = "act"
 @require_safe
 def show(request: HttpRequest, pk: int) -> HttpResponse:
     """What is too much of an invoice, and the two ways that it may go."""
-    return _page(request, access.invoice_for(request.user, pk))
+    return page(request, access.invoice_for(request.user, pk))
 
 
 @access.finance_page
@@ -42,7 +43,7 @@ def move(request: HttpRequest, pk: int) -> HttpResponse:
     invoice = access.invoice_for(request.user, pk)
     form = _move_form(invoice, request)
     if not form.is_valid():
-        return _page(request, invoice, moving=form)
+        return page(request, invoice, moving=form)
     data = form.cleaned_data
     to = access.invoice_for(request.user, data["to"])
     try:
@@ -60,35 +61,35 @@ def move(request: HttpRequest, pk: int) -> HttpResponse:
         plan = overpayments.preview_move(invoice=invoice, to=to, amount=data["amount"])
     except Refused as refused:
         form.add_error(None, str(refused))
-        return _page(request, invoice, moving=form)
+        return page(request, invoice, moving=form)
     entries = _entries(Entry.Kind.PAYMENT_MOVED, plan)
-    return _page(request, invoice, moving=form, entries=entries)
+    return page(request, invoice, moving=form, entries=entries)
 
 
 @access.finance_page
 @require_POST
-@access.with_fresh_sign_in
 def pay_back(request: HttpRequest, pk: int) -> HttpResponse:
-    """Pay it back: what that would post, then (`act`) noting that the bank has done it.
-
-    Whoever says that money left has just proved who they are.
-    """
+    """Pay it back: what that would post, then (`act`) the proposal that somebody else sends."""
     invoice = access.invoice_for(request.user, pk)
     form = _pay_back_form(invoice, request)
     if not form.is_valid():
-        return _page(request, invoice, paying=form)
+        return page(request, invoice, paying=form)
+    amount = form.cleaned_data["amount"]
     try:
         if ACT in request.POST:
-            left = overpayments.pay_back(invoice=invoice, by=actor(request), **form.cleaned_data)
-            shown = format_money(-left.amount, invoice.currency)
-            messages.success(request, f"{shown} is recorded as paid back.")
-            return redirect("invoice", pk=invoice.pk)
-        plan = overpayments.preview_pay_back(invoice=invoice, amount=form.cleaned_data["amount"])
+            pay_backs.propose(invoice=invoice, amount=amount, by=actor(request))
+            messages.success(request, "It is proposed. Somebody else sends it.")
+            return redirect("overpayment", pk=invoice.pk)
+        plan = pay_backs.preview(invoice=invoice, amount=amount)
     except Refused as refused:
         form.add_error(None, str(refused))
-        return _page(request, invoice, paying=form)
-    entries = _entries(Entry.Kind.PAYMENT_PAID_BACK, plan)
-    return _page(request, invoice, paying=form, entries=entries)
+        return page(request, invoice, paying=form)
+    kinds = (Entry.Kind.PAYMENT_PAID_BACK, Entry.Kind.PAY_BACK_PAID)
+    entries = planned_entries(
+        (kind, each.engagement.reference, each.effect)
+        for kind, each in zip(kinds, plan, strict=True)
+    )
+    return page(request, invoice, paying=form, entries=entries)
 
 
 def _entries(kind: Entry.Kind, plan: Sequence[Planned]) -> list[PlannedEntry]:
@@ -124,16 +125,19 @@ def _pay_back_form(invoice: Invoice, request: HttpRequest | None = None) -> PayB
     )
 
 
-def _page(
+def page(
     request: HttpRequest,
     invoice: Invoice,
     *,
     moving: MoveForm | None = None,
     paying: PayBackForm | None = None,
     entries: Sequence[PlannedEntry] | None = None,
+    ending: dict[str, forms.Form] | None = None,
 ) -> HttpResponse:
+    """The page with whichever form was sent; `ending` has those of a step that was refused."""
     sent: forms.Form | None = moving or paying
-    row = balance_of(invoice)
+    row, backs = balance_of(invoice), list(pay_backs_of(invoice))
+    going = next((back for back in backs if back.is_open or ending), None)
     context = {
         "invoice": row,
         "engagement": invoice.engagement,
@@ -147,7 +151,11 @@ def _page(
         "may_pay": paying is not None and entries is not None,
         "entries": entries,
         "sent": sent,
+        "going": going,
+        "earlier": [back for back in backs if not back.is_open],
+        "steps": steps_of(going, request.user, ending or {}) if going else [],
         "acts": access.is_finance(request.user),
     }
-    status = UNPROCESSABLE if sent is not None and sent.errors else 200
+    is_refused = bool(ending) or (sent is not None and bool(sent.errors))
+    status = UNPROCESSABLE if is_refused else 200
     return render(request, "finance/overpayment.html", context, status=status)

@@ -22,8 +22,12 @@ def overview(request: HttpRequest) -> HttpResponse:
     bills = list(balances.open_invoices())
     today = timezone.localdate()
     overdue = [bill for bill in bills if bill.due_on and bill.due_on < today]
+    going_back = list(overpayments.open_pay_backs())
+    under_way = {row.invoice_id for row in going_back}
     overpaid = [
-        (invoice, overpayments.excess_of(invoice)) for invoice in overpayments.overpaid_invoices()
+        (invoice, overpayments.excess_of(invoice))
+        for invoice in overpayments.overpaid_invoices()
+        if invoice.pk not in under_way
     ]
     context = {
         "waiting": [(settlement, waiting_for(settlement)) for settlement in waiting],
@@ -35,6 +39,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "bills": bills,
         "overdue_count": len(overdue),
         "overpaid": overpaid,
+        "going_back": going_back,
         "payments": finance.recent_payments(),
         "acts": access.is_finance(request.user),
         "today": today,

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from uuid import uuid4
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from engagements import access
 from engagements.errors import Refused
-from engagements.models import Settlement
-from engagements.queries import settlement_queues
+from engagements.models import BankAccount, Engagement, PayBack, Settlement
+from engagements.queries import overpayments, settlement_queues
 from engagements.queries.settlement_queues import Queue
 from engagements.services import bank_accounts, transfer_files
 from engagements.views.answers import UNPROCESSABLE, actor
@@ -22,38 +25,54 @@ from engagements.views.answers import UNPROCESSABLE, actor
 @access.finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def make(request: HttpRequest) -> HttpResponse:
-    """The settlements that can go out by file, to whom; posted, the file of the chosen ones.
+    """What can go out by file, to whom; posted, the file of what was chosen.
 
     `message` names the file that was shown: sent twice, it is made once.
     """
-    refusal = ""
-    if request.method == "POST":
-        chosen = [int(text) for text in request.POST.getlist("settlement") if text.isdecimal()]
-        try:
-            file = transfer_files.make(
-                settlements=list(Settlement.objects.filter(pk__in=chosen)),
-                message_id=request.POST.get("message", "")[:35] or new_message_id(),
-                by=actor(request),
-            )
-        except Refused as refused:
-            refusal = str(refused)
-        else:
-            messages.success(request, "The file is made. Its transfers count as gone.")
-            return redirect("transfer-file", pk=file.pk)
-    waiting = list(settlement_queues.found(queue=Queue.TO_PAY))
-    asked = request.GET.getlist("settlement")
-    ready = [row for row in waiting if transfer_files.obstacle(row) is None]
+    if request.method != "POST":
+        return _page(request)
+    try:
+        file = transfer_files.make(
+            settlements=list(Settlement.objects.filter(pk__in=_keys(request, "settlement"))),
+            overpaid=list(PayBack.objects.filter(pk__in=_keys(request, "overpaid"))),
+            message_id=request.POST.get("message", "")[:35] or new_message_id(),
+            by=actor(request),
+        )
+    except Refused as refused:
+        return _page(request, refusal=str(refused))
+    messages.success(request, "The file is made. Its transfers count as gone.")
+    return redirect("transfer-file", pk=file.pk)
+
+
+def _keys(request: HttpRequest, name: str) -> list[int]:
+    return [int(text) for text in request.POST.getlist(name) if text.isdecimal()]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A transfer that waits: of a settlement or of an overpayment (`name`, in the form).
+
+    `obstacle` says why it cannot go out by file; else it goes to `account`.
+    """
+
+    name: str
+    row: Settlement | PayBack
+    engagement: Engagement
+    amount: Decimal
+    currency: str
+    url: str
+    account: BankAccount | None
+    obstacle: str | None
+    is_chosen: bool
+
+
+def _page(request: HttpRequest, *, refusal: str = "") -> HttpResponse:
+    candidates = [*_settlements(request), *_overpaid(request)]
+    ready = [row for row in candidates if row.obstacle is None]
     context = {
-        "ready": [
-            (
-                row,
-                bank_accounts.current(row.contract_version.engagement.customer),
-                not asked or str(row.pk) in asked,
-            )
-            for row in ready
-        ],
-        "total": sum((row.refund for row in ready), Decimal(0)),
-        "not_ready": [(row, transfer_files.obstacle(row)) for row in waiting if row not in ready],
+        "ready": ready,
+        "total": sum((row.amount for row in ready), Decimal(0)),
+        "not_ready": [row for row in candidates if row.obstacle is not None],
         "message": new_message_id(),
         "currency": transfer_files.CURRENCY,
         "refusal": refusal,
@@ -61,6 +80,44 @@ def make(request: HttpRequest) -> HttpResponse:
     }
     status = UNPROCESSABLE if refusal else 200
     return render(request, "finance/transfers.html", context, status=status)
+
+
+def _settlements(request: HttpRequest) -> Iterator[Candidate]:
+    for row in settlement_queues.found(queue=Queue.TO_PAY):
+        engagement = row.contract_version.engagement
+        yield Candidate(
+            name="settlement",
+            row=row,
+            engagement=engagement,
+            amount=row.refund,
+            currency=row.currency,
+            url=reverse("settlement", args=[row.pk]),
+            account=bank_accounts.current(engagement.customer),
+            obstacle=transfer_files.obstacle(row),
+            is_chosen=_is_chosen(request, "settlement", row.pk),
+        )
+
+
+def _overpaid(request: HttpRequest) -> Iterator[Candidate]:
+    for row in overpayments.open_pay_backs().filter(state=PayBack.State.PROPOSED):
+        engagement = row.invoice.engagement
+        yield Candidate(
+            name="overpaid",
+            row=row,
+            engagement=engagement,
+            amount=row.amount,
+            currency=row.invoice.currency,
+            url=reverse("overpayment", args=[row.invoice_id]),
+            account=bank_accounts.current(engagement.customer),
+            obstacle=transfer_files.pay_back_obstacle(row, by=actor(request)),
+            is_chosen=_is_chosen(request, "overpaid", row.pk),
+        )
+
+
+def _is_chosen(request: HttpRequest, name: str, key: int) -> bool:
+    """Whether it was asked for; where nothing was, everything is."""
+    asked = {kind: request.GET.getlist(kind) for kind in ("settlement", "overpaid")}
+    return not any(asked.values()) or str(key) in asked[name]
 
 
 def new_message_id() -> str:
@@ -71,12 +128,16 @@ def new_message_id() -> str:
 @access.finance_page
 @require_safe
 def file(request: HttpRequest, pk: int) -> HttpResponse:
-    """A file of refunds: what is in it; `format=xml` downloads its bytes as they were made."""
+    """A file of transfers: what is in it; `format=xml` downloads its bytes as they were made."""
     row = access.transfer_file_for(request.user, pk)
     if request.GET.get("format") == "xml":
         response = HttpResponse(bytes(row.content), content_type="application/xml")
         response["Content-Disposition"] = f'attachment; filename="{row.message_id}.xml"'
         return response
     transfers = row.transfers.select_related("settlement__contract_version__engagement__customer")
-    context = {"file": row, "transfers": transfers.order_by("pk")}
+    context = {
+        "file": row,
+        "transfers": transfers.order_by("pk"),
+        "pay_backs": row.pay_backs.select_related("invoice__engagement", "left").order_by("pk"),
+    }
     return render(request, "finance/transfer_file.html", context)

@@ -12,6 +12,8 @@ from engagements.views.finance import (
     ledger,
     overpayments,
     overview,
+    pay_back_steps,
+    pay_backs,
     payments,
     periods,
     risk,
@@ -37,6 +39,15 @@ urlpatterns = [
         "invoices/<int:pk>/overpayment/pay-back/",
         overpayments.pay_back,
         name="overpayment-pay-back",
+    ),
+    *(
+        path(
+            f"overpayments/<int:pk>/{step}/",
+            pay_backs.send if step == "send" else pay_backs.act,
+            {"step": step},
+            name=f"pay-back-{step}",
+        )
+        for step in pay_back_steps.FORMS
     ),
     path("bank/", bank.bank, name="bank"),
     path("bank/record/", bank.record, name="bank-record"),

@@ -29,6 +29,7 @@ SELECT
      FROM engagements_invoice WHERE state = 'issued'),
   (SELECT coalesce(sum(CASE kind WHEN 'invoice' THEN tax ELSE -tax END), 0)
      FROM engagements_invoice WHERE state = 'issued'),
+  (SELECT coalesce(sum(amount), 0) FROM engagements_payback WHERE state = 'paying'),
   (SELECT coalesce(sum(amount), 0) FROM engagements_payment WHERE kind = 'moved'),
   (SELECT coalesce(sum(amount), 0) FROM engagements_leg JOIN engagements_account account
      ON account.id = account_id WHERE account.code = 'moved_payments'),
@@ -64,6 +65,9 @@ UNION ALL
 SELECT 'acceptance ' || id, md5(row::text) FROM engagements_acceptance row
 UNION ALL
 SELECT 'payment ' || id, md5(row::text) FROM engagements_payment row
+UNION ALL
+SELECT 'paid back ' || id, md5(row::text) FROM engagements_payback row
+  WHERE state NOT IN ('proposed', 'paying')
 UNION ALL
 SELECT 'entry ' || id, md5(row::text) FROM engagements_entry row
 UNION ALL
@@ -110,12 +114,14 @@ def _rows(query: str) -> list[tuple[Any, ...]]:
 
 def _books_add_up() -> None:
     (row,) = _rows(BOOKS)
-    legs, totals, wanting, received, under_way, paid, bank, owed, billed, _tax, *moved = row
+    legs, totals, wanting, received, under_way, paid, bank, owed, billed, _tax, back, *moved = row
     assert legs == 0, "the ledger adds up to nothing"
     assert totals == 0, "and so do its totals"
     assert wanting == 0, "every entry has the legs that it was written with"
     assert under_way + paid <= received, "no more goes back than came in"
-    assert bank == received - paid, "the bank's account is what came in less what went back"
+    assert bank == received + back - paid, (
+        "the bank's account is what came in less what went back and has arrived"
+    )
     assert bank >= 0
     assert moved == [0, 0, 0], "what leaves an invoice arrives at another, and was there"
     assert owed == billed - received + under_way + paid, (

@@ -16,7 +16,7 @@ import pytest
 from django.db import connection
 
 from engagements import faults
-from engagements.models import BankLine, ContractVersion, Invoice, Settlement
+from engagements.models import BankLine, ContractVersion, Invoice, PayBack, Settlement
 from engagements.queries import event_log
 from engagements.services import (
     bank_accounts,
@@ -24,6 +24,7 @@ from engagements.services import (
     bank_lines,
     invoices,
     overpayments,
+    pay_backs,
     payments,
     runs,
     settlements,
@@ -130,11 +131,19 @@ def _overpaid(world: World) -> Iterator[tuple[str, Act]]:
         ),
     )
     yield (
-        "pay back",
-        lambda: overpayments.pay_back(
-            invoice=first, amount=Decimal(5), paid_on=today(), reference="B-1", by=by
-        ),
+        "propose pay-back",
+        lambda: pay_backs.propose(invoice=first, amount=Decimal(5), by=by),
     )
+    yield from _sent_back(world, PayBack.objects.get())
+
+
+def _sent_back(world: World, row: PayBack) -> Iterator[tuple[str, Act]]:
+    by, other = world.finance, world.controller
+    yield "send back", lambda: pay_backs.send(pay_back=row, by=other)
+    yield "fail back", lambda: pay_backs.mark_failed(pay_back=row, reason="Closed.", by=by)
+    again = pay_backs.propose(invoice=row.invoice, amount=Decimal(5), by=by)
+    pay_backs.send(pay_back=again, by=other)
+    yield "confirm back", lambda: pay_backs.mark_paid(pay_back=again, reference="B-1", by=by)
 
 
 def _pay(world: World, invoice: Invoice, *, more: Decimal = Decimal(0)) -> None:

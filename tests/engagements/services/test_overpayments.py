@@ -1,6 +1,5 @@
-"""Money beyond what an invoice asks: put to another invoice or paid back, never lost or twice."""
+"""Money beyond what an invoice asks: put to another invoice, never lost or twice."""
 
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -12,18 +11,19 @@ from engagements.ledger import chart
 from engagements.ledger.positions import positions_of
 from engagements.models import Entry, Invoice, Party, Payment
 from engagements.queries.balances import balance_of, open_invoices
-from engagements.queries.billing import accounts_of
 from engagements.queries.overpayments import overpaid_invoices
 from engagements.services import (
     invoices,
     lifecycle,
     milestones,
     overpayments,
+    pay_backs,
     payments,
     settlements,
 )
 from engagements.services.calculations import preview
-from tests.engagements.world import World, days, today
+from tests.engagements.paying_back import paid_back
+from tests.engagements.world import World, today
 
 D = Decimal
 
@@ -36,16 +36,6 @@ def open_one(world: World) -> Invoice:
 def move(world: World, invoice: Invoice, to: Invoice, **changes: Any) -> Payment:
     said: dict[str, Any] = {"amount": D("720"), "reference": "MOVE-1", "by": world.finance}
     return overpayments.move(**{"invoice": invoice, "to": to} | said | changes)
-
-
-def pay_back(world: World, invoice: Invoice, **changes: Any) -> Payment:
-    said: dict[str, Any] = {
-        "amount": D("720"),
-        "paid_on": today(),
-        "reference": "B-1",
-        "by": world.finance,
-    }
-    return overpayments.pay_back(**{"invoice": invoice} | said | changes)
 
 
 def bank_of(invoice: Invoice, account: str = chart.BANK) -> Decimal:
@@ -110,41 +100,19 @@ def test_what_had_counted_towards_another_invoice_no_longer_might_go_back(world:
     assert bank_of(invoice, chart.REFUND_LIABILITY) == before
 
 
-def test_what_is_too_much_is_paid_back(world: World) -> None:
-    invoice = world.overpaid(D("720"))
-    [planned] = overpayments.preview_pay_back(invoice=invoice, amount=D("720"))
-    pay_back(world, invoice)
-    assert balance_of(invoice).open_amount == 0
-    entry = Entry.objects.get(kind="payment_paid_back")
-    posted = {leg.account.code: leg.amount for leg in entry.legs.select_related("account")}
-    assert posted == {code: amount for code, amount in planned.effect.items() if amount}
-    assert posted == {chart.BANK: D("-720"), chart.RECEIVABLES: D("720")}
-    event = invoice.engagement.events.get(verb="payment.paid_back")
-    assert "reference B-1" in event.summary
-    [account] = accounts_of(world.customer.engagements.all())
-    assert account.balance == 0
-    assert account.postings[-1].what == "Overpayment paid back"
-
-
-@pytest.mark.parametrize("act", [move, pay_back])
-def test_the_same_reference_is_the_same_act(world: World, act: Callable[..., Payment]) -> None:
+def test_the_same_reference_is_the_same_move(world: World) -> None:
     invoice, other = world.overpaid(D("720")), open_one(world)
-    to = (other,) if act is move else ()
-    assert act(world, invoice, *to) == act(world, invoice, *to)
+    assert move(world, invoice, other) == move(world, invoice, other)
     with pytest.raises(Refused, match="other figures"):
-        act(world, invoice, *to, amount=D("1"))
+        move(world, invoice, other, amount=D("1"))
     with pytest.raises(Refused, match=r"0\.00 too much"):
-        act(world, invoice, *to, reference="another")
+        move(world, invoice, other, reference="another")
     assert Payment.objects.filter(amount__lt=0).count() == 1
 
 
-def test_a_move_is_no_transfer_and_no_payment_of_the_same_name(world: World) -> None:
+def test_a_move_is_no_payment_of_the_same_name(world: World) -> None:
     invoice, other = world.overpaid(D("720")), open_one(world)
-    with pytest.raises(Refused, match="other figures"):
-        pay_back(world, invoice, reference="P-1")
     move(world, invoice, other, amount=D("20"))
-    with pytest.raises(Refused, match="other figures"):
-        pay_back(world, invoice, amount=D("20"), reference="MOVE-1")
     with pytest.raises(Refused, match="other figures"):
         payments.record(
             invoice=other, amount=D("20"), received_on=today(), reference="MOVE-1", by=world.finance
@@ -159,15 +127,14 @@ def test_a_move_is_no_transfer_and_no_payment_of_the_same_name(world: World) -> 
         ({"amount": D("-1")}, "more than nothing"),
         ({"amount": D("0.001")}, "exact amount"),
         ({"reference": " "}, "reference"),
-        ({"paid_on": today() + days(1)}, "has left"),
     ],
 )
 def test_no_more_leaves_than_is_too_much(
     world: World, changes: dict[str, object], why: str
 ) -> None:
-    invoice = world.overpaid(D("720"))
+    invoice, other = world.overpaid(D("720")), open_one(world)
     with pytest.raises(Refused, match=why):
-        pay_back(world, invoice, **changes)
+        move(world, invoice, other, **changes)
     assert Payment.objects.count() == 1
 
 
@@ -199,8 +166,6 @@ def test_only_finance_moves_money(world: World) -> None:
     for by in (world.consultant, world.admin, world.signatory):
         with pytest.raises(Refused, match="finance"):
             move(world, invoice, other, by=by)
-        with pytest.raises(Refused, match="finance"):
-            pay_back(world, invoice, by=by)
 
 
 def test_a_settlement_counts_what_is_too_much_and_sends_it_back_once(world: World) -> None:
@@ -209,18 +174,17 @@ def test_a_settlement_counts_what_is_too_much_and_sends_it_back_once(world: Worl
     world.conclude(world.request(contract), "missed")
     settlement = contract.settlements.get()
     assert settlement.refund == D("15000") - D("7140")
-    for act in (lambda: move(world, invoice, other), lambda: pay_back(world, invoice)):
-        with pytest.raises(Refused, match="counted by its settlement"):
-            act()
+    with pytest.raises(Refused, match="counted by its settlement"):
+        move(world, invoice, other)
     assert not overpaid_invoices().exists()
     settlements.void(settlement=settlement, reason="Wrong.", by=world.finance)
     with pytest.raises(Refused, match="counted by its settlement"):
-        pay_back(world, invoice)
+        pay_backs.propose(invoice=invoice, amount=D("720"), by=world.finance)
 
 
 def test_what_left_before_the_verdict_is_not_settled_again(world: World) -> None:
     invoice = world.overpaid(D("720"))
-    pay_back(world, invoice, amount=D("700"))
+    paid_back(world, invoice, D("700"))
     move(world, invoice, open_one(world), amount=D("20"))
     contract = invoice.contract_version
     figures = preview(contract=contract)
@@ -260,13 +224,13 @@ def test_an_engagement_is_not_closed_over_money_that_is_too_much(world: World) -
     )
     with pytest.raises(Refused, match="move it or pay it back"):
         lifecycle.close(engagement=contract.engagement, by=world.consultant)
-    pay_back(world, last, amount=D("5"))
+    paid_back(world, last, D("5"))
     assert lifecycle.close(engagement=contract.engagement, by=world.consultant).stage == "closed"
 
 
 def test_what_was_credited_after_it_was_paid_is_too_much(world: World) -> None:
     invoice = world.overpaid(D("0"))
     invoices.credit(invoice=invoice, net=D("1000"), reason="Agreed.", by=world.finance)
-    pay_back(world, invoice, amount=D("1190"))
+    paid_back(world, invoice, D("1190"))
     connection.check_constraints()
     assert balance_of(invoice).open_amount == 0

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from engagements import money
-from engagements.models import Invoice, Milestone
+from engagements.models import Invoice, Milestone, PayBack
 from engagements.queries.balances import balance_of
-from engagements.services import invoices, overpayments, payments
+from engagements.services import invoices, overpayments, pay_backs, payments
 from tests.engagements.proofs.lives.asking import SIGNED, WHICH, Asking, request
 from tests.engagements.world import days
 
@@ -120,13 +120,27 @@ class Invoicing(Asking):
             "move": lambda: overpayments.move(
                 invoice=row, to=other, amount=amount, reference=reference, by=by
             ),
-            "pay back": lambda: overpayments.pay_back(
-                invoice=row,
-                amount=amount,
-                paid_on=self.clock.now.date(),
-                reference=reference,
-                by=by,
-            ),
+            "pay back": lambda: pay_backs.propose(invoice=row, amount=amount, by=by),
         }
         done = self.ask(how, acts[how], twice=True)
         assert done is None or share != "one too much", "no more leaves than is too much"
+
+    @request(
+        SIGNED,
+        how=["send", "paid", "failed", "send", "void"],
+        by=["controller", "controller", "finance"],
+        which=WHICH,
+    )
+    def send_back(self, how: str, by: str, which: int) -> None:
+        rows = list(PayBack.objects.filter(invoice__engagement=self.engagement).order_by("pk"))
+        if not rows:
+            return
+        row, person = rows[which % len(rows)], getattr(self.world, by)
+        acts: dict[str, Callable[[], Any]] = {
+            "send": lambda: pay_backs.send(pay_back=row, by=person),
+            "paid": lambda: pay_backs.mark_paid(pay_back=row, reference=f"B-{row.pk}", by=person),
+            "failed": lambda: pay_backs.mark_failed(pay_back=row, reason="Closed.", by=person),
+            "void": lambda: pay_backs.void(pay_back=row, reason="Wrong.", by=person),
+        }
+        done = self.ask(f"pay-back {how}", acts[how], twice=True)
+        assert done is None or done.sent_by_id != done.proposed_by_id

@@ -9,9 +9,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from engagements.models import Invoice, Payment
+from engagements.models import Invoice, PayBack, Payment
 from engagements.queries.balances import balance_of
-from engagements.services import payments
+from engagements.services import pay_backs, payments
 from tests.engagements.views import story as told
 from tests.engagements.views.signing_in import as_just_signed_in
 from tests.engagements.views.story import Story
@@ -74,27 +74,71 @@ def test_a_move_is_shown_first_and_made_once(fritz: Client, story: Story, invoic
     assert "Overpaid invoices" not in page_of(fritz, "finance")
 
 
-def test_paying_back_asks_for_the_password_shows_what_it_posts_and_is_noted_once(
+def test_paying_back_is_shown_proposed_and_sent_by_another_with_their_password(
+    client: Client, fritz: Client, story: Story, invoice: Invoice
+) -> None:
+    propose = reverse("overpayment-pay-back", args=[invoice.pk])
+    page = fritz.post(propose, {"amount": "2,864.00"}).content.decode()
+    for shown in ("Overpayment on its way back", "Overpayment paid back", "Propose it"):
+        assert shown in page
+    assert not PayBack.objects.exists()
+    for _ in range(2):
+        assert fritz.post(propose, {"amount": "2,864.00", "act": "yes"}).status_code == 302
+    row = PayBack.objects.get()
+    page = page_of(fritz, "overpayment", invoice.pk)
+    assert "You proposed to pay it back, so somebody else of finance sends it." in page
+    assert "Finance, but not Fritz Finance" in page_of(fritz, "finance")
+    send = reverse("pay-back-send", args=[row.pk])
+    as_just_signed_in(fritz, story.finance)
+    refused = fritz.post(send)
+    assert refused.status_code == 422
+    assert "Nobody sends what they proposed" in refused.content.decode()
+    story.second.set_password("a long enough sentence of words")
+    story.second.save()
+    client.force_login(story.second)
+    assert client.post(send)["Location"].startswith(reverse("account_reauthenticate"))
+    as_just_signed_in(client, story.second)
+    assert client.post(send)["Location"] == reverse("overpayment", args=[invoice.pk])
+    assert Payment.objects.get(kind="paid_back").amount == Decimal(-2864)
+    assert "The bank; then finance" in page_of(client, "finance")
+    assert reverse("overpayment", args=[invoice.pk]) in page_of(client, "invoice", invoice.pk)
+
+
+@pytest.mark.parametrize(
+    ("step", "data", "said"),
+    [
+        ("paid", {"reference": "SEPA-9"}, "SEPA-9"),
+        ("failed", {"reason": "Account closed"}, "Account closed"),
+    ],
+)
+def test_how_the_transfer_ended_is_noted_once_and_needs_its_words(
+    fritz: Client, story: Story, invoice: Invoice, step: str, data: dict[str, str], said: str
+) -> None:
+    row = pay_backs.propose(invoice=invoice, amount=Decimal(2864), by=story.second)
+    pay_backs.send(pay_back=row, by=story.finance)
+    url = reverse(f"pay-back-{step}", args=[row.pk])
+    empty = fritz.post(url)
+    assert empty.status_code == 422
+    assert 'aria-invalid="true"' in empty.content.decode()
+    for _ in range(2):
+        assert fritz.post(url, data).status_code == 302
+    page = page_of(fritz, "overpayment", invoice.pk)
+    assert said in page
+    assert "proposed by Selma Second, sent by Fritz Finance" in page
+    open_amount = 0 if step == "paid" else -2864
+    assert balance_of(invoice).open_amount == open_amount
+
+
+def test_a_proposal_is_set_aside_and_a_step_that_came_too_late_says_so(
     fritz: Client, story: Story, invoice: Invoice
 ) -> None:
-    url = reverse("overpayment-pay-back", args=[invoice.pk])
-    day = timezone.localdate().isoformat()
-    data = {"amount": "2,864.00", "paid_on": day, "reference": "SEPA-9"}
-    story.finance.set_password("a long enough sentence of words")
-    story.finance.save()
-    fritz.force_login(story.finance)
-    asked = fritz.post(url, data | {"act": "yes"})
-    assert asked["Location"].startswith(reverse("account_reauthenticate"))
-    as_just_signed_in(fritz, story.finance)
-    page = fritz.post(url, data).content.decode()
-    assert "Overpayment paid back" in page
-    assert "Receivables from customers" in page
-    assert Payment.objects.count() == 1
-    for _ in range(2):
-        assert fritz.post(url, data | {"act": "yes"}).status_code == 302
-    assert Payment.objects.get(kind="paid_back").amount == Decimal(-2864)
-    account = page_of(fritz, "customer-account", story.customer.pk)
-    assert "Overpayment paid back" in account
+    row = pay_backs.propose(invoice=invoice, amount=Decimal(5), by=story.second)
+    url = reverse("pay-back-void", args=[row.pk])
+    assert fritz.post(url, {"reason": "They want it moved."}).status_code == 302
+    assert "They want it moved." in page_of(fritz, "overpayment", invoice.pk)
+    late = fritz.post(reverse("pay-back-paid", args=[row.pk]), {"reference": "R-1"})
+    assert late.status_code == 422
+    assert "must be on its way" in late.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -103,8 +147,7 @@ def test_paying_back_asks_for_the_password_shows_what_it_posts_and_is_noted_once
         ("move", {"amount": "2864.01"}, "would be more"),
         ("move", {"to": "0"}, "Choose an invoice."),
         ("pay-back", {"amount": "3000"}, "would be more"),
-        ("pay-back", {"paid_on": "2999-01-01"}, "not before"),
-        ("pay-back", {"reference": ""}, "Enter the reference"),
+        ("pay-back", {"amount": ""}, "Enter an amount."),
     ],
 )
 def test_what_cannot_be_is_refused_and_what_was_typed_is_kept(
@@ -115,10 +158,8 @@ def test_what_cannot_be_is_refused_and_what_was_typed_is_kept(
     changed: dict[str, str],
     said: str,
 ) -> None:
-    as_just_signed_in(fritz, story.finance)
-    day = timezone.localdate().isoformat()
     data = {"amount": "5.00", "reference": "R-1", "act": "yes"}
-    data |= {"to": str(told.invoiced(story, 2).pk)} if route == "move" else {"paid_on": day}
+    data |= {"to": str(told.invoiced(story, 2).pk)} if route == "move" else {}
     response = fritz.post(reverse(f"overpayment-{route}", args=[invoice.pk]), data | changed)
     assert response.status_code == 422
     assert said in response.content.decode()

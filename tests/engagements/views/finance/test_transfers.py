@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from engagements.models import BankAccount, Settlement, Transfer, TransferFile, User
-from engagements.services import bank_accounts, disputes, settlements
+from engagements.services import bank_accounts, disputes, pay_backs, settlements
 from tests.engagements.views.signing_in import as_just_signed_in
 from tests.engagements.world import World
 
@@ -80,6 +80,30 @@ def test_the_file_holds_to_its_schema_and_names_the_payee(client: Client, world:
     for part in (IBAN, "Langprompt AG", "14280.00", f"-S{row.pk}-1", "MSG-1"):
         assert part.encode() in content, part
     assert IBAN in client.get(url).content.decode()
+
+
+def test_overpayments_that_another_proposed_go_out_with_the_refunds(
+    client: Client, world: World
+) -> None:
+    account(world)
+    settlement, invoice = approved(world), world.overpaid(Decimal(20))
+    row = pay_backs.propose(invoice=invoice, amount=Decimal(20), by=world.controller)
+    mine = pay_backs.propose(
+        invoice=world.overpaid(Decimal(30)), amount=Decimal(30), by=world.finance
+    )
+    client.force_login(world.finance)
+    page = client.get(reverse("transfers"), {"overpaid": row.pk}).content.decode()
+    assert f"overpayment of {invoice.reference}" in page
+    assert "You proposed it, so somebody else sends it." in page
+    assert page.count(" checked") == 1
+    chosen = {"settlement": settlement.pk, "overpaid": row.pk, "message": "MSG-1"}
+    assert client.post(reverse("transfers"), chosen | {"overpaid": mine.pk}).status_code == 422
+    assert client.post(reverse("transfers"), chosen).status_code == 302
+    file = TransferFile.objects.get()
+    assert file.total == Decimal(14300)
+    xmlschema.XMLSchema(SCHEMA).validate(io.BytesIO(bytes(file.content)))
+    shown = client.get(reverse("transfer-file", args=[file.pk])).content.decode()
+    assert f"Overpayment of {invoice.reference}" in shown
 
 
 def test_one_that_cannot_go_out_stops_the_whole_file(client: Client, world: World) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from engagements.models import BankLine
+from engagements.models import BankLine, PayBack
 from engagements.services import bank_imports
 from tests.engagements.services.test_bank import statement
 from tests.engagements.views import story as told
@@ -57,6 +59,14 @@ def pages(story: Story) -> list[str]:
     ]
 
 
+def going_back(story: Story) -> PayBack:
+    """An overpayment that somebody proposed to pay back."""
+    found = PayBack.objects.filter(invoice=story.invoice).first()
+    return found or PayBack.objects.create(
+        invoice=story.invoice, amount=Decimal(1), proposed_by=story.second
+    )
+
+
 def acts(story: Story) -> list[str]:
     invoice, settlement = story.invoice.pk, story.settlement.pk
     draft = told.drafted(story).pk
@@ -74,6 +84,10 @@ def acts(story: Story) -> list[str]:
         reverse("payment-record", args=[invoice]),
         reverse("overpayment-move", args=[invoice]),
         reverse("overpayment-pay-back", args=[invoice]),
+        *(
+            reverse(f"pay-back-{step}", args=[going_back(story).pk])
+            for step in ("send", "paid", "failed", "void")
+        ),
         reverse("settlement-propose", args=[story.reference]),
         reverse("ledger-close"),
         reverse("transfers"),

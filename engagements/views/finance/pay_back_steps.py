@@ -1,0 +1,59 @@
+"""The steps of an overpayment on its way back, as its page offers them."""
+
+from __future__ import annotations
+
+from django import forms
+
+from engagements import access
+from engagements.access import Person
+from engagements.forms.finance import SettlementFailedForm
+from engagements.forms.overpayments import NotPaidBackForm, PaidBackForm
+from engagements.models import PayBack
+from engagements.views.finance.words import Action
+
+FORMS: dict[str, type[forms.Form]] = {
+    "send": forms.Form,
+    "paid": PaidBackForm,
+    "failed": SettlementFailedForm,
+    "void": NotPaidBackForm,
+}
+LABELS = {
+    "send": (
+        "Transfer by hand",
+        "Says that the transfer is being made at the bank: the money counts as gone. You are "
+        "asked for your password.",
+    ),
+    "paid": ("Mark as paid", "Says that the bank has made the transfer."),
+    "failed": ("The transfer failed", "Says that the bank did not make it: it is open again."),
+    "void": ("Do not pay it back", "Sets the proposal aside; another can be made."),
+}
+FROM: dict[str, tuple[str, ...]] = {
+    PayBack.State.PROPOSED: ("send", "void"),
+    PayBack.State.PAYING: ("paid", "failed"),
+}
+
+
+def steps_of(row: PayBack, user: Person, refused: dict[str, forms.Form]) -> list[Action]:
+    """The steps open from here, the usual one first, with the forms that were refused."""
+    names = FROM.get(row.state, ())
+    names = (*names, *(name for name in refused if name not in names))
+    return [
+        Action(
+            name=name,
+            label=LABELS[name][0],
+            note=LABELS[name][1],
+            why_not=_why_not(row, name, user),
+            form=refused.get(name) or FORMS[name](auto_id=f"id_{name}_%s"),
+            is_danger=name in ("failed", "void"),
+            is_first=name == names[0],
+        )
+        for name in names
+    ]
+
+
+def _why_not(row: PayBack, name: str, user: Person) -> str:
+    if not access.is_finance(user):
+        return "Only finance moves money."
+    if name == "send" and row.proposed_by_id == user.pk:
+        return "You proposed to pay it back, so somebody else of finance sends it."
+    return ""

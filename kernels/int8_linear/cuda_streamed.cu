@@ -14,6 +14,7 @@ import torch
 
 from kernels import cuda, tuning
 from kernels.definition import NotAvailable
+from kernels.tensor_maps import tensor_map
 
 SCALAR = {torch.float16: ("__half", "f16"), torch.bfloat16: ("__nv_bfloat16", "bf16")}
 SHARED_BYTES = 226 * 1024

@@ -10,10 +10,11 @@
             run=lambda config: _launch(config, x, out),
         )
 
-What was found quickest holds for the GPU's name, its driver, the version of Triton and the bytes
-of the kernel's file, and for the caller's key. When one of them changes nothing is found and the
-configurations are tried again. Triton's own cache of tuned configurations (`cache_results`)
-keys by environment and source too, but knows Triton kernels only, and not the driver.
+What was found quickest holds for the GPU's name, its driver, the version of Triton, the bytes of
+the kernel's file and of the one that launches it, and for the caller's key. When one of them
+changes nothing is found and the configurations are tried again. Triton's own cache of tuned
+configurations (`cache_results`) keys by environment and source too, but knows Triton kernels only,
+and not the driver.
 
 Without a CUDA GPU, under Triton's interpreter and with TWOFOLD_TUNING=off it is always the
 first configuration, and nothing is read or written.
@@ -77,14 +78,15 @@ def best(
 
     `source` is the kernel's own file, `key` whatever else decides (sizes, dtype), `configs`
     dataclasses or plain values, the one to fall back on first. `run(config)` queues one call on
-    the current stream; one that raises is out. NothingRuns when all of them raise. Call it in
-    `prepare`: nothing can be timed while a CUDA graph is being captured.
+    the current stream, and the file that it is written in counts like `source`; one that raises
+    is out. NothingRuns when all of them raise. Call it in `prepare`: nothing can be timed while a
+    CUDA graph is being captured.
     """
     tried = tuple(configs)
     here = None if _is_off() else machine()
     if here is None or len(tried) == 1:
         return tried[0]
-    parts = _parts(here, Path(source), key)
+    parts = _parts(here, Path(source), _written_in(run), key)
     file = cache_folder() / f"{Path(source).stem}-{_digest(parts)}.json"
     known = _read(file, parts)
     for config in tried:
@@ -101,13 +103,23 @@ def _is_off() -> bool:
     )
 
 
-def _parts(here: Machine, source: Path, key: Sequence[Hashable]) -> dict[str, Any]:
+def _written_in(run: Callable[..., object]) -> Path | None:
+    """The file of a function; None where it is not one of Python's, or was read from none."""
+    code = getattr(run, "__code__", None)
+    file = Path(code.co_filename) if code else None
+    return file if file and file.is_file() else None
+
+
+def _parts(
+    here: Machine, source: Path, launcher: Path | None, key: Sequence[Hashable]
+) -> dict[str, Any]:
     """Everything that a kept result depends on, as plain JSON data."""
+    written = [source] if launcher is None or launcher.samefile(source) else [source, launcher]
     return {
         "schema": SCHEMA,
         **asdict(here),
         "source": source.name,
-        "source_sha256": hashlib.sha256(source.read_bytes()).hexdigest(),
+        "source_sha256": hashlib.sha256(b"".join(one.read_bytes() for one in written)).hexdigest(),
         "key": [str(part) for part in key],
     }
 

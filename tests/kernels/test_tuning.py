@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels import tuning
+from kernels import solutions, tuning
 
 HERE = tuning.Machine(gpu="NVIDIA H200", driver="570.1", triton="3.6.0")
 
@@ -83,6 +83,28 @@ def test_a_changed_file_is_tuned_anew(kernel: Kernel) -> None:
     kernel.best()
     kernel.file.write_text("BLOCKS = 4\n")
     kernel.best()
+    assert len(kernel.timed) == 6
+
+
+def test_a_changed_launcher_of_a_shared_kernel_is_tuned_anew(
+    kernel: Kernel, tmp_path: Path
+) -> None:
+    launcher = tmp_path / "cuda_made_up.py"
+    text = "def best(tuning, source, configs, timed):\n    return tuning.best(\n"
+    text += "        source=source, key=(), configs=configs,\n"
+    text += "        run=lambda config: timed.append(config.block),\n    )\n"
+    launcher.write_text(text)
+
+    def best() -> Config:
+        found: Config = solutions.module_of(launcher).best(
+            tuning, kernel.file, CONFIGS, kernel.timed
+        )
+        return found
+
+    assert [best(), best()] == [Config(64)] * 2
+    assert len(kernel.timed) == 3
+    launcher.write_text(text.replace("config.block", "config.block + 0"))
+    best()
     assert len(kernel.timed) == 6
 
 

@@ -66,10 +66,21 @@ def doubt_of_same_code(record: Mapping[str, Any], ratio: float) -> str | None:
     )
 
 
+def caveats(record: Mapping[str, Any], replicates: int) -> list[str]:
+    """What the interval of so few replicates does not hold; no noise of the run shows it."""
+    if replicates > 1 or _band(record) is None:
+        return []
+    return ["one pair of processes was measured: how much pairs differ is not in the interval"]
+
+
+def _band(record: Mapping[str, Any]) -> float | None:
+    band: float | None = record["benchmark"]["protocol"].get("noise_band")
+    return band
+
+
 def _hides(record: Mapping[str, Any], share: float, ratio: float) -> bool:
     """Whether noise of this share is above the band and may hide on which side `ratio` lies."""
-    benchmark = record["benchmark"]
-    band = benchmark["protocol"].get("noise_band")
+    benchmark, band = record["benchmark"], _band(record)
     if band is None or share <= band:
         return False
     away = max(ratio / benchmark["target"], benchmark["target"] / ratio)

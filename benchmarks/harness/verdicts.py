@@ -161,6 +161,7 @@ def look(record: Mapping[str, Any], replicates: int) -> Look:
         reasons.append(f"{found.unsteady} of {found.rounds} rounds discarded: unsteady clocks")
     if found.interrupted:
         reasons.append(f"{found.interrupted} of {found.rounds} rounds left out as interrupted")
+    reasons += noise.caveats(record, replicates)
     if found.interrupted > (1 - _LEAST_KEPT_SHARE) * found.rounds:
         verdict = "inconclusive"
         reasons.append("the machine was too busy for a verdict")

@@ -85,6 +85,16 @@ def test_code_that_differs_from_itself_by_more_allows_no_verdict(
     assert any("against itself came out" in each for each in summary.reasons) is (apart > 1.1)
 
 
+def test_a_single_pair_of_processes_is_said_to_be_one() -> None:
+    rounds: Rounds = [(400.0, 100.0)] * 3
+    said = recompute(_made(rounds)).reasons[-1]
+    assert "how much pairs differ is not in the interval" in said
+    document = softmax_benchmark(replicates=2, max_replicates=2)
+    pairs = [replicate_entry(workload_entry("wide", rounds))] * 2
+    assert said not in recompute(made_record(pairs, document=document)).reasons
+    assert said not in recompute(_made(rounds, _unbanded())).reasons
+
+
 def test_the_band_costs_a_quiet_machine_nothing_and_spares_a_busy_one_wrong_verdicts() -> None:
     quiet, unequal = MACHINES[0], MACHINES[-1]
     found = busy_machines.shares(quiet, (4, 6, 4), 1.7, runs=100)

@@ -72,6 +72,13 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[SERVED] = server.ready()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Read only files that speak of it when what runs `alone` is asked for: few do."""
+    if config.option.markexpr != "alone" or collection_path.suffix != ".py":
+        return None
+    return "mark.alone" not in collection_path.read_text() or None
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop the server that was started for this session, unless it is in use."""
     server = _embedded_server() if config.stash.get(SERVED, True) is False else None

@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from kernels.signatures import Signature
+
 SCHEMA: Final = "twofold.ladder/1"
 FILE: Final = Path(__file__).with_name("signatures.json")
 
@@ -43,27 +45,6 @@ MEANINGS: Final[Mapping[str, str]] = {
         "fewer bits make it faster."
     ),
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Signature:
-    """What Nsight Compute reads of a kernel. Shares of peak are fractions of 1; None: not read.
-
-    `wasted_sectors` is the share of the sectors asked of the L2 cache that better access would
-    not ask for; `stall` the reason for which warps waited longest, as ncu names it, and
-    `stall_share` its share of all waiting.
-    """
-
-    duration_us: float | None
-    dram_share: float | None
-    l1_share: float | None
-    sm_share: float | None
-    tensor_share: float | None
-    occupancy: float | None
-    wasted_sectors: float | None
-    shared_bytes: int | None
-    stall: str | None
-    stall_share: float | None
 
 
 @dataclass(frozen=True, kw_only=True)

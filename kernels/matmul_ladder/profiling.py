@@ -7,14 +7,12 @@ Needs Nsight Compute (`ncu`) with access to the counters. Each rung is checked b
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,20 +20,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernels import catalogue, solutions
-from kernels.matmul_ladder.ladder import MEANINGS, SCHEMA, Signature
+from kernels import catalogue, signatures, solutions
+from kernels.matmul_ladder.ladder import MEANINGS, SCHEMA
+from kernels.signatures import Signature
 from kernels.trials import compare
 
 OPERATOR = "matmul_ladder"
 TIMED_SIZE, PROFILED_SIZE = 8192, 4096
 WARM_UPS, REPEATS = 3, 20
 SLOW_MS = 50.0
-NCU = ("ncu", "--clock-control", "none", "--set", "full", "--profile-from-start", "off")
 COMMAND = "python -m kernels.matmul_ladder.profiling signatures.json"
 _FILE = re.compile(r"(?P<language>cuda|triton)_(?P<position>\d)_(?P<name>\w+)")
-_STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
-# Not waiting: the warp was issued, or could have been.
-_NO_STALLS = ("selected", "not_selected")
 
 
 def files() -> list[str]:
@@ -119,73 +114,18 @@ def launches() -> None:
 def profiled() -> list[Signature]:
     """The signatures in the order of the launches."""
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "ladder.ncu-rep"
+        report = str(Path(folder) / "ladder.ncu-rep")
         work = [sys.executable, "-m", "kernels.matmul_ladder.profiling", "launches"]
-        subprocess.run([*NCU, "--export", str(report), *work], check=True, stdout=sys.stderr)
-        page = ["ncu", "--import", str(report), "--csv", "--page", "raw"]
-        text = subprocess.run(page, check=True, capture_output=True, text=True).stdout
-    lines = csv.reader(line for line in text.splitlines() if not line.startswith("=="))
-    names, units, *rows = lines
-    return [_signature(dict(zip(names, zip(row, units, strict=True), strict=True))) for row in rows]
-
-
-def _signature(metrics: Mapping[str, tuple[str, str]]) -> Signature:
-    stalls = {
-        found[1]: _number(metrics[name][0]) or 0.0
-        for name in metrics
-        if (found := _STALL.fullmatch(name)) and found[1] not in _NO_STALLS
-    }
-    longest = max(stalls, key=lambda reason: stalls[reason])
-    asked = _read(metrics, "memory_l2_theoretical_sectors_global")
-    wasted = _read(metrics, "derived__memory_l2_theoretical_sectors_global_excessive")
-    shared = _read(metrics, "launch__shared_mem_per_block")
-    peak = "avg.pct_of_peak_sustained"
-    return Signature(
-        duration_us=_rounded(_read(metrics, "gpu__time_duration.sum")),
-        dram_share=_share(metrics, f"gpu__dram_throughput.{peak}_elapsed"),
-        l1_share=_share(metrics, f"l1tex__throughput.{peak}_active"),
-        sm_share=_share(metrics, f"sm__throughput.{peak}_elapsed"),
-        tensor_share=_share(metrics, f"sm__pipe_tensor_cycles_active.{peak}_elapsed"),
-        occupancy=_share(metrics, f"sm__warps_active.{peak}_active"),
-        # Through the copy engine no sector is asked for by a thread.
-        wasted_sectors=None if wasted is None else _rounded(wasted / asked) if asked else 0.0,
-        shared_bytes=None if shared is None else round(shared),
-        stall=longest,
-        stall_share=_rounded(stalls[longest] / sum(stalls.values())),
-    )
-
-
-# To microseconds and bytes.
-_SCALES = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "byte/block": 1.0, "Kbyte/block": 1e3}
-
-
-def _read(metrics: Mapping[str, tuple[str, str]], name: str) -> float | None:
-    text, unit = metrics.get(name, ("", ""))
-    value = _number(text)
-    return None if value is None else value * _SCALES.get(unit, 1.0)
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text.replace(",", ""))
-    except ValueError:
-        return None
-
-
-def _share(metrics: Mapping[str, tuple[str, str]], name: str) -> float | None:
-    percent = _read(metrics, name)
-    return None if percent is None else _rounded(percent / 100)
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 4)
+        subprocess.run([*signatures.NCU, "--export", report, *work], check=True, stdout=sys.stderr)
+        page = subprocess.run(signatures.shown(report), check=True, capture_output=True, text=True)
+    return [found for _, found in signatures.read(page.stdout)]
 
 
 def measured() -> dict[str, Any]:
     """Everything that signatures.json holds."""
-    rates, signatures = timed(), profiled()
+    rates, counted = timed(), profiled()
     rungs = []
-    for stem, signature in zip(files(), signatures, strict=False):
+    for stem, signature in zip(files(), counted, strict=False):
         found = _FILE.fullmatch(stem)
         assert found is not None
         name = found["name"].replace("_", " ")
@@ -206,7 +146,7 @@ def measured() -> dict[str, Any]:
         "timed_size": TIMED_SIZE,
         "profiled_size": PROFILED_SIZE,
         "peak_tflops": round(rates["cublas"], 2),
-        "library": asdict(signatures[-1]),
+        "library": asdict(counted[-1]),
         "rungs": rungs,
     }
 

@@ -31,6 +31,21 @@ _MARGIN = 1.1
 OnRound = Callable[[int, float, float], None]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """What is asked of a pair in one workload.
+
+    `single_rounds` of one call each follow the others. `renews_state`: before one of the rounds
+    state gets new contents. `level`: "program" for the end-to-end step, "operator" for the
+    operator alone.
+    """
+
+    rounds: int
+    single_rounds: int = 0
+    renews_state: bool = False
+    level: str = "program"
+
+
 @dataclass
 class Setup:
     """What a side's untimed setup cost in one replicate, over its workloads."""
@@ -58,20 +73,13 @@ def measure(
     workload: dict[str, Any],
     calls: int | None,
     on_round: OnRound,
-    rounds: int,
-    single_rounds: int = 0,
-    renews_state: bool = False,
-    level: str = "program",
+    course: Course,
 ) -> dict[str, Any]:
     """Measure one workload; `calls` None sizes the rounds. Returns the record's entry.
 
-    `single_rounds` of one call each follow the others. `renews_state`: before one of the rounds
-    state gets new contents. `level`: "program" for the end-to-end step, "operator" for the
-    operator alone.
-
     Raises SideFailed when a side cannot be measured, Caught when one was caught.
     """
-    with SharedState(setting, workload["axes"], level) as state, ExitStack() as stack:
+    with SharedState(setting, workload["axes"], course.level) as state, ExitStack() as stack:
         lanes = {
             role: stack.enter_context(
                 Lane(
@@ -80,15 +88,14 @@ def measure(
                     replicate=replicate,
                     workload=workload,
                     state=state,
-                    level=level,
+                    level=course.level,
                 )
             )
             for role, side in sides.items()
         }
         try:
             _set_up(setting, lanes, setups)
-            pair = _Pair(setting, lanes, state, renews_state=renews_state)
-            entry = pair.measure(calls, rounds, single_rounds, on_round)
+            entry = _Pair(setting, lanes, state, course).measure(calls, on_round)
             setting.watch.look_around(side.pid for side in sides.values())
             for lane in lanes.values():
                 lane.release()
@@ -137,17 +144,14 @@ class _Pair:
         setting: Setting,
         lanes: dict[Role, Lane],
         state: SharedState,
-        *,
-        renews_state: bool,
+        course: Course,
     ) -> None:
         self._setting = setting
         self._lanes = lanes
         self._state = state
-        self._renews_state = renews_state
+        self._course = course
 
-    def measure(
-        self, calls: int | None, rounds: int, single_rounds: int, on_round: OnRound
-    ) -> dict[str, Any]:
+    def measure(self, calls: int | None, on_round: OnRound) -> dict[str, Any]:
         """The record's entry for this workload; `calls` None sizes the rounds first."""
         phases = self._setting.phases
         with phases.of("sizing"):
@@ -159,8 +163,8 @@ class _Pair:
             with phases.of("warming_up"):
                 self.warm_up()
             with phases.of("measuring"):
-                entry = self.rounds(chosen, rounds, on_round)
-                entry["single"] = self.singles(chosen, single_rounds, entry["overhead_us"])
+                entry = self.rounds(chosen, on_round)
+                entry["single"] = self.singles(chosen, entry["overhead_us"])
         # A writer to state that no round's check saw is the candidate: the baseline is the
         # catalogue's own code, the candidate is the stranger here.
         self._lanes["candidate"].check_state()
@@ -232,12 +236,13 @@ class _Pair:
             busy_us += sum(lane.round_us(repeated=True) for lane in self._lanes.values())
             done += 1
 
-    def rounds(self, calls: int, count: int, on_round: OnRound) -> dict[str, Any]:
+    def rounds(self, calls: int, on_round: OnRound) -> dict[str, Any]:
         """Take the overhead, run the pairs in random order."""
         overhead_us = self._overhead_us()
+        count = self._course.rounds
         rounds = []
         readings: dict[Role, list[Reading | None]] = {role: [] for role in self._lanes}
-        renewed_before = _RANDOM.randrange(1, count) if self._renews_state else None
+        renewed_before = _RANDOM.randrange(1, count) if self._course.renews_state else None
         for index in range(count):
             if index == renewed_before:
                 self.renew_state()
@@ -279,12 +284,12 @@ class _Pair:
         with self._setting.phases.of("warming_up"):
             self.warm_up()
 
-    def singles(self, calls: int, count: int, overhead_us: float) -> dict[Role, list[float]] | None:
+    def singles(self, calls: int, overhead_us: float) -> dict[Role, list[float]] | None:
         """Rounds of one call each, in us; None where every round is of one call anyway."""
-        if calls == 1 or count == 0:
+        if calls == 1 or self._course.single_rounds == 0:
             return None
         took_us: dict[Role, list[float]] = {role: [] for role in self._lanes}
-        for _ in range(count):
+        for _ in range(self._course.single_rounds):
             for role in _RANDOM.sample(sorted(self._lanes), len(self._lanes)):
                 took_us[role].append(self._lanes[role].single_us() - overhead_us)
         return took_us

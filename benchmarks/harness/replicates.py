@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.harness import folders, isolation, observations, pairs, trials
 from benchmarks.harness.controls import one_by_one
 from benchmarks.harness.failures import ROLES, Caught, Role
-from benchmarks.harness.pairs import Setup
+from benchmarks.harness.pairs import Course, Setup
 from benchmarks.harness.processes import SideProcess
 from benchmarks.harness.progress import Progress
 from benchmarks.harness.settings import Setting
@@ -37,10 +37,10 @@ def measure(
     with ExitStack() as stack:
         sides = start(setting, index, order, stack)
         workloads = setting.document["workloads"]
-        renewed = _renewed(setting)
+        courses = _courses(setting)
         for workload in _RANDOM.sample(workloads, len(workloads)):
             name = workload["name"]
-            entry = pairs.measure(
+            measured[name] = pairs.measure(
                 setting=setting,
                 sides=sides,
                 setups=setups,
@@ -48,12 +48,9 @@ def measure(
                 workload=workload,
                 calls=calls.get(name),
                 on_round=progress.rounds_of(replicate=index, workload=name),
-                rounds=setting.protocol["rounds"],
-                single_rounds=one_by_one.ROUNDS,
-                renews_state=workload is renewed,
+                course=courses[name],
             )
-            calls[name] = entry["calls"]
-            measured[name] = entry
+            calls[name] = measured[name]["calls"]
         # After the workloads, so that they are measured in processes that did nothing else.
         alone = _operator_alone(setting, sides) if index == 0 else None
         tried = trials.run(setting=setting, sides=sides, replicate=index) if index == 0 else None
@@ -66,13 +63,14 @@ def measure(
     }
 
 
-def _renewed(setting: Setting) -> dict[str, Any] | None:
-    """The workload whose state is refilled between its rounds; None where nothing has state."""
+def _courses(setting: Setting) -> dict[str, Course]:
+    """What is asked of each workload: the state of a random one is renewed, if there is any."""
+    course = Course(rounds=setting.protocol["rounds"], single_rounds=one_by_one.ROUNDS)
+    courses = {workload["name"]: course for workload in setting.document["workloads"]}
     # Not yet tried on a GPU.
-    if setting.device.kind != "cpu" or not setting.definition["program_state"]:
-        return None
-    chosen: dict[str, Any] = _RANDOM.choice(setting.document["workloads"])
-    return chosen
+    if setting.device.kind == "cpu" and setting.definition["program_state"]:
+        courses[_RANDOM.choice(list(courses))] = replace(course, renews_state=True)
+    return courses
 
 
 def _operator_alone(
@@ -93,8 +91,7 @@ def _operator_alone(
                     workload=workload,
                     calls=None,
                     on_round=_unseen,
-                    rounds=rounds,
-                    level="operator",
+                    course=Course(rounds=rounds, level="operator"),
                 )
             )
             for workload in setting.document["workloads"]
@@ -122,7 +119,7 @@ def same_code(
                         workload=workload,
                         calls=None,
                         on_round=_unseen,
-                        rounds=rounds,
+                        course=Course(rounds=rounds),
                     )
                 )
                 for workload in workloads

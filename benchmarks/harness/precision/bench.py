@@ -75,8 +75,7 @@ class Bench:
                     workload=workload(condition),
                     calls=self._calls.get(condition.name),
                     on_round=lambda *_: None,
-                    rounds=self._setting.protocol["rounds"],
-                    level="operator",
+                    course=pairs.Course(rounds=self._setting.protocol["rounds"], level="operator"),
                 )
                 self._calls[condition.name] = entry["calls"]
                 entries[condition.name] = entry

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from engagements import access
+from engagements.days import in_words
 from engagements.errors import Refused
 from engagements.models import (
     Acceptance,
@@ -43,9 +44,7 @@ def accept(
     engagement = lifecycle.locked(contract.engagement_id)
     row = ContractVersion.objects.select_related("amends", "signatory").get(pk=contract.pk)
     row.engagement = engagement
-    if party not in Party.values:
-        raise Refused(f"{party!r} is no party of this contract.")
-    _require_right(engagement, Party(party), by)
+    _require_right(engagement, party, by)
     if digest != row.digest or not row.digest:
         raise Refused("These are not the terms that were sealed: open the contract again.")
     if row.acceptances.filter(party=party).exists():
@@ -53,29 +52,32 @@ def accept(
     if row.state != ContractVersion.State.OFFERED:
         raise Refused(f"Version {row.number} of the contract is not on offer.")
     if party == Party.CUSTOMER:
-        _require_in_time(row)
-        _require_named(row, by)
+        _require_open_to(by, row)
     acceptance = Acceptance(
         contract_version=row, party=party, user=by, digest=digest, accepted_at=timezone.now()
     )
     acceptance.typed_name = checked.text(typed_name, noun="The typed name")
     acceptance.address, acceptance.signed_in_at = address or current_address(), signed_in_at
     checked.save(acceptance)
-    is_in_force = row.acceptances.count() == len(Party)
-    is_first = is_in_force and not row.is_amendment
-    _tell(engagement, acceptance, lifecycle.move(engagement, Stage.ACTIVE) if is_first else {})
-    if is_in_force:
-        in_force.put(row)
+    _go_on(row, acceptance)
     return row
 
 
-def _require_in_time(contract: ContractVersion) -> None:
+def _go_on(contract: ContractVersion, acceptance: Acceptance) -> None:
+    """Tell of an acceptance; the second one puts the contract in force."""
+    engagement = contract.engagement
+    is_in_force = contract.acceptances.count() == len(Party)
+    is_first = is_in_force and not contract.is_amendment
+    _tell(engagement, acceptance, lifecycle.move(engagement, Stage.ACTIVE) if is_first else {})
+    if is_in_force:
+        in_force.put(contract)
+
+
+def _require_open_to(by: User, contract: ContractVersion) -> None:
+    """Refuse an offer whose time is over, and whom it does not name."""
     last = contract.valid_until
     if last is not None and timezone.localdate() > last:
-        raise Refused(f"The offer was valid until {last}: ask for another.")
-
-
-def _require_named(contract: ContractVersion, by: User) -> None:
+        raise Refused(f"The offer was valid until {in_words(last)}: ask for another.")
     if not access.may_accept(by, contract):
         raise Refused(f"These terms name {contract.signatory}, who alone signs for the customer.")
 
@@ -96,7 +98,9 @@ def _tell(engagement: Engagement, acceptance: Acceptance, changes: dict[str, lis
     )
 
 
-def _require_right(engagement: Engagement, party: Party, by: User) -> None:
+def _require_right(engagement: Engagement, party: str, by: User) -> None:
+    if party not in Party.values:
+        raise Refused(f"{party!r} is no party of this contract.")
     if party == Party.CUSTOMER:
         lifecycle.require_signatory(engagement, by)
     else:

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from benchmarks.models import Benchmark
 from engagements import money
+from engagements.days import in_words
 from engagements.errors import Refused
 from engagements.models import ContractVersion, Engagement, Milestone, Stage, TimeBox, User
 from engagements.queries.signatories import signatories_of
@@ -181,13 +182,17 @@ def _require_in_the_time_box(
 ) -> None:
     box = TimeBox.objects.get(engagement=engagement)
     if not box.starts_on <= pause.starts_on <= box.ends_on:
-        raise Refused(f"A pause starts inside the time-box, from {box.starts_on} to {box.ends_on}.")
+        raise Refused(
+            f"A pause starts inside the time-box, from {in_words(box.starts_on)} to "
+            f"{in_words(box.ends_on)}."
+        )
     if pause.ends_on < pause.starts_on:
         raise Refused("A pause does not end before it starts.")
     for other in agreed:
         if other.starts_on <= pause.ends_on and pause.starts_on <= other.ends_on:
             raise Refused(
-                f"The clock stands still from {other.starts_on} to {other.ends_on} already."
+                f"The clock stands still from {in_words(other.starts_on)} to "
+                f"{in_words(other.ends_on)} already."
             )
 
 

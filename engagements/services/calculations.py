@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from django.db.models import Sum
 
+from engagements.days import in_words
 from engagements.ledger import chart, effects
 from engagements.ledger.effects import Effect
 from engagements.ledger.positions import positions_of
@@ -113,7 +114,7 @@ def _lines(
 ) -> tuple[Line, ...]:
     lines = [
         Line(
-            f"{payment.invoice.reference}, {payment.told} {payment.received_on} "
+            f"{payment.invoice.reference}, {payment.told} {in_words(payment.received_on)} "
             f"({payment.reference})",
             quantize(payment.amount, contract.currency),
         )

@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef, Value
 from django.db.models.functions import Concat
 from django.utils import timezone
 
+from engagements.days import in_words
 from engagements.models import ContractVersion, Document, Mail
 from engagements.services import mails
 from engagements.services.terms import terms_of
@@ -63,7 +64,7 @@ def _accepted(contract: ContractVersion) -> tuple[list[str], str]:
 def _offered(contract: ContractVersion) -> tuple[list[str], str]:
     who = terms_of(contract)["signatories"]["customer"]
     recipients = [each["email"] for each in who] if contract.state == State.OFFERED else []
-    until = f" until {contract.valid_until}" if contract.valid_until else ""
+    until = f" until {in_words(contract.valid_until)}" if contract.valid_until else ""
     return recipients, (
         f"Version {contract.number} of the contract is offered to you{until}. It is attached; "
         "you accept or decline it in the portal, where its digest stands on the screen."

@@ -10,7 +10,7 @@ from django.db import transaction
 from engagements import faults
 from engagements.errors import Refused
 from engagements.ledger import postings
-from engagements.models import Invoice, InvoiceLine, Milestone, User
+from engagements.models import Engagement, Invoice, InvoiceLine, Milestone, User
 from engagements.money import quantize
 from engagements.services import checked, credits, invoice_issuing, lifecycle
 from engagements.services.milestones import require_finance
@@ -41,20 +41,13 @@ def credit(
     if by is not None:
         require_finance(by)
     why = checked.text(reason, noun="The reason for the credit note")
-    original = invoice_issuing.read(invoice, engagement)
-    if not original.is_issued or original.is_credit_note:
-        raise Refused("A credit note corrects an issued invoice.")
+    original = _original(invoice, engagement)
     known = _known_note(original, seen=seen, net=net, why=why)
     if known:
         return known
     if bill_again and original.payments.exists():
         raise Refused(f"Money was received for {original.reference}: it is not billed again.")
-    parts = credits.split(
-        list(original.lines.prefetch_related("credit_lines__invoice")),
-        currency=original.currency,
-        net=net,
-        by_line=lines,
-    )
+    parts = preview_credit(invoice=original, net=net, lines=lines)
     note, note_lines = _drafted_note(original, parts, why, by)
     faults.point("credit_invoice.drafted")
     invoice_issuing.number(note, note_lines, by)
@@ -74,13 +67,26 @@ def credited_net(invoice: Invoice) -> Decimal:
     return sum((note.net for note in notes), Decimal(0))
 
 
-def preview_credit(*, invoice: Invoice, net: Decimal | None) -> list[credits.Credit]:
+def preview_credit(
+    *,
+    invoice: Invoice,
+    net: Decimal | None,
+    lines: Mapping[InvoiceLine, Decimal] | None = None,
+) -> list[credits.Credit]:
     """What a credit note over `net` would take back of each line; refused where it would be."""
     return credits.split(
         list(invoice.lines.prefetch_related("credit_lines__invoice")),
         currency=invoice.currency,
         net=net,
+        by_line=lines,
     )
+
+
+def _original(invoice: Invoice, engagement: Engagement) -> Invoice:
+    original = invoice_issuing.read(invoice, engagement)
+    if not original.is_issued or original.is_credit_note:
+        raise Refused("A credit note corrects an issued invoice.")
+    return original
 
 
 def _known_note(

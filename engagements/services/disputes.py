@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 from django.utils import timezone
 
+from engagements.days import in_words
 from engagements.errors import Refused
 from engagements.models import Dispute, Settlement, User
 from engagements.services import checked, events, lifecycle
@@ -33,7 +34,8 @@ def obstacle(settlement: Settlement) -> str | None:
         return "This settlement was set aside: there is nothing to dispute."
     last_day = settlement.disputable_until
     if timezone.localdate() > last_day:
-        return f"A settlement is disputed inside the agreed window, which ended on {last_day}."
+        ended = in_words(last_day)
+        return f"A settlement is disputed inside the agreed window, which ended on {ended}."
     return None
 
 

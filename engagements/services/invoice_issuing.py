@@ -8,6 +8,7 @@ from datetime import timedelta
 from django.utils import timezone
 
 from engagements import faults
+from engagements.days import in_words
 from engagements.errors import Refused
 from engagements.models import Engagement, Invoice, InvoiceLine, User
 from engagements.money import format_money
@@ -49,12 +50,14 @@ def number(row: Invoice, lines: Sequence[InvoiceLine], by: User | None) -> None:
 def tell(row: Invoice, engagement: Engagement, by: User | None) -> None:
     """Into the log and to the workers, which make the PDF once this is committed."""
     amount = format_money(row.gross, row.currency)
-    summary = f"Invoice {row.reference}: {amount} with tax, due on {row.due_on}."
     if row.corrects:
         summary = (
             f"Credit note {row.reference}: {amount} with tax off {row.corrects.reference}. "
             f"{row.reason}"
         )
+    else:
+        assert row.due_on is not None  # an issued invoice falls due
+        summary = f"Invoice {row.reference}: {amount} with tax, due on {in_words(row.due_on)}."
     events.record(
         engagement=engagement,
         verb=f"{row.kind}.issued",

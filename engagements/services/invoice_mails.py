@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef, Value
 from django.db.models.functions import Concat
 from django.utils import timezone
 
+from engagements.days import in_words
 from engagements.models import Customer, Document, Invoice, Mail
 from engagements.money import format_money
 from engagements.queries.signatories import signatories_of
@@ -66,7 +67,8 @@ def _body(invoice: Invoice) -> str:
             f"Credit note {invoice.reference} over {amount} with tax corrects invoice "
             f"{invoice.corrects.reference}: {invoice.reason}\n\nIt is attached.\n"
         )
+    assert invoice.due_on is not None  # an issued invoice falls due
     return (
         f"Invoice {invoice.reference} over {amount} with tax is attached. It is due on "
-        f"{invoice.due_on}; please quote {invoice.reference} when you pay.\n"
+        f"{in_words(invoice.due_on)}; please quote {invoice.reference} when you pay.\n"
     )

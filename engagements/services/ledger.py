@@ -57,19 +57,23 @@ def post(
         document=document,
         leg_count=len(drafts),
     )
+    _write_legs(entry, drafts)
+    return entry
+
+
+def _write_legs(entry: Entry, drafts: Sequence[LegDraft]) -> None:
     accounts = _accounts(draft.account for draft in drafts)
     Leg.objects.bulk_create(
         Leg(
             entry=entry,
             account=accounts[draft.account],
-            engagement=engagement,
-            dated_on=dated_on,
+            engagement=entry.engagement,
+            dated_on=entry.dated_on,
             amount=draft.amount,
             currency=draft.currency,
         )
         for draft in drafts
     )
-    return entry
 
 
 def is_closed(day: date) -> bool:

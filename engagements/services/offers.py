@@ -6,6 +6,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from engagements.days import in_words
 from engagements.errors import Refused
 from engagements.models import ContractVersion, Engagement, Party, Stage, User
 from engagements.queries.signatories import signatories_of
@@ -34,7 +35,9 @@ def offer(*, contract: ContractVersion, by: User, read: str | None = None) -> Co
     drafting.check(sheet)
     _require_somebody_who_signs(row)
     if row.valid_until and row.valid_until < timezone.localdate():
-        raise Refused(f"The offer would be valid until {row.valid_until}: that day has passed.")
+        raise Refused(
+            f"The offer would be valid until {in_words(row.valid_until)}: that day has passed."
+        )
     row.canonical, row.digest = terms_.seal(terms_.compose(sheet))
     row.state, row.sealed_at = State.OFFERED, timezone.now()
     checked.save(row)
@@ -137,9 +140,10 @@ def _why_over(contract: ContractVersion, engagement: Engagement) -> str | None:
     if contract.is_amendment and engagement.stage != Stage.ACTIVE:
         return "the contract that it would amend has been decided."
     last = contract.valid_until
-    is_late = last is not None and last < timezone.localdate()
-    if is_late and not contract.acceptances.filter(party=Party.CUSTOMER).exists():
-        return f"it was valid until {last}."
+    if last is None or last >= timezone.localdate():
+        return None
+    if not contract.acceptances.filter(party=Party.CUSTOMER).exists():
+        return f"it was valid until {in_words(last)}."
     return None
 
 

@@ -7,7 +7,6 @@ its settlement and goes back with that alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
 from decimal import Decimal
 
 from django.db import transaction
@@ -69,7 +68,7 @@ def move(*, invoice: Invoice, to: Invoice, amount: Decimal, reference: str, by: 
         return arrived
     require_excess(source, amount)
     _require_takes(source, target, amount)
-    left = leave(source, Kind.MOVED, amount, timezone.localdate(), reference, by)
+    left = leave(source, Kind.MOVED, amount, reference, by)
     faults.point("move_overpayment.left")
     arrived = Payment(
         invoice=target,
@@ -104,14 +103,14 @@ def _said(invoice: Invoice, amount: Decimal, reference: str) -> tuple[Decimal, s
 
 
 def leave(
-    invoice: Invoice, kind: Payment.Kind, amount: Decimal, on: date, reference: str, by: User
+    invoice: Invoice, kind: Payment.Kind, amount: Decimal, reference: str, by: User
 ) -> Payment:
-    """Take `amount` (gross) out of an invoice that has so much too much."""
+    """Take `amount` (gross) today out of an invoice that has so much too much."""
     payment = Payment(
         invoice=invoice,
         kind=kind,
         amount=-amount,
-        received_on=on,
+        received_on=timezone.localdate(),
         reference=reference,
         recorded_by=by,
     )

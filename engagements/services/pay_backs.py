@@ -90,14 +90,7 @@ def send(
     if row.proposed_by_id == by.pk:
         raise Refused("Nobody sends what they proposed to pay back themselves.")
     require_excess(row.invoice, row.amount)
-    row.left = leave(
-        row.invoice,
-        Payment.Kind.PAID_BACK,
-        row.amount,
-        timezone.localdate(),
-        end_to_end_id(row),
-        by,
-    )
+    row.left = leave(row.invoice, Payment.Kind.PAID_BACK, row.amount, end_to_end_id(row), by)
     faults.point("pay_back.left")
     row.state, row.sent_by, row.sent_at = State.PAYING, by, timezone.now()
     row.method = Transfer.Method.SEPA if file else Transfer.Method.BY_HAND

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from engagements.days import in_words
 from engagements.errors import Refused
 from engagements.models import MonthTotal, Period, User
 from engagements.services.milestones import require_finance
@@ -57,7 +58,7 @@ def _obstacle(first: date) -> str | None:
         return f"{first:%B %Y} is closed already."
     following = next_month(first)
     if following > timezone.localdate():
-        return f"{first:%B %Y} is not over yet: it can be closed from {following} on."
+        return f"{first:%B %Y} is not over yet: it can be closed from {in_words(following)} on."
     return None
 
 

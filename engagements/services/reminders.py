@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from engagements.days import in_words
 from engagements.models import Invoice, Reminder
 from engagements.money import format_money
 from engagements.queries.balances import open_invoices
@@ -52,10 +53,12 @@ def remind(*, invoice: Invoice) -> Reminder | None:
     )
     checked.save(reminder)
     amount = format_money(row.open_amount, row.currency)
+    assert row.due_on is not None  # its level was counted from that day
+    due_on = in_words(row.due_on)
     events.record(
         engagement=engagement,
         verb="invoice.reminded",
-        summary=f"Reminder {level} of {row.reference}: {amount} was due on {row.due_on}.",
+        summary=f"Reminder {level} of {row.reference}: {amount} was due on {due_on}.",
         actor=None,
         changes={"invoice": row.pk, "level": level, "open": str(row.open_amount)},
         for_customer=True,
@@ -65,8 +68,8 @@ def remind(*, invoice: Invoice) -> Reminder | None:
             key=f"reminder:{row.pk}:{level}",
             engagement=engagement,
             recipient=recipient,
-            subject=f"Reminder: {row.reference}, due on {row.due_on}",
-            body=_body(row, level, amount),
+            subject=f"Reminder: {row.reference}, due on {due_on}",
+            body=_body(row, level, amount, due_on),
         )
     return reminder
 
@@ -84,11 +87,12 @@ def _level(invoice: Invoice, today: date) -> int | None:
     return level
 
 
-def _body(invoice: InvoiceWithBalance, level: int, amount: str) -> str:
+def _body(invoice: InvoiceWithBalance, level: int, amount: str, due_on: str) -> str:
     account = settings.BANK_ACCOUNT
+    assert invoice.issued_on is not None  # only what is issued falls due
     return (
-        f"{SAID[level]}: of invoice {invoice.reference} of {invoice.issued_on}, {amount} was due "
-        f"on {invoice.due_on} and has not arrived.\n\nAccount: {account['holder']}, "
+        f"{SAID[level]}: of invoice {invoice.reference} of {in_words(invoice.issued_on)}, "
+        f"{amount} was due on {due_on} and has not arrived.\n\nAccount: {account['holder']}, "
         f"{account['iban']}\nPlease quote: {invoice.reference}\n\nIf the payment is on its way, "
         "this mail has crossed it.\n"
     )

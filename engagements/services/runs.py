@@ -10,6 +10,7 @@ from django.utils import timezone
 from benchmarks.errors import Refused as BenchmarksRefused
 from benchmarks.models import Benchmark, Record, Run, Solution, Verdict
 from benchmarks.services import runs as measuring
+from engagements.days import in_words
 from engagements.errors import Refused
 from engagements.ledger import postings
 from engagements.models import (
@@ -103,9 +104,11 @@ def _contract_to_decide(engagement: Engagement) -> ContractVersion:
     box = TimeBox.objects.get(engagement=engagement)
     today = timezone.localdate()
     if today < box.starts_on:
-        raise Refused(f"The time-box starts on {box.starts_on}; until then there are trial runs.")
+        raise Refused(
+            f"The time-box starts on {in_words(box.starts_on)}; until then there are trial runs."
+        )
     if today > box.ends_on:
-        raise Refused(f"The time-box ended on {box.ends_on}.")
+        raise Refused(f"The time-box ended on {in_words(box.ends_on)}.")
     if lifecycle.open_acceptance_run(engagement):
         raise Refused("An acceptance run is under way already.")
     contract = lifecycle.contract_in_force(engagement)

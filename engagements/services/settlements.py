@@ -12,8 +12,15 @@ from engagements import access, faults
 from engagements.errors import Refused
 from engagements.ledger import postings
 from engagements.models import ContractVersion, Engagement, Milestone, Settlement, Stage, User
-from engagements.money import format_money
-from engagements.services import checked, disputes, events, invoices, lifecycle, time_box
+from engagements.services import (
+    checked,
+    disputes,
+    events,
+    invoices,
+    lifecycle,
+    settlement_grounds,
+    time_box,
+)
 from engagements.services.calculations import Calculation, preview
 from engagements.services.credit_plans import PlannedCredit
 from engagements.services.milestones import require_finance
@@ -61,58 +68,29 @@ def propose(
     row.engagement = engagement
     if row.state != ContractVersion.State.ACCEPTED:
         raise Refused("Only a contract in force is settled.")
-    live = row.settlements.exclude(state__in=(State.VOIDED, State.PAID)).first()
-    if live:
-        proposer = by.pk if by else None
-        if (live.state, live.reason, live.proposed_by_id) == (State.PROPOSED, reason, proposer):
-            return live
-        raise Refused("This contract is being settled already.")
-    before = row.settlements.filter(state=State.PAID).first()
-    if reason == Reason.FURTHER:
-        note = checked.text(note, noun="Why more goes back")
-        audit_cost = _kept_further(engagement, row, before, audit_cost)
-    elif before:
-        raise Refused("This contract is settled: what goes back now is a further settlement.")
-    else:
-        _require_ground(engagement, reason)
-        note, audit_cost = "", None
+    known = _known(row, reason, by)
+    if known:
+        return known
+    ground = settlement_grounds.ground(row, reason, note=note, audit_cost=audit_cost)
     return settle(
         engagement=engagement,
         contract=row,
         reason=Reason(reason),
         by=by,
-        note=note,
-        audit_cost=audit_cost,
+        note=ground.note,
+        audit_cost=ground.audit_cost,
     )
 
 
-def _require_ground(engagement: Engagement, reason: str) -> None:
-    if engagement.stage == Stage.ACTIVE and reason == Reason.TIME_BOX:
-        obstacle = time_box_obstacle(engagement)
-        if obstacle:
-            raise Refused(obstacle)
-    else:
-        lifecycle.require_stage(engagement, Stage.MISSED, to="for its contract to be settled")
-
-
-def _kept_further(
-    engagement: Engagement,
-    contract: ContractVersion,
-    before: Settlement | None,
-    audit_cost: Decimal | None,
-) -> Decimal:
-    """What a further settlement keeps of the audit (net). Refused where nothing more goes back."""
-    if before is None:
-        raise Refused("A further settlement follows one that is paid.")
-    lifecycle.require_stage(engagement, Stage.MISSED, Stage.CLOSED, to="to be settled further")
-    kept = before.audit_cost if audit_cost is None else audit_cost
-    kept = checked.amount(kept, contract.currency, noun="What is kept of the audit")
-    if not 0 <= kept <= before.audit_cost:
-        most = format_money(before.audit_cost, contract.currency)
-        raise Refused(f"At most {most}, which was kept before, is kept now.")
-    if preview(contract=contract, audit_cost=kept).refund <= 0:
-        raise Refused("Nothing more would go back.")
-    return kept
+def _known(contract: ContractVersion, reason: str, by: User | None) -> Settlement | None:
+    """The settlement that a repeated proposal asks for; Refused where another is under way."""
+    live = contract.settlements.exclude(state__in=(State.VOIDED, State.PAID)).first()
+    if live is None:
+        return None
+    proposer = by.pk if by else None
+    if (live.state, live.reason, live.proposed_by_id) == (State.PROPOSED, reason, proposer):
+        return live
+    raise Refused("This contract is being settled already.")
 
 
 @transaction.atomic
@@ -223,21 +201,11 @@ def settle_when_time_box_is_over(*, engagement: Engagement) -> Settlement | None
     """
     row = lifecycle.locked(engagement.pk)
     contract = lifecycle.contract_in_force(row)
-    if row.stage != Stage.ACTIVE or contract is None or time_box_obstacle(row):
+    if row.stage != Stage.ACTIVE or contract is None or settlement_grounds.time_box_obstacle(row):
         return None
     if timezone.localdate() < time_box.settles_on(row):
         return None
     return settle(engagement=row, contract=contract, reason=Reason.TIME_BOX)
-
-
-def time_box_obstacle(engagement: Engagement) -> str | None:
-    """Why the time-box does not end the engagement yet; None when it does."""
-    ends_on = time_box.ends_on(engagement)
-    if timezone.localdate() <= ends_on:
-        return f"The time-box runs until {ends_on}."
-    if lifecycle.open_acceptance_run(engagement):
-        return "An acceptance run asked for inside the time-box is still going on."
-    return None
 
 
 @transaction.atomic

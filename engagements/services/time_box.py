@@ -98,8 +98,8 @@ def move(*, contract: ContractVersion) -> TimeBox:
         return box
     if box.ends_on < min(before, timezone.localdate()):
         raise Refused(
-            f"With this amendment the time-box would have ended on {box.ends_on} already: "
-            "it is withdrawn and drafted anew."
+            f"With this amendment the time-box would have ended on {in_words(box.ends_on)} "
+            "already: it is withdrawn and drafted anew."
         )
     checked.save(box)
     events.record(

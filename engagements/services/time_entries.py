@@ -11,6 +11,7 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from engagements import access
+from engagements.days import in_words
 from engagements.errors import Refused
 from engagements.models import Engagement, TimeBox, TimeEntry, User
 from engagements.services import checked, events, lifecycle
@@ -43,14 +44,14 @@ def add(
     that_day = TimeEntry.objects.filter(consultant=by, worked_on=worked_on)
     already = that_day.aggregate(hours=Sum("hours"))["hours"] or Decimal(0)
     if already + hours > HOURS_A_DAY:
-        raise Refused(f"{already.normalize():f} hours of {worked_on} are noted already.")
+        raise Refused(f"{already.normalize():f} hours of {in_words(worked_on)} are noted already.")
     entry = TimeEntry(engagement=row, consultant=by, worked_on=worked_on, hours=hours)
     entry.note, entry.request_key = checked.text(note, noun="What was done"), request_key
     checked.save(entry)
     events.record(
         engagement=row,
         verb="time.noted",
-        summary=f"{by} noted {hours.normalize():f} hours of {worked_on}.",
+        summary=f"{by} noted {hours.normalize():f} hours of {in_words(worked_on)}.",
         actor=by,
         changes={"entry": entry.pk, "hours": str(hours), "worked_on": str(worked_on)},
     )
@@ -70,7 +71,7 @@ def remove(*, entry: TimeEntry, by: User) -> None:
     events.record(
         engagement=row,
         verb="time.removed",
-        summary=f"{found.hours.normalize():f} hours of {found.worked_on} by "
+        summary=f"{found.hours.normalize():f} hours of {in_words(found.worked_on)} by "
         f"{found.consultant} were taken back.",
         actor=by,
         changes={"hours": str(found.hours), "worked_on": str(found.worked_on), "note": found.note},
@@ -82,6 +83,6 @@ def _require_in_the_time_box(engagement: Engagement, worked_on: date) -> None:
     if box is None:
         raise Refused("Hours are noted once the contract is in force.")
     if worked_on < box.starts_on:
-        raise Refused(f"The time-box started on {box.starts_on}.")
+        raise Refused(f"The time-box started on {in_words(box.starts_on)}.")
     if worked_on > timezone.localdate():
         raise Refused("Hours are noted when they were worked, not before.")

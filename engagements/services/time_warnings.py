@@ -11,6 +11,7 @@ from datetime import date
 from django.db import transaction
 from django.utils import timezone
 
+from engagements.days import in_words
 from engagements.models import Engagement, Stage, TimeBox, TimeBoxWarning
 from engagements.services import checked, events, lifecycle, mails, time_box
 
@@ -88,7 +89,7 @@ def _tell(engagement: Engagement, warning: TimeBoxWarning) -> None:
     events.record(
         engagement=engagement,
         verb="time_box.warned",
-        summary=f"{label}: it ends on {warning.ends_on}.",
+        summary=f"{label}: it ends on {in_words(warning.ends_on)}.",
         actor=None,
         changes={"threshold": warning.threshold, "ends_on": str(warning.ends_on)},
     )
@@ -98,8 +99,8 @@ def _tell(engagement: Engagement, warning: TimeBoxWarning) -> None:
         recipient=engagement.lead.email,
         subject=f"{engagement.reference}: {label.lower()}",
         body=f"{label}.\n\n{engagement.reference}, {engagement.title}, for "
-        f"{engagement.customer}: the last day is {warning.ends_on}, and no acceptance run has "
-        f"met the target yet.\n\n{_next(warning)}\n",
+        f"{engagement.customer}: the last day is {in_words(warning.ends_on)}, and no acceptance "
+        f"run has met the target yet.\n\n{_next(warning)}\n",
     )
 
 

@@ -132,6 +132,7 @@ def words(
         "totals": _totals(terms),
         "example": worked_example(terms),
         "benchmark": benchmark,
+        "noise_band": _noise_band(benchmark["protocol"]),
         "workloads": [_workload(each) for each in benchmark["workloads"]],
         "confidence": wording.share(terms["benchmark"]["confidence"]),
         "hardware": _hardware(terms["benchmark"]["hardware"]),
@@ -214,6 +215,12 @@ def _totals(terms: dict[str, Any]) -> dict[str, str]:
 def _workload(workload: dict[str, Any]) -> dict[str, str]:
     axes = ", ".join(f"{name} {size:,}" for name, size in workload["axes"].items())
     return {"name": workload["name"], "axes": axes, "weight": wording.share(workload["weight"])}
+
+
+def _noise_band(protocol: dict[str, Any]) -> str:
+    """How far a machine may be from quiet; benchmarks sealed before say nothing of it."""
+    band = protocol.get("noise_band")
+    return wording.share(band) if band else ""
 
 
 def _moment(value: datetime | None) -> str:

@@ -1,5 +1,6 @@
 """The contract as a document."""
 
+import copy
 from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.template.loader import render_to_string
 from django.utils import timezone
 from pypdf import PdfReader
 
@@ -14,11 +16,13 @@ from benchmarks.harness.canonical import digest_of_bytes
 from engagements import documents
 from engagements.days import in_words
 from engagements.documents import kinds, press, wording
+from engagements.documents.contract import context
 from engagements.documents.contract.example import worked_example
 from engagements.documents.subjects import Subject
 from engagements.errors import Refused
 from engagements.models import TimeBox
 from engagements.services.contracts import MilestoneDraft
+from engagements.services.terms import terms_of
 from tests.engagements.charts import measured
 from tests.engagements.documents.reading import attached, words
 from tests.engagements.documents.story import Story
@@ -40,6 +44,9 @@ def test_the_offer_sets_out_the_sealed_terms(story: Story, issued: Issue) -> Non
     assert "Name and signature" in text
     assert contract.benchmark.digest in text
     assert "rests on how the replicates differ, by Student's t" in text
+    assert "took more than 10% longer than its quickest tenth" in text
+    assert "paid within 14 days of the settlement being proposed" in text
+    assert "or whoever holds the same right on the day" in text
     assert all(contract.digest in page.extract_text() for page in paper.pages)
 
 
@@ -178,3 +185,25 @@ def test_eight_long_milestones_still_add_up_on_paper(story: Story, issued: Issue
     text = words(issued("contract", f"contract:{contract.pk}"))
     # Tax is rounded on each bill, so the total is that of the bills.
     assert "48,000.00 9,120.01 57,120.01" in text
+
+
+def test_older_benchmarks_and_terms_say_no_more_than_was_sealed(story: Story) -> None:
+    story.audited()
+    contract = story.offered()
+    terms = terms_of(contract) | {"refund_days": None}
+    benchmark = copy.deepcopy(contract.benchmark.document)
+    benchmark["protocol"].pop("noise_band", None)
+    html = render_to_string("documents/_contract_words.html", context.words(terms, benchmark))
+    assert "quickest tenth" not in html
+    assert "settlement being proposed" not in html
+
+
+def test_whom_the_terms_name_alone_is_named_to_sign(story: Story) -> None:
+    story.audited()
+    contract = story.offered()
+    signatory = terms_of(contract)["signatories"]["customer"][0]
+    terms = terms_of(contract) | {"signatory": signatory}
+    html = render_to_string(
+        "documents/_contract_words.html", context.words(terms, contract.benchmark.document)
+    )
+    assert f"To be signed by {signatory['name']} and nobody else" in html

@@ -36,6 +36,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from consultancy.environment import cache_of
+from tests import migrated
 
 if TYPE_CHECKING:
     from consultancy.embedded.postgres import Postgres
@@ -103,6 +104,7 @@ def django_db_modify_db_settings() -> None:
     if server := _embedded_server():
         server.start()
         _drop_abandoned_databases(server.url("postgres"))
+        settings.DATABASES["default"]["TEST"]["TEMPLATE"] = migrated.template(server)
 
 
 def _drop_abandoned_databases(url: str) -> None:

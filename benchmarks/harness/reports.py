@@ -9,12 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import committed, records, surveys
+from benchmarks.harness import committed, records, report_tables, surveys
 from benchmarks.harness.canonical import digest_of_bytes
 from benchmarks.harness.committed import CATALOGUE, Signature
 from benchmarks.harness.signatures import KeyUnusable, PublicKey
@@ -189,79 +189,32 @@ def _is_current(operator: str, candidate: str, record: Mapping[str, Any]) -> boo
     return catalogue.source_digests(operator) == dict(record["benchmark"]["sources"])
 
 
-def _table(found: Sequence[Report]) -> Iterator[str]:
-    """One line a record, for reading."""
-    form = "{:<26} {:<20} {:<13} {:>7} {:>15} {:>9} {:>8} {:>9}  {:<22} {}"
-    yield form.format(
-        "operator",
-        "record",
-        "verdict",
-        "ratio",
-        "interval",
-        "operator",
-        "roofline",
-        "strongest",
-        "",
-        "signature",
-    )
-    for one in found:
-        yield form.format(
-            one.operator,
-            one.name,
-            one.verdict,
-            _times(one.ratio),
-            _interval(one),
-            _times(one.operator_ratio),
-            "-" if one.roofline_share is None else f"{one.roofline_share:.0%}",
-            _times(one.against_strongest),
-            one.strongest or "",
-            one.signature.words + ("" if one.current else "; the code has changed since"),
-        ).rstrip()
-
-
-def markdown(operator: str, folder: Path = CATALOGUE) -> str:
-    """The table that the operator's README shows: its records, each on a line."""
-    lines = [
-        "| record | candidate | against | end to end | verdict | alone | of the roofline |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for one in of(operator, folder):
-        share = "-" if one.roofline_share is None else f"{one.roofline_share:.0%}"
-        lines.append(
-            f"| `{one.name}` | `{one.candidate}` | `{one.baseline}` "
-            f"| {_times(one.ratio)}, {_interval(one)} | {one.verdict} {one.target:g}x "
-            f"| {_times(one.operator_ratio)} | {share} |"
-        )
-    return "\n".join(lines)
-
-
-def _interval(one: Report) -> str:
-    return "-" if one.low is None or one.high is None else f"{one.low:.2f} to {one.high:.2f}"
-
-
-def _times(ratio: float | None) -> str:
-    return "-" if ratio is None else f"{ratio:.2f}x"
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the report. 1 when a record contradicts itself or a signature does not hold."""
     parser = argparse.ArgumentParser(prog="python -m kernels report")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--markdown", metavar="OPERATOR", choices=catalogue.operators())
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true")
+    form.add_argument(
+        "--markdown",
+        metavar="OPERATOR",
+        nargs="*",
+        choices=catalogue.operators(),
+        help="as READMEs show them; all where none is named",
+    )
     parser.add_argument("--folder", type=Path, default=CATALOGUE, help="another OPERATOR/records/")
     asked = parser.parse_args(arguments)
     try:
-        if asked.markdown:
-            print(markdown(asked.markdown, asked.folder))
-            return 0
-        found = reports(asked.folder)
+        chosen = asked.markdown or catalogue.operators()
+        found = [report for operator in chosen for report in of(operator, asked.folder)]
     except (records.RecordError, surveys.SurveyError, KeyUnusable) as error:
         print(error, file=sys.stderr)
         return 2
     if asked.json:
         print(json.dumps([one.as_data() for one in found], indent=1))
+    elif asked.markdown is not None:
+        print(report_tables.markdown(found, named=len(chosen) > 1))
     else:
-        print("\n".join(_table(found)))
+        print(report_tables.text(found))
     wrong = [
         f"{one.operator}/{one.name}: {problem}"
         for one in found

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import reports
+from benchmarks.harness import report_tables, reports
 from kernels import catalogue, solutions
 
+KERNELS = Path(str(catalogue.__file__)).parent
 OPERATORS = catalogue.operators()
 EVERY_PRESET = [(op, preset) for op in OPERATORS for preset in catalogue.presets(op)]
 PARTS = {
@@ -153,7 +154,7 @@ def test_a_solution_without_prepare_gets_its_state_as_it_is(tmp_path: Path) -> N
 def test_a_folder_says_when_it_is_worth_it_and_that_nothing_is_measured_until_a_record_is_there(
     operator: str,
 ) -> None:
-    folder = Path(str(catalogue.__file__)).parent / operator
+    folder = KERNELS / operator
     words = (folder / "README.md").read_text().replace("\n", " ").lower()
     assert "worth it when" in words
     assert "not worth it" in words or "never by itself" in words
@@ -164,9 +165,15 @@ def test_a_folder_says_when_it_is_worth_it_and_that_nothing_is_measured_until_a_
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_a_folder_shows_the_figures_of_its_records_and_no_others(operator: str) -> None:
     """Printed by `python -m kernels report --markdown OPERATOR`."""
-    folder = Path(str(catalogue.__file__)).parent / operator
-    words = (folder / "README.md").read_text()
-    if any(folder.glob("records/*.record.json*")):
-        assert reports.markdown(operator) in words
+    words = (KERNELS / operator / "README.md").read_text()
+    found = reports.of(operator)
+    if found:
+        assert report_tables.markdown(found, named=False) in words
     else:
         assert "| record |" not in words
+
+
+def test_the_first_page_shows_the_figures_of_all_records() -> None:
+    """Printed by `python -m kernels report --markdown`."""
+    words = (KERNELS.parent / "README.md").read_text()
+    assert report_tables.markdown(reports.reports(), named=True) in words

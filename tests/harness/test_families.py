@@ -98,17 +98,21 @@ while True:
 """
 
 
-def test_who_is_woken_while_stopped_is_told_however_little_it_does() -> None:
+@pytest.mark.parametrize("before_the_look", [False, True])
+def test_who_is_woken_while_stopped_is_told_however_little_it_does(before_the_look: bool) -> None:
     with subprocess.Popen([sys.executable, "-c", SLEEPS], stdout=subprocess.PIPE) as found:
         assert found.stdout is not None
         found.stdout.readline()
         families.stop(found.pid, None)
         still, woken = Idleness(found.pid, None), Idleness(found.pid, None)
         for idleness in [still] * 5 + [woken] * 8:
+            if idleness is woken and before_the_look:
+                found.send_signal(signal.SIGCONT)
+                time.sleep(0.001)
             idleness.begins()
             if idleness is woken:
                 found.send_signal(signal.SIGCONT)
-                time.sleep(0.02)
+                time.sleep(0.05)
                 families.stop(found.pid, None)
             idleness.ends()
         found.kill()

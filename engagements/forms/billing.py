@@ -1,4 +1,4 @@
-"""What finance fills in about invoices: payments received, and credit notes."""
+"""What finance fills in about invoices: payments received and looked for, and credit notes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,49 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from engagements.forms.amounts import AmountField
+from engagements.forms.days import DayField
 from engagements.models import Payment
+
+
+class PaymentFilterForm(forms.Form):
+    """Which payments are looked for. It stands in the address."""
+
+    q = forms.CharField(
+        label="Find by reference, invoice, engagement or customer",
+        required=False,
+        widget=forms.TextInput(
+            attrs={
+                "type": "search",
+                "class": "control filter__text",
+                "placeholder": "Find by reference, invoice, engagement or customer",
+            }
+        ),
+    )
+    kind = forms.ChoiceField(
+        label="Which",
+        required=False,
+        choices=[("", "All payments"), *Payment.Kind.choices],
+        widget=forms.Select(attrs={"class": "control"}),
+    )
+    since = DayField(label="From this day on", required=False)
+    until = DayField(label="Up to this day", required=False)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("since", "until"):
+            field = self.fields[name]
+            field.widget.attrs |= {"class": "control", "title": field.label}
+
+    def said(self) -> dict[str, Any]:
+        """What `found_payments` takes. What cannot be read narrows nothing."""
+        self.is_valid()
+        said = self.cleaned_data
+        return {
+            "text": said.get("q", ""),
+            "kind": said.get("kind", ""),
+            "since": said.get("since"),
+            "until": said.get("until"),
+        }
 
 
 class PaymentForm(forms.Form):

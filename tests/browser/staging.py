@@ -255,6 +255,8 @@ def finance_pages(house: House) -> list[str]:
         reverse("payment-record", args=[house.met.invoice.pk]),
         reverse("customer-account", args=[house.met.customer.pk]),
         reverse("bank"),
+        reverse("payments"),
+        reverse("overpayment", args=[house.met.invoice.pk]),
         reverse("engagement", args=[house.met.reference]),
         *ledger_pages(house),
     ]

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from engagements import access
 from engagements.queries import billing
-from engagements.views.finance.tables import as_csv
+from engagements.views.finance.tables import amounts, as_csv
 
 COLUMNS = ("Currency", "On", "What", "Reference", "Amount", "Balance")
 
@@ -21,7 +21,10 @@ def account(request: HttpRequest, pk: int) -> HttpResponse:
     accounts = billing.accounts_of(customer.engagements.all())
     if request.GET.get("format") == "csv":
         rows = (
-            (account.currency, row.on, row.what, row.reference, row.amount, row.balance)
+            (
+                *(account.currency, row.on, row.what, row.reference),
+                *amounts(account.currency, row.amount, row.balance),
+            )
             for account in accounts
             for row in account.postings
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -18,9 +20,14 @@ from engagements.money import format_money
 from engagements.queries.matching import Proposal, candidates, proposals
 from engagements.services import bank_imports, bank_lines
 from engagements.views.answers import UNPROCESSABLE, actor
+from engagements.views.finance.tables import amounts, as_csv
 
 PER_PAGE = 100
 OPEN = BankLine.State.OPEN
+COLUMNS = (
+    *("Booked on", "Payer", "Account", "Text", "Entry", "Currency", "Amount", "State"),
+    *("Invoices", "Note", "Handled by"),
+)
 
 
 @access.finance_page
@@ -73,14 +80,29 @@ def record(request: HttpRequest) -> HttpResponse:
 @access.finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """What a file brought; before that, which of its columns mean what."""
+    """What a file brought; before that, which of its columns mean what.
+
+    `format=csv` downloads what it brought.
+    """
     row = BankImport.objects.select_related("imported_by").filter(pk=pk).first()
     if row is None:
         raise Http404("No such bank file.")
     if row.repeated_count is None:
         return _columns(request, row)
-    context = {"row": row, "lines": row.lines.prefetch_related("payments__invoice")}
+    lines = row.lines.select_related("handled_by").prefetch_related("payments__invoice")
+    if request.GET.get("format") == "csv":
+        return as_csv(f"bank-{row.pk}", COLUMNS, map(_cells, lines))
+    context = {"row": row, "lines": lines}
     return render(request, "finance/bank_import.html", context)
+
+
+def _cells(line: BankLine) -> tuple[Any, ...]:
+    invoices = ", ".join(payment.invoice.reference for payment in line.payments.all())
+    return (
+        *(line.booked_on, line.payer, line.payer_account, line.text, line.entry_reference),
+        *(line.currency, *amounts(line.currency, line.amount), line.get_state_display()),
+        *(invoices, line.note, str(line.handled_by or "")),
+    )
 
 
 def _columns(request: HttpRequest, row: BankImport) -> HttpResponse:

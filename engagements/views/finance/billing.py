@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -11,14 +13,24 @@ from engagements import access
 from engagements.errors import Refused
 from engagements.models import Invoice, Milestone, User
 from engagements.queries import billing
+from engagements.queries.finance import MilestoneLine
 from engagements.services import invoices
 from engagements.views.answers import UNPROCESSABLE, actor
+from engagements.views.finance.tables import amounts, as_csv
+
+COLUMNS = (
+    *("Engagement", "Customer", "Milestone", "Released by", "Released on"),
+    *("Currency", "Net", "Tax", "Gross"),
+)
 
 
 @access.finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def to_bill(request: HttpRequest) -> HttpResponse:
-    """Released milestones by engagement, and the drafts; chosen ones are collected."""
+    """Released milestones by engagement, and the drafts; chosen ones are collected.
+
+    `format=csv` downloads what is to be billed and stands on no draft.
+    """
     if request.method == "POST":
         drafted = _collect(request, actor(request))
         if len(drafted) == 1:
@@ -26,13 +38,27 @@ def to_bill(request: HttpRequest) -> HttpResponse:
         if drafted:
             messages.success(request, f"{len(drafted)} drafts are made. Look at each and issue it.")
             return redirect("to-bill")
+    groups = billing.to_bill()
+    if request.GET.get("format") == "csv":
+        return as_csv("to-bill", COLUMNS, (_cells(line) for each in groups for line in each.lines))
     context = {
-        "groups": billing.to_bill(),
+        "groups": groups,
         "drafts": [(row, invoices.preview(invoice=row)) for row in billing.drafts()],
         "acts": access.is_finance(request.user),
     }
     status = UNPROCESSABLE if request.method == "POST" else 200
     return render(request, "finance/to_bill.html", context, status=status)
+
+
+def _cells(line: MilestoneLine) -> tuple[Any, ...]:
+    milestone = line.milestone
+    engagement = milestone.contract_version.engagement
+    released = milestone.released_at
+    return (
+        *(engagement.reference, engagement.customer.name, milestone.title),
+        *(milestone.get_condition_display(), released and released.date(), line.currency),
+        *amounts(line.currency, line.net, line.tax, line.gross),
+    )
 
 
 def _collect(request: HttpRequest, by: User) -> list[Invoice]:

@@ -22,7 +22,7 @@ from engagements.queries.balances import balance_of
 from engagements.queries.overpayments import open_pay_backs, overpaid_invoices, payments_for
 from engagements.services import credits, invoices
 from engagements.views.answers import UNPROCESSABLE, actor
-from engagements.views.finance.tables import as_csv
+from engagements.views.finance.tables import amounts, as_csv
 
 if TYPE_CHECKING:
     from engagements.queries.balances import InvoiceWithBalance
@@ -64,12 +64,8 @@ def _cells(row: InvoiceWithBalance) -> tuple[Any, ...]:
         row.issued_on,
         row.due_on,
         row.currency,
-        row.net,
-        row.tax,
-        row.gross,
-        row.credited,
-        row.received,
-        row.open_amount,
+        *amounts(row.currency, row.net, row.tax, row.gross),
+        *amounts(row.currency, row.credited, row.received, row.open_amount),
     )
 
 

@@ -17,7 +17,7 @@ from engagements.forms.ledger import MonthField
 from engagements.models import Account, Entry, Leg
 from engagements.queries import ledger, ledger_facts
 from engagements.services import periods
-from engagements.views.finance.tables import as_csv
+from engagements.views.finance.tables import amounts, as_csv
 
 PER_PAGE = 50
 BALANCE_COLUMNS = ("Currency", "Account", "DATEV", "Debit", "Credit", "Balance")
@@ -52,7 +52,8 @@ def trial_balance(request: HttpRequest) -> HttpResponse:
 def _balance_cells(row: ledger.BalanceRow) -> Sequence[Any]:
     account = row.account
     name, number = account.name, account.datev_number
-    return (row.currency, name, number, row.debit, row.credit, row.balance)
+    sums = amounts(row.currency, row.debit, row.credit, row.balance)
+    return (row.currency, name, number, *sums)
 
 
 @access.finance_page
@@ -87,7 +88,8 @@ def leg_cells(leg: Leg) -> Sequence[Any]:
     return (
         *(leg.dated_on, entry.pk, entry.get_kind_display(), entry.key),
         *(engagement.reference, engagement.customer.name),
-        *(leg.account.name, leg.account.datev_number, leg.currency, leg.amount),
+        *(leg.account.name, leg.account.datev_number, leg.currency),
+        *amounts(leg.currency, leg.amount),
     )
 
 

@@ -20,7 +20,7 @@ from engagements.models import Entry, Invoice
 from engagements.money import format_money
 from engagements.queries.balances import balance_of, issued_invoices
 from engagements.queries.overpayments import excess_of, may_take, pay_backs_of, settled_by
-from engagements.services import overpayments, pay_backs
+from engagements.services import bank_accounts, overpayments, pay_backs
 from engagements.services.overpayments import Planned
 from engagements.views.answers import UNPROCESSABLE, actor
 from engagements.views.finance.pay_back_steps import steps_of
@@ -152,6 +152,7 @@ def page(
         "entries": entries,
         "sent": sent,
         "going": going,
+        "bank_account": bank_accounts.current(invoice.engagement.customer),
         "earlier": [back for back in backs if not back.is_open],
         "steps": steps_of(going, request.user, ending or {}) if going else [],
         "acts": access.is_finance(request.user),

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from engagements import access
 from engagements.queries import at_risk
-from engagements.views.finance.tables import as_csv
+from engagements.views.finance.tables import amounts, as_csv
 
 PER_PAGE, ALL = 50, 100_000
 RISK_COLUMNS = (
@@ -53,8 +53,7 @@ def _risk_cells(row: at_risk.RiskRow) -> Sequence[Any]:
         row.engagement.customer.name,
         row.engagement.get_stage_display(),
         row.currency,
-        row.liability,
-        row.with_tax,
+        *amounts(row.currency, row.liability, row.with_tax),
         row.target,
         *(f"{value:.3f}" if value is not None else None for value in measured),
         estimate.verdict if estimate else None,

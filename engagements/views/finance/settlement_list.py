@@ -14,7 +14,7 @@ from engagements import access
 from engagements.models import Settlement
 from engagements.queries import settlement_queues
 from engagements.queries.settlement_queues import Queue
-from engagements.views.finance.tables import as_csv
+from engagements.views.finance.tables import amounts, as_csv
 from engagements.views.finance.words import waiting_for
 
 PER_PAGE = 50
@@ -57,7 +57,10 @@ def _cells(row: Settlement) -> Sequence[Any]:
     return (
         *(row.pk, engagement.reference, engagement.customer.name, row.get_reason_display()),
         *(row.get_state_display(), "yes" if row.is_on_hold else "no", row.proposed_at.date()),
-        *(row.currency, row.payments_received, row.refunded_before, row.audit_cost),
-        *(row.audit_tax, row.refund, row.refund_due_on or "", row.balance_due),
+        row.currency,
+        *amounts(row.currency, row.payments_received, row.refunded_before, row.audit_cost),
+        *amounts(row.currency, row.audit_tax, row.refund),
+        row.refund_due_on,
+        *amounts(row.currency, row.balance_due),
         row.payment_reference,
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any, TypeAlias
 
 from django.http import HttpResponse
+
+from engagements.money import quantize
 
 Cell: TypeAlias = str | int | Decimal | date | None
 # A spreadsheet takes what begins with these for a formula.
@@ -23,6 +25,11 @@ def as_csv(name: str, head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Ht
     writer.writerow(head)
     writer.writerows([_cell(value) for value in row] for row in rows)
     return response
+
+
+def amounts(currency: str, *values: Decimal | None) -> Iterator[Decimal | None]:
+    """Amounts as cells, with the digits of the currency's own minor unit."""
+    return (None if value is None else quantize(value, currency) for value in values)
 
 
 def _cell(value: Cell) -> str:

@@ -14,6 +14,7 @@ from engagements.views.finance import (
     overview,
     pay_back_steps,
     pay_backs,
+    payment_list,
     payments,
     periods,
     risk,
@@ -49,6 +50,7 @@ urlpatterns = [
         )
         for step in pay_back_steps.FORMS
     ),
+    path("payments/", payment_list.payment_list, name="payments"),
     path("bank/", bank.bank, name="bank"),
     path("bank/record/", bank.record, name="bank-record"),
     path("bank/imports/<int:pk>/", bank.import_page, name="bank-import"),

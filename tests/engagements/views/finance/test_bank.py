@@ -100,6 +100,9 @@ def test_a_table_asks_for_its_columns_once(fritz: Client) -> None:
     assert "is no day as chosen" in refused.content.decode()
     assert fritz.post(url, sent).status_code == 302
     assert BankLine.objects.count() == 3
+    rows = fritz.get(url, {"format": "csv"}).content.decode().splitlines()
+    assert rows[0].startswith("Booked on,Payer,")
+    assert len(rows) == 4
     url = hand_in(fritz, GERMAN.read_bytes() + b"03.09.2026;Third;abc;5,00;EUR\n", "later.csv")
     assert "Known already" in fritz.get(url).content.decode()
     assert BankLine.objects.count() == 4

@@ -96,6 +96,13 @@ def test_every_chosen_draft_is_issued_and_not_the_first_only(fritz: Client, stor
     assert states == ["draft", "issued", "issued"]
 
 
+def test_what_is_to_be_billed_comes_as_csv(fritz: Client, story: Story) -> None:
+    head, *rows = fritz.get(reverse("to-bill"), {"format": "csv"}).content.decode().splitlines()
+    assert head.endswith("Currency,Net,Tax,Gross")
+    assert len(rows) == 2
+    assert all(row.startswith(f"{story.reference},Longprompt GmbH,") for row in rows)
+
+
 def test_choosing_nothing_says_so(fritz: Client) -> None:
     answer = fritz.post(reverse("to-bill"), {})
     assert answer.status_code == 422

@@ -41,6 +41,7 @@ def pages(story: Story) -> list[str]:
         reverse("payment-record", args=[invoice]),
         reverse("overpayment", args=[invoice]),
         reverse("customer-account", args=[story.customer.pk]),
+        reverse("payments"),
         reverse("bank"),
         reverse("bank-import", args=[bank_line(story).bank_import_id]),
         reverse("bank-line", args=[bank_line(story).pk]),

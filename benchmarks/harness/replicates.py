@@ -67,8 +67,7 @@ def _courses(setting: Setting) -> dict[str, Course]:
     """What is asked of each workload: the state of a random one is renewed, if there is any."""
     course = Course(rounds=setting.protocol["rounds"], single_rounds=one_by_one.ROUNDS)
     courses = {workload["name"]: course for workload in setting.document["workloads"]}
-    # Not yet tried on a GPU.
-    if setting.device.kind == "cpu" and setting.definition["program_state"]:
+    if setting.definition["program_state"]:
         courses[_RANDOM.choice(list(courses))] = replace(course, renews_state=True)
     return courses
 

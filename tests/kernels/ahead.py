@@ -132,10 +132,12 @@ class _Compiler:
         self, source: str, name: str, *, options: Sequence[tuple[str, str]] = ()
     ) -> Callable[..., None]:
         """In place of kernels.cuda.compile, which asks the driver for the kernel; always whole."""
-        cuda.compiled(source, arch=ARCHITECTURE, options=options)
+        code = bytes(cuda.compiled(source, arch=ARCHITECTURE, options=options).code)
+        waits = resources.serialised(code)
 
         def launch(*args: object, shared_bytes: int = 0) -> None:
-            self.kernels.append({"kernel": name, "shared_bytes": shared_bytes})
+            made = {"kernel": name, "shared_bytes": shared_bytes, "serialised": waits}
+            self.kernels.append(made | (resources.of(code) if self._thorough else {}))
 
         return launch
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -17,6 +18,7 @@ from engagements.queries import billing
 def invoices(request: HttpRequest, reference: str) -> HttpResponse:
     """The invoices of one engagement with their PDFs, and its account."""
     engagement = access.engagement_for(request.user, reference)
+    found = list(billing.invoices_of(engagement))
     documents = billing.documents_by_subject(engagement)
     rows = [
         {
@@ -28,12 +30,14 @@ def invoices(request: HttpRequest, reference: str) -> HttpResponse:
                 if note.is_issued
             ],
         }
-        for invoice in billing.invoices_of(engagement)
+        for invoice in found
     ]
+    is_owed = any(invoice.open_amount > 0 for invoice in found)
     context = {
         "engagement": engagement,
         "rows": rows,
         "accounts": billing.accounts_of(Engagement.objects.filter(pk=engagement.pk)),
         "today": timezone.localdate(),
+        "pay_to": settings.BANK_ACCOUNT if is_owed else None,
     }
     return render(request, "portal/invoices.html", context)

@@ -14,7 +14,7 @@ from pytest_django import DjangoAssertNumQueries
 from engagements.days import in_words
 from engagements.models import Milestone, Party, Stage
 from engagements.money import format_money
-from engagements.services import amendments, audits, contracts, settlements
+from engagements.services import amendments, audits, bank_accounts, contracts, settlements
 from engagements.services.drafting import PauseDraft
 from tests.engagements.views import story as told
 from tests.engagements.views.story import Story
@@ -164,7 +164,17 @@ def test_the_customer_reads_by_when_the_refund_is_paid_and_whether_it_is_late(
     story = told.missed()
     due_on = story.settlement.refund_due_on
     assert due_on is not None
-    assert f"By the contract it is paid by {in_words(due_on)}." in page_of(client, story)
+    page = page_of(client, story)
+    assert f"By the contract it is paid by {in_words(due_on)}." in page
+    assert "We do not know the account that it goes to yet" in page
+    bank_accounts.add(
+        customer=story.customer,
+        holder="Longprompt GmbH",
+        iban="DE02120300000000202051",
+        bic="",
+        by=story.finance,
+    )
+    assert "It goes to Longprompt GmbH," in page_of(client, story)
     on_day(due_on + timedelta(days=1))
     assert f"to be paid by {in_words(due_on)}: it is late." in page_of(client, story)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
+from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
@@ -25,6 +26,7 @@ def test_before_the_first_invoice_there_is_none(client: Client) -> None:
     draft = invoices.draft(milestones=[story.milestone(1)], by=story.finance)
     page = shown(client, story)
     assert "No invoice yet" in page
+    assert "How to pay" not in page
     assert str(draft.gross) not in page
 
 
@@ -41,6 +43,7 @@ def test_the_customer_sees_invoices_credit_notes_and_the_balance(client: Client)
     assert reverse("document", args=[document.pk]) in page
     assert "You owe" in page
     assert "EUR\xa07,140.00" in page
+    assert settings.BANK_ACCOUNT["iban"] in page
     client.force_login(story.stranger)
     assert client.get(reverse("document", args=[document.pk])).status_code == 404
     assert client.get(reverse("portal-invoices", args=[story.reference])).status_code == 404

@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='entry',
             name='kind',
-            field=models.CharField(choices=[('invoice_issued', 'Invoice issued'), ('credit_note_issued', 'Credit note issued'), ('payment_received', 'Payment received'), ('payment_moved', 'Overpayment moved'), ('payment_paid_back', 'Overpayment on its way back'), ('payment_came_back', 'Overpayment came back'), ('pay_back_paid', 'Overpayment paid back'), ('audit_delivered', 'Audit delivered'), ('target_met', 'Target met'), ('settlement_proposed', 'Settlement proposed'), ('settlement_approved', 'Settlement approved'), ('settlement_paying', 'Refund on its way'), ('settlement_failed', 'Refund came back'), ('settlement_paid', 'Refund paid'), ('settlement_voided', 'Settlement voided')], max_length=24),
+            field=models.CharField(choices=[('invoice_issued', 'Invoice issued'), ('credit_note_issued', 'Credit note issued'), ('payment_received', 'Payment received'), ('payment_moved', 'Overpayment moved'), ('payment_paid_back', 'Overpayment sent back'), ('payment_came_back', 'Overpayment came back'), ('pay_back_paid', 'Overpayment transferred'), ('audit_delivered', 'Audit delivered'), ('target_met', 'Target met'), ('settlement_proposed', 'Settlement proposed'), ('settlement_approved', 'Settlement approved'), ('settlement_paying', 'Refund on its way'), ('settlement_failed', 'Refund came back'), ('settlement_paid', 'Refund paid'), ('settlement_voided', 'Settlement voided')], max_length=24),
         ),
         migrations.AlterField(
             model_name='payment',

@@ -79,7 +79,7 @@ def test_paying_back_is_shown_proposed_and_sent_by_another_with_their_password(
 ) -> None:
     propose = reverse("overpayment-pay-back", args=[invoice.pk])
     page = fritz.post(propose, {"amount": "2,864.00"}).content.decode()
-    for shown in ("Overpayment on its way back", "Overpayment paid back", "Propose it"):
+    for shown in ("Overpayment sent back", "Overpayment transferred", "Propose it"):
         assert shown in page
     assert not PayBack.objects.exists()
     for _ in range(2):

@@ -15,17 +15,20 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from engagements import access
 from engagements.errors import Refused
-from engagements.models import BankAccount, Engagement, PayBack, Settlement
+from engagements.models import BankAccount, Engagement, PayBack, Settlement, TransferFile
 from engagements.queries import overpayments, settlement_queues
 from engagements.queries.settlement_queues import Queue
 from engagements.services import bank_accounts, transfer_files
 from engagements.views.answers import UNPROCESSABLE, actor
 
+FILES_SHOWN = 20
+
 
 @access.finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def make(request: HttpRequest) -> HttpResponse:
-    """What can go out by file, to whom; posted, the file of what was chosen.
+    """What can go out by file, to whom, and the files made last; posted, the file of what was
+    chosen.
 
     `message` names the file that was shown: sent twice, it is made once.
     """
@@ -76,6 +79,7 @@ def _page(request: HttpRequest, *, refusal: str = "") -> HttpResponse:
         "message": new_message_id(),
         "currency": transfer_files.CURRENCY,
         "refusal": refusal,
+        "files": TransferFile.objects.defer("content").select_related("made_by")[:FILES_SHOWN],
         "acts": access.is_finance(request.user),
     }
     status = UNPROCESSABLE if refusal else 200

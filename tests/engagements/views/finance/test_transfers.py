@@ -104,6 +104,10 @@ def test_overpayments_that_another_proposed_go_out_with_the_refunds(
     xmlschema.XMLSchema(SCHEMA).validate(io.BytesIO(bytes(file.content)))
     shown = client.get(reverse("transfer-file", args=[file.pk])).content.decode()
     assert f"Overpayment of {invoice.reference}" in shown
+    assert (
+        reverse("transfer-file", args=[file.pk])
+        in client.get(reverse("transfers")).content.decode()
+    )
 
 
 def test_one_that_cannot_go_out_stops_the_whole_file(client: Client, world: World) -> None:

@@ -26,16 +26,22 @@ from tests.consultancy.starting import ROOT
 LIMIT_S = 60.0
 
 
-@pytest.fixture
-def home() -> Iterator[Path]:
-    """A home of its own, short enough for sockets and open for the database's user."""
+@pytest.fixture(scope="module")
+def lasting_home() -> Iterator[Path]:
+    """A home of their own, short enough for sockets and open for the database's user."""
     folder = Path(tempfile.mkdtemp(prefix="twofold-test-", dir="/var/tmp"))
     folder.chmod(0o755)
     yield folder
-    end_leftovers(folder)
-    Postgres(Place(folder)).stop()
-    Valkey(Place(folder)).stop()
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def home(lasting_home: Path) -> Iterator[Path]:
+    """Nothing runs there before or after; the first one makes the database, the others find it."""
+    yield lasting_home
+    end_leftovers(lasting_home)
+    Postgres(Place(lasting_home)).stop()
+    Valkey(Place(lasting_home)).stop()
 
 
 @pytest.fixture

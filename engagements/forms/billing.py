@@ -35,14 +35,13 @@ class PaymentFilterForm(forms.Form):
         choices=[("", "All payments"), *Payment.Kind.choices],
         widget=forms.Select(attrs={"class": "control"}),
     )
-    since = DayField(label="From this day on", required=False)
-    until = DayField(label="Up to this day", required=False)
+    since = DayField(label="From", required=False)
+    until = DayField(label="Until", required=False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name in ("since", "until"):
-            field = self.fields[name]
-            field.widget.attrs |= {"class": "control", "title": field.label}
+            self.fields[name].widget.attrs["class"] = "control"
 
     def said(self) -> dict[str, Any]:
         """What `found_payments` takes. What cannot be read narrows nothing."""

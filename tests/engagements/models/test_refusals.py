@@ -81,6 +81,7 @@ def test_no_column_of_sealed_terms_changes_but_what_became_of_them(world: World)
         "tax_note": "Exempt.",
         "payment_days": 30,
         "dispute_days": 30,
+        "refund_days": 30,
         "valid_until": today() + timedelta(days=1),
         "signatory": world.signatory,
         "amends": contract,

@@ -34,10 +34,14 @@ def make(request: HttpRequest) -> HttpResponse:
     """
     if request.method != "POST":
         return _page(request)
+    overpaid = list(PayBack.objects.filter(pk__in=_keys(request, "overpaid")))
+    if overpaid:
+        # Whoever approved a refund had proved who they are; this is all that lets these go.
+        access.require_fresh_sign_in(request)
     try:
         file = transfer_files.make(
             settlements=list(Settlement.objects.filter(pk__in=_keys(request, "settlement"))),
-            overpaid=list(PayBack.objects.filter(pk__in=_keys(request, "overpaid"))),
+            overpaid=overpaid,
             message_id=request.POST.get("message", "")[:35] or new_message_id(),
             by=actor(request),
         )

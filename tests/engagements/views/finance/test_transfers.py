@@ -98,6 +98,11 @@ def test_overpayments_that_another_proposed_go_out_with_the_refunds(
     assert page.count(" checked") == 1
     chosen = {"settlement": settlement.pk, "overpaid": row.pk, "message": "MSG-1"}
     assert client.post(reverse("transfers"), chosen | {"overpaid": mine.pk}).status_code == 422
+    with_a_password(client, world.finance)
+    asked = client.post(reverse("transfers"), chosen)
+    assert asked["Location"].startswith(reverse("account_reauthenticate"))
+    assert not TransferFile.objects.exists()
+    as_just_signed_in(client, world.finance)
     assert client.post(reverse("transfers"), chosen).status_code == 302
     file = TransferFile.objects.get()
     assert file.total == Decimal(14300)

@@ -268,10 +268,9 @@ REFUSED = [
     ),
     (
         "INSERT INTO engagements_payment (invoice_id, kind, amount, received_on, reference,"
-        " moved_from_id, recorded_by_id, recorded_at) SELECT invoice_id, 'came_back', -amount,"
-        " received_on, 'forged', id, recorded_by_id, now() FROM engagements_payment"
-        " WHERE kind = 'received' AND amount < 0 OR id = (SELECT max(id) FROM engagements_payment)",
-        "what comes back had left|is_positive|leaves_or_arrives",
+        " moved_from_id, recorded_by_id, recorded_at) SELECT invoice_id, 'came_back', amount,"
+        " received_on, 'forged', id, recorded_by_id, now() FROM engagements_payment",
+        "what comes back had left",
     ),
 ]
 

@@ -28,6 +28,8 @@ os.environ.pop("TWOFOLD_ENV", None)
 # torch's threads sleep while they wait for one another, as the referee's do: on a machine with
 # more test processes than processors most of their time went into spinning. Read at its import.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# And one for each process is enough, the referee's and its sides' too: every processor has a test.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import kombu.pools
 import psutil

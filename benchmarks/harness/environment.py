@@ -18,8 +18,13 @@ from benchmarks.harness.devices.cpu import CpuDevice
 
 
 def cores() -> int:
-    """Processor cores that this process may use: both sides get as many threads."""
-    return len(os.sched_getaffinity(0))
+    """Processor cores that this process may use: both sides get as many threads.
+
+    No more than `OMP_NUM_THREADS` says, where it says a number.
+    """
+    allowed = len(os.sched_getaffinity(0))
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    return min(allowed, int(told)) if told.isdecimal() and int(told) else allowed
 
 
 def capture(device: Device, cells: Cells, ceilings: dict[str, Any] | None) -> dict[str, Any]:

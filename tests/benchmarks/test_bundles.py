@@ -21,7 +21,7 @@ from tests import signing
 
 def _in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     # Nothing of this checkout may help: no PYTHONPATH, and the folder comes first.
-    kept = ("PATH", "LD_LIBRARY_PATH", "LANG")
+    kept = ("PATH", "LD_LIBRARY_PATH", "LANG", "OMP_NUM_THREADS")
     return subprocess.run(
         [sys.executable, "-m", "benchmarks.harness", *arguments],
         cwd=folder,

@@ -19,10 +19,10 @@ PREPARE = "def prepare(state, axes):\n    return None\n\n"
 BAD = {
     "raises": PREPARE + "def run(prepared, inputs, out):\n    raise ValueError('seven heads')\n",
     # Not in its first call: that one still belongs to the setup, which may take long.
-    "hangs": "calls = []\n\n"
+    "hangs": "import time\n\ncalls = []\n\n"
     + PREPARE
     + "def run(prepared, inputs, out):\n"
-    + "    calls.append(1)\n    while len(calls) > 1:\n        pass\n",
+    + "    calls.append(1)\n    while len(calls) > 1:\n        time.sleep(1)\n",
     "is killed for memory": "import os, signal\n\n"
     + PREPARE
     + "def run(prepared, inputs, out):\n    os.kill(os.getpid(), signal.SIGKILL)\n",

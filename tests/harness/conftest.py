@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from benchmarks.harness import environment, operators
+from benchmarks.harness import operators
 from benchmarks.harness.progress import Progress
 from tests.harness.softmax import EXPLOITS, OPERATORS, Document, Measure, softmax_benchmark
 
@@ -17,17 +16,6 @@ from tests.harness.softmax import EXPLOITS, OPERATORS, Document, Measure, softma
 def own_operators(monkeypatch: pytest.MonkeyPatch) -> None:
     """Operators of these tests are found by the referee and by every side that it starts."""
     monkeypatch.setenv(operators.SEARCH_PATH_VARIABLE, str(OPERATORS))
-
-
-@pytest.fixture(autouse=True, scope="session")
-def one_thread() -> Iterator[None]:
-    """A referee in this process, and its sides, compute on one processor: there is one for each.
-
-    On a busy machine a team of threads waits for whichever of them is not running.
-    """
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(environment, "cores", lambda: 1)
-        yield
 
 
 @pytest.fixture

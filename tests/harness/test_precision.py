@@ -43,7 +43,8 @@ def _run(*arguments: str | Path) -> str:
 def part(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two trials measured on this machine's processor."""
     out = tmp_path_factory.mktemp("precision") / "part.json"
-    _run("--device", "cpu", "--trials", str(_TRIALS), "--replicates", "2", "--out", out)
+    sizes = ["--trials", str(_TRIALS), "--replicates", "2", "--rounds", "4"]
+    _run("--device", "cpu", *sizes, "--out", out)
     return out
 
 

@@ -41,9 +41,10 @@ _PICTURES: dict[str, tuple[Callable[..., str], Callable[[Sequence[Report]], str]
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
     """Every operator, the pictures, the claims of the field and what libraries cover."""
-    drawn = catalogue.sound()
+    drawn, entries = catalogue.sound(), catalogue.entries()
     context = {
-        "entries": catalogue.entries(),
+        "entries": entries,
+        "unmeasured": any(entry.first is None for entry in entries),
         "claims": catalogue.judged(),
         "libraries": catalogue.libraries(),
         "pictures": _pictures(drawn),

@@ -98,6 +98,7 @@ def test_without_records_every_operator_is_listed_as_not_measured(
     assert "<picture>" not in page
     # Each operator, and each claim.
     assert page.count("not measured") >= len(catalogue.operators()) + len(queries.judged())
+    assert "no record is committed yet" in page
     assert "Not measured" in read("catalogue-operator", "vector_add")
 
 

@@ -18,17 +18,11 @@ from benchmarks.harness.failures import SideFailed
 from tests.harness.softmax import EXPLOITS, Measure, softmax_benchmark
 
 
-@pytest.mark.parametrize(
-    ("exploit", "reason"),
-    [
-        ("hangs", r"did not answer within 1 s and was stopped, while in a round"),
-        ("rubbish", r"wrote rubbish down the channel \(bytes that are no message: b'all "),
-        ("no_run", r"has no function run\(prepared, inputs, out\)"),
-    ],
-)
-def test_one_line_says_what_happened(measure: Measure, exploit: str, reason: str) -> None:
+def test_one_line_says_what_happened(measure: Measure) -> None:
+    # What else may happen is told row by row in tests/exploits/tricks.py.
+    reason = r"has no function run\(prepared, inputs, out\)"
     with pytest.raises(SideFailed, match=reason) as failed:
-        measure(exploit, round_limit_s=1.0)
+        measure("no_run", round_limit_s=1.0)
     text = str(failed.value)
     assert text.startswith("the candidate ")
     assert "(replicate 1)" in text

@@ -11,6 +11,7 @@ that needs them delivered asks for
 """
 
 import contextlib
+import gc
 import os
 import re
 import signal
@@ -80,6 +81,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if config.option.markexpr != "alone" or collection_path.suffix != ".py":
         return None
     return "mark.alone" not in collection_path.read_text() or None
+
+
+def pytest_collection_finish() -> None:
+    """What every test stands on is here to stay: it need not be looked through for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

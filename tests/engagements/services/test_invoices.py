@@ -76,7 +76,9 @@ def test_numbers_follow_each_other_and_begin_again_with_the_year(
     invoices.issue(invoice=second, by=world.finance)
     on_day(dt.date(year + 1, 1, 1))
     last = invoices.issue(invoice=third, by=world.finance)
-    references = list(Invoice.objects.order_by("issued_at", "number").values_list("reference", flat=True))
+    references = list(
+        Invoice.objects.order_by("issued_at", "number").values_list("reference", flat=True)
+    )
     assert references == [f"INV-{year}-0001", f"INV-{year}-0002", f"INV-{year + 1}-0001"]
     assert last.issued_on == dt.date(year + 1, 1, 1)
 

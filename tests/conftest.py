@@ -32,6 +32,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 # And one for each process is enough, the referee's and its sides' too: every processor has a test.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import hypothesis
 import kombu.pools
 import psutil
 import pytest
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
     from consultancy.embedded.postgres import Postgres
 
 pytest_plugins = ["tests.browsing"]
+
+# How long an example takes hangs on what else the machine does.
+hypothesis.settings.register_profile("suite", deadline=None)
+hypothesis.settings.load_profile("suite")
 
 ROOT = Path(__file__).resolve().parent.parent
 DATABASE = "test_twofold"

@@ -4,7 +4,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Protocol
 
+import kombu.pools
 from django.conf import settings
+from django.db import connections
 
 
 class Service(Protocol):
@@ -43,4 +45,12 @@ def running() -> Iterator[None]:
         for service in services().values():
             if service.start():
                 stack.callback(service.stop_if_unused)
+        # First of all at the end: else a service looks used, by nobody but this process.
+        stack.callback(_let_go)
         yield
+
+
+def _let_go() -> None:
+    """Close the connections that this process holds itself."""
+    connections.close_all()
+    kombu.pools.reset()

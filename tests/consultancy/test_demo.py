@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from benchmarks.harness import records, verdicts
@@ -35,10 +36,20 @@ def _last_line(finished: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return outcome
 
 
+def _working_in(folder: Path) -> list[str]:
+    """The processes whose working folder lies in `folder`."""
+    found = []
+    for process in psutil.process_iter(["name", "cwd"]):
+        if (process.info["cwd"] or "").startswith(str(folder)):
+            found.append(process.info["name"])
+    return found
+
+
 @pytest.mark.timeout(600)
 def test_two_engagements_go_from_audit_to_money_and_paper(tmp_path: Path) -> None:
     finished = demonstrate(tmp_path, "--preset", "tiny")
     first, second = _last_line(finished)["engagements"]
+    assert not _working_in(tmp_path), "what it started has ended with it"
 
     stored = sorted((tmp_path / "demo" / "records").rglob("*.json"))
     measured = [records.load(path.read_bytes()) for path in stored]

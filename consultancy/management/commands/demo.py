@@ -11,7 +11,6 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import connections
 
 from consultancy.demo import hardware, stage, story, summary, waiting
 from consultancy.demo.cast import Cast, hire
@@ -53,7 +52,6 @@ class Command(BaseCommand):
                     port=None if options["exit"] else options["port"],
                     preset=options["preset"],
                 )
-                connections.close_all()
         except KeyboardInterrupt:
             self.stdout.write("\nStopped. The next demonstration starts clean.")
             return

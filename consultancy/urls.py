@@ -1,5 +1,6 @@
 """The site's addresses."""
 
+from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path
 
@@ -13,6 +14,8 @@ handler500 = "django.views.defaults.server_error"
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("accounts/", include("allauth.urls")),
+    # One door for everybody: the site's own sign-in, with its second factor.
+    path("admin/login/", secure_admin_login(admin.site.login)),
     path("admin/", admin.site.urls),
     path("", include("engagements.urls")),
 ]

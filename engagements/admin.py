@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
@@ -39,10 +38,6 @@ from engagements.models import (
     User,
 )
 
-# One door for everybody: the site's own sign-in, with its second factor. Replacing the method of
-# the one site there is, which types do not allow, is how allauth documents it; a site of our own
-# would have to be named in the settings as well, for these two lines.
-admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 # Roles and memberships say who may do what; there is no second system beside them.
 admin.site.unregister(Group)
 

@@ -8,7 +8,9 @@ told twice is posted once; what comes to nothing is not posted and answers None.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
+from decimal import Decimal
 
 from django.utils import timezone
 
@@ -55,43 +57,24 @@ def credit_note_issued(note: Invoice, *, document: Document | None = None) -> En
 
 
 def payment_received(payment: Payment) -> Entry | None:
-    """Money is in the bank. Dated on the day it arrived, or today where that month is closed."""
-    invoice = payment.invoice
-    position = positions_of(invoice.engagement, invoice.currency)
-    effect = effects.received(position, payment.amount)
-    key = f"{Kind.PAYMENT_RECEIVED}:payment:{payment.pk}"
-    day = ledger.open_day(payment.received_on)
-    return _post(invoice.engagement, position, effect, key=key, dated_on=day)
+    """Money is in the bank."""
+    return _post_payment(payment, Kind.PAYMENT_RECEIVED, effects.received)
 
 
 def payment_moved(payment: Payment) -> Entry | None:
     """Money left an engagement for another's invoice, or arrived at it from there."""
-    invoice = payment.invoice
-    position = positions_of(invoice.engagement, invoice.currency)
     act = effects.moved_in if payment.amount > 0 else effects.moved_out
-    key = f"{Kind.PAYMENT_MOVED}:payment:{payment.pk}"
-    effect, day = act(position, abs(payment.amount)), ledger.open_day(payment.received_on)
-    return _post(invoice.engagement, position, effect, key=key, dated_on=day)
+    return _post_payment(payment, Kind.PAYMENT_MOVED, act)
 
 
 def payment_paid_back(payment: Payment) -> Entry | None:
     """Money beyond an invoice is on its way back."""
-    invoice = payment.invoice
-    position = positions_of(invoice.engagement, invoice.currency)
-    effect = effects.paid_back(position, -payment.amount)
-    key = f"{Kind.PAYMENT_PAID_BACK}:payment:{payment.pk}"
-    day = ledger.open_day(payment.received_on)
-    return _post(invoice.engagement, position, effect, key=key, dated_on=day)
+    return _post_payment(payment, Kind.PAYMENT_PAID_BACK, effects.paid_back)
 
 
 def payment_came_back(payment: Payment) -> Entry | None:
     """The bank did not make that transfer."""
-    invoice = payment.invoice
-    position = positions_of(invoice.engagement, invoice.currency)
-    effect = effects.came_back(position, payment.amount)
-    key = f"{Kind.PAYMENT_CAME_BACK}:payment:{payment.pk}"
-    day = ledger.open_day(payment.received_on)
-    return _post(invoice.engagement, position, effect, key=key, dated_on=day)
+    return _post_payment(payment, Kind.PAYMENT_CAME_BACK, effects.came_back)
 
 
 def pay_back_paid(pay_back: PayBack) -> Entry | None:
@@ -161,6 +144,17 @@ def settlement_voided(settlement: Settlement) -> Entry | None:
 
 def _position(settlement: Settlement) -> Positions:
     return positions_of(settlement.contract_version.engagement, settlement.currency)
+
+
+def _post_payment(
+    payment: Payment, kind: Entry.Kind, act: Callable[[Positions, Decimal], Effect]
+) -> Entry | None:
+    """Dated on the day that it arrived or left, or today where that month is closed."""
+    invoice = payment.invoice
+    position = positions_of(invoice.engagement, invoice.currency)
+    effect, day = act(position, abs(payment.amount)), ledger.open_day(payment.received_on)
+    key = f"{kind}:payment:{payment.pk}"
+    return _post(invoice.engagement, position, effect, key=key, dated_on=day)
 
 
 def _post_settlement(

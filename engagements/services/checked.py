@@ -1,4 +1,4 @@
-"""Rows that are saved if their model's fields and constraints allow it, or Refused in words."""
+"""What a service is given and writes, held to what it must be: else Refused, in words."""
 
 from __future__ import annotations
 
@@ -86,3 +86,10 @@ def text(value: str, *, noun: str) -> str:
     if not trimmed:
         raise Refused(f"{noun} is missing.")
     return trimmed
+
+
+def state(now: models.TextChoices, *wanted: models.TextChoices, noun: str, to: str) -> None:
+    """Refuse unless a row's state is one of `wanted`; `noun` says of what, `to` what for."""
+    if now not in wanted:
+        words = " or ".join(one.label.lower() for one in wanted)
+        raise Refused(f"{noun} is {now.label.lower()}; {to} it must be {words}.")

@@ -185,9 +185,7 @@ def locked(pay_back: PayBack) -> tuple[PayBack, Engagement]:
 
 
 def _require(pay_back: PayBack, state: PayBack.State, *, to: str) -> None:
-    if pay_back.state != state:
-        now = State(pay_back.state).label.lower()
-        raise Refused(f"This overpayment is {now}; {to} it must be {state.label.lower()}.")
+    checked.state(State(pay_back.state), state, noun="This overpayment", to=to)
 
 
 def _end(pay_back: PayBack, state: PayBack.State, by: User) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from engagements.errors import Refused
 from engagements.models import ContractVersion, Engagement, Settlement, User
 from engagements.money import format_money
 from engagements.services import checked, events, lifecycle
@@ -21,10 +20,7 @@ def locked(settlement: Settlement) -> tuple[Settlement, Engagement]:
 
 def require_state(settlement: Settlement, *states: State, to: str) -> None:
     """Refuse unless the settlement is in one of `states`; `to` says what for."""
-    if settlement.state not in states:
-        wanted = " or ".join(state.label.lower() for state in states)
-        now = State(settlement.state).label.lower()
-        raise Refused(f"The settlement is {now}; {to} it must be {wanted}.")
+    checked.state(State(settlement.state), *states, noun="The settlement", to=to)
 
 
 def advance(

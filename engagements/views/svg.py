@@ -20,7 +20,7 @@ def inline(drawn: str) -> SafeString:
     Nothing of its data is markup there: the canvas draws texts as outlines (`svg.fonttype`) and
     escapes title and description, the only words that stay words.
     """
-    return mark_safe(drawn)  # noqa: S308  the reason stands above
+    return mark_safe(drawn)  # noqa: S308  the canvas has escaped its words
 
 
 def as_file(

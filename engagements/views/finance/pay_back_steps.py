@@ -9,7 +9,7 @@ from engagements.access import Person
 from engagements.forms.finance import SettlementFailedForm
 from engagements.forms.overpayments import NotPaidBackForm, PaidBackForm
 from engagements.models import PayBack
-from engagements.views.finance.words import Action
+from engagements.views.finance.steps import Action, offered
 
 FORMS: dict[str, type[forms.Form]] = {
     "send": forms.Form,
@@ -35,20 +35,13 @@ FROM: dict[str, tuple[str, ...]] = {
 
 def steps_of(row: PayBack, user: Person, refused: dict[str, forms.Form]) -> list[Action]:
     """The steps open from here, the usual one first, with the forms that were refused."""
-    names = FROM.get(row.state, ())
-    names = (*names, *(name for name in refused if name not in names))
-    return [
-        Action(
-            name=name,
-            label=LABELS[name][0],
-            note=LABELS[name][1],
-            why_not=_why_not(row, name, user),
-            form=refused.get(name) or FORMS[name](auto_id=f"id_{name}_%s"),
-            is_danger=name in ("failed", "void"),
-            is_first=name == names[0],
-        )
-        for name in names
-    ]
+    return offered(
+        FROM.get(row.state, ()),
+        forms_=FORMS,
+        labels=LABELS,
+        why_not=lambda name: _why_not(row, name, user),
+        refused=refused,
+    )
 
 
 def _why_not(row: PayBack, name: str, user: Person) -> str:

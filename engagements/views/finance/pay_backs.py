@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from engagements import access
-from engagements.errors import Refused
-from engagements.models import PayBack, User
+from engagements.models import PayBack
 from engagements.services import pay_backs
-from engagements.views.answers import actor
 from engagements.views.finance.overpayments import page
 from engagements.views.finance.pay_back_steps import FORMS
+from engagements.views.finance.steps import Taken, take
 
-Taken = Callable[[PayBack, User, dict[str, str]], Any]
-
-STEPS: dict[str, tuple[Taken, str]] = {
+STEPS: dict[str, Taken[PayBack]] = {
     "send": (
         lambda row, by, data: pay_backs.send(pay_back=row, by=by),
         "The transfer is under way. The money counts as gone.",
@@ -57,14 +50,7 @@ def send(request: HttpRequest, pk: int, step: str) -> HttpResponse:
 
 def _act(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     row = access.pay_back_for(request.user, pk)
-    form = FORMS[step](request.POST, auto_id=f"id_{step}_%s")
-    if form.is_valid():
-        take, done = STEPS[step]
-        try:
-            take(row, actor(request), form.cleaned_data)
-        except Refused as refusal:
-            form.add_error(None, str(refusal))
-        else:
-            messages.success(request, done)
-            return redirect("overpayment", pk=row.invoice_id)
-    return page(request, row.invoice, ending={step: form})
+    refused = take(request, row, step, forms_=FORMS, steps=STEPS)
+    if refused is None:
+        return redirect("overpayment", pk=row.invoice_id)
+    return page(request, row.invoice, ending={step: refused})

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -15,17 +13,17 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from engagements import access
 from engagements.errors import Refused
 from engagements.forms.settlements import ProposeSettlementForm
-from engagements.models import ContractVersion, Document, Engagement, Settlement, Stage, User
+from engagements.models import ContractVersion, Document, Engagement, Settlement, Stage
 from engagements.queries import estimates, finance
 from engagements.services import bank_accounts, disputes, settlements, transfer_files
 from engagements.views.answers import UNPROCESSABLE, actor
 from engagements.views.finance.planned import Planned, planned
+from engagements.views.finance.steps import Taken, take
 from engagements.views.finance.words import FORMS, actions, waiting_for
 
-Taken = Callable[[Settlement, User, dict[str, str]], Any]
 State = Settlement.State
 
-STEPS: dict[str, tuple[Taken, str]] = {
+STEPS: dict[str, Taken[Settlement]] = {
     "approve": (
         lambda row, by, data: settlements.approve(settlement=row, by=by),
         "The settlement is approved. The transfer can be made.",
@@ -79,18 +77,11 @@ def approve(request: HttpRequest, pk: int, step: str) -> HttpResponse:
 
 def _act(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     settlement = access.settlement_for(request.user, pk)
-    form = FORMS[step](request.POST, auto_id=f"id_{step}_%s")
-    if form.is_valid():
-        take, done = STEPS[step]
-        try:
-            take(settlement, actor(request), form.cleaned_data)
-        except Refused as refusal:
-            form.add_error(None, str(refusal))
-        else:
-            messages.success(request, done)
-            return redirect("settlement", pk=pk)
+    refused = take(request, settlement, step, forms_=FORMS, steps=STEPS)
+    if refused is None:
+        return redirect("settlement", pk=pk)
     # Read again: another person's step may be what it was refused for.
-    return _page(request, access.settlement_for(request.user, pk), sent={step: form})
+    return _page(request, access.settlement_for(request.user, pk), sent={step: refused})
 
 
 @access.finance_page

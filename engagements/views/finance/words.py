@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from django import forms
 
 from engagements import access
@@ -15,6 +13,7 @@ from engagements.forms.finance import (
 )
 from engagements.forms.settlements import ResolveForm
 from engagements.models import Settlement
+from engagements.views.finance.steps import Action, offered
 
 State = Settlement.State
 
@@ -32,24 +31,6 @@ def waiting_for(settlement: Settlement) -> str:
         State.PAYING: "The bank; then finance: enter the reference",
         State.FAILED: "Finance: try again, or void",
     }.get(State(settlement.state), "")
-
-
-@dataclass
-class Action:
-    """A step that can be taken from here. `why_not` says why this person cannot take it."""
-
-    name: str
-    label: str
-    note: str
-    why_not: str
-    form: forms.Form
-    is_danger: bool = False
-    is_first: bool = False
-
-    @property
-    def has_fields(self) -> bool:
-        """Whether the step asks for anything besides the click."""
-        return bool(self.form.fields)
 
 
 FORMS: dict[str, type[forms.Form]] = {
@@ -86,25 +67,15 @@ def actions(
     settlement: Settlement, user: Person, *, sent: dict[str, forms.Form] | None = None
 ) -> list[Action]:
     """The steps open from here, the usual one first. `sent` holds forms that were refused."""
-    names = _open_steps(settlement)
-    refused = sent or {}
-    # A step that two people took at once is refused to the second: it has to stay on the page.
-    names = (*names, *(name for name in refused if name not in names))
-    found = []
-    for name in names:
-        label, note = LABELS[name]
-        found.append(
-            Action(
-                name=name,
-                label="Try the payment again" if _is_retry(settlement, name) else label,
-                note=note,
-                why_not=_why_not(settlement, name, user),
-                form=refused.get(name) or FORMS[name](auto_id=f"id_{name}_%s"),
-                is_danger=name in ("failed", "void"),
-                is_first=name == names[0],
-            )
-        )
-    return found
+    _, note = LABELS["start"]
+    again = {"start": ("Try the payment again", note)} if _is_retry(settlement) else {}
+    return offered(
+        _open_steps(settlement),
+        forms_=FORMS,
+        labels=LABELS | again,
+        why_not=lambda name: _why_not(settlement, name, user),
+        refused=sent or {},
+    )
 
 
 def _open_steps(settlement: Settlement) -> tuple[str, ...]:
@@ -118,8 +89,8 @@ def _open_steps(settlement: Settlement) -> tuple[str, ...]:
     return ("resolve", *(name for name in names if name not in moving))
 
 
-def _is_retry(settlement: Settlement, name: str) -> bool:
-    return name == "start" and settlement.state == State.FAILED
+def _is_retry(settlement: Settlement) -> bool:
+    return settlement.state == State.FAILED
 
 
 def _why_not(settlement: Settlement, name: str, user: Person) -> str:

@@ -1,0 +1,83 @@
+"""The steps from here: offered as forms beside each other, and taken one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest
+
+from engagements.errors import Refused
+from engagements.models import User
+from engagements.views.answers import actor
+
+Row = TypeVar("Row")
+Forms = Mapping[str, type[forms.Form]]
+# What takes a step of a row with a form's data, and the sentence that says that it is taken.
+Taken = tuple[Callable[[Row, User, dict[str, str]], Any], str]
+
+
+@dataclass
+class Action:
+    """A step that can be taken from here. `why_not` says why this person cannot take it."""
+
+    name: str
+    label: str
+    note: str
+    why_not: str
+    form: forms.Form
+    is_danger: bool = False
+    is_first: bool = False
+
+    @property
+    def has_fields(self) -> bool:
+        """Whether the step asks for anything besides the click."""
+        return bool(self.form.fields)
+
+
+def offered(
+    names: Iterable[str],
+    *,
+    forms_: Forms,
+    labels: Mapping[str, tuple[str, str]],
+    why_not: Callable[[str], str],
+    refused: Mapping[str, forms.Form],
+) -> list[Action]:
+    """The steps `names`, the usual one first, with their label and note.
+
+    A step that two people took at once is refused to the second: it stays, with its form.
+    """
+    open_ = tuple(names)
+    shown = (*open_, *(name for name in refused if name not in open_))
+    return [
+        Action(
+            name=name,
+            label=labels[name][0],
+            note=labels[name][1],
+            why_not=why_not(name),
+            form=refused.get(name) or forms_[name](auto_id=f"id_{name}_%s"),
+            is_danger=name in ("failed", "void"),
+            is_first=name == shown[0],
+        )
+        for name in shown
+    ]
+
+
+def take(
+    request: HttpRequest, row: Row, name: str, *, forms_: Forms, steps: Mapping[str, Taken[Row]]
+) -> forms.Form | None:
+    """Take a step of `row` with the form that was sent; the form where it is refused."""
+    form = forms_[name](request.POST, auto_id=f"id_{name}_%s")
+    if form.is_valid():
+        act, done = steps[name]
+        try:
+            act(row, actor(request), form.cleaned_data)
+        except Refused as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            messages.success(request, done)
+            return None
+    return form

@@ -35,7 +35,7 @@ from engagements.models import (
     Settlement,
     User,
 )
-from engagements.services import audits, contracts, invoices, payments, runs
+from engagements.services import audits, contracts, invoices, milestones, payments, runs
 from engagements.services import engagements as opening
 from engagements.services.contracts import MilestoneDraft
 from kernels import catalogue
@@ -238,15 +238,30 @@ class World:
     def overpaid(self, too_much: Decimal) -> Invoice:
         """The first invoice of a contract in force, paid with this much more than it asks."""
         invoice = self.invoice(self.active().milestones.get(position=1))
+        self.paid_beyond(invoice, invoice.gross + too_much, "P-1")
+        return invoice
+
+    def paid_beyond(self, invoice: Invoice, amount: Decimal, reference: str) -> None:
+        """Have this much come in for an invoice, whatever is still open on it."""
         payments.record(
             invoice=invoice,
-            amount=invoice.gross + too_much,
+            amount=amount,
             received_on=timezone.localdate(),
-            reference="P-1",
+            reference=reference,
             by=self.finance,
             may_exceed=True,
         )
-        return invoice
+
+    def met_paid_and_overpaid(self, too_much: Decimal) -> Invoice:
+        """The last invoice of a met contract that is handed over and paid, paid beyond by this."""
+        contract = self.active()
+        self.conclude(self.request(contract), "met")
+        milestones.accept_handover(engagement=contract.engagement, by=self.signatory)
+        for milestone in contract.milestones.order_by("position"):
+            self.pay(milestone)
+        last = contract.engagement.invoices.latest("pk")
+        self.paid_beyond(last, too_much, "twice")
+        return last
 
     def settlement(self, **changes: Any) -> Settlement:
         """What a missed target led to: proposed by the application."""

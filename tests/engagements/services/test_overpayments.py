@@ -15,7 +15,6 @@ from engagements.queries.overpayments import overpaid_invoices
 from engagements.services import (
     invoices,
     lifecycle,
-    milestones,
     overpayments,
     pay_backs,
     payments,
@@ -87,14 +86,7 @@ def test_what_had_counted_towards_another_invoice_no_longer_might_go_back(world:
     invoice, elsewhere = world.overpaid(D("720")), open_one(world)
     before = bank_of(invoice, chart.REFUND_LIABILITY)
     world.invoice(invoice.contract_version.milestones.get(position=2))
-    payments.record(
-        invoice=invoice,
-        amount=D("1190"),
-        received_on=today(),
-        reference="P-2",
-        by=world.finance,
-        may_exceed=True,
-    )
+    world.paid_beyond(invoice, D("1190"), "P-2")
     assert bank_of(invoice, chart.REFUND_LIABILITY) < before
     move(world, invoice, elsewhere, amount=D("1910"))
     assert bank_of(invoice, chart.REFUND_LIABILITY) == before
@@ -208,24 +200,11 @@ def test_what_arrived_by_a_move_goes_back_with_the_settlement(world: World) -> N
 
 
 def test_an_engagement_is_not_closed_over_money_that_is_too_much(world: World) -> None:
-    contract = world.active()
-    world.conclude(world.request(contract), "met")
-    milestones.accept_handover(engagement=contract.engagement, by=world.signatory)
-    for milestone in contract.milestones.order_by("position"):
-        world.pay(milestone)
-    last = contract.engagement.invoices.latest("pk")
-    payments.record(
-        invoice=last,
-        amount=D("5"),
-        received_on=today(),
-        reference="twice",
-        by=world.finance,
-        may_exceed=True,
-    )
+    last = world.met_paid_and_overpaid(D("5"))
     with pytest.raises(Refused, match="move it or pay it back"):
-        lifecycle.close(engagement=contract.engagement, by=world.consultant)
+        lifecycle.close(engagement=last.engagement, by=world.consultant)
     paid_back(world, last, D("5"))
-    assert lifecycle.close(engagement=contract.engagement, by=world.consultant).stage == "closed"
+    assert lifecycle.close(engagement=last.engagement, by=world.consultant).stage == "closed"
 
 
 def test_what_was_credited_after_it_was_paid_is_too_much(world: World) -> None:

@@ -19,15 +19,13 @@ from engagements.queries.overpayments import open_pay_backs, overpaid_invoices
 from engagements.services import (
     bank_accounts,
     lifecycle,
-    milestones,
     overpayments,
     pay_backs,
-    payments,
     settlements,
     transfer_files,
 )
 from tests.engagements.paying_back import paid_back, sent_back
-from tests.engagements.world import World, today
+from tests.engagements.world import World
 
 D = Decimal
 State = PayBack.State
@@ -222,25 +220,12 @@ def test_what_is_on_its_way_counts_as_gone_for_the_settlement(
 
 
 def test_an_engagement_is_not_closed_while_money_is_on_its_way(world: World) -> None:
-    contract = world.active()
-    world.conclude(world.request(contract), "met")
-    milestones.accept_handover(engagement=contract.engagement, by=world.signatory)
-    for milestone in contract.milestones.order_by("position"):
-        world.pay(milestone)
-    last = contract.engagement.invoices.latest("pk")
-    payments.record(
-        invoice=last,
-        amount=D("5"),
-        received_on=today(),
-        reference="twice",
-        by=world.finance,
-        may_exceed=True,
-    )
+    last = world.met_paid_and_overpaid(D("5"))
     row = sent_back(world, last, D("5"))
     with pytest.raises(Refused, match="still being paid back"):
-        lifecycle.close(engagement=contract.engagement, by=world.consultant)
+        lifecycle.close(engagement=last.engagement, by=world.consultant)
     pay_backs.mark_paid(pay_back=row, reference="B-1", by=world.finance)
-    assert lifecycle.close(engagement=contract.engagement, by=world.consultant).stage == "closed"
+    assert lifecycle.close(engagement=last.engagement, by=world.consultant).stage == "closed"
 
 
 def test_only_finance_takes_any_step(world: World, proposed: PayBack) -> None:

@@ -64,10 +64,13 @@ def measure(
 
 
 def _courses(setting: Setting) -> dict[str, Course]:
-    """What is asked of each workload: the state of a random one is renewed, if there is any."""
+    """What is asked of each workload: the state of a random one is renewed, if there is any.
+
+    Not where a workload has one round: state is renewed between two.
+    """
     course = Course(rounds=setting.protocol["rounds"], single_rounds=one_by_one.ROUNDS)
     courses = {workload["name"]: course for workload in setting.document["workloads"]}
-    if setting.definition["program_state"]:
+    if setting.definition["program_state"] and course.rounds > 1:
         courses[_RANDOM.choice(list(courses))] = replace(course, renews_state=True)
     return courses
 

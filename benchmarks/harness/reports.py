@@ -84,9 +84,11 @@ class Report:
         }
 
 
-def reports(folder: Path = CATALOGUE) -> list[Report]:
-    """Every committed record of the catalogue; RecordError or SurveyError where one is broken."""
-    return [report for operator in catalogue.operators() for report in of(operator, folder)]
+def reports(folder: Path = CATALOGUE, operators: Sequence[str] | None = None) -> list[Report]:
+    """Every committed record of these operators, else of all; RecordError or SurveyError where
+    one is broken."""
+    chosen = catalogue.operators() if operators is None else operators
+    return [report for operator in chosen for report in of(operator, folder)]
 
 
 def of(operator: str, folder: Path = CATALOGUE) -> list[Report]:
@@ -205,7 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     try:
         chosen = asked.markdown or catalogue.operators()
-        found = [report for operator in chosen for report in of(operator, asked.folder)]
+        found = reports(asked.folder, chosen)
     except (records.RecordError, surveys.SurveyError, KeyUnusable) as error:
         print(error, file=sys.stderr)
         return 2

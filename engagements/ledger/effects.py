@@ -107,6 +107,11 @@ def met(position: Positions) -> Effect:
     }
 
 
+def transferred(amount: Decimal) -> Effect:
+    """The bank has made a transfer that was on its way."""
+    return moved(amount, source=chart.BANK, to=chart.TRANSFERS)
+
+
 def moved(amount: Decimal, *, source: str, to: str) -> Effect:
     """`amount` (positive) is taken out of one account into another."""
     return {to: amount, source: -amount}

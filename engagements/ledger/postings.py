@@ -81,7 +81,7 @@ def pay_back_paid(pay_back: PayBack) -> Entry | None:
     """The bank has made the transfer of what was too much."""
     invoice = pay_back.invoice
     position = positions_of(invoice.engagement, invoice.currency)
-    effect = effects.moved(pay_back.amount, source=chart.BANK, to=chart.TRANSFERS)
+    effect = effects.transferred(pay_back.amount)
     key = f"{Kind.PAY_BACK_PAID}:pay_back:{pay_back.pk}"
     return _post(invoice.engagement, position, effect, key=key, dated_on=timezone.localdate())
 
@@ -128,7 +128,7 @@ def settlement_failed(transfer: Transfer) -> Entry | None:
 
 def settlement_paid(transfer: Transfer) -> Entry | None:
     """The bank has made the transfer."""
-    effect = effects.moved(transfer.amount, source=chart.BANK, to=chart.TRANSFERS)
+    effect = effects.transferred(transfer.amount)
     return _post_transfer(transfer, Kind.SETTLEMENT_PAID, effect)
 
 

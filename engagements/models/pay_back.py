@@ -30,6 +30,9 @@ class PayBack(models.Model):
         FAILED = "failed", "Transfer failed"
         VOIDED = "voided", "Voided"
 
+    # Somebody has to do something about it.
+    OPEN: ClassVar = (State.PROPOSED, State.PAYING)
+
     invoice = models.ForeignKey(Invoice, on_delete=models.PROTECT, related_name="pay_backs")
     amount = models.DecimalField(max_digits=14, decimal_places=3)
     state = models.CharField(max_length=8, choices=State, default=State.PROPOSED)
@@ -121,4 +124,4 @@ class PayBack(models.Model):
     @property
     def is_open(self) -> bool:
         """Whether somebody has to do something about it."""
-        return self.state in (self.State.PROPOSED, self.State.PAYING)
+        return self.state in self.OPEN

@@ -35,7 +35,7 @@ def overpaid_invoices() -> QuerySet[InvoiceWithBalance]:
 def open_pay_backs() -> QuerySet[PayBack]:
     """Overpayments that wait for somebody to send them, or for the bank, the longest first."""
     return (
-        PayBack.objects.filter(state__in=(PayBack.State.PROPOSED, PayBack.State.PAYING))
+        PayBack.objects.filter(state__in=PayBack.OPEN)
         .select_related("invoice__engagement__customer", "proposed_by", "sent_by", "file")
         .order_by("proposed_at", "pk")
     )

@@ -215,9 +215,8 @@ def _open_after_met(engagement: Engagement) -> str | None:
 
 
 def _going_back(engagement: Engagement) -> str | None:
-    row = PayBack.objects.filter(
-        invoice__engagement=engagement, state__in=(PayBack.State.PROPOSED, PayBack.State.PAYING)
-    ).first()
+    on_their_way = PayBack.objects.filter(state__in=PayBack.OPEN)
+    row = on_their_way.filter(invoice__engagement=engagement).first()
     if row is None:
         return None
     return f"What is too much of {row.invoice.reference} is still being paid back."

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from engagements import faults
 from engagements.errors import Refused
-from engagements.ledger import chart, effects, postings
+from engagements.ledger import effects, postings
 from engagements.ledger.positions import positions_of
 from engagements.models import (
     BankAccount,
@@ -36,10 +36,9 @@ State = PayBack.State
 def preview(*, invoice: Invoice, amount: Decimal) -> list[Planned]:
     """What paying `amount` back would post: on its way first, then arrived."""
     position = positions_of(invoice.engagement, invoice.currency)
-    arrived = effects.moved(amount, source=chart.BANK, to=chart.TRANSFERS)
     return [
         Planned(invoice.engagement, effects.paid_back(position, amount)),
-        Planned(invoice.engagement, arrived),
+        Planned(invoice.engagement, effects.transferred(amount)),
     ]
 
 
@@ -54,7 +53,7 @@ def propose(*, invoice: Invoice, amount: Decimal, by: User) -> PayBack:
     amount = checked.amount(amount, invoice.currency, noun="The amount")
     if amount <= 0:
         raise Refused("What leaves an invoice is more than nothing.")
-    known = invoice.pay_backs.filter(state__in=(State.PROPOSED, State.PAYING)).first()
+    known = invoice.pay_backs.filter(state__in=PayBack.OPEN).first()
     if known:
         as_asked = (State.PROPOSED, amount, by.pk)
         if (known.state, known.amount, known.proposed_by_id) == as_asked:

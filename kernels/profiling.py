@@ -19,7 +19,6 @@ import torch
 
 from kernels import catalogue, signatures, solutions
 from kernels.definition import Preset, Workload
-from kernels.solutions import Solution
 from kernels.timing import attempt
 from kernels.trials import Bench, Timed, compare, operator_bench
 
@@ -49,7 +48,7 @@ def _said(command: list[str] | tuple[str, ...]) -> str:
 def launch(operator: str, preset: Preset, load: Workload, name: str) -> None:
     """What runs under ncu: a checked call that it does not see, and one that it does."""
     bench = operator_bench(operator, preset, load)
-    solution = _solution(operator, name)
+    solution = solutions.named(operator, name)
     prepared = solution.prepare(bench.state[0], bench.axes)
     out = bench.poisoned()
     call = partial(solution.run, prepared, bench.inputs[0], out)
@@ -67,12 +66,6 @@ def _check(bench: Bench, out: dict[str, torch.Tensor]) -> None:
         right, words = compare(out[name], expected, bench.tolerance)
         if not right:
             sys.exit(f"{name} is wrong: {words}")
-
-
-def _solution(operator: str, name: str) -> Solution:
-    if name in catalogue.baselines(operator):
-        return solutions.baseline(operator, name)
-    return solutions.candidate(f"{operator}/{name}")
 
 
 def _chosen(operator: str, preset: str, workload: str) -> Workload:

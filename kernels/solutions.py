@@ -62,6 +62,13 @@ def baseline(operator: str, name: str) -> Solution:
     return solution
 
 
+def named(operator: str, name: str) -> Solution:
+    """The operator's baseline of this name, else its candidate."""
+    if name in catalogue.baselines(operator):
+        return baseline(operator, name)
+    return candidate(f"{operator}/{name}")
+
+
 def resolve(reference: str | Path) -> Path:
     """The file that 'operator/name' or a path stands for. SolutionError when there is none."""
     path = Path(reference)

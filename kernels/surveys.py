@@ -94,9 +94,7 @@ def survey(
 
 @cache
 def _loaded(operator: str, name: str) -> Solution:
-    if name in catalogue.baselines(operator):
-        return solutions.baseline(operator, name)
-    return solutions.candidate(f"{operator}/{name}")
+    return solutions.named(operator, name)
 
 
 def _usable(preset: Preset) -> bool:

@@ -58,13 +58,6 @@ def _odd(length: int, share: int) -> int:
     return found if found % 2 else found - 1
 
 
-def solution_of(operator: str, name: str) -> solutions.Solution:
-    """A baseline or a candidate by its name in the catalogue."""
-    if name in catalogue.baselines(operator):
-        return solutions.baseline(operator, name)
-    return solutions.candidate(f"{operator}/{name}")
-
-
 def poisoned(
     specs: tuple[TensorSpec, ...], axes: Mapping[str, int], dtype: torch.dtype
 ) -> dict[str, Tensor]:

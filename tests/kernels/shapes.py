@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kernels import catalogue, llama, solutions
+from kernels import llama, solutions
 from kernels.definition import TensorSpec
 
 SHARED = "shared_prefix_attention"
@@ -60,13 +60,6 @@ def poisoned(specs: tuple[TensorSpec, ...], axes: dict, dtype: torch.dtype) -> d
 def reference_of(operator: str, state: dict, inputs: dict, axes: dict) -> dict[str, Tensor]:
     """The operator in fp64."""
     return solutions.reference(operator).reference(state, inputs, axes)
-
-
-def solution_of(operator: str, name: str) -> solutions.Solution:
-    """A baseline or a candidate by its name in the catalogue."""
-    if name in catalogue.baselines(operator):
-        return solutions.baseline(operator, name)
-    return solutions.candidate(f"{operator}/{name}")
 
 
 def _contents(spec: TensorSpec, axes: dict) -> Tensor:

@@ -23,7 +23,6 @@ from tests.kernels.drawing import (
     planted,
     poisoned,
     sizes_of,
-    solution_of,
     wider,
 )
 
@@ -68,7 +67,7 @@ def _same_numbers_every_time() -> None:
 
 def _loaded(operator: str, name: str) -> Solution:
     try:
-        return solution_of(operator, name)
+        return solutions.named(operator, name)
     except NotAvailable as reason:
         pytest.skip(f"{operator}/{name}: {reason}")
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from kernels import catalogue, registration, solutions
 from kernels.definition import NotAvailable
 from kernels.trials import compare, draw
-from tests.kernels.drawing import arguments_of, poisoned, solution_of
+from tests.kernels.drawing import arguments_of, poisoned
 
 WHAT = catalogue.definition("fused_ffn")
 TINY = dict(catalogue.presets("fused_ffn")["tiny"].workloads[0].axes)
@@ -32,7 +32,7 @@ def test_the_layers_agree_with_the_reference(name: str, tokens: int) -> None:
     inputs = draw(WHAT.program_inputs, axes, torch.float32, "cpu")
     out = poisoned(WHAT.program_outputs, axes, torch.float32)
     build = solutions.program("fused_ffn").Step
-    build(solution=solution_of("fused_ffn", name), state=state, axes=axes)(inputs, out)
+    build(solution=solutions.named("fused_ffn", name), state=state, axes=axes)(inputs, out)
     expected = solutions.reference("fused_ffn").reference_step(
         state=state, inputs=inputs, axes=axes
     )

@@ -12,7 +12,6 @@ from kernels import catalogue, llama, solutions
 from kernels.int8_linear.op import LAYERS
 from kernels.solutions import Prepare, Run, Solution
 from kernels.trials import compare, draw
-from tests.kernels.drawing import solution_of
 
 LINEAR, QUANTIZE = "int8_linear", "int8_quantize"
 _MODEL = {"heads": 4, "kv_heads": 2, "head_dim": 64, "hidden": 256, "ffn": 896}
@@ -48,7 +47,7 @@ def _through(x: Tensor, kind: torch.dtype) -> Tensor:
 
 @pytest.mark.parametrize("name", ["torch_scaled", "cublas", "unfused"])
 def test_sixteen_bits_all_the_way_through_every_layer_are_right(name: str) -> None:
-    right, words = _decode(solution_of(LINEAR, name))
+    right, words = _decode(solutions.named(LINEAR, name))
     assert right, words
 
 

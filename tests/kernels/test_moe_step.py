@@ -8,7 +8,7 @@ import torch
 from kernels import catalogue, registration, solutions
 from kernels.definition import NotAvailable
 from kernels.trials import compare, draw
-from tests.kernels.drawing import arguments_of, poisoned, solution_of
+from tests.kernels.drawing import arguments_of, poisoned
 
 WHAT = catalogue.definition("moe_routing")
 TINY = dict(catalogue.presets("moe_routing")["tiny"].workloads[0].axes)
@@ -28,7 +28,7 @@ def test_the_layer_agrees_with_the_reference(name: str, tokens: int) -> None:
     inputs = draw(WHAT.program_inputs, axes, torch.float32, "cpu")
     out = poisoned(WHAT.program_outputs, axes, torch.float32)
     build = solutions.program("moe_routing").Step
-    build(solution=solution_of("moe_routing", name), state=state, axes=axes)(inputs, out)
+    build(solution=solutions.named("moe_routing", name), state=state, axes=axes)(inputs, out)
     expected = solutions.reference("moe_routing").reference_step(
         state=state, inputs=inputs, axes=axes
     )

@@ -13,7 +13,7 @@ from kernels import catalogue, solutions
 from kernels.definition import Workload
 from kernels.solutions import Solution
 from kernels.trials import compare
-from tests.kernels.shapes import SHARED, SIZES, WINDOWED, draw, poisoned, solution_of
+from tests.kernels.shapes import SHARED, SIZES, WINDOWED, draw, poisoned
 
 OPERATORS = (SHARED, WINDOWED)
 
@@ -58,7 +58,9 @@ def test_a_step_with_the_baseline_agrees_with_the_reference(operator: str, dtype
 def test_a_step_with_a_candidate_agrees_with_the_reference(
     operator: str, name: str, size: str
 ) -> None:
-    right, words = _verdict(operator, SIZES[operator][size], solution_of(operator, name), "float32")
+    right, words = _verdict(
+        operator, SIZES[operator][size], solutions.named(operator, name), "float32"
+    )
     assert right, words
 
 
@@ -76,25 +78,25 @@ def test_an_attention_left_out_shows_in_the_step(operator: str, dtype: str) -> N
 
 def _own_tokens_only(state: dict[str, Tensor], axes: dict[str, int]) -> Any:
     short = {**state, "prefix_k": state["prefix_k"][:, :1], "prefix_v": state["prefix_v"][:, :1]}
-    return solution_of(SHARED, "torch_cascade").prepare(short, axes)
+    return solutions.named(SHARED, "torch_cascade").prepare(short, axes)
 
 
 def _prompt_only(state: dict[str, Tensor], axes: dict[str, int]) -> Any:
     short = {**state, "own_k": state["own_k"][:, :, :0], "own_v": state["own_v"][:, :, :0]}
-    return solution_of(SHARED, "torch_cascade").prepare(short, axes)
+    return solutions.named(SHARED, "torch_cascade").prepare(short, axes)
 
 
 def _most_of_the_prompt(state: dict[str, Tensor], axes: dict[str, int]) -> Any:
     kept = axes["prefix_len"] * 9 // 10
     short = {key: state[key][:, :kept] for key in ("prefix_k", "prefix_v")}
-    return solution_of(SHARED, "torch_cascade").prepare({**state, **short}, axes)
+    return solutions.named(SHARED, "torch_cascade").prepare({**state, **short}, axes)
 
 
 @pytest.mark.parametrize("prepare", [_own_tokens_only, _prompt_only, _most_of_the_prompt])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_part_of_the_cache_left_out_shows_in_the_step(prepare: Any, dtype: str) -> None:
     careless = Solution(
-        name="partial", prepare=prepare, run=solution_of(SHARED, "torch_cascade").run
+        name="partial", prepare=prepare, run=solutions.named(SHARED, "torch_cascade").run
     )
     right, words = _verdict(SHARED, dict(_tiny(SHARED).axes), careless, dtype)
     assert not right, words
@@ -103,7 +105,7 @@ def test_a_part_of_the_cache_left_out_shows_in_the_step(prepare: Any, dtype: str
 @pytest.mark.parametrize("rule", [{"stride": 1 << 20}, {"window": 224}])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_keys_left_out_show_in_the_layer(rule: dict[str, int], dtype: str) -> None:
-    honest = solution_of(WINDOWED, "torch_blocked")
+    honest = solutions.named(WINDOWED, "torch_blocked")
     careless = Solution(
         name="fewer keys",
         prepare=lambda state, axes: honest.prepare(state, {**axes, **rule}),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from kernels import catalogue
+from kernels import catalogue, solutions
 from kernels.definition import NotAvailable
 from kernels.trials import compare
 from tests.kernels.shapes import (
@@ -17,7 +17,6 @@ from tests.kernels.shapes import (
     draw,
     poisoned,
     reference_of,
-    solution_of,
 )
 
 # FlexAttention is compiled anew for every size: one size each keeps the suite quick.
@@ -54,7 +53,7 @@ def test_every_solution_agrees_with_the_reference(
     what, axes, kind = catalogue.definition(operator), SIZES[operator][size], getattr(torch, dtype)
     state, inputs = draw(what.state, axes, kind), draw(what.inputs, axes, kind)
     out = poisoned(what.outputs, axes, kind)
-    solution = solution_of(operator, name)
+    solution = solutions.named(operator, name)
 
     solution.run(solution.prepare(state, axes), inputs, out)
 
@@ -79,7 +78,7 @@ def test_inputs_may_be_slices_of_one_projection(operator: str, name: str) -> Non
     sides = [tensor.shape[-2] for tensor in inputs.values()]
     slices = dict(zip(inputs, together.split(sides, -2), strict=True))
     out = poisoned(what.outputs, axes, torch.float32)
-    solution = solution_of(operator, name)
+    solution = solutions.named(operator, name)
 
     solution.run(solution.prepare(state, axes), slices, out)
 
@@ -93,7 +92,7 @@ def test_nothing_is_written_to_the_shared_state(name: str) -> None:
     what, axes = catalogue.definition(SHARED), SIZES[SHARED]["odd in every axis"]
     state, inputs = draw(what.state, axes, torch.float32), draw(what.inputs, axes, torch.float32)
     before = {key: tensor.clone() for key, tensor in state.items()}
-    solution = solution_of(SHARED, name)
+    solution = solutions.named(SHARED, name)
 
     solution.run(solution.prepare(state, axes), inputs, poisoned(what.outputs, axes, torch.float32))
 
@@ -104,7 +103,7 @@ def test_nothing_is_written_to_the_shared_state(name: str) -> None:
 def test_a_second_call_remembers_nothing_of_the_first(name: str) -> None:
     what, axes = catalogue.definition(SHARED), SIZES[SHARED]["odd in every axis"]
     state = draw(what.state, axes, torch.float32)
-    solution = solution_of(SHARED, name)
+    solution = solutions.named(SHARED, name)
     prepared = solution.prepare(state, axes)
     first, second = (draw(what.inputs, axes, torch.float32) for _ in range(2))
     out = poisoned(what.outputs, axes, torch.float32)
@@ -122,7 +121,7 @@ def test_large_scores_do_not_overflow(name: str) -> None:
     state, inputs = draw(what.state, axes, torch.float32), draw(what.inputs, axes, torch.float32)
     state["prefix_k"] *= 100.0
     out = poisoned(what.outputs, axes, torch.float32)
-    solution = solution_of(SHARED, name)
+    solution = solutions.named(SHARED, name)
 
     solution.run(solution.prepare(state, axes), inputs, out)
 
@@ -136,7 +135,7 @@ def test_a_gpu_kernel_says_so_without_a_gpu(operator: str, monkeypatch: pytest.M
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     what, axes = catalogue.definition(operator), SIZES[operator]["odd in every axis"]
     [name] = [one for one in catalogue.candidates(operator) if one.startswith("triton_")]
-    solution = solution_of(operator, name)
+    solution = solutions.named(operator, name)
 
     with pytest.raises(NotAvailable, match="CUDA GPU"):
         solution.run(

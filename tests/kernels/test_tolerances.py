@@ -12,14 +12,14 @@ from kernels import catalogue, solutions
 from kernels.solutions import Solution
 from kernels.tolerances import tolerance
 from kernels.trials import compare
-from tests.kernels.shapes import SHARED, WINDOWED, draw, poisoned, solution_of
+from tests.kernels.shapes import SHARED, WINDOWED, draw, poisoned
 
 HONEST = {SHARED: "torch_cascade", WINDOWED: "torch_blocked"}
 
 
 def _inside(operator: str, precision: torch.dtype) -> Solution:
     """The honest candidate with what it reads and writes rounded to `precision`."""
-    honest = solution_of(operator, HONEST[operator])
+    honest = solutions.named(operator, HONEST[operator])
 
     def rounded(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         return {name: tensor.to(precision).to(tensor.dtype) for name, tensor in tensors.items()}

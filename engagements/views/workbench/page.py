@@ -20,6 +20,7 @@ from engagements.forms.workbench import FORMS, initial_of
 from engagements.models import Audit, Engagement, Stage
 from engagements.services import evidence
 from engagements.services.cases import subject_of
+from engagements.services.checks import is_due
 from engagements.views import check_pictures
 from engagements.views.answers import may_act
 from engagements.views.workbench import pictures
@@ -40,14 +41,14 @@ def show(request: HttpRequest, reference: str) -> HttpResponse:
 @consultant_page
 @require_safe
 def live(request: HttpRequest, reference: str) -> HttpResponse:
-    """The files while they are read; once all are, the whole bench and no more polling."""
+    """The files while they are read and looked at; after, the whole bench and no more polling."""
     engagement = access.engagement_for(request.user, reference)
     context = context_of(request, engagement)
-    is_reading = context["bench"].evidence.is_reading
-    name = "files" if is_reading else "bench"
+    is_waiting = context["is_waiting"]
+    name = "files" if is_waiting else "bench"
     response = render(request, f"engagements/workbench/_{name}.html", context)
     response["Cache-Control"] = "no-store"
-    if not is_reading:
+    if not is_waiting:
         response.status_code = STOP_POLLING
         response["HX-Retarget"] = "#bench"
     return response
@@ -67,6 +68,8 @@ def context_of(
     return {
         "engagement": engagement,
         "bench": bench,
+        # What was just read is computed with in a task of its own, a moment later.
+        "is_waiting": bench.evidence.is_reading or _is_due(engagement, audit),
         "pictures": {name: pictures.figure(bench, name) for name in pictures.PICTURES},
         "files": FilesForm(),
         "may_act": acts,
@@ -78,6 +81,10 @@ def context_of(
         "forms": _forms(subject, audit, bound or {}),
         **(_found(audit) if audit else {}),
     }
+
+
+def _is_due(engagement: Engagement, audit: Audit | None) -> bool:
+    return audit is not None and engagement.stage == Stage.AUDITING and is_due(audit)
 
 
 def _forms(

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from engagements.models import Engagement, Evidence
-from engagements.services import evidence_reading
+from engagements.services import checks, evidence_reading
 from tests.engagements import evidence_world as kept
 from tests.engagements.world import World
 
@@ -108,6 +108,19 @@ def test_dropped_files_come_back_as_a_list_that_fills_in(signed_in: Client, worl
     done = signed_in.get(url("workbench-live", engagement))
     assert (done.status_code, done["HX-Retarget"]) == (286, "#bench")
     assert "80% of calls by 3" in done.content.decode()
+
+
+def test_what_is_read_and_not_yet_computed_with_is_still_waited_for(
+    signed_in: Client, world: World
+) -> None:
+    engagement = world.auditing().engagement
+    kept.added(engagement, world.consultant, kept.DECODE)
+    waiting = signed_in.get(url("workbench-live", engagement))
+    assert (waiting.status_code, 'hx-trigger="every' in waiting.content.decode()) == (200, True)
+    assert checks.compute_when_due(engagement=engagement)
+    done = signed_in.get(url("workbench-live", engagement))
+    assert (done.status_code, done["HX-Retarget"]) == (286, "#bench")
+    assert 'hx-trigger="every' not in done.content.decode()
 
 
 def test_without_scripts_a_drop_leads_back_to_the_bench(signed_in: Client, world: World) -> None:

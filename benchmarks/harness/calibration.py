@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.harness import documents, folders, isolation, operators, replicates
+from benchmarks.harness import documents, folders, isolation, operators, replicates, users
 from benchmarks.harness.candidates import Candidate
 from benchmarks.harness.counted import times_us
 from benchmarks.harness.documents import BenchmarkError
@@ -37,8 +37,9 @@ def calibrated(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any
     operators.check_sealed(document)
     isolation.hide_referee()
     times: dict[str, list[float]] = {}
-    with folders.temporary() as folder:
-        setting = prepared(document, _NOBODY, document["hardware"]["device"], folder)
+    with users.reserved() as first_user, folders.temporary() as folder:
+        device_kind = document["hardware"]["device"]
+        setting = prepared(document, _NOBODY, device_kind, folder, first_user)
         workloads, rounds = document["workloads"], setting.protocol["rounds"]
         for index in range(pairs):
             for entry in replicates.same_code(setting, index, workloads, rounds):

@@ -7,7 +7,6 @@ must not be able to do, and what happened to it is what the record says.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import random
@@ -22,8 +21,6 @@ from benchmarks.harness import views
 from benchmarks.harness.failures import ROLES, Role
 
 _RANDOM = random.SystemRandom()
-# Kept free by systemd for users that exist while a service runs; nobody's files are theirs.
-_FIRST_USER, _LAST_USER = 61184, 65518
 _HERE = Path(__file__).resolve().parent
 _TRIAL_LIMIT_S = 60.0
 _SCRATCH_BYTES = 2 << 30
@@ -183,18 +180,24 @@ class Cells:
     """Why stricter arrangements were not possible, in their own words."""
 
 
-def prepare(*, folder: Path, candidate: Path, arena: str | None) -> Cells:
+def prepare(*, folder: Path, candidate: Path, arena: str | None, first_user: int) -> Cells:
     """Cells for one run below `folder`, in the strictest arrangement that works here.
 
-    `arena` is a CUDA memory handle that a side must be able to open. CellError when nothing
-    works.
+    `arena` is a CUDA memory handle that a side must be able to open; `first_user` and the one
+    after it are the sides' users, where they may have some. CellError when nothing works.
     """
     # Without a view of its own a side passes through here to its scratch folder.
     folder.chmod(0o711)
     refused: list[str] = []
     for arrangement in _arrangements():
         try:
-            cells = _cells(arrangement, folder=folder, candidate=candidate, cuda=arena is not None)
+            cells = _cells(
+                arrangement,
+                folder=folder,
+                candidate=candidate,
+                cuda=arena is not None,
+                first_user=first_user,
+            )
             trial = _try(cells["candidate"], folder=folder, arena=arena)
         except OSError as error:
             # As where this container has no such users.
@@ -212,15 +215,14 @@ def _arrangements() -> tuple[Arrangement, ...]:
 
 
 def _cells(
-    arrangement: Arrangement, *, folder: Path, candidate: Path, cuda: bool
+    arrangement: Arrangement, *, folder: Path, candidate: Path, cuda: bool, first_user: int
 ) -> dict[Role, Cell]:
-    first = _free_users()
     cells: dict[Role, Cell] = {}
     for offset, role in enumerate(ROLES):
         shown = views.shown([candidate] if role == "candidate" else [])
         cells[role] = Cell(
             arrangement=arrangement,
-            user=first + offset if arrangement.own_user else os.geteuid(),
+            user=first_user + offset if arrangement.own_user else os.geteuid(),
             cache=folder / f"{role}.cache",
             shown=tuple(shown),
             devices=tuple(views.devices(cuda=cuda)),
@@ -228,20 +230,6 @@ def _cells(
     for cell in cells.values():
         cell.make_cache()
     return cells
-
-
-def _free_users() -> int:
-    """The first of two neighbouring user ids that no process has."""
-    taken = set()
-    for entry in Path("/proc").iterdir():
-        # Processes end while they are counted.
-        with contextlib.suppress(OSError):
-            if entry.name.isdigit():
-                taken.add(entry.stat().st_uid)
-    while True:
-        first = _RANDOM.randrange(_FIRST_USER, _LAST_USER)
-        if not {first, first + 1} & taken:
-            return first
 
 
 def _try(cell: Cell, *, folder: Path, arena: str | None) -> dict[str, bool] | str:

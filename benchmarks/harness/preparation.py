@@ -26,10 +26,14 @@ def prepared(
     candidate: Candidate,
     device_kind: str,
     folder: Path,
+    first_user: int,
     telemetry: Telemetry | None = None,
     phases: Phases | None = None,
 ) -> Setting:
-    """Everything that a run needs before its first side; BenchmarkError where it cannot be had."""
+    """Everything that a run needs before its first side; BenchmarkError where it cannot be had.
+
+    `folder` and `first_user` (and the one after it) are this run's own until it ends.
+    """
     try:
         device = arenas.device(device_kind)
     except (RuntimeError, ImportError) as error:
@@ -50,18 +54,20 @@ def prepared(
         checksum=Checksum(device.torch_device),
         candidate=copy,
         scratch=folder,
-        cells=_cells(device, folder, copy),
+        cells=_cells(device, folder, copy, first_user),
         threads=threads,
         phases=phases or Phases(),
     )
 
 
-def _cells(device: Device, folder: Path, candidate: Path) -> Cells:
+def _cells(device: Device, folder: Path, candidate: Path, first_user: int) -> Cells:
     """Where the sides live, tried out: on CUDA memory of the referee must open there."""
     arena = device.allocate(1, read_only=False)
     try:
         handle, _ = arena.handle()
-        return cells.prepare(folder=folder, candidate=candidate, arena=handle.get("ipc"))
+        return cells.prepare(
+            folder=folder, candidate=candidate, arena=handle.get("ipc"), first_user=first_user
+        )
     except CellError as error:
         raise BenchmarkError(str(error)) from error
     finally:

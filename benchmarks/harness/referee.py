@@ -20,6 +20,7 @@ from benchmarks.harness import (
     operators,
     records,
     replicates,
+    users,
     verdicts,
 )
 from benchmarks.harness.candidates import Candidate
@@ -55,9 +56,11 @@ def run(
     started_at, started = datetime.now(UTC), time.monotonic()
     phases = Phases()
     progress.started()
-    with folders.temporary() as folder:
+    with users.reserved() as first_user, folders.temporary() as folder:
         with phases.of("preparing"):
-            setting = prepared(document, candidate, device_kind, folder, telemetry, phases)
+            setting = prepared(
+                document, candidate, device_kind, folder, first_user, telemetry, phases
+            )
             isolation.require(required_isolation, setting.device, setting.cells)
             setting.watch.begin()
             measured = ceilings.measure(setting.device, document["dtype"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks.harness import cells, isolation
+from benchmarks.harness import cells, isolation, users
 from tests.harness.softmax import Measure, softmax_benchmark
 
 pytestmark = [
@@ -31,10 +31,15 @@ def test_memory_opens_by_handle_in_every_arrangement(arrangement: cells.Arrangem
         folder = Path(made)
         folder.chmod(0o711)
         (folder / "candidate.py").touch()
-        made_cells = cells._cells(
-            arrangement, folder=folder, candidate=folder / "candidate.py", cuda=True
-        )
-        found = cells._try(made_cells["candidate"], folder=folder, arena=handle["ipc"])
+        with users.reserved() as first_user:
+            made_cells = cells._cells(
+                arrangement,
+                folder=folder,
+                candidate=folder / "candidate.py",
+                cuda=True,
+                first_user=first_user,
+            )
+            found = cells._try(made_cells["candidate"], folder=folder, arena=handle["ipc"])
     arena.close()
     print(arrangement, found)
     if arrangement.own_view:

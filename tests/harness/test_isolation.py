@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import cells, isolation, views
+from benchmarks.harness import cells, isolation, users, views
 from benchmarks.harness.cells import Arrangement, Cell
 from benchmarks.harness.devices.cpu import CpuDevice
 from benchmarks.harness.documents import BenchmarkError
@@ -50,12 +50,24 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture(params=[FULL_AS_ROOT, WITHOUT_PROCESS_IDS], ids=["all", "no-process-ids"])
-def cell(request: pytest.FixtureRequest, folder: Path) -> Cell:
-    return made_cell(request.param, folder)
+def cell(request: pytest.FixtureRequest, folder: Path, first_user: int) -> Cell:
+    return made_cell(request.param, folder, first_user)
 
 
-def made_cell(arrangement: Arrangement, folder: Path, role: str = "candidate") -> Cell:
-    found = cells._cells(arrangement, folder=folder, candidate=folder / "candidate.py", cuda=False)
+@pytest.fixture
+def first_user() -> Iterator[int]:
+    """The first of a test's two users, as a run has them."""
+    with users.reserved() as first:
+        yield first
+
+
+def made_cell(
+    arrangement: Arrangement, folder: Path, first_user: int, role: str = "candidate"
+) -> Cell:
+    candidate = folder / "candidate.py"
+    found = cells._cells(
+        arrangement, folder=folder, candidate=candidate, cuda=False, first_user=first_user
+    )
     return {str(key): value for key, value in found.items()}[role]
 
 
@@ -107,8 +119,9 @@ def started(cell: Cell, folder: Path, code: str, **names: Any) -> subprocess.Pop
 REFUSED = {"EACCES", "EPERM", "ENOENT", "EROFS", "ESRCH"}
 
 
-def test_everything_a_run_may_insist_on_is_in_force_here(folder: Path) -> None:
-    made = cells.prepare(folder=folder, candidate=folder / "candidate.py", arena=None)
+def test_everything_a_run_may_insist_on_is_in_force_here(folder: Path, first_user: int) -> None:
+    candidate = folder / "candidate.py"
+    made = cells.prepare(folder=folder, candidate=candidate, arena=None, first_user=first_user)
     held = isolation.in_force(CpuDevice(), made)
     assert [name for name in isolation.FULL if not held[name]] == []
     assert made.refused == ()
@@ -126,9 +139,9 @@ def test_the_referee_cannot_be_read(inside: Inside) -> None:
 
 
 def test_the_referee_and_the_other_side_cannot_be_signalled(
-    inside: Inside, folder: Path, cell: Cell
+    inside: Inside, folder: Path, cell: Cell, first_user: int
 ) -> None:
-    other = made_cell(cell.arrangement, folder, "baseline")
+    other = made_cell(cell.arrangement, folder, first_user, "baseline")
     waiting = started(replace(other, user=cell.user + 1), folder, "time.sleep(60); answer = 0")
     answer = inside(
         "answer = [tried(lambda: os.kill(pid, 9)) for pid in pids]",
@@ -180,12 +193,12 @@ def test_no_code_and_no_record_can_be_written(inside: Inside, folder: Path) -> N
 
 
 def test_a_read_only_view_does_not_rest_on_the_rights_of_files(
-    folder: Path, tmp_path: Path
+    folder: Path, tmp_path: Path, first_user: int
 ) -> None:
     open_to_all = tmp_path / "operators"
     open_to_all.mkdir()
     open_to_all.chmod(0o777)
-    cell = made_cell(FULL_AS_ROOT, folder)
+    cell = made_cell(FULL_AS_ROOT, folder, first_user)
     cell = replace(cell, shown=(*cell.shown, str(open_to_all)))
     process = started(
         cell,
@@ -310,7 +323,7 @@ def test_an_ordinary_user_confines_by_a_user_namespace() -> None:
         "with tempfile.TemporaryDirectory() as made:\n"
         "    (Path(made) / 'candidate.py').touch()\n"
         "    found = cells.prepare(folder=Path(made), candidate=Path(made) / 'candidate.py',\n"
-        "                          arena=None)\n"
+        "                          arena=None, first_user=61184)\n"
         "print(json.dumps([found.found, found.refused]))"
     )
     nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
@@ -329,8 +342,10 @@ def test_an_ordinary_user_confines_by_a_user_namespace() -> None:
     assert {name for name, held in found.items() if not held} == {"unprivileged_user"}
 
 
-def test_a_machine_that_allows_nothing_is_told_from_one_that_does(folder: Path) -> None:
-    cell = made_cell(Arrangement(), folder)
+def test_a_machine_that_allows_nothing_is_told_from_one_that_does(
+    folder: Path, first_user: int
+) -> None:
+    cell = made_cell(Arrangement(), folder, first_user)
     found = cells._try(cell, folder=folder, arena=None)
     assert isinstance(found, dict)
     assert not found["unprivileged_user"]
@@ -344,10 +359,10 @@ def test_a_machine_that_allows_nothing_is_told_from_one_that_does(folder: Path) 
 
 @pytest.mark.parametrize("arrangement", GUARDED, ids=["process-ids", "no-process-ids"])
 def test_where_the_machines_root_is_kept_the_code_is_read_only_all_the_same(
-    folder: Path, arrangement: Arrangement
+    folder: Path, arrangement: Arrangement, first_user: int
 ) -> None:
     """What CUDA is measured in, where it does not start in a root folder of its own."""
-    found = cells._try(made_cell(arrangement, folder), folder=folder, arena=None)
+    found = cells._try(made_cell(arrangement, folder, first_user), folder=folder, arena=None)
     assert isinstance(found, dict), found
     missing = {name for name, held in found.items() if not held}
     assert missing == {"files_hidden"} | (

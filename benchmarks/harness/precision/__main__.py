@@ -75,7 +75,7 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
     """This part's trials; written after each, so that one cut short is still good."""
     import torch
 
-    from benchmarks.harness import candidates, isolation
+    from benchmarks.harness import candidates, isolation, users
     from benchmarks.harness.precision import conditions
     from benchmarks.harness.precision.bench import Bench
     from benchmarks.harness.preparation import prepared
@@ -86,8 +86,8 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
     changes = {name: getattr(asked, name) for name in _CHANGEABLE if getattr(asked, name)}
     document = conditions.document(asked.device, changes)
     candidate = candidates.read(str(conditions.CANDIDATE))
-    with folders.temporary() as folder, torch.no_grad():
-        setting = prepared(document, candidate, asked.device, folder)
+    with users.reserved() as first_user, folders.temporary() as folder, torch.no_grad():
+        setting = prepared(document, candidate, asked.device, folder, first_user)
         bench = Bench(setting)
         part: dict[str, Any] = {
             "id": secrets.token_hex(8),

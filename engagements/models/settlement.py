@@ -151,17 +151,37 @@ class Settlement(models.Model):
         return shown + dt.timedelta(days=self.contract_version.dispute_days)
 
     @property
+    def set_aside_before(self) -> list[Settlement]:
+        """Those in whose place it was proposed anew, the oldest first: voided since the last one
+        that was paid, with a refund in them.
+
+        Reads `contract_version.settlements.all()`: prefetch for many.
+        """
+        rows = [row for row in self.contract_version.settlements.all() if row.pk < self.pk]
+        paid = max((row.pk for row in rows if row.state == self.State.PAID), default=0)
+        aside = [row for row in rows if row.pk > paid and row.refund > 0]
+        return sorted(aside, key=lambda row: row.pk)
+
+    @property
+    def refund_counts_from(self) -> dt.date:
+        """The day from which the contract's `refund_days` count: that of the first proposal,
+        which a correction of ours does not move, or of the last dispute's end."""
+        proposals = [*self.set_aside_before, self]
+        disputes = (row for proposal in proposals for row in proposal.disputes.all())
+        ended = [row.resolved_at for row in disputes if row.resolved_at]
+        return timezone.localdate(max([proposals[0].proposed_at, *ended]))
+
+    @property
     def refund_due_on(self) -> dt.date | None:
-        """The last day on which the refund is paid as agreed: the contract's `refund_days` after
-        it was proposed, or after the last dispute of it ended.
+        """The last day on which the refund is paid as agreed: `refund_days` of the contract after
+        `refund_counts_from`.
 
         None where nothing goes back, while it is on hold, and where the contract names no term.
         """
         term = self.contract_version.refund_days
         if not term or self.refund <= 0 or self.state == self.State.VOIDED or self.is_on_hold:
             return None
-        ended = [row.resolved_at for row in self.disputes.all() if row.resolved_at]
-        return timezone.localdate(max([self.proposed_at, *ended])) + dt.timedelta(days=term)
+        return self.refund_counts_from + dt.timedelta(days=term)
 
     @property
     def is_refund_overdue(self) -> bool:

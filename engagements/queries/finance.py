@@ -29,6 +29,9 @@ OPEN_SETTLEMENTS = (
     Settlement.State.FAILED,
 )
 
+# What a settlement's hold and the day of its refund are read from.
+WITH_DISPUTES = ("disputes", "contract_version__settlements__disputes")
+
 
 @dataclass(frozen=True)
 class MilestoneLine:
@@ -151,7 +154,7 @@ def settlements_waiting() -> list[Settlement]:
     return list(
         Settlement.objects.filter(state__in=OPEN_SETTLEMENTS)
         .select_related("contract_version__engagement__customer", "proposed_by", "approved_by")
-        .prefetch_related("disputes")
+        .prefetch_related(*WITH_DISPUTES)
         .order_by("proposed_at", "pk")
     )
 

@@ -13,16 +13,18 @@ from django.db.models import (
     ExpressionWrapper,
     F,
     Max,
+    Min,
     OuterRef,
     Q,
     QuerySet,
+    Subquery,
     TextChoices,
 )
 from django.db.models.functions import Greatest, TruncDate
 from django.utils import timezone
 
 from engagements.models import Dispute, Settlement
-from engagements.queries.finance import OPEN_SETTLEMENTS
+from engagements.queries.finance import OPEN_SETTLEMENTS, WITH_DISPUTES
 
 State = Settlement.State
 
@@ -73,15 +75,19 @@ def found(*, queue: str = "", text: str = "") -> QuerySet[Settlement]:
         )
     order = "-proposed_at" if queue in ("", Queue.DONE) else "proposed_at"
     people = ("contract_version__engagement__customer", "proposed_by", "approved_by", "paid_by")
-    return rows.select_related(*people).prefetch_related("disputes").order_by(order, "pk")
+    return rows.select_related(*people).prefetch_related(*WITH_DISPUTES).order_by(order, "pk")
 
 
 def _due_on() -> ExpressionWrapper[Any]:
     """`Settlement.refund_due_on` in the database, of what is not disputed now."""
+    of_one_contract = Settlement.objects.filter(contract_version=OuterRef("contract_version"))
+    paid_since = of_one_contract.filter(state=State.PAID, pk__gte=OuterRef("pk"))
+    proposals = of_one_contract.filter(~Exists(paid_since), refund__gt=0).order_by()
     # PostgreSQL's greatest passes over NULL: what nobody disputed counts from its proposal.
-    since = TruncDate(Greatest("proposed_at", Max("disputes__resolved_at")))
+    since = Greatest(Min("proposed_at"), Max("disputes__resolved_at"))
+    counts_from = proposals.values("contract_version").annotate(since=since).values("since")
     term = F("contract_version__refund_days")
-    return ExpressionWrapper(since + term, output_field=DateField())
+    return ExpressionWrapper(TruncDate(Subquery(counts_from)) + term, output_field=DateField())
 
 
 def counts() -> dict[str, int]:

@@ -142,6 +142,7 @@ def _proposed(
         refund=figures.refund,
         balance_due=figures.balance_due,
         proposed_by=by,
+        proposed_at=timezone.now(),
     )
     # Where one is under way already, its constraint says so.
     checked.save(settlement)

@@ -150,6 +150,7 @@ def _context(settlement: Settlement, payments: list[Payment], paid_at: datetime)
         "paid_on": in_words(paid_at),
         "confidence": wording.share(terms["benchmark"]["confidence"]),
         "refund_days": contract.refund_days,
+        "refund_counts_from": in_words(settlement.refund_counts_from),
         "refund_due_on": settlement.refund_due_on and in_words(settlement.refund_due_on),
         "disputable_until": contract.dispute_days and in_words(settlement.disputable_until),
     }
@@ -239,14 +240,22 @@ def _deciding_run(settlement: Settlement) -> dict[str, str] | None:
     }
 
 
+def _proposal(settlement: Settlement, note: str) -> dict[str, str]:
+    return {
+        "what": "Proposed",
+        "who": str(settlement.proposed_by) if settlement.proposed_by else "Twofold, by itself",
+        "when": wording.moment(settlement.proposed_at),
+        "note": note,
+    }
+
+
 def _steps(settlement: Settlement, paid_at: datetime) -> list[dict[str, str]]:
     steps = [
-        {
-            "what": "Proposed",
-            "who": str(settlement.proposed_by) if settlement.proposed_by else "Twofold, by itself",
-            "when": wording.moment(settlement.proposed_at),
-            "note": settlement.get_reason_display(),
-        }
+        *(
+            _proposal(before, "set aside and proposed anew")
+            for before in settlement.set_aside_before
+        ),
+        _proposal(settlement, settlement.get_reason_display()),
     ]
     if settlement.approved_at:
         steps.append(

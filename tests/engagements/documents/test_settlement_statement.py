@@ -55,7 +55,8 @@ def test_the_statement_says_until_when_it_may_be_disputed(story: Story) -> None:
     assert "with 95% confidence" in html
     assert "both with their tax" in html
     assert settlement.refund_due_on is not None
-    assert f"gives 14 days, until {in_words(settlement.refund_due_on)}" in html
+    counts_from, due_on = settlement.refund_counts_from, settlement.refund_due_on
+    assert f"gives 14 days from {in_words(counts_from)}, until {in_words(due_on)}" in html
 
 
 def test_a_time_box_that_ran_out_names_no_run(story: Story) -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from decimal import Decimal
 
 import pytest
 from django.db import IntegrityError, transaction
 
+from engagements.days import in_words
+from engagements.documents import kinds, press
+from engagements.documents.subjects import Subject
 from engagements.errors import Refused
 from engagements.models import ContractVersion, Settlement
 from engagements.queries import settlement_queues
@@ -81,19 +85,76 @@ def test_a_dispute_stops_the_days_and_its_end_begins_them_anew(
     assert is_listed(row)
 
 
-def test_what_is_paid_or_set_aside_is_overdue_no_more(
+def anew(settlement: Settlement, world: World) -> Settlement:
+    """The settlement set aside, and proposed again."""
+    settlements.void(settlement=settlement, reason="Once more.", by=world.finance)
+    contract = settlement.contract_version
+    return settlements.propose(contract=contract, reason="missed", by=world.finance)
+
+
+def paid(settlement: Settlement, world: World) -> Settlement:
+    settlements.approve(settlement=settlement, by=world.controller)
+    return settlements.mark_paid(settlement=settlement, reference="R-1", by=world.controller)
+
+
+def test_what_is_set_aside_is_not_overdue_and_what_takes_its_place_keeps_the_day(
     world: World, proposed: Settlement, on_day: Callable[[dt.date], None]
 ) -> None:
-    on_day(today() + days(11))
-    settlements.void(settlement=proposed, reason="Once more.", by=world.finance)
-    assert not is_listed(proposed)
-    contract = proposed.contract_version
-    again = settlements.propose(contract=contract, reason="missed", by=world.finance)
-    settlements.approve(settlement=again, by=world.controller)
-    on_day(today() + days(11))
-    assert is_listed(again)
-    settlements.mark_paid(settlement=again, reference="R-1", by=world.finance)
+    due_on = proposed.refund_due_on
+    on_day(today() + days(6))
+    again = anew(anew(proposed, world), world)
+    assert again.refund_due_on == due_on
+    on_day(today() + days(4))
     assert not is_listed(again)
+    on_day(today() + days(1))
+    assert is_listed(again)
+    on_paper = kinds.kind_of("settlement_statement")
+    paper = on_paper.compose(Subject("settlement", paid(again, world).pk))
+    assert not is_listed(again)
+    assert due_on is not None
+    text = press.markup(paper)
+    assert f"gives 10 days from {in_words(due_on - days(10))}, until {in_words(due_on)}." in text
+    assert text.count("set aside and proposed anew") == 2
+
+
+def test_setting_a_disputed_one_aside_ends_the_dispute_from_which_the_days_count(
+    world: World, on_day: Callable[[dt.date], None]
+) -> None:
+    row = world.settlement(refund_days=10, dispute_days=14)
+    disputes.raise_dispute(settlement=row, reason="Too little.", by=world.signatory)
+    on_day(today() + days(5))
+    again = anew(row, world)
+    on_day(today() + days(3))
+    assert again.refund_due_on == today() + days(7)
+    assert not is_listed(again)
+    on_day(today() + days(8))
+    assert is_listed(again)
+
+
+def test_one_that_sent_nothing_back_or_was_paid_begins_no_days_of_a_later_one(
+    world: World, on_day: Callable[[dt.date], None]
+) -> None:
+    contract = world.active(refund_days=10)
+    invoice = world.invoice(contract.milestones.get(position=1))
+    world.conclude(world.request(contract), "missed")
+    owed = contract.settlements.get()
+    settlements.void(settlement=owed, reason="They pay after all.", by=world.finance)
+    assert not is_listed(owed)
+    on_day(today() + days(5))
+    world.paid_beyond(invoice, invoice.gross, "late")
+    first = settlements.propose(contract=contract, reason="missed", by=world.finance)
+    assert first.refund_due_on == today() + days(10)
+    paid(first, world)
+    on_day(today() + days(20))
+    further = settlements.propose(
+        contract=contract,
+        reason="further",
+        note="We were late.",
+        audit_cost=Decimal(0),
+        by=world.finance,
+    )
+    assert further.refund_due_on == today() + days(10)
+    assert not is_listed(further)
 
 
 def test_where_nothing_goes_back_or_no_term_was_agreed_nothing_falls_due(world: World) -> None:

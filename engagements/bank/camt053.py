@@ -13,7 +13,7 @@ from decimal import Decimal, InvalidOperation
 
 from lxml import etree
 
-from engagements.bank.entries import Entry, Statement, Unreadable, keyed
+from engagements.bank.entries import Entry, Statement, Unreadable, kept_exactly, keyed
 
 NAMESPACE = re.compile(r"urn:iso:std:iso:20022:tech:xsd:camt\.053\.001\.\d\d")
 CURRENCY = re.compile(r"[A-Z]{3}")
@@ -58,10 +58,13 @@ def _parsed(content: bytes) -> etree._Element:
 
 
 def _came_in(entry: etree._Element) -> bool:
-    """Booked, to our credit, and not the reversal of anything."""
+    """Booked, to our credit, more than nothing, and not the reversal of anything."""
     state = _text(entry, "Sts/Cd") or _text(entry, "Sts")
     is_reversal = _text(entry, "RvslInd") in ("true", "1")
-    return state == BOOKED and _text(entry, "CdtDbtInd") == "CRDT" and not is_reversal
+    if state != BOOKED or _text(entry, "CdtDbtInd") != "CRDT" or is_reversal:
+        return False
+    # Banks book interest and fees of 0.00, too.
+    return _amount(_one(entry, "Amt"))[0] > 0
 
 
 def _parts(entry: etree._Element) -> Iterator[Entry]:
@@ -70,7 +73,8 @@ def _parts(entry: etree._Element) -> Iterator[Entry]:
     details = list(_all(entry, "NtryDtls/TxDtls"))
     parts = [_transaction_amount(each) for each in details]
     known = [part for part, code in filter(None, parts) if code == currency]
-    if len(details) > 1 and len(known) == len(details) and sum(known, Decimal(0)) == amount:
+    adds_up = len(known) == len(details) and sum(known, Decimal(0)) == amount
+    if len(details) > 1 and adds_up and min(known) > 0:
         for each, part in zip(details, known, strict=True):
             yield _entry(entry, each, part, currency)
     else:
@@ -104,7 +108,7 @@ def _entry(
         raise Unreadable(f"An entry has no day of booking that can be read: {booked!r}.") from error
     return Entry(
         booked_on=booked_on,
-        amount=amount,
+        amount=kept_exactly(amount, currency),
         currency=currency,
         payer=payer,
         payer_account=account,

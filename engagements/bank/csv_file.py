@@ -13,13 +13,17 @@ from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from engagements.bank.entries import Entry, Statement, Unreadable, keyed
+from engagements.bank.entries import Entry, Statement, Unreadable, kept_exactly, keyed
 
 DELIMITERS = (";", ",", "\t", "|")
 MAX_ROWS = 20_000
 SAMPLE_ROWS = 5
 DATE_FORMATS = ("%d.%m.%Y", "%d.%m.%y", "%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%Y%m%d")
-AMOUNT = re.compile(r"[+-]?\d+(\.\d+)?")
+# Grouped by three or not at all: 250.00 is no 25.000 where a comma marks the decimals.
+AMOUNTS = {
+    ",": re.compile(r"[+-]?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+)(?:,[0-9]+)?"),
+    ".": re.compile(r"[+-]?(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?"),
+}
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ def _entry(row: Sequence[str], amount: Decimal, layout: Layout) -> Entry:
         raise ValueError(f"{currency!r} is no currency.")
     return Entry(
         booked_on=_day(cell(layout.booked_on), layout.date_format),
-        amount=amount,
+        amount=kept_exactly(amount, currency),
         currency=currency,
         payer=cell(layout.payer),
         payer_account=cell(layout.payer_account).replace(" ", ""),
@@ -128,11 +132,10 @@ def _amount(text: str, decimal_mark: str) -> Decimal | None:
     plain = re.sub(r"[\s\u00a0\u202f']", "", text)
     if not plain:
         return None
-    grouping = "." if decimal_mark == "," else ","
-    plain = plain.replace(grouping, "").replace(decimal_mark, ".")
-    if not AMOUNT.fullmatch(plain):
+    if not AMOUNTS[decimal_mark].fullmatch(plain):
         raise ValueError(f"{text!r} is no amount as chosen.")
-    return Decimal(plain)
+    grouping = "." if decimal_mark == "," else ","
+    return Decimal(plain.replace(grouping, "").replace(decimal_mark, "."))
 
 
 def _decoded(content: bytes) -> str:

@@ -9,6 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
+from engagements import money
+
+# More than is kept of an amount: 14 digits, three of them decimals.
+TOO_MUCH = Decimal(10) ** 11
 # What banks write where they have no reference.
 NO_REFERENCE = frozenset({"", "NOTPROVIDED", "NONREF", "NONE", "NOT PROVIDED"})
 REFERENCE_CHARACTERS = 80
@@ -38,6 +42,19 @@ class Statement:
 
     entries: tuple[Entry, ...]
     passed_over: int
+
+
+def kept_exactly(amount: Decimal, currency: str) -> Decimal:
+    """`amount` (finite) as it is; Unreadable where it is too much to be kept, or is not exact in
+    `currency` (ISO 4217)."""
+    if abs(amount) >= TOO_MUCH:
+        raise Unreadable(f"{amount} is more than an amount can be here.")
+    try:
+        if money.is_exact(amount, currency):
+            return amount
+    except money.UnknownCurrency as error:
+        raise Unreadable(str(error)) from error
+    raise Unreadable(f"{amount} is not an exact amount of {currency}.")
 
 
 def keyed(entries: Iterable[Entry], *, account: str) -> tuple[Entry, ...]:

@@ -21,8 +21,9 @@ Format = BankImport.Format
 def take_in(*, filename: str, content: bytes, by: User) -> BankImport:
     """Keep a bank file and read it. The same bytes again are the same import.
 
-    A CSV whose heading nobody has explained yet is kept unread: `choose_columns` reads it.
-    Refused when it cannot be read, and then it is not kept.
+    A CSV whose heading nobody has explained yet is kept unread, and one that cannot be read as
+    its heading was explained: `choose_columns` reads it. Refused when it cannot be read at all,
+    and then it is not kept.
     """
     require_finance(by)
     if len(content) > MAX_BYTES:
@@ -91,8 +92,16 @@ def _first_reading(row: BankImport, content: bytes) -> Statement | None:
         return camt053.read(content)
     row.format = Format.CSV
     row.heading = csv_file.open_table(content).heading
-    row.layout = remembered_layout(row.heading)
-    return csv_file.read(content, csv_file.Layout(**row.layout)) if row.layout else None
+    remembered = remembered_layout(row.heading)
+    if remembered is None:
+        return None
+    try:
+        statement = csv_file.read(content, csv_file.Layout(**remembered))
+    except Unreadable:
+        # The bank writes otherwise now, or the last file was explained wrongly.
+        return None
+    row.layout = remembered
+    return statement
 
 
 def _store(row: BankImport, statement: Statement) -> None:

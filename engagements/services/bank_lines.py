@@ -17,6 +17,8 @@ from engagements.services import checked, lifecycle, payments
 from engagements.services.milestones import require_finance
 
 State = BankLine.State
+# What is left of 80 characters beside the mark that tells two entries apart.
+REFERENCE_HEAD = 69
 
 
 @transaction.atomic
@@ -46,7 +48,7 @@ def assign(*, line: BankLine, parts: Sequence[tuple[Invoice, Decimal]], by: User
             invoice=invoice,
             amount=amount,
             received_on=row.booked_on,
-            reference=row.entry_reference,
+            reference=_reference(row, invoice),
             bank_line=row,
             may_exceed=True,
             by=by,
@@ -82,6 +84,15 @@ def set_aside(*, line: BankLine, note: str, by: User) -> BankLine:
         raise Refused("This money is assigned to an invoice already.")
     row.note = why
     return _handle(row, State.SET_ASIDE, by)
+
+
+def _reference(row: BankLine, invoice: Invoice) -> str:
+    """The bank's reference, told apart where another entry of the bank had it for this invoice:
+    who pays in parts may use one reference for all of them."""
+    same = invoice.payments.filter(reference=row.entry_reference)
+    if not same.exclude(bank_line=None).exclude(bank_line=row).exists():
+        return row.entry_reference
+    return f"{row.entry_reference[:REFERENCE_HEAD]} ({row.entry_key[7:15]})"
 
 
 def _handle(row: BankLine, state: BankLine.State, by: User) -> BankLine:

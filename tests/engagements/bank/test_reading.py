@@ -45,6 +45,12 @@ def test_only_booked_credits_that_reverse_nothing_come_in() -> None:
     assert entry.reference == "2026090112345678"
 
 
+@pytest.mark.parametrize("amount", [b"0.00", b"-14280.00"])
+def test_an_entry_of_nothing_is_passed_over(amount: bytes) -> None:
+    statement = camt053.read(file("v02.xml").replace(b">14280.00<", b">" + amount + b"<"))
+    assert (statement.entries, statement.passed_over) == ((), 4)
+
+
 def test_the_same_entry_has_the_same_key_in_another_version() -> None:
     [first] = camt053.read(file("v02.xml")).entries
     assert camt053.read(file("v08.xml")).entries[0].key == first.key
@@ -67,6 +73,8 @@ def test_an_entry_that_collects_several_transfers_is_read_one_by_one() -> None:
         ((b' Ccy="EUR">14280', b">14280"), "names no currency"),
         ((b">14280.00<", b">NaN<"), "amount cannot be read"),
         ((b">14280.00<", b">many<"), "amount cannot be read"),
+        ((b">14280.00<", b">142800000000000.00<"), "more than an amount can be"),
+        ((b">14280.00<", b">14280.005<"), "not an exact amount of EUR"),
         ((b"<Dt>2026-09-01</Dt></BookgDt>", b"<Dt>soon</Dt></BookgDt>"), "no day of booking"),
         ((b"camt.053.001.02", b"camt.054.001.02"), "no CAMT.053"),
         ((b"</Document>", b""), "no well-formed XML"),
@@ -138,3 +146,14 @@ def test_amounts_are_read_by_the_mark_that_was_chosen(mark: str, typed: str, amo
     layout = Layout(**(GERMAN.as_data() | {"decimal_mark": mark}))
     content = f'a;b;c;d;e\n01.09.2026;x;y;"{typed}";EUR\n'.encode()
     assert csv_file.read(content, layout).entries[0].amount == D(amount)
+
+
+@pytest.mark.parametrize(
+    ("mark", "typed"),
+    [(",", "250.00"), (",", "1,234.50"), (".", "1.234,50"), (",", "1.23.456"), (",", "1,005")],
+)
+def test_an_amount_that_does_not_fit_the_mark_is_not_read_as_another(mark: str, typed: str) -> None:
+    layout = Layout(**(GERMAN.as_data() | {"decimal_mark": mark}))
+    content = f'a;b;c;d;e\n01.09.2026;x;y;"{typed}";EUR\n'.encode()
+    with pytest.raises(Unreadable, match="Row 1 below the heading"):
+        csv_file.read(content, layout)

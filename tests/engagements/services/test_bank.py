@@ -70,6 +70,14 @@ def test_a_table_waits_for_its_columns_and_they_are_remembered(world: World) -> 
     assert (second.repeated_count, second.lines.count()) == (3, 1)
 
 
+def test_a_table_that_its_remembered_columns_do_not_fit_waits_for_others(world: World) -> None:
+    content = (FILES / "german.csv").read_bytes()
+    first = take_in(world, content, "august.csv")
+    bank_imports.choose_columns(bank_import=first, layout=GERMAN, by=world.finance)
+    second = take_in(world, content + b"2026-09-03;Third AG;abc;5,00;EUR\n", "september.csv")
+    assert (second.repeated_count, second.layout) == (None, None)
+
+
 def test_what_cannot_be_read_is_not_kept(world: World) -> None:
     for content in (b"words", statement(("many", "x")), b"x" * (bank_imports.MAX_BYTES + 1)):
         with pytest.raises(Refused):
@@ -216,3 +224,15 @@ def test_the_database_lets_no_more_be_assigned_than_came_in(world: World) -> Non
             bank_line=line,
             recorded_by=world.finance,
         )
+
+
+def test_who_pays_in_parts_may_use_one_reference_for_all_of_them(world: World) -> None:
+    invoice = billed(world)
+    for day in ("2026-01-05", "2026-02-05"):
+        row = take_in(world, statement(("100.00", "standing order"), day=day))
+        for _ in range(2):
+            line = bank_lines.assign(
+                line=row.lines.get(), parts=[(invoice, D(100))], by=world.finance
+            )
+        assert line.payments.get().received_on == line.booked_on
+    assert balance_of(invoice).received == D(200)

@@ -52,6 +52,13 @@ def excess_of(invoice: InvoiceWithBalance) -> Decimal:
     return max(-invoice.open_amount, Decimal(0))
 
 
+def rest_of(invoice: InvoiceWithBalance, going: PayBack | None) -> Decimal:
+    """What is too much of the invoice, gross, beside what is `going` back of it: a proposal takes
+    its part, and what is on its way has left the invoice."""
+    taken = going.amount if going and going.state == PayBack.State.PROPOSED else Decimal(0)
+    return max(excess_of(invoice) - taken, Decimal(0))
+
+
 def settled_by(engagement: Engagement) -> bool:
     """Whether what came in for an engagement goes back by its settlement alone."""
     is_live = live_settlements().filter(contract_version__engagement=engagement).exists()

@@ -19,7 +19,14 @@ from engagements.forms.overpayments import MoveForm, PayBackForm
 from engagements.models import Entry, Invoice
 from engagements.money import format_money
 from engagements.queries.balances import balance_of, issued_invoices
-from engagements.queries.overpayments import excess_of, may_take, pay_backs_of, settled_by
+from engagements.queries.overpayments import (
+    excess_of,
+    may_take,
+    open_pay_backs,
+    pay_backs_of,
+    rest_of,
+    settled_by,
+)
 from engagements.services import bank_accounts, overpayments, pay_backs
 from engagements.services.overpayments import Planned
 from engagements.views.answers import UNPROCESSABLE, actor
@@ -102,7 +109,7 @@ def _move_form(invoice: Invoice, request: HttpRequest | None = None) -> MoveForm
         request.POST if request else None,
         auto_id="id_move_%s",
         currency=invoice.currency,
-        excess=excess_of(balance_of(invoice)),
+        excess=rest_of(balance_of(invoice), open_pay_backs().filter(invoice=invoice).first()),
         invoices=_choices(same.exclude(pk=invoice.pk)),
         offered=_choices(may_take(invoice)),
         initial={"reference": f"MOVE-{uuid4().hex[:12].upper()}"},
@@ -142,6 +149,7 @@ def page(
         "invoice": row,
         "engagement": invoice.engagement,
         "excess": excess_of(row),
+        "rest": rest_of(row, going),
         "is_settled": settled_by(invoice.engagement),
         "moving": moving or _move_form(invoice),
         "paying": paying or _pay_back_form(invoice),

@@ -23,11 +23,10 @@ def overview(request: HttpRequest) -> HttpResponse:
     today = timezone.localdate()
     overdue = [bill for bill in bills if bill.due_on and bill.due_on < today]
     going_back = list(overpayments.open_pay_backs())
-    under_way = {row.invoice_id for row in going_back}
-    overpaid = [
-        (invoice, overpayments.excess_of(invoice))
+    under_way = {row.invoice_id: row for row in going_back}
+    rests = [
+        (invoice, overpayments.rest_of(invoice, under_way.get(invoice.pk)))
         for invoice in overpayments.overpaid_invoices()
-        if invoice.pk not in under_way
     ]
     context = {
         "waiting": [(settlement, waiting_for(settlement)) for settlement in waiting],
@@ -38,7 +37,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "to_bill": to_bill,
         "bills": bills,
         "overdue_count": len(overdue),
-        "overpaid": overpaid,
+        "overpaid": [(*row, row[0].pk in under_way) for row in rests if row[1] > 0],
         "going_back": going_back,
         "payments": finance.recent_payments(),
         "acts": access.is_finance(request.user),

@@ -104,6 +104,30 @@ def test_paying_back_is_shown_proposed_and_sent_by_another_with_their_password(
     assert reverse("overpayment", args=[invoice.pk]) in page_of(client, "invoice", invoice.pk)
 
 
+def test_the_rest_of_what_is_too_much_stays_open_while_a_part_goes_back(
+    fritz: Client, story: Story, invoice: Invoice
+) -> None:
+    row = pay_backs.propose(invoice=invoice, amount=Decimal(864), by=story.second)
+    other = told.invoiced(story, 2)
+    for state in ("proposed", "paying"):
+        overview = page_of(fritz, "finance")
+        assert "The rest, beside what goes back" in overview
+        assert "EUR\xa02,000.00" in overview
+        assert "EUR\xa0864.00" in overview
+        page = page_of(fritz, "overpayment", invoice.pk)
+        assert "EUR\xa02,000.00 is too much beside what goes back." in page
+        assert 'value="2000.00"' in page
+        assert reverse("overpayment-pay-back", args=[invoice.pk]) not in page
+        if state == "proposed":
+            pay_backs.send(pay_back=row, by=story.finance)
+    url = reverse("overpayment-move", args=[invoice.pk])
+    moved = {"to": other.pk, "amount": "2000.00", "reference": "MOVE-1"}
+    assert "Move it" in fritz.post(url, moved).content.decode()
+    assert fritz.post(url, moved | {"act": "yes"}).status_code == 302
+    assert "The rest, beside" not in page_of(fritz, "finance")
+    assert "is too much beside" not in page_of(fritz, "overpayment", invoice.pk)
+
+
 @pytest.mark.parametrize(
     ("step", "data", "said"),
     [

@@ -45,10 +45,29 @@ class Trial:
     gain: float = 1.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Attempt:
+    """What the candidate made of a trial, and the contents that it was given."""
+
+    trial: Trial
+    tally: Tally
+    complaint: str | None
+    given: Mapping[str, torch.Tensor]
+
+
 def run(*, setting: Setting, sides: Mapping[Role, SideProcess], replicate: int) -> dict[str, Any]:
-    """Every trial of a run; returns the record's `correctness`. Raises SideFailed or Caught."""
+    """Every trial of a run; returns the record's `correctness`. Raises SideFailed or Caught.
+
+    A candidate that was wrong at one of them is gone afterwards.
+    """
     with setting.phases.of("trials", whole=True):
-        tried = [_judged(setting, sides, replicate, trial) for trial in drawn(setting.document)]
+        attempts = [
+            _attempted(setting, sides["candidate"], trial) for trial in drawn(setting.document)
+        ]
+        if any(attempt.complaint for attempt in attempts):
+            # Whatever it still runs or holds could make the baseline fail, and excuse it so.
+            sides["candidate"].end()
+        tried = [_judged(setting, sides["baseline"], replicate, each) for each in attempts]
     return {"trials": tried}
 
 
@@ -102,28 +121,27 @@ def _drawn_axes(document: Mapping[str, Any], *, ones: bool = False) -> tuple[str
     return ", ".join(f"{axis} {axes[axis]}" for axis in free) or "the contract's sizes", axes
 
 
-def _judged(
-    setting: Setting, sides: Mapping[Role, SideProcess], replicate: int, trial: Trial
-) -> dict[str, Any]:
+def _attempted(setting: Setting, candidate: SideProcess, trial: Trial) -> _Attempt:
     with _Room(setting, trial) as room:
-        tally, complaint = room.tried(sides["candidate"])
-        outcome = "right"
-        if complaint is not None:
-            _, excuse = room.tried(sides["baseline"])
-            if excuse is None:
-                message = f"the candidate {complaint}, at {trial.name}, where the baseline is right"
-                raise Caught(
-                    Finding(
-                        kind=trial.kind,
-                        side="candidate",
-                        replicate=replicate,
-                        workload=trial.name,
-                        message=message,
-                    )
-                )
-            outcome = "left_out"
-            complaint = f"the candidate {complaint}; the baseline {excuse}"
-    checks = tally.as_data()
+        tally, complaint = room.tried(candidate)
+        given = {} if complaint is None else room.given
+    return _Attempt(trial=trial, tally=tally, complaint=complaint, given=given)
+
+
+def _judged(
+    setting: Setting, baseline: SideProcess, replicate: int, attempt: _Attempt
+) -> dict[str, Any]:
+    """The record's entry; Caught where the baseline is right at what the candidate was not."""
+    trial, outcome, message = attempt.trial, "right", None
+    if attempt.complaint is not None:
+        # The same contents, in memory that the candidate never had.
+        with _Room(setting, trial, attempt.given) as room:
+            _, excuse = room.tried(baseline)
+        if excuse is None:
+            raise Caught(_finding(attempt, replicate))
+        outcome = "left_out"
+        message = f"the candidate {attempt.complaint}; the baseline {excuse}"
+    checks = attempt.tally.as_data()
     del checks["calls_probed"]
     return {
         "name": trial.name,
@@ -131,15 +149,28 @@ def _judged(
         "level": trial.level,
         "axes": dict(trial.axes),
         "outcome": outcome,
-        "message": complaint,
+        "message": message,
         "checks": checks,
     }
 
 
-class _Room:
-    """The memory of one trial. Use as a context; both sides may be tried in it in turn."""
+def _finding(attempt: _Attempt, replicate: int) -> Finding:
+    trial = attempt.trial
+    return Finding(
+        kind=trial.kind,
+        side="candidate",
+        replicate=replicate,
+        workload=trial.name,
+        message=f"the candidate {attempt.complaint}, at {trial.name}, where the baseline is right",
+    )
 
-    def __init__(self, setting: Setting, trial: Trial) -> None:
+
+class _Room:
+    """The memory of one side's trial. Use as a context; `given` is kept from it where asked."""
+
+    def __init__(
+        self, setting: Setting, trial: Trial, given: Mapping[str, torch.Tensor] | None = None
+    ) -> None:
         self._setting = setting
         self._trial = trial
         self._stack = ExitStack()
@@ -158,27 +189,35 @@ class _Room:
             arena = setting.device.allocate(max(layout.nbytes, 8), read_only=part == "state")
             self._stack.callback(arena.close)
             self._layouts[part], self._arenas[part] = layout, arena
-        for part in ("state", "inputs"):
-            memory, layout = self._arenas[part].memory, self._layouts[part]
-            contents.refill(memory, layout, setting.source)
-            contents.plant(memory, layout, trial.contents, setting.source)
-        contents.repeat(self._arenas["inputs"].memory, self._layouts["inputs"], [_CALLS - 1])
-        self._private = {part: self._arenas[part].memory.clone() for part in ("state", "inputs")}
+        self.given = self._drawn() if given is None else given
+        for part, private in self.given.items():
+            self._arenas[part].memory.copy_(private)
         self._expected = [self._reference(call) for call in range(_CALLS)]
+
+    def _drawn(self) -> dict[str, torch.Tensor]:
+        """Fresh contents of state and inputs, in memory that no side sees."""
+        drawn = {}
+        for part in ("state", "inputs"):
+            layout = self._layouts[part]
+            drawn[part] = torch.zeros_like(self._arenas[part].memory)
+            contents.refill(drawn[part], layout, self._setting.source)
+            contents.plant(drawn[part], layout, self._trial.contents, self._setting.source)
+        contents.repeat(drawn["inputs"], self._layouts["inputs"], [_CALLS - 1])
+        return drawn
 
     def __enter__(self) -> _Room:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._expected, self._private = [], {}
+        self._expected, self.given = [], {}
         self._stack.close()
 
     def _reference(self, call: int) -> dict[str, torch.Tensor]:
         module = operators.part(self._setting.document["operator"], "reference")
         level = module.reference_step if self._trial.level == "program" else module.reference
         expected: dict[str, torch.Tensor] = level(
-            state=self._layouts["state"].tensors(self._private["state"], 0),
-            inputs=self._layouts["inputs"].tensors(self._private["inputs"], call),
+            state=self._layouts["state"].tensors(self.given["state"], 0),
+            inputs=self._layouts["inputs"].tensors(self.given["inputs"], call),
             axes=self._trial.axes,
         )
         return expected
@@ -214,7 +253,7 @@ class _Room:
         self, memory: torch.Tensor, canaries: dict[str, int], tally: Tally
     ) -> str | None:
         layout = self._layouts["outputs"]
-        for part, private in self._private.items():
+        for part, private in self.given.items():
             if not torch.equal(self._arenas[part].memory, private):
                 return f"wrote to its {part}"
         for region in layout.regions:

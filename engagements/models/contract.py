@@ -57,6 +57,7 @@ class ContractVersion(models.Model):
         PAUSE = "pause", "A pause"
         BENCHMARK = "benchmark", "Another benchmark"
         PRICE = "price", "The price"
+        SIGNATORY = "signatory", "Who signs"
 
     engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="contracts")
     number = models.PositiveSmallIntegerField()

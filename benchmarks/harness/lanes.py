@@ -215,13 +215,12 @@ class Lane:
         self._setting.device.synchronize()
         gc.disable()
         try:
-            with self.side.turn():
-                started = time.perf_counter_ns()
+            with self.side.turn() as began_ns:
                 self.side.go(order, token=token, limit_s=limit_s, doing=doing)
                 # Inside the clock: work that the answer did not wait for gains nothing, or
                 # is read here as poison.
                 self._probe.read()
-                elapsed_ns = time.perf_counter_ns() - started
+                elapsed_ns = time.perf_counter_ns() - began_ns
         finally:
             gc.enable()
         return elapsed_ns / 1e3

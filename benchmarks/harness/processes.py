@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -97,13 +98,19 @@ class SideProcess:
             os.killpg(self._process.pid, number)
 
     @contextlib.contextmanager
-    def turn(self) -> Iterator[None]:
-        """Let the side run; outside its turn it is stopped where the device allows that."""
+    def turn(self) -> Iterator[int]:
+        """Let the side run; outside its turn it is stopped where the device allows that.
+
+        Yields when that began, by `time.perf_counter_ns`: before the first of its processes ran.
+        """
         self.idleness.ends()
-        if self._stops_when_idle:
-            families.resume(*self._family)
+        # Looked for before: who has many processes has the last of them woken late, and the first
+        # would have a start on the clock.
+        family = families.members(*self._family) if self._stops_when_idle else set()
+        began_ns = time.perf_counter_ns()
+        families.signal_all(family, signal.SIGCONT)
         try:
-            yield
+            yield began_ns
         finally:
             self._wait_for_turn()
 

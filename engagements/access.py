@@ -42,6 +42,7 @@ from engagements.models import (
     TransferFile,
     User,
 )
+from engagements.queries.signatories import named_to_accept
 
 Person: TypeAlias = User | AnonymousUser
 View: TypeAlias = Callable[..., HttpResponseBase]
@@ -94,10 +95,9 @@ def may_sign(user: Person | None, customer: Customer) -> bool:
 
 
 def may_accept(user: Person | None, contract: ContractVersion) -> bool:
-    """Whether `user` accepts `contract` for its customer: the one whom it names, else any
+    """Whether `user` accepts `contract` for its customer: the one who is named to, else any
     signatory."""
-    named = contract.signatory_id
-    is_named = user is not None and named in (None, user.pk)
+    is_named = named_to_accept(contract) in (None, user)
     return is_named and may_sign(user, contract.engagement.customer)
 
 

@@ -6,11 +6,13 @@ from typing import Any
 
 from django import forms
 
+from engagements import access
 from engagements.forms.amounts import AmountField
-from engagements.forms.choices import BenchmarkField
+from engagements.forms.choices import BenchmarkField, offer_rows
 from engagements.forms.days import DayField
-from engagements.models import ContractVersion, Pause
+from engagements.models import ContractVersion, Pause, User
 from engagements.models.contract import MAX_WEEKS
+from engagements.queries.signatories import signatories_of
 from engagements.services.amendments import Change
 from engagements.services.drafting import PauseDraft
 
@@ -20,6 +22,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
     Amendment.PAUSE: ("pause_from", "pause_until", "waits_for", "pause_reason"),
     Amendment.BENCHMARK: ("benchmark",),
     Amendment.PRICE: ("fee",),
+    Amendment.SIGNATORY: (),
 }
 
 
@@ -54,6 +57,12 @@ class AmendmentForm(forms.Form):
         empty_label="Choose a sealed benchmark",
         help_text="Its target becomes the contract's target.",
     )
+    signatory = forms.ModelChoiceField(
+        label="Signs for the customer from then on",
+        queryset=User.objects.none(),
+        required=False,
+        empty_label="Any signatory",
+    )
 
     def __init__(self, *args: Any, contract: ContractVersion, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -64,6 +73,9 @@ class AmendmentForm(forms.Form):
             help_text="What is still pending takes the difference, in proportion.",
         )
         self.fields["weeks"].help_text = f"{contract.weeks} now, at most {MAX_WEEKS}."
+        who = [user.pk for user in signatories_of(contract.engagement.customer)]
+        offer_rows(self.fields["signatory"], User.objects.filter(pk__in=who))
+        self.fields["signatory"].help_text = _who_agrees(contract)
 
     def clean(self) -> dict[str, Any]:
         """What the chosen change needs is given."""
@@ -91,4 +103,19 @@ class AmendmentForm(forms.Form):
             }
         if change == Amendment.BENCHMARK:
             return {"benchmark": values["benchmark"]}
+        if change == Amendment.SIGNATORY:
+            return {"signatory": values["signatory"]}
         return {"fee": values["fee"]}
+
+
+def _who_agrees(contract: ContractVersion) -> str:
+    """Who signs now, and so accepts that another does; and what to do where they cannot."""
+    named = contract.signatory
+    if named is None:
+        return "Any signatory signs now, and accepts this."
+    if not access.may_sign(named, contract.engagement.customer):
+        return f"{named}, who signed, may sign no more: any signatory accepts this."
+    return (
+        f"{named} signs now, and accepts this. Where they cannot, their company has their right "
+        "to sign taken away first: then any signatory accepts it."
+    )

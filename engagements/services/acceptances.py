@@ -19,6 +19,7 @@ from engagements.models import (
     User,
 )
 from engagements.origin import current_address
+from engagements.queries.signatories import named_to_accept
 from engagements.services import checked, events, in_force, lifecycle
 
 
@@ -79,7 +80,8 @@ def _require_open_to(by: User, contract: ContractVersion) -> None:
     if last is not None and timezone.localdate() > last:
         raise Refused(f"The offer was valid until {in_words(last)}: ask for another.")
     if not access.may_accept(by, contract):
-        raise Refused(f"These terms name {contract.signatory}, who alone signs for the customer.")
+        named = named_to_accept(contract)
+        raise Refused(f"These terms name {named}, who alone signs for the customer.")
 
 
 def _tell(engagement: Engagement, acceptance: Acceptance, changes: dict[str, list[str]]) -> None:

@@ -1,9 +1,9 @@
 """Amendments: a contract in force changes by a further version that both parties accept.
 
-An amendment repeats every term and changes one thing: more time, a pause, the benchmark or the
-price. What was released before stays with the version that released it; what is pending moves
-into the new version. The old version stays readable, and runs keep the terms they were asked
-for under.
+An amendment repeats every term and changes one thing: more time, a pause, the benchmark, the
+price or who signs. What was released before stays with the version that released it; what is
+pending moves into the new version. The old version stays readable, and runs keep the terms they
+were asked for under.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from benchmarks.models import Benchmark
-from engagements import money
+from engagements import access, money
 from engagements.days import in_words
 from engagements.errors import Refused
 from engagements.models import ContractVersion, Engagement, Milestone, Stage, TimeBox, User
@@ -49,12 +49,13 @@ REPEATED = (
 class Change(TypedDict, total=False):
     """What an amendment changes, one of them: `weeks` in all for more time, a `pause` (a further
     one, or in place of the one agreed from the same day on), another sealed `benchmark`, the
-    whole new net `fee`."""
+    whole new net `fee`, the `signatory` who alone signs from then on (None: any does)."""
 
     weeks: int
     pause: PauseDraft
     benchmark: Benchmark
     fee: Decimal
+    signatory: User | None
 
 
 @transaction.atomic
@@ -131,6 +132,8 @@ def _amended(engagement: Engagement, change: str, reason: str, by: User, given: 
         pauses = _with_pause(engagement, given["pause"], pauses)
     elif change == Amendment.BENCHMARK:
         _change_benchmark(contract, given["benchmark"])
+    elif change == Amendment.SIGNATORY:
+        _change_signatory(contract, amended.signatory, given["signatory"])
     else:
         _change_fee(contract, given["fee"])
     pending = [row for row in before.milestones if row.state == Milestone.State.PENDING]
@@ -148,6 +151,7 @@ def _require_one_change(change: str, given: Change) -> None:
         Amendment.PAUSE: ("pause", "from when until when the clock stands still"),
         Amendment.BENCHMARK: ("benchmark", "which benchmark counts then"),
         Amendment.PRICE: ("fee", "what the fee is then"),
+        Amendment.SIGNATORY: ("signatory", "who signs for the customer then"),
     }
     if change not in Amendment.values:
         raise Refused(f"{change!r} is nothing that an amendment changes.")
@@ -201,6 +205,15 @@ def _change_benchmark(contract: ContractVersion, benchmark: Benchmark) -> None:
         raise Refused("That benchmark is the one in force.")
     contract.benchmark = benchmark
     contract.target = Decimal(str(benchmark.document["target"]))
+
+
+def _change_signatory(contract: ContractVersion, before: User | None, named: User | None) -> None:
+    customer = contract.engagement.customer
+    if named == before:
+        raise Refused(f"{named or 'Any signatory'} signs for {customer} already.")
+    if named is not None and not access.may_sign(named, customer):
+        raise Refused(f"{named} may not sign for {customer}.")
+    contract.signatory = named
 
 
 def _change_fee(contract: ContractVersion, fee: Decimal) -> None:

@@ -26,9 +26,10 @@ Amounts are net, as strings with the digits of the currency's minor unit. Everyt
 reader needs is copied in, so that what was agreed does not change when a customer moves house.
 Milestones and what was released before them add up to the fee. An amendment says on which day
 the time-box began. Whoever is the `signatory` alone signs for the customer; null leaves it to
-any of those named. Of the schemas before this one sealed contracts exist: twofold.terms/2 lacks
-signatory and refund_days, twofold.terms/1 also amends, valid_until, tax, dispute_days, began_on,
-pauses, released_before and clauses; `terms_of` gives those what they meant then.
+any of those named. An amendment of who signs names there who signs what comes after it. Of the
+schemas before this one sealed contracts exist: twofold.terms/2 lacks signatory and refund_days,
+twofold.terms/1 also amends, valid_until, tax, dispute_days, began_on, pauses, released_before and
+clauses; `terms_of` gives those what they meant then.
 """
 
 from __future__ import annotations

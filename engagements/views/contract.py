@@ -17,6 +17,7 @@ from engagements.forms.engagement import ReasonForm
 from engagements.models import Audit, ContractVersion, Engagement, Party, Stage
 from engagements.origin import current_address
 from engagements.queries.overview import Standing, standing_of
+from engagements.queries.signatories import named_to_accept
 from engagements.services import contracts
 from engagements.views import amendments, previews, readings
 from engagements.views import draft as drafts
@@ -227,6 +228,7 @@ def _page(
         or AcceptForm(initial={"digest": contract.digest if contract else ""}),
         "withdrawing": withdrawing or ReasonForm(label=WHY_WITHDRAWN),
         "read": _digest_of_draft(opened) if read is None else read,
+        "named": named_to_accept(contract) if contract else None,
         "may_act": acts,
         "may_amend": acts and amendments.may_draft(standing),
         **_may(contract, acts=acts, stage=Stage(standing.engagement.stage)),

@@ -158,7 +158,18 @@ def _amends(terms: dict[str, Any]) -> dict[str, str] | None:
         "digest": amended["digest"],
         "change": ContractVersion.Amendment(amended["changes"]).label.lower(),
         "reason": amended["reason"],
+        "signs": _signs_from_now_on(terms) if _changes_who_signs(terms) else "",
     }
+
+
+def _changes_who_signs(terms: dict[str, Any]) -> bool:
+    amended = terms["amends"]
+    return amended is not None and amended["changes"] == ContractVersion.Amendment.SIGNATORY
+
+
+def _signs_from_now_on(terms: dict[str, Any]) -> str:
+    named = terms["signatory"]
+    return f"{named['name']} and nobody else" if named else "any signatory"
 
 
 def _pause(pause: dict[str, str]) -> dict[str, str]:
@@ -231,10 +242,12 @@ def _signing(
     terms: dict[str, Any], party: str, acceptances: Sequence[Acceptance]
 ) -> dict[str, Any]:
     accepted = next((each for each in acceptances if each.party == party), None)
+    is_customer, is_changed = party == Party.CUSTOMER, _changes_who_signs(terms)
     return {
         "party": terms["parties"][party]["name"],
         "may_sign": ", ".join(each["name"] for each in terms["signatories"][party]),
-        "signs_alone": party == Party.CUSTOMER and terms["signatory"] is not None,
+        "signs_alone": is_customer and terms["signatory"] is not None and not is_changed,
+        "signs_as_before": is_customer and is_changed,
         "typed_name": accepted.typed_name if accepted else "",
         "person": f"{accepted.user.name}, {accepted.user.email}" if accepted else "",
         "accepted_at": wording.moment(accepted.accepted_at) if accepted else "",

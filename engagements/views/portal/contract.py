@@ -19,7 +19,7 @@ from engagements.money import gross_of
 from engagements.origin import current_address
 from engagements.queries.differences import differences
 from engagements.queries.portal import acceptance_of, sealed_contracts
-from engagements.queries.signatories import who_signs
+from engagements.queries.signatories import named_to_accept, who_signs
 from engagements.services import contracts
 from engagements.services.terms import pauses_of, terms_of
 from engagements.views.answers import actor
@@ -130,6 +130,7 @@ def _render(
         "is_open": is_open,
         "can_sign": access.may_accept(request.user, contract),
         "signatories": who_signs(contract),
+        "named": named_to_accept(contract),
         "accept_form": accept_form or AcceptContractForm(contract=contract),
         "decline_form": decline_form or DeclineContractForm(),
         "document": document_of(contract),

@@ -96,6 +96,31 @@ def test_a_pause_says_who_why_from_and_until(
     assert "waiting for The customer: The weights are not there." in page
 
 
+def test_another_is_named_to_sign_and_the_one_named_before_accepts_it(
+    client: Client, world: World
+) -> None:
+    contract = world.active(signatory=world.signatory)
+    other = world.also_signs("Olga")
+    client.force_login(world.consultant)
+    form = client.get(url("contract-amend", contract)).content.decode()
+    assert "Sigrid signs now, and accepts this." in form
+    stranger = send(client, contract, change="signatory", signatory=str(world.stranger.pk))
+    assert stranger.status_code == 422
+    unchanged = send(client, contract, change="signatory", signatory=str(world.signatory.pk))
+    assert f"Sigrid signs for {world.customer} already" in unchanged.content.decode()
+    assert send(client, contract, change="signatory", signatory=str(other.pk)).status_code == 302
+    client.post(url("contract-offer", contract))
+    client.force_login(world.finance)
+    assert "Sigrid alone of" in client.get(url("engagement-contract", contract)).content.decode()
+    portal = reverse("portal-contract", args=[contract.engagement.reference])
+    for person, signs in ((world.signatory, True), (other, False)):
+        client.force_login(person)
+        shown = client.get(portal).content.decode()
+        assert "From the next version on nobody but Olga signs" in shown
+        assert ('id="signing"' in shown) == signs
+        assert ("The terms name Sigrid, who alone signs them" in shown) != signs
+
+
 def test_the_preview_shows_the_document_and_saves_nothing(
     client: Client, world: World, contract: ContractVersion
 ) -> None:

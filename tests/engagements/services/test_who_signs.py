@@ -1,0 +1,123 @@
+"""An amendment names another to sign: whom the contract names accepts it, as long as they may."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.template.loader import render_to_string
+
+from engagements.documents.contract import context
+from engagements.errors import Refused
+from engagements.models import ContractVersion, Membership, Party, User
+from engagements.queries.differences import differences
+from engagements.services import amendments, contracts
+from engagements.services.terms import terms_of
+from tests.engagements.world import World
+
+
+@pytest.fixture
+def contract(world: World) -> ContractVersion:
+    return world.active(signatory=world.signatory)
+
+
+@pytest.fixture
+def other(world: World) -> User:
+    return world.also_signs("Olga")
+
+
+def drafted(world: World, contract: ContractVersion, named: User | None) -> ContractVersion:
+    return amendments.draft(
+        engagement=contract.engagement,
+        change="signatory",
+        reason="Sigrid changes her role.",
+        by=world.consultant,
+        signatory=named,
+    )
+
+
+def offered(world: World, contract: ContractVersion, named: User | None) -> ContractVersion:
+    return contracts.offer(contract=drafted(world, contract, named), by=world.consultant)
+
+
+def names(people: list[dict[str, str]]) -> list[str]:
+    return [person["name"] for person in people]
+
+
+def in_force(world: World, version: ContractVersion, by: User) -> ContractVersion:
+    world.accept(version, Party.CUSTOMER, by=by)
+    return world.accept(version, Party.CONSULTANCY)
+
+
+def test_whom_the_contract_names_accepts_that_another_signs_from_then_on(
+    world: World, contract: ContractVersion, other: User
+) -> None:
+    version = offered(world, contract, other)
+    terms = terms_of(version)
+    assert terms["signatory"]["name"] == "Olga"
+    assert names(terms["signatories"]["customer"]) == ["Sigrid"]
+    changed = {
+        each.label: (each.before, each.after) for each in differences(terms_of(contract), terms)
+    }
+    assert changed == {"Alone signs for the customer": ("Sigrid", "Olga")}
+    with pytest.raises(Refused, match="name Sigrid, who alone signs"):
+        world.accept(version, Party.CUSTOMER, by=other)
+    assert in_force(world, version, world.signatory).state == "accepted"
+    more = amendments.draft(
+        engagement=contract.engagement,
+        change="more_time",
+        reason="We wait.",
+        by=world.consultant,
+        weeks=8,
+    )
+    version = contracts.offer(contract=more, by=world.consultant)
+    with pytest.raises(Refused, match="name Olga, who alone signs"):
+        world.accept(version, Party.CUSTOMER)
+    assert in_force(world, version, other).state == "accepted"
+
+
+def test_any_signatory_accepts_it_where_nobody_is_named_or_who_was_may_sign_no_more(
+    world: World, contract: ContractVersion, other: User
+) -> None:
+    version = offered(world, contract, other)
+    Membership.objects.filter(user=world.signatory).update(rights="viewer")
+    assert in_force(world, version, other).signatory == other
+    version = offered(world, contract, None)
+    assert in_force(world, version, other).signatory is None
+    back = offered(world, contract, other)
+    third = world.also_signs("Third")
+    assert names(terms_of(back)["signatories"]["customer"]) == ["Olga"]
+    assert in_force(world, back, third).signatory == other
+
+
+NOTHING: list[tuple[str, str]] = [
+    ("signatory", r"Sigrid signs for .* already"),
+    ("viewer", "may not sign"),
+    ("stranger", "may not sign"),
+    ("consultant", "may not sign"),
+]
+
+
+def test_nobody_is_named_who_signs_already_or_may_not(
+    world: World, contract: ContractVersion
+) -> None:
+    for who, why in NOTHING:
+        with pytest.raises(Refused, match=why):
+            drafted(world, contract, getattr(world, who))
+    anyone = world.active()
+    with pytest.raises(Refused, match=r"Any signatory signs for .* already"):
+        drafted(world, anyone, None)
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [(True, "From the next version on Olga and nobody else"), (False, "on any signatory signs")],
+)
+def test_the_document_says_who_signs_it_and_who_does_from_then_on(
+    world: World, contract: ContractVersion, other: User, named: bool, said: str
+) -> None:
+    version = offered(world, contract, other if named else None)
+    words: dict[str, Any] = context.words(terms_of(version), contract.benchmark.document)
+    html = render_to_string("documents/_contract_words.html", words)
+    assert said in html
+    assert "To be signed by Sigrid, as version 1 says" in html

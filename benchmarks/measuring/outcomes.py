@@ -61,6 +61,15 @@ def too_talkative(limit_bytes: int) -> Failed:
     )
 
 
+def not_stored(error: OSError) -> Failed:
+    """The run was measured, and its record could not be kept."""
+    return Failed(
+        "The run was measured, but its record could not be stored: "
+        f"{error.strerror or type(error).__name__}. Make room where records are kept, then "
+        "request the run again."
+    )
+
+
 def _read(record: Path, words: str) -> bytes:
     largest = limits().record_bytes
     try:

@@ -1,14 +1,14 @@
 """Measures one claimed run: starts the harness, watches it, and says what came of it."""
 
 import logging
-import tempfile
 import time
 from pathlib import Path
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, close_old_connections
+from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections
 
 from benchmarks.errors import AttemptOver, RecordRefused
+from benchmarks.harness import folders
 from benchmarks.limits import limits
 from benchmarks.measuring import outcomes, stopping
 from benchmarks.measuring.harness import STDERR_KEPT_BYTES, Harness
@@ -35,12 +35,12 @@ def measure(run: Run, *, device_lock: int) -> str:
     "finished", "failed", "lost" (another attempt has it) or "given back".
     """
     try:
-        with tempfile.TemporaryDirectory(prefix="twofold-run-", ignore_cleanup_errors=True) as made:
+        with folders.temporary(prefix="twofold-run-") as made:
             # A side has a user of its own and reaches its scratch folder through this one; it
             # may pass, and list nothing.
-            Path(made).chmod(0o711)
-            content = Watch(run, folder=Path(made), device_lock=device_lock).to_the_end()
-        runs.finish(run_id=run.pk, attempt=run.attempt, record_bytes=content)
+            made.chmod(0o711)
+            content = Watch(run, folder=made, device_lock=device_lock).to_the_end()
+        _hand_in(run, content)
     except outcomes.Failed as failure:
         failed = runs.fail(run_id=run.pk, attempt=run.attempt, reason=str(failure))
         return "failed" if failed else "lost"
@@ -52,6 +52,39 @@ def measure(run: Run, *, device_lock: int) -> str:
     except (LeaseLost, AttemptOver):
         return "lost"
     return "finished"
+
+
+def _hand_in(run: Run, content: bytes) -> None:
+    """Conclude the run with its record, which took long to measure: again for one lease's time.
+
+    Raises outcomes.Failed when storage does not take it, else as the last try did.
+    """
+    patience = limits()
+    deadline = time.monotonic() + patience.lease_s
+    while True:
+        try:
+            runs.finish(run_id=run.pk, attempt=run.attempt, record_bytes=content)
+            return
+        except (OperationalError, InterfaceError, OSError) as error:
+            logger.warning("run %s: its record is not stored yet: %s", run.pk, error)
+            if stopping.told_to_stop():
+                raise WorkerStopping from error
+            if time.monotonic() >= deadline and isinstance(error, OSError):
+                raise outcomes.not_stored(error) from error
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(min(patience.beat_s, patience.lease_s / 2))
+        _beat_between_tries(run)
+
+
+def _beat_between_tries(run: Run) -> None:
+    try:
+        kept = runs.heartbeat(run_id=run.pk, attempt=run.attempt)
+    except (DatabaseError, InterfaceError):
+        close_old_connections()
+        return
+    if not kept:
+        raise LeaseLost
 
 
 class Watch:

@@ -1,6 +1,7 @@
 """Whatever the measuring process does, the run gets a reason and the worker lives."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -205,6 +206,7 @@ def test_a_worker_killed_with_nine_takes_everything_with_it(tmp_path: Path) -> N
     )
     wait_until(pids.exists)
     wait_until(lambda: len(pids.read_text().split()) == 2)
+    bury(scratch)
     parent.send_signal(signal.SIGKILL)
     parent.wait()
 
@@ -234,6 +236,35 @@ def test_a_database_that_restarts_does_not_end_the_run(
 
     assert supervisor.measure(claimed, device_lock=lock) == "lost"
     assert len(calls) == 3
+
+
+def test_folders_nested_too_deep_for_python_keep_no_run_from_its_reason(
+    claimed: Run, lock: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+
+    def to_the_end(watch: supervisor.Watch) -> bytes:
+        made.append(watch.folder)
+        bury(watch.folder)
+        raise supervisor.outcomes.too_long(1.0)
+
+    monkeypatch.setattr(supervisor.Watch, "to_the_end", to_the_end)
+
+    run = measured(claimed, lock)
+
+    assert "without a result" in run.failure_reason
+    assert not made[0].exists()
+
+
+def bury(folder: Path) -> None:
+    """Folders in it, deeper than Python's own removal goes."""
+    handle = os.open(folder, os.O_DIRECTORY)
+    for _ in range(1500):
+        os.mkdir("d", dir_fd=handle)
+        below = os.open("d", os.O_DIRECTORY, dir_fd=handle)
+        os.close(handle)
+        handle = below
+    os.close(handle)
 
 
 def wait_until(true: Callable[[], bool], limit_s: float = 30.0) -> None:

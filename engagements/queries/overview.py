@@ -130,11 +130,6 @@ class Standing:
         )
 
     @property
-    def customer_accepted(self) -> bool:
-        """Whether the customer has accepted the version that matters now."""
-        return self.has_accepted(Party.CUSTOMER)
-
-    @property
     def milestones(self) -> list[Milestone]:
         """The parts of the fee under the version that matters now, after those that versions
         which it replaced released before it."""

@@ -245,13 +245,17 @@ def _digest_of_draft(opened: ContractVersion | None) -> str:
 
 
 def _may(contract: ContractVersion | None, *, acts: bool, stage: Stage) -> dict[str, bool]:
-    """What may be done with this version, for the buttons."""
-    if contract is None or not acts:
-        return {"may_offer": False, "may_accept": False, "may_withdraw": False}
+    """What may be done with this version, and whether the customer has accepted it."""
+    nothing = {"may_offer": False, "may_accept": False, "may_withdraw": False}
+    if contract is None:
+        return nothing
+    accepted = {acceptance.party for acceptance in contract.acceptances.all()}
+    said = {"customer_accepted": Party.CUSTOMER in accepted}
+    if not acts:
+        return nothing | said
     is_draft = contract.state == ContractVersion.State.DRAFT
     is_offered = contract.state == ContractVersion.State.OFFERED
-    accepted = {acceptance.party for acceptance in contract.acceptances.all()}
-    return {
+    return said | {
         "may_offer": is_draft
         and stage == (Stage.ACTIVE if contract.is_amendment else Stage.AUDITED),
         "may_accept": is_offered and Party.CONSULTANCY not in accepted,

@@ -92,7 +92,7 @@ WINDOWED_SKIP = Chapter(
     findings={
         Check.HOT: (
             PASS,
-            "24 %",
+            "24%",
             "Attention is a quarter of the wall-clock time of a layer in the customer's profile.",
         ),
         Check.OFF_THE_SHELF: (
@@ -102,7 +102,7 @@ WINDOWED_SKIP = Chapter(
         ),
         Check.STABLE: (
             PASS,
-            "100 % of traffic",
+            "100% of traffic",
             "Documents are cut to one length before they reach the model.",
         ),
         Check.SURVIVES: (

@@ -50,6 +50,10 @@ class Quantity:
         found = alone or re.search(rf"{number}\s*(?:{self.words})", text, re.IGNORECASE)
         return Decimal(found.group(1)) if found else None
 
+    def show(self, number: Decimal | str) -> str:
+        """The number with its unit, as a sentence has them."""
+        return f"{number}%" if self.unit == "%" else f"{number} {self.unit}"
+
 
 @dataclass(frozen=True)
 class Description:
@@ -96,12 +100,12 @@ class Description:
         if number is None:
             raise Refused(f"“{text}” holds no number in {quantity.unit}: {self.value_hint}")
         if number < quantity.low or (quantity.high is not None and number > quantity.high):
-            raise Refused(f"{number} {quantity.unit} cannot be: {self.value_hint}")
+            raise Refused(f"{quantity.show(number)} cannot be: {self.value_hint}")
         expected = self.expects(number) if self.expects else None
         if expected and outcome not in (expected, Outcome.UNKNOWN):
             raise Refused(
-                f"{number} {quantity.unit} is a {expected.label.lower()} by the check's own rule. "
+                f"{quantity.show(number)} is a {expected.label.lower()} by the check's own rule. "
                 "Where this case is different, record that and override it with the reason."
             )
         is_bare = re.fullmatch(r"[\d.]+", text)
-        return f"{text} {quantity.unit}" if is_bare else text
+        return quantity.show(text) if is_bare else text

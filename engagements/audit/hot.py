@@ -35,7 +35,7 @@ CHECK = Description(
         "however fast it becomes. So we profile first."
     ),
     value_label="Share of the wall-clock time",
-    value_hint="a percentage from the profile, as in 38 %.",
+    value_hint="a percentage from the profile, as in 38%.",
     consultant=Meanings(
         passed="At least 5% of the wall-clock time is spent in it: Amdahl leaves room.",
         failed="Under 5% of the wall-clock time: a free kernel would not be noticed.",

@@ -13,7 +13,7 @@ _RUNGS = {
     "tiled": (3, "shared memory holds blocks that many threads use"),
     "tensor cores": (4, "tensor cores are in use and often wait"),
     "pipelined": (5, "tensor cores are busy: their operands arrive in time"),
-    "tuned": (6, "DRAM or the SMs are at 80 % of their peak or more"),
+    "tuned": (6, "DRAM or the SMs are at 80% of their peak or more"),
 }
 _NEXT = {
     1: "coalesce its accesses, so that neighbouring threads read neighbouring memory",

@@ -11,11 +11,11 @@ MOST_DIGITS = 6
 
 
 def percent(share: float) -> str:
-    """A share as a percentage: 38 %, 4.9 %, 0.25 %. 4.96 % is not said to be 5 %."""
+    """A share as a percentage: 38%, 4.9%, 0.25%. 4.96% is not said to be 5%."""
     value = share * 100
     if 0 < value < 0.01:
-        return "under 0.01 %"
-    return f"{_figure(value, 1 if value >= 1 else 2)} %"
+        return "under 0.01%"
+    return f"{_figure(value, 1 if value >= 1 else 2)}%"
 
 
 def _figure(value: float, digits: int) -> str:
@@ -29,7 +29,7 @@ def _figure(value: float, digits: int) -> str:
 def percents(shares: Interval) -> str:
     """One percentage, or from where to where."""
     low, high = percent(shares.low), percent(shares.high)
-    return low if low == high else f"{low.removesuffix(' %')} to {high}"
+    return low if low == high else f"{low.removesuffix('%')} to {high}"
 
 
 def times(ratio: float) -> str:

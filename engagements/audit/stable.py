@@ -27,7 +27,7 @@ CHECK = Description(
         "tail, it ends up slow in the tail."
     ),
     value_label="Share of the traffic in the shapes the kernel is written for",
-    value_hint="a percentage of the traffic, as in 97 %.",
+    value_hint="a percentage of the traffic, as in 97%.",
     consultant=Meanings(
         passed="A few shapes carry the traffic; the tail may stay with the library.",
         failed="The traffic spreads over shapes that one kernel cannot be tuned for.",

@@ -68,7 +68,7 @@ _SHARES = (
 
 # What each of them says, for whoever moves it.
 MEANINGS = {
-    "least_share": "Check 1: of the wall-clock time, 0.05 is 5 %.",
+    "least_share": "Check 1: of the wall-clock time, 0.05 is 5%.",
     "strict_share": "Check 1, the stricter test: of the wall-clock time.",
     "notable_ratio": "Check 2: times that a kernel has to beat a library end to end.",
     "counted_shapes": "Check 3: as many of the most frequent shapes are counted.",

@@ -39,12 +39,12 @@ def recommend(case: Case, worth: Finding) -> Tool:
     if share is not None and share > TRITON_SHARE:
         why = (
             f"The target takes {percent(share)} of what the GPU can do, more than Triton usually "
-            "reaches (within 10 to 20 % of a hand-tuned kernel)."
+            "reaches (within 10 to 20% of a hand-tuned kernel)."
         )
         return Tool(name="CUDA C++", why=why)
     why = (
         "Nothing here is beyond tile-level code: a tenth of the lines of CUDA C++, within 10 to "
-        "20 % of a hand-tuned kernel, and carried to the next GPU with less work."
+        "20% of a hand-tuned kernel, and carried to the next GPU with less work."
     )
     return Tool(name="Triton", why=why)
 

@@ -222,7 +222,7 @@ class PitchForm(forms.Form):
         """What was probably meant otherwise, a sentence each, of a valid form."""
         read = (("share", self.cleaned_data["share"]), ("roofline", self.cleaned_data["roofline"]))
         return [
-            f"The {what} was read as {number:f} %. "
+            f"The {what} was read as {number:f}%. "
             f"Is it a fraction? Then type {float(number * 100):g}."
             for what, number in read
             if number is not None and 0 < number <= _LEAST_LIKELY_PERCENT

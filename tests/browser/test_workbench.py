@@ -54,7 +54,7 @@ def test_files_are_dropped_and_the_findings_fill_in(window: Window) -> None:
 
     choose_by_keyboard(page)
     expect(hot.get_by_text("Fail", exact=True)).to_be_visible()
-    expect(hot.get_by_text("wanted: at least 5 % of the wall-clock time")).to_be_visible()
+    expect(hot.get_by_text("wanted: at least 5% of the wall-clock time")).to_be_visible()
     move_a_threshold(page)
     expect(hot.get_by_text("Pass", exact=True)).to_be_visible()
     page.get_by_role("link", name="As the report").click()

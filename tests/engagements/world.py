@@ -41,9 +41,9 @@ from engagements.services.contracts import MilestoneDraft
 from kernels import catalogue
 
 VALUES = {
-    "hot": "38 %",
+    "hot": "38%",
     "off_the_shelf": "FlashAttention 2.8: no sharing of a prefix",
-    "stable": "97 % of traffic",
+    "stable": "97% of traffic",
     "survives": "18 months",
     "maintain": "2 engineers",
     "worth": "2.6x",
@@ -126,7 +126,7 @@ class World:
         """Record six findings, in the order of the checks."""
         for (check, value), outcome in zip(VALUES.items(), outcomes, strict=True):
             if outcome == "fail":
-                value = {"hot": "3 %", "worth": "1.2x"}.get(check, value)
+                value = {"hot": "3%", "worth": "1.2x"}.get(check, value)
             audits.record_finding(
                 audit=audit,
                 check=check,

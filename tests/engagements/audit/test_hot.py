@@ -26,14 +26,14 @@ def test_most_of_a_gpu_that_mostly_waits_is_not_hot() -> None:
     assert finding.value == pytest.approx(0.03)
     assert figures(finding).share_of_gpu == pytest.approx(0.6)
     assert figures(finding).gpu_idle_share == pytest.approx(0.95)
-    assert "3 % of your time" in finding.sentence
-    assert "The GPU waits 95 % of the time" in finding.sentence
+    assert "3% of your time" in finding.sentence
+    assert "The GPU waits 95% of the time" in finding.sentence
 
 
 def test_where_the_gpu_is_busy_the_finding_names_the_operator_that_is_hot() -> None:
     finding = hot.find(case(trace=seen(attention_step(0.04)), operator=ATTENTION))
     assert finding.outcome == Outcome.FAIL
-    assert finding.sentence.endswith("What is hot is matrix product, at 96 %.")
+    assert finding.sentence.endswith("What is hot is matrix product, at 96%.")
 
 
 @pytest.mark.parametrize(("share", "outcome"), [(0.0499, "fail"), (0.05, "pass"), (0.9, "pass")])
@@ -114,7 +114,7 @@ def test_a_profile_without_the_gpu_does_not_tell() -> None:
 
 def test_a_stated_share_counts_where_nothing_is_measured_and_is_questioned() -> None:
     finding = hot.find(case(share=stated(0.4)))
-    assert (finding.outcome, finding.shown) == ("pass", "40 %")
+    assert (finding.outcome, finding.shown) == ("pass", "40%")
     assert "wall-clock" in finding.questions[0]
 
 
@@ -123,7 +123,7 @@ def test_the_profile_leads_and_contradicts_the_pitch() -> None:
         case(share=stated(0.4), trace=seen(attention_step(0.02)), operator=ATTENTION)
     )
     assert finding.outcome == Outcome.FAIL
-    assert "The pitch says 40 %, the profile shows 2 %" in finding.questions[0]
+    assert "The pitch says 40%, the profile shows 2%" in finding.questions[0]
 
 
 def test_of_the_waiting_gpu_the_host_is_what_is_hot() -> None:

@@ -93,7 +93,7 @@ def test_a_data_loader_is_no_launch_that_a_graph_would_save() -> None:
     found = by_name(case(trace=seen(facts)))
     assert found["compiling"].gain == Interval(low=1.0, high=about(1 / 0.995))
     assert found["scheduling"].gain == Interval(low=1.0, high=about(1 / 0.2))
-    assert "80 % of the time the GPU waits for the host's own work" in found["scheduling"].basis
+    assert "80% of the time the GPU waits for the host's own work" in found["scheduling"].basis
 
 
 def test_what_replays_graphs_has_no_launches_to_win() -> None:

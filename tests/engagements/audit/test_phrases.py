@@ -14,16 +14,16 @@ from engagements.audit import Interval, phrases
 @pytest.mark.parametrize(
     ("share", "said"),
     [
-        (0.0, "0 %"),
-        (0.00001, "under 0.01 %"),
-        (0.0025, "0.25 %"),
-        (0.0499, "4.99 %"),
-        (0.0496, "4.96 %"),
-        (0.05, "5 %"),
-        (0.29, "29 %"),
-        (0.7367, "73.7 %"),
-        (0.9999, "99.99 %"),
-        (1.0, "100 %"),
+        (0.0, "0%"),
+        (0.00001, "under 0.01%"),
+        (0.0025, "0.25%"),
+        (0.0499, "4.99%"),
+        (0.0496, "4.96%"),
+        (0.05, "5%"),
+        (0.29, "29%"),
+        (0.7367, "73.7%"),
+        (0.9999, "99.99%"),
+        (1.0, "100%"),
     ],
 )
 def test_a_share_is_said_in_percent(share: float, said: str) -> None:
@@ -50,11 +50,11 @@ def test_a_ratio_is_said_in_times(ratio: float, said: str) -> None:
 def test_what_is_under_a_line_is_not_said_to_be_on_it(percent: int, below: float) -> None:
     under = percent / 100 - below
     if under * 100 < percent - 1e-5 and under > 0.0001:
-        assert phrases.percent(under) != f"{percent} %"
+        assert phrases.percent(under) != f"{percent}%"
 
 
 def test_intervals_weeks_money_and_volumes() -> None:
-    assert phrases.percents(Interval(low=0.06, high=0.08)) == "6 to 8 %"
+    assert phrases.percents(Interval(low=0.06, high=0.08)) == "6 to 8%"
     assert phrases.times_each(Interval(low=1.5, high=2.0)) == "1.5 to 2x"
     assert phrases.weeks(1.0) == "1 week"
     assert phrases.weeks(9.4) == "9.4 weeks"

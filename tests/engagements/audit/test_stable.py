@@ -21,7 +21,7 @@ def test_two_shapes_that_stay_are_stable() -> None:
     assert finding.outcome == Outcome.PASS
     assert finding.value == 1.0
     assert "In effect 1.9 shapes" in finding.paragraph
-    assert finding.sentence.startswith("2 shapes carry 100 % of your traffic")
+    assert finding.sentence.startswith("2 shapes carry 100% of your traffic")
 
 
 def test_a_fat_tail_is_not() -> None:
@@ -31,7 +31,7 @@ def test_a_fat_tail_is_not() -> None:
     assert finding.outcome == Outcome.FAIL
     assert finding.value == pytest.approx(0.16)
     assert conditions(finding)["covered"] is False
-    assert "Only 16 shapes carry 16 % of your traffic" in finding.sentence
+    assert "Only 16 shapes carry 16% of your traffic" in finding.sentence
 
 
 def test_a_tail_that_is_rare_but_slow_counts_by_its_time() -> None:
@@ -49,7 +49,7 @@ def test_shapes_that_changed_in_the_middle_of_the_log_drift() -> None:
     finding = stable.find(case(traffic=seen(facts)))
     assert finding.outcome == Outcome.FAIL
     assert conditions(finding) == {"covered": True, "effective": True, "drift": False}
-    assert "100 % of it changed its shape" in finding.sentence
+    assert "100% of it changed its shape" in finding.sentence
 
 
 def test_a_short_log_decides_nothing() -> None:

@@ -125,8 +125,8 @@ def test_a_fraction_typed_as_a_percentage_is_doubted_and_still_answered() -> Non
     assert form.is_valid(), form.errors
     assert form.pitch().share == pytest.approx(0.0086)
     assert form.doubts() == [
-        "The share was read as 0.86 %. Is it a fraction? Then type 86.",
-        "The roofline was read as 1 %. Is it a fraction? Then type 100.",
+        "The share was read as 0.86%. Is it a fraction? Then type 86.",
+        "The roofline was read as 1%. Is it a fraction? Then type 100.",
     ]
     plain = form_of({"share": "86", "roofline": ""})
     assert plain.is_valid()

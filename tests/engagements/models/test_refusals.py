@@ -208,7 +208,7 @@ def test_the_findings_of_a_delivered_audit_are_never_changed(world: World) -> No
 
 def test_findings_may_change_until_the_audit_is_delivered(world: World) -> None:
     audit = world.auditing()
-    write(audit.findings.get(check_name="hot"), value="3 %")
+    write(audit.findings.get(check_name="hot"), value="3%")
     world.answer(audit, *["pass"] * 6)
     assert audits.deliver(audit=audit, by=world.consultant).delivered_at
 

@@ -38,7 +38,7 @@ CASES = {
     "thirds": Case((3334, 3333, 3333), 3333, "19", (3967, 3966), 3967, 0),
     # The tax on one unit is nothing, and on two it is nothing too.
     "one minor unit": Case((1, 1, 1), 1, "19", (1, 1, 1), 2, 0),
-    # Half a unit of tax is rounded up: 50 % of 1.
+    # Half a unit of tax is rounded up: 50% of 1.
     "half a unit of tax": Case((1, 1), 1, "50", (2, 2), 2, 0),
     "no tax": Case((10000,), 2500, "0", (10000,), 7500, 0),
     "reverse charge": Case(

@@ -19,7 +19,7 @@ def record(world: World, audit: Audit, **changes: Any) -> Finding:
         "audit": audit,
         "check": "hot",
         "outcome": PASS,
-        "value": "38 %",
+        "value": "38%",
         "rationale": "Profiled.",
         "by": world.consultant,
     }
@@ -61,7 +61,7 @@ def test_an_audit_has_a_price_that_can_be_paid(
 
 def test_a_finding_keeps_who_found_it(world: World) -> None:
     finding = record(world, world.auditing())
-    assert (finding.outcome, finding.value, finding.found_by) == (PASS, "38 %", world.consultant)
+    assert (finding.outcome, finding.value, finding.found_by) == (PASS, "38%", world.consultant)
     assert finding.found_at is not None
 
 
@@ -79,14 +79,14 @@ def test_a_finding_that_says_nothing_is_refused(world: World) -> None:
         ({"value": ""}, "wants a value"),
         ({"check": "vibes"}, "none of the six"),
         ({"outcome": "maybe"}, "no outcome"),
-        ({"value": "3 %"}, "override"),
+        ({"value": "3%"}, "override"),
     ):
         with pytest.raises(Refused, match=why):
             record(world, audit, **changes)
 
 
 def test_an_override_stands_beside_the_finding(world: World) -> None:
-    finding = record(world, world.auditing(), outcome=FAIL, value="3 %")
+    finding = record(world, world.auditing(), outcome=FAIL, value="3%")
     finding = audits.override_finding(
         finding=finding, outcome=PASS, reason="It grows with the prompt.", by=world.consultant
     )
@@ -98,9 +98,9 @@ def test_an_override_stands_beside_the_finding(world: World) -> None:
 
 def test_a_new_finding_clears_the_override_of_the_old_one(world: World) -> None:
     audit = world.auditing()
-    finding = record(world, audit, outcome=FAIL, value="3 %")
+    finding = record(world, audit, outcome=FAIL, value="3%")
     audits.override_finding(finding=finding, outcome=PASS, reason="Hm.", by=world.consultant)
-    finding = record(world, audit, outcome=FAIL, value="2 %")
+    finding = record(world, audit, outcome=FAIL, value="2%")
     assert finding.effective_outcome == FAIL
     event = audit.engagement.events.filter(verb="audit.finding_recorded").first()
     assert event is not None

@@ -77,7 +77,7 @@ def test_a_profile_that_was_read_answers_its_checks(
 ) -> None:
     row = add(DECODE.name, DECODE.read_bytes())
     hot = finding(audit, "hot")
-    assert (hot.outcome, hot.value, hot.found_by) == ("pass", "73.7 %", None)
+    assert (hot.outcome, hot.value, hot.found_by) == ("pass", "73.7%", None)
     computed = hot.computed_finding
     assert computed is not None
     assert computed.evidence[0].digest == row.digest
@@ -154,7 +154,7 @@ def by_hand(world: World, audit: Audit, **changes: Any) -> Finding:
         "audit": audit,
         "check": "hot",
         "outcome": "pass",
-        "value": "38 %",
+        "value": "38%",
         "rationale": "Seen on site.",
         "by": world.consultant,
     }
@@ -166,10 +166,10 @@ def test_a_person_knows_more_until_the_evidence_decides(
 ) -> None:
     by_hand(world, audit)
     add("shapes.csv", TRAFFIC.encode())
-    assert (finding(audit, "hot").value, finding(audit, "hot").is_by_hand) == ("38 %", True)
+    assert (finding(audit, "hot").value, finding(audit, "hot").is_by_hand) == ("38%", True)
     assert finding(audit, "stable").outcome == "pass"
     add(DECODE.name, DECODE.read_bytes())
-    assert (finding(audit, "hot").value, finding(audit, "hot").is_by_hand) == ("73.7 %", False)
+    assert (finding(audit, "hot").value, finding(audit, "hot").is_by_hand) == ("73.7%", False)
 
 
 def test_what_was_computed_is_overridden_and_not_rewritten(
@@ -213,7 +213,7 @@ def test_the_operator_and_the_profile_are_chosen(
         trace=first.digest,
         by=world.consultant,
     )
-    assert finding(audit, "hot").value == "9.5 %"
+    assert finding(audit, "hot").value == "9.5%"
     audit.refresh_from_db()
     assert audit.subject["operator"]["name"] == "matrix product"
     assert audit.engagement.events.filter(verb="audit.subject_set").count() == 1
@@ -241,11 +241,11 @@ def test_a_pattern_is_summed_exactly_by_a_worker(
     mine = checks.Operator(kind="pattern", name="mine", pattern="^mine_")
     with django_capture_on_commit_callbacks(execute=True):
         subjects.choose_operator(audit=audit, operator=mine, by=world.consultant)
-    assert finding(audit, "hot").value == "50 to 60 %"
+    assert finding(audit, "hot").value == "50 to 60%"
     assert asked == [audit.pk]
     with django_capture_on_commit_callbacks(execute=True):
         assert tasks.sum_operator(audit.pk) is True
-    assert finding(audit, "hot").value == "50 %"
+    assert finding(audit, "hot").value == "50%"
     assert tasks.sum_operator(audit.pk) is False
     assert asked == [audit.pk]
 
@@ -265,7 +265,7 @@ def test_an_operator_chosen_while_another_was_summed_stays(
 
     monkeypatch.setattr(operators, "read_with", meanwhile)
     assert operators.sum_exactly(audit=Audit.objects.get(pk=audit.pk)) is False
-    assert finding(audit, "hot").value == "30 %"
+    assert finding(audit, "hot").value == "30%"
 
 
 def test_a_profile_without_the_gpu_does_not_displace_one_that_has_it(
@@ -274,7 +274,7 @@ def test_a_profile_without_the_gpu_does_not_displace_one_that_has_it(
     add(DECODE.name, DECODE.read_bytes())
     blank = CAPTURES / "host_only.trace.json.gz"
     add(blank.name, blank.read_bytes())
-    assert finding(audit, "hot").value == "73.7 %"
+    assert finding(audit, "hot").value == "73.7%"
 
 
 def test_a_pattern_that_is_none_is_refused(world: World, audit: Audit) -> None:

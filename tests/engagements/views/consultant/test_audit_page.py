@@ -55,7 +55,7 @@ def test_a_check_is_answered_by_hand(signed_in: Client, world: World) -> None:
     response = signed_in.post(url("audit-finding", audit.engagement, "hot"), data)
     assert response["Location"].endswith("#check-hot")
     finding = audit.findings.get(check_name="hot")
-    assert (finding.outcome, finding.value) == ("pass", "38 %")
+    assert (finding.outcome, finding.value) == ("pass", "38%")
 
 
 def test_an_answer_by_htmx_brings_back_the_check_and_the_tally_alone(
@@ -78,7 +78,7 @@ def test_a_refused_answer_keeps_what_was_typed(
     signed_in: Client, world: World, headers: dict[str, str]
 ) -> None:
     audit = world.auditing()
-    data = {"outcome": "pass", "value": "3 %", "rationale": "Typed at length."}
+    data = {"outcome": "pass", "value": "3%", "rationale": "Typed at length."}
     response = signed_in.post(url("audit-finding", audit.engagement, "hot"), data, headers=headers)
     page = response.content.decode()
     assert response.status_code == 422
@@ -119,7 +119,7 @@ def test_a_delivered_audit_is_read_only(signed_in: Client, world: World) -> None
     page = signed_in.get(url("engagement-audit", audit.engagement)).content.decode()
     assert "Custom kernel work may be right" in page
     assert 'method="post"' not in page.partition("<main")[2]
-    data = {"outcome": "fail", "value": "3 %", "rationale": "Late."}
+    data = {"outcome": "fail", "value": "3%", "rationale": "Late."}
     late = signed_in.post(url("audit-finding", audit.engagement, "hot"), data)
     assert late.status_code == 422
 

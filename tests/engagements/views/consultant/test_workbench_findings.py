@@ -62,8 +62,8 @@ def test_the_findings_are_computed_with_the_operator_that_was_chosen(
 ) -> None:
     assert put(signed_in, audit, "operator", choice="family:attention") == 302
     page = bench(signed_in, audit)
-    assert "73.7 %" in page
-    assert "Attention takes 73.7 % of your time" in page
+    assert "73.7%" in page
+    assert "Attention takes 73.7% of your time" in page
     audit.refresh_from_db()
     assert audit.subject["operator"]["name"] == "attention"
 
@@ -166,7 +166,7 @@ def test_the_report_is_a_page_too_and_a_delivered_one_is_the_customers(
     report = url("audit-report", audit.engagement)
     page = words(signed_in.get(report).content.decode())
     assert "not delivered yet" in page
-    assert "Attention takes 73.7 % of your time" in page
+    assert "Attention takes 73.7% of your time" in page
     digest = Evidence.objects.get(name=kept.DECODE).digest
     assert digest in signed_in.get(report).content.decode()
 
@@ -177,7 +177,7 @@ def test_the_report_is_a_page_too_and_a_delivered_one_is_the_customers(
     assert signed_in.get(theirs).status_code == 404
     assert signed_in.get(picture).status_code == 404
     delivered(audit, world)
-    assert "Attention takes 73.7 % of your time" in words(signed_in.get(theirs).content.decode())
+    assert "Attention takes 73.7% of your time" in words(signed_in.get(theirs).content.decode())
     assert signed_in.get(picture).status_code == 200
     signed_in.force_login(world.stranger)
     assert {signed_in.get(one).status_code for one in (theirs, picture, report)} == {404}
@@ -246,13 +246,13 @@ def test_what_was_computed_is_overridden_and_not_answered_by_hand(
     put(signed_in, audit, "operator", choice="family:attention")
     page = signed_in.get(url("engagement-audit", audit.engagement)).content.decode()
     hot = page.partition('id="check-hot"')[2].partition("</article>")[0]
-    assert "Attention takes 73.7 % of your time" in hot
+    assert "Attention takes 73.7% of your time" in hot
     assert "from the evidence" in hot
     assert "Override…" in hot
     assert "Answer by hand…" not in hot
     worth = page.partition('id="check-worth"')[2].partition("</article>")[0]
     assert "Answer by hand…" in worth
-    answer = {"outcome": "fail", "value": "3 %", "rationale": "I say so."}
+    answer = {"outcome": "fail", "value": "3%", "rationale": "I say so."}
     by_hand = signed_in.post(url("audit-finding", audit.engagement, "hot"), answer)
     assert by_hand.status_code == 422
     assert "was computed from the evidence" in by_hand.content.decode()
@@ -304,7 +304,7 @@ def test_the_customer_reads_value_and_sentence_first_and_the_paragraph_in_the_re
     delivered(audit, world)
     signed_in.force_login(world.viewer)
     page = words(signed_in.get(url("portal-engagement", audit.engagement)).content.decode())
-    assert "73.7 %. Attention takes 73.7 % of your time" in page
+    assert "73.7%. Attention takes 73.7% of your time" in page
     assert "the union of its intervals" not in page
     assert "Read the whole report" in page
     report = words(signed_in.get(url("portal-audit", audit.engagement)).content.decode())

@@ -47,7 +47,7 @@ def test_findings_stay_unseen_until_the_audit_is_delivered(client: Client) -> No
         audit=audit,
         check="hot",
         outcome="fail",
-        value="2 %",
+        value="2%",
         rationale="A first guess that may be wrong.",
         by=story.consultant,
     )

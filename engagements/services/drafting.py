@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import NotRequired, TypedDict
 
+from django.utils import timezone
+
 from benchmarks.models import Benchmark
 from engagements import money
+from engagements.days import in_words
 from engagements.errors import Refused
 from engagements.models import (
     Audit,
@@ -24,6 +27,8 @@ from engagements.services import checked
 
 # Three times 33.33 is a third each.
 SHARES_MAY_MISS = Decimal("0.1")
+# A time-box has ten weeks: what is to happen later than this is a slip of the hand.
+FURTHEST = timedelta(days=3 * 365)
 
 
 class Figures(TypedDict):
@@ -167,6 +172,7 @@ def check(sheet: Sheet) -> None:
             f"The benchmark is sealed with a target of {sealed:f}x; the contract says "
             f"{contract.target:f}x. They have to be the same."
         )
+    _require_days_within_reach(sheet)
 
 
 def figures(contract: ContractVersion) -> dict[str, str]:
@@ -195,6 +201,14 @@ def figures(contract: ContractVersion) -> dict[str, str]:
         "pauses": "; ".join(str(pause) for pause in sheet.pauses),
         "clauses": "; ".join(f"{row.slug} {row.number}" for row in sheet.clauses),
     }
+
+
+def _require_days_within_reach(sheet: Sheet) -> None:
+    named = [sheet.contract.starts_on, *(pause.ends_on for pause in sheet.pauses)]
+    named += [row.due_on for row in sheet.milestones if row.due_on is not None]
+    furthest = max(named)
+    if furthest > timezone.localdate() + FURTHEST:
+        raise Refused(f"{in_words(furthest)} is more than three years away: look at the year.")
 
 
 def _amounts(contract: ContractVersion, drafts: Sequence[MilestoneDraft]) -> list[Decimal]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 
 from django.db import transaction
 from django.utils import timezone
 
 from engagements import faults
+from engagements.days import in_words
 from engagements.errors import Refused
 from engagements.ledger import postings
 from engagements.models import BankLine, Engagement, Invoice, Payment, Stage, User
@@ -16,6 +17,9 @@ from engagements.money import format_money
 from engagements.queries.balances import balance_of
 from engagements.services import checked, events, lifecycle
 from engagements.services.milestones import require_finance
+
+# What was paid in advance is no older than this when it is billed.
+BEFORE_THE_INVOICE = timedelta(days=366)
 
 
 @transaction.atomic
@@ -43,6 +47,8 @@ def record(
     if known:
         return known
     _require_payable(row, engagement, received_on)
+    if bank_line is None:
+        _require_plausible(row, received_on)
     if not may_exceed:
         _require_open(row, amount)
     payment = Payment(
@@ -107,3 +113,13 @@ def _require_payable(invoice: Invoice, engagement: Engagement, received_on: date
     )
     if received_on > timezone.localdate():
         raise Refused("A payment is recorded when it has arrived, not before.")
+
+
+def _require_plausible(invoice: Invoice, received_on: date) -> None:
+    """Refuse a day that is a slip of the hand, as the year 26 is: no payment is ever changed."""
+    assert invoice.issued_on is not None  # payable
+    if received_on < invoice.issued_on - BEFORE_THE_INVOICE:
+        raise Refused(
+            f"{invoice.reference} was issued on {in_words(invoice.issued_on)}, and this would "
+            f"have arrived on {received_on.isoformat()}: look at the year."
+        )

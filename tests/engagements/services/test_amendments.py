@@ -373,3 +373,10 @@ def test_the_database_holds_an_amendment_to_what_it_may_change(world: World) -> 
         drafted.pauses.update(ends_on=today() + days(9))
     with pytest.raises(IntegrityError), transaction.atomic():
         drafted.clauses.all().delete()
+
+
+def test_no_pause_lasts_for_ever(world: World) -> None:
+    contract = world.active()
+    endless = PauseDraft(today(), date.max, "The customer", "No weights.")
+    with pytest.raises(Refused, match="look at the year"):
+        amended(world, contract, pause=endless)

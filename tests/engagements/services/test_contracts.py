@@ -46,6 +46,7 @@ BAD_TERMS: list[tuple[dict[str, object], str]] = [
     ({"currency": "USD"}, "priced in EUR"),
     ({"currency": "EURO"}, "no currency code"),
     ({"weeks": 2}, "3 to 10 weeks"),
+    ({"starts_on": date.max}, "look at the year"),
     ({"weeks": 11}, "3 to 10 weeks"),
     ({"target": Decimal("1.5")}, "have to be the same"),
     ({"tax_rate_percent": Decimal("100")}, "percentage"),

@@ -166,3 +166,10 @@ def test_amounts_are_those_of_their_currency(
         record(world, invoice, amount=D(least) / 2, reference="P-2")
     record(world, invoice, amount=D(gross) - D(least), reference="P-3")
     assert balance_of(invoice).open_amount == 0
+
+
+def test_a_day_in_the_year_26_is_a_slip_of_the_hand(world: World) -> None:
+    invoice = billed(world)
+    with pytest.raises(Refused, match="look at the year"):
+        record(world, invoice, received_on=today().replace(year=26, day=1))
+    assert record(world, invoice, received_on=today() - days(366)).received_on < today()

@@ -8,6 +8,7 @@ by the sweep, less and less often.
 from __future__ import annotations
 
 import logging
+import textwrap
 from datetime import timedelta
 
 from django.core.mail import EmailMessage
@@ -19,6 +20,7 @@ from engagements.services import dispatch
 
 log = logging.getLogger(__name__)
 MAX_ATTEMPTS = 12
+MAX_SUBJECT_CHARACTERS = 160
 
 
 def write(
@@ -32,14 +34,15 @@ def write(
 ) -> Mail:
     """Write a mail down in the transaction that wants it; `document` is attached as issued.
 
-    `key` says what it is about, as in contract:17:accepted. Asked twice, nothing changes.
+    `key` says what it is about, as in contract:17:accepted. Asked twice, nothing changes. A
+    subject that is too long for a mail's ends earlier, after a word.
     """
     mail, is_new = Mail.objects.get_or_create(
         key=key,
         recipient=recipient,
         defaults={
             "engagement": engagement,
-            "subject": subject,
+            "subject": textwrap.shorten(subject, MAX_SUBJECT_CHARACTERS, placeholder="…"),
             "body": body,
             "document": document,
         },

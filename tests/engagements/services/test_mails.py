@@ -52,6 +52,15 @@ def test_a_mail_is_written_and_sent_once(engagement: Engagement, mailoutbox: lis
     assert (sent.subject, sent.to) == ("S", ["a@example.com"])
 
 
+def test_an_invoice_of_an_engagement_with_a_long_title_is_mailed(engagement: Engagement) -> None:
+    subject = write(
+        engagement, subject=f"Invoice INV-2026-0001, {'many words ' * 14}\nlong"
+    ).subject
+    assert subject.startswith("Invoice INV-2026-0001, many words")
+    assert subject.endswith("…")
+    assert len(subject) <= 160
+
+
 def test_what_could_not_be_sent_is_tried_again_later_and_not_forever(
     engagement: Engagement, mailoutbox: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,9 +24,12 @@ class MonthField(forms.Field):
         if not text:
             return None
         try:
-            return dt.datetime.strptime(text, "%Y-%m").date()
-        except ValueError as error:
+            first = dt.datetime.strptime(text, "%Y-%m").date()
+            # The calendar's last month has none after it, and so no end that can be counted.
+            next_month(first)
+        except (ValueError, OverflowError) as error:
             raise ValidationError("Enter a month as in 2026-03.", code="month") from error
+        return first
 
     def prepare_value(self, value: Any) -> Any:
         """A day is shown as its month."""

@@ -14,6 +14,8 @@ from engagements.queries import at_risk
 from engagements.views.finance.tables import amounts, as_csv
 
 PER_PAGE, ALL = 50, 100_000
+# Digits of the place at which a page begins.
+LONGEST_PLACE = 9
 RISK_COLUMNS = (
     *("Engagement", "Customer", "Stage", "Currency", "Refund liability", "With tax"),
     *("Target", "Ratio", "Low", "High", "Verdict"),
@@ -29,7 +31,7 @@ def money_at_risk(request: HttpRequest) -> HttpResponse:
     currency = request.GET.get("currency") or (currencies[0] if currencies else "EUR")
     text = request.GET.get("q", "").strip()
     start = request.GET.get("from", "")
-    offset = int(start) if start.isdecimal() else 0
+    offset = int(start) if start.isdecimal() and len(start) <= LONGEST_PLACE else 0
     count = ALL if request.GET.get("format") == "csv" else PER_PAGE + 1
     rows = at_risk.rows(currency, text=text, count=count, offset=offset)
     if request.GET.get("format") == "csv":

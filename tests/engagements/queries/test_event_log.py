@@ -17,64 +17,9 @@ from django.utils import timezone
 from engagements.chain import digest_of_event
 from engagements.models import Engagement, Event, EventAnchor, EventChain
 from engagements.queries.event_log import verify
-from engagements.services import anchors, events
-from tests.engagements.world import World
+from tests.engagements.queries.tampering import LENGTH, found, seal_again
 
-LENGTH = 6
 DIGEST = "sha256:" + "0" * 64
-
-
-@pytest.fixture
-def engagement(world: World) -> Engagement:
-    """One with six events, opened first."""
-    engagement = world.scoping()
-    for number in range(2, LENGTH + 1):
-        events.record(
-            engagement=engagement,
-            verb=f"work.done_{number}",
-            summary=f"“Ünusual” – {number}",
-            actor=world.consultant,
-            address=("192.0.2.7", "2001:DB8::0:1", "::ffff:192.0.2.9", None)[number % 4],
-            changes={"share": 0.1 * number, "count": number, "tiny": 1e-7, "nested": [{"é": None}]},
-        )
-    return engagement
-
-
-@pytest.fixture
-def as_owner(world: World) -> Callable[[str], None]:
-    """Write as somebody who switched the triggers off."""
-
-    def write(sql: str) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-            cursor.execute("SET LOCAL session_replication_role = replica")
-            cursor.execute(
-                "ALTER TABLE engagements_event "
-                "DROP CONSTRAINT IF EXISTS event_position_once_an_engagement"
-            )
-            cursor.execute(sql)
-            cursor.execute("SET LOCAL session_replication_role = origin")
-
-    return write
-
-
-def found(**options: Any) -> list[tuple[int, str]]:
-    """The place and the kind of every break."""
-    return [(one.position, one.what) for one in verify(**options).breaks]
-
-
-def seal_again(engagement: Engagement, *, since: int, as_owner: Callable[[str], None]) -> None:
-    """Recompute every digest from position `since` on, as a careful forger would."""
-    rows = list(engagement.events.order_by("position"))
-    for before, row in zip([None, *rows], rows, strict=False):
-        if row.position < since:
-            continue
-        row.previous = before.digest if before else ""
-        row.digest = digest_of_event(row, reference=engagement.reference)
-        as_owner(
-            f"UPDATE engagements_event SET previous = '{row.previous}', digest = '{row.digest}' "
-            f"WHERE id = {row.pk}"
-        )
 
 
 def test_a_log_that_nobody_touched_is_whole(engagement: Engagement) -> None:
@@ -208,90 +153,6 @@ def test_events_that_changed_places_are_found_in_both(
     assert "was written as event 5" in str(verify().breaks[0])
 
 
-def test_a_log_rewritten_with_its_count_is_found_by_the_anchor(
-    engagement: Engagement, as_owner: Callable[[str], None]
-) -> None:
-    anchor = anchors.take()
-    assert anchor is not None
-    as_owner("UPDATE engagements_event SET summary = 'Nothing.' WHERE position = 4")
-    seal_again(engagement, since=4, as_owner=as_owner)
-    head = engagement.events.get(position=LENGTH).digest
-    as_owner(f"UPDATE engagements_eventchain SET head = '{head}'")
-    assert found() == [(1, "changed")]
-    assert f"Anchor {anchor.number}" in str(verify().breaks[0])
-
-
-def test_a_tail_cut_off_with_its_count_is_found_by_the_anchor(
-    engagement: Engagement, as_owner: Callable[[str], None]
-) -> None:
-    anchors.take()
-    events.record(engagement=engagement, verb="work.done", summary="More.", actor=None)
-    anchors.take()
-    as_owner(f"DELETE FROM engagements_event WHERE position > {LENGTH}")
-    head = engagement.events.get(position=LENGTH).digest
-    as_owner(f"UPDATE engagements_eventchain SET length = {LENGTH}, head = '{head}'")
-    assert found() == [(LENGTH + 1, "removed")]
-
-
-def test_an_engagement_that_is_gone_without_a_trace_is_found_by_the_anchor(
-    engagement: Engagement, as_owner: Callable[[str], None]
-) -> None:
-    anchors.take()
-    for table in ("event", "eventchain", "engagement"):
-        as_owner(f"DELETE FROM engagements_{table}")
-    assert found() == [(1, "removed")]
-    assert verify().breaks[0].where == engagement.reference
-
-
-def test_an_anchor_holds_only_what_grew_and_follows_the_one_before(
-    world: World, engagement: Engagement
-) -> None:
-    first = anchors.take()
-    assert anchors.take() is None
-    other = world.scoping()
-    second = anchors.take()
-    assert first is not None
-    assert second is not None
-    assert list(first.heads) == [engagement.reference]
-    assert list(second.heads) == [other.reference]
-    assert second.previous == first.digest
-
-
-def test_an_anchor_is_taken_once_an_hour(engagement: Engagement) -> None:
-    assert anchors.take_when_due()
-    events.record(engagement=engagement, verb="work.done", summary="More.", actor=None)
-    assert anchors.take_when_due() is None
-
-
-@pytest.mark.parametrize(
-    ("tampering", "place"),
-    [
-        ("UPDATE engagements_eventanchor SET heads = '{}' WHERE number = 2", (2, "changed")),
-        ("DELETE FROM engagements_eventanchor WHERE number = 2", (2, "removed")),
-        ("DELETE FROM engagements_eventanchor WHERE number = 1", (1, "removed")),
-    ],
-)
-def test_a_touched_anchor_is_found(
-    engagement: Engagement, as_owner: Callable[[str], None], tampering: str, place: tuple[int, str]
-) -> None:
-    for _ in range(3):
-        events.record(engagement=engagement, verb="work.done", summary="More.", actor=None)
-        anchors.take()
-    as_owner(tampering)
-    assert found() == [place]
-
-
-def test_the_last_anchor_is_missed_by_whoever_kept_its_digest(
-    engagement: Engagement, as_owner: Callable[[str], None]
-) -> None:
-    anchor = anchors.take()
-    assert anchor is not None
-    assert found(kept_anchors=[anchor.digest]) == []
-    as_owner("DELETE FROM engagements_eventanchor")
-    assert found() == []
-    assert found(kept_anchors=[anchor.digest]) == [(1, "removed")]
-
-
 @pytest.mark.parametrize(
     "wrong", [{"position": LENGTH + 2}, {"previous": DIGEST}, {"position": 1, "previous": ""}]
 )
@@ -346,11 +207,3 @@ def test_the_command_fails_and_says_where(
     with pytest.raises(CommandError, match="broken in one place"):
         call_command("events", "verify", stderr=said)
     assert said.getvalue().startswith(f"{engagement.reference}, 4: changed.")
-
-
-def test_the_sweep_anchors_the_log(engagement: Engagement, sweep: Callable[[], None]) -> None:
-    sweep()
-    sweep()
-    assert EventAnchor.objects.get().heads == {
-        engagement.reference: [LENGTH, engagement.events.get(position=LENGTH).digest]
-    }

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import gzip
-import hashlib
 import html
-import io
 import re
 import tempfile
 from pathlib import Path
@@ -15,61 +11,16 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from django.apps import apps
-from django.core.cache import caches
 from django.test import Client
 from django.urls import reverse
 
 from engagements import rates
 from engagements.rates import Rate
-from engagements.views import pitch, pitch_files, pitch_links
-from tests.engagements.evidence.traces import CAPTURES, host, kernel, trace
+from engagements.views import pitch
+from tests.engagements.evidence.traces import CAPTURES
+from tests.engagements.views.pitching import NUMBERS, URL, asked, outcomes, sent, text
 
-pytestmark = pytest.mark.django_db
-
-URL = "/pitch/"
-NUMBERS = {
-    "share": "40",
-    "speedup": "3",
-    "weeks": "6",
-    "life": "52",
-    "fee": "60000",
-    "bill": "40000",
-    "currency": "EUR",
-    "hours": "12",
-    "maintainer": "Performance team",
-    "libraries": "FlashInfer: skip connections",
-    "shapes": "8x4096 12000\n16x4096 3000",
-}
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> None:
-    """Nothing was asked yet."""
-    for cache in caches.all(initialized_only=False):
-        cache.clear()
-
-
-def asked(client: Client, **numbers: str) -> str:
-    response = client.get(URL, NUMBERS | numbers)
-    assert response.status_code == 200, response.content.decode()
-    return response.content.decode()
-
-
-def text(page: str) -> str:
-    """A page as somebody reads it."""
-    main = page.partition("<main")[2].partition("</main>")[0]
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", main)).split())
-
-
-def outcomes(page: str) -> list[str]:
-    """What the six checks came to, in their order."""
-    return re.findall(r'id="check-\w+".*?class="badge[^"]*">(\w+)<', page, re.DOTALL)
-
-
-def sent(client: Client, content: bytes, name: str = "t.json", **numbers: str) -> Any:
-    file = io.BytesIO(content)
-    file.name = name
-    return client.post(URL, {**numbers, "file": file})
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nothing_asked")]
 
 
 def test_anybody_may_open_it_and_the_sign_in_page_leads_there(client: Client) -> None:
@@ -216,95 +167,6 @@ def test_what_was_typed_never_becomes_markup(client: Client) -> None:
     assert "<script>alert" not in page
 
 
-def test_a_profile_tells_the_share_itself(client: Client) -> None:
-    content = (CAPTURES / "h200_llama_decode_32k_prefix.trace.json.gz").read_bytes()
-    response = sent(client, content, "decode.json.gz", speedup="3")
-    assert response.status_code == 303
-    page = client.get(response["Location"]).content.decode()
-    assert "decode.json.gz" in page
-    assert "attention, " in page
-    assert outcomes(page)[0] != "Unknown"
-    # 14.4% of the time the GPU waits: 1 / (1 - 0.144).
-    assert "Better batching 1.00× to 1.17×" in text(page)
-
-
-def test_the_link_of_a_profile_gives_the_same_answer_to_anybody(client: Client) -> None:
-    content = (CAPTURES / "moe.trace.json.gz").read_bytes()
-    link = sent(client, content)["Location"]
-    assert len(link) <= pitch_links.LONGEST
-    first, again = (text(each.get(link).content.decode()) for each in (client, Client()))
-    assert first == again
-    assert f"t.json , {hashlib.sha256(content).hexdigest()[:6]}" in first
-
-
-def test_files_of_different_kinds_come_together(client: Client) -> None:
-    link = sent(client, (CAPTURES / "prefill.trace.json.gz").read_bytes(), "p.json.gz")["Location"]
-    before = dict(parse_qsl(urlsplit(link).query))
-    response = sent(client, (CAPTURES / "ladder_raw.ncu.csv").read_bytes(), "l.csv", **before)
-    link = response["Location"]
-    assert len(link) <= pitch_links.LONGEST
-    page = client.get(link).content.decode()
-    assert "p.json.gz" in page
-    assert "l.csv" in page
-
-
-def test_another_operator_of_the_profile_can_be_checked(client: Client) -> None:
-    events = [host("step", 0, 1000), kernel("flash_fwd", 0, 600), kernel("gemm", 700, 20)]
-    link = sent(client, trace(*events))["Location"]
-    assert outcomes(client.get(link).content.decode())[0] == "Pass"
-    page = client.get(f"{link}&operator=family:matrix+product").content.decode()
-    assert outcomes(page)[0] == "Fail"
-    assert '<option value="family:matrix product" selected>' in page
-
-
-def test_a_link_that_was_altered_is_refused(client: Client) -> None:
-    link = sent(client, trace(host("step", 0, 100), kernel("flash_fwd", 0, 60)))["Location"]
-    query = dict(parse_qsl(urlsplit(link).query))
-    middle = len(query["read"]) // 2
-    other = "A" if query["read"][middle] != "A" else "B"
-    query["read"] = query["read"][:middle] + other + query["read"][middle + 1 :]
-    response = client.get(f"{URL}?{urlencode(query)}")
-    assert response.status_code == 422
-    assert "The link was altered" in text(response.content.decode())
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"", "empty"),
-        (b"PK\x03\x04rest", "a zip archive"),
-        (b'{"traceEvents": [{"ph": "X"', "cut short"),
-        (gzip.compress(b"\x89PNG\r\n\x1a\n" + b"x" * 50, mtime=0), "none of the formats"),
-    ],
-)
-def test_a_file_that_cannot_be_read_is_said_in_a_line(
-    client: Client, content: bytes, says: str
-) -> None:
-    response = sent(client, content, share="40")
-    assert response.status_code == 422
-    page = response.content.decode()
-    assert says in text(page)
-    assert 'value="40"' in page
-
-
-def test_a_file_that_is_too_large_is_refused(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pitch_files, "LARGEST_BYTES", 1000)
-    response = sent(client, b"x" * 1001)
-    assert response.status_code == 422
-    assert "larger than" in text(response.content.decode())
-
-
-def test_a_file_that_takes_too_long_is_given_up(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pitch_files, "LONGEST_S", 0.05)
-    response = sent(client, trace(host("step", 0, 100)))
-    assert response.status_code == 422
-    assert "longer than it may" in text(response.content.decode())
-
-
 def counted() -> dict[str, int]:
     """Rows of every table."""
     return {model._meta.label: model._default_manager.count() for model in apps.get_models()}
@@ -364,24 +226,6 @@ def test_asking_too_often_has_to_wait(client: Client, monkeypatch: pytest.Monkey
     assert client.get(URL, {"share": "10"}).status_code == 200
 
 
-def test_files_are_counted_by_themselves(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pitch, "FILES", Rate("pitch-file", most=1, window_s=3600))
-    content = trace(host("step", 0, 100))
-    assert sent(client, content).status_code == 303
-    assert sent(client, content).status_code == 429
-    assert client.post(URL, {"share": "10"}).status_code == 303
-
-
-def test_only_so_many_files_are_read_at_once(client: Client) -> None:
-    with contextlib.ExitStack() as held:
-        for _ in range(pitch_files.AT_ONCE):
-            held.enter_context(rates.slot("pitch-file", most=pitch_files.AT_ONCE, at_most_s=60))
-        response = sent(client, trace(host("step", 0, 100)))
-        assert response.status_code == 503
-        assert "Other people" in text(response.content.decode())
-    assert sent(client, trace(host("step", 0, 100))).status_code == 303
-
-
 def test_more_than_a_link_holds_is_refused(client: Client) -> None:
     shapes = "\n".join(f"{'x' * 70}{number} 5" for number in range(15))
     libraries = "\n".join(f"{'ü' * 50}{number}: nothing" for number in range(15))
@@ -398,13 +242,3 @@ def test_no_other_method_is_answered(client: Client) -> None:
 def test_a_form_from_another_site_is_refused() -> None:
     strict = Client(enforce_csrf_checks=True)
     assert strict.post(URL, {"share": "10"}).status_code == 403
-
-
-def test_every_capture_can_be_checked(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pitch, "FILES", Rate("pitch-file", most=100, window_s=3600))
-    for name in ("idle_gpu.trace.json.gz", "host_only.trace.json.gz", "h200_ncu_details.csv"):
-        response = sent(client, (CAPTURES / name).read_bytes(), name)
-        assert response.status_code == 303, name
-        page = client.get(response["Location"]).content.decode()
-        assert len(outcomes(page)) == 6, name
-        assert name in page

@@ -193,17 +193,11 @@ def _context(
     overriding: OverrideForm | None = None,
 ) -> dict[str, Any]:
     standing = standing_of(engagement)
-    entries = []
-    for number, finding in enumerate(standing.findings):
-        is_meant = finding.check_name == check
-        entries.append(
-            _entry(
-                checks.CHECKS[number],
-                finding,
-                form if is_meant else None,
-                overriding if is_meant else None,
-            )
-        )
+    given = {check: (form, overriding)}
+    entries = [
+        _entry(description, finding, *given.get(finding.check_name, (None, None)))
+        for description, finding in zip(checks.CHECKS, standing.findings, strict=False)
+    ]
     currency = standing.engagement.customer.currency
     acts = may_act(request)
     may_draft = (

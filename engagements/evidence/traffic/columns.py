@@ -95,10 +95,7 @@ class Columns:
 
 def meaning_of(names: Sequence[str]) -> Columns:
     """The columns' meanings. EvidenceError when nothing is left to be an axis."""
-    if len(names) > limits.TRAFFIC_COLUMNS:
-        raise EvidenceError(f"There are {len(names):,} columns; {limits.TRAFFIC_COLUMNS} are read")
-    if len(set(names)) != len(names):
-        raise EvidenceError("Two columns have the same name", where="line 1")
+    _require_names(names)
     found: dict[str, str] = {}
     unit, is_total = None, False
     axes, passed_over = [], []
@@ -118,8 +115,6 @@ def meaning_of(names: Sequence[str]) -> Columns:
             unit, is_total = duration
         else:
             axes.append(name)
-    if not names:
-        raise EvidenceError("The first row has no columns", where="line 1")
     if not axes:
         raise EvidenceError(
             f"No column is an axis of a shape; there are only {', '.join(names)[:200]}",
@@ -135,6 +130,15 @@ def meaning_of(names: Sequence[str]) -> Columns:
         model=found.get("model"),
         passed_over=tuple(passed_over),
     )
+
+
+def _require_names(names: Sequence[str]) -> None:
+    if not names:
+        raise EvidenceError("The first row has no columns", where="line 1")
+    if len(names) > limits.TRAFFIC_COLUMNS:
+        raise EvidenceError(f"There are {len(names):,} columns; {limits.TRAFFIC_COLUMNS} are read")
+    if len(set(names)) != len(names):
+        raise EvidenceError("Two columns have the same name", where="line 1")
 
 
 def _duration(plain: str) -> tuple[str | None, bool] | None:

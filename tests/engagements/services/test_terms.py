@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from benchmarks.harness.canonical import canonical, digest_of_bytes
 from engagements.errors import Refused
-from engagements.models import Clause, ContractVersion, Membership, Party, Stage
+from engagements.models import Clause, ContractVersion, Party, Stage
 from engagements.money import allocate
-from engagements.services import amendments, clauses, contracts
+from engagements.services import clauses, contracts
 from engagements.services.contracts import MilestoneDraft
 from engagements.services.terms import FIRST_SCHEMA, SECOND_SCHEMA, terms_of
 from tests.engagements.world import World, days, fresh, today
@@ -179,44 +179,6 @@ def test_an_offer_that_the_customer_accepted_in_time_does_not_expire(
 def test_nothing_is_offered_whose_last_day_has_passed(world: World) -> None:
     contract = world.drafted(valid_until=today() - days(1))
     with pytest.raises(Refused, match="has passed"):
-        contracts.offer(contract=contract, by=world.consultant)
-
-
-def test_whom_the_terms_name_alone_signs(world: World) -> None:
-    contract = world.offered(signatory=world.signatory)
-    other = world.also_signs("Second")
-    assert terms_of(contract)["signatories"]["customer"] == [
-        {"name": "Sigrid", "email": world.signatory.email}
-    ]
-    assert terms_of(contract)["signatory"] == terms_of(contract)["signatories"]["customer"][0]
-    with pytest.raises(Refused, match="name Sigrid, who alone signs"):
-        world.accept(contract, Party.CUSTOMER, by=other)
-    world.accept(contract, Party.CUSTOMER)
-
-
-def test_an_amendment_names_whom_the_contract_names_as_long_as_they_may_sign(
-    world: World,
-) -> None:
-    contract = world.active(signatory=world.signatory)
-    world.also_signs("Second")
-    more: dict[str, Any] = {
-        "change": "more_time",
-        "reason": "We wait.",
-        "weeks": 8,
-        "by": world.consultant,
-    }
-    foreseen = amendments.preview(engagement=contract.engagement, **more)
-    assert foreseen["signatory"]["name"] == "Sigrid"
-    assert foreseen["refund_days"] == 14
-    Membership.objects.filter(user=world.signatory).update(rights="viewer")
-    foreseen = amendments.preview(engagement=contract.engagement, **more)
-    assert foreseen["signatory"] is None
-    assert [person["name"] for person in foreseen["signatories"]["customer"]] == ["Second"]
-
-
-def test_somebody_who_may_not_sign_is_not_named(world: World) -> None:
-    contract = world.drafted(signatory=world.viewer)
-    with pytest.raises(Refused, match="may not sign"):
         contracts.offer(contract=contract, by=world.consultant)
 
 

@@ -1,4 +1,4 @@
-"""An amendment names another to sign: whom the contract names accepts it, as long as they may."""
+"""Whom the terms name alone signs; an amendment names another, which the one named accepts."""
 
 from __future__ import annotations
 
@@ -47,6 +47,44 @@ def names(people: list[dict[str, str]]) -> list[str]:
 def in_force(world: World, version: ContractVersion, by: User) -> ContractVersion:
     world.accept(version, Party.CUSTOMER, by=by)
     return world.accept(version, Party.CONSULTANCY)
+
+
+def test_whom_the_terms_name_alone_signs(world: World) -> None:
+    contract = world.offered(signatory=world.signatory)
+    other = world.also_signs("Second")
+    assert terms_of(contract)["signatories"]["customer"] == [
+        {"name": "Sigrid", "email": world.signatory.email}
+    ]
+    assert terms_of(contract)["signatory"] == terms_of(contract)["signatories"]["customer"][0]
+    with pytest.raises(Refused, match="name Sigrid, who alone signs"):
+        world.accept(contract, Party.CUSTOMER, by=other)
+    world.accept(contract, Party.CUSTOMER)
+
+
+def test_an_amendment_names_whom_the_contract_names_as_long_as_they_may_sign(
+    world: World,
+) -> None:
+    contract = world.active(signatory=world.signatory)
+    world.also_signs("Second")
+    more: dict[str, Any] = {
+        "change": "more_time",
+        "reason": "We wait.",
+        "weeks": 8,
+        "by": world.consultant,
+    }
+    foreseen = amendments.preview(engagement=contract.engagement, **more)
+    assert foreseen["signatory"]["name"] == "Sigrid"
+    assert foreseen["refund_days"] == 14
+    Membership.objects.filter(user=world.signatory).update(rights="viewer")
+    foreseen = amendments.preview(engagement=contract.engagement, **more)
+    assert foreseen["signatory"] is None
+    assert [person["name"] for person in foreseen["signatories"]["customer"]] == ["Second"]
+
+
+def test_somebody_who_may_not_sign_is_not_named(world: World) -> None:
+    contract = world.drafted(signatory=world.viewer)
+    with pytest.raises(Refused, match="may not sign"):
+        contracts.offer(contract=contract, by=world.consultant)
 
 
 def test_whom_the_contract_names_accepts_that_another_signs_from_then_on(

@@ -82,6 +82,7 @@ class Runs:
             "max_replicates": replicates,
             "look_every": 1,
             "clock_band": 0.15,
+            "aa_rounds": aa_rounds,
         }
         pair = {"name": "w", "rounds": self.rounds(aa_rounds, 1.0)} if aa_rounds else None
         return {

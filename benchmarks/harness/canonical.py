@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import Any
 
 import rfc8785
@@ -24,3 +25,22 @@ def digest(value: Any) -> str:
 def digest_of_bytes(content: bytes) -> str:
     """`sha256:<hex>` of raw bytes, such as a source file."""
     return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+def unambiguous(content: bytes) -> Any:
+    """What JSON says, in which nothing is said twice; ValueError or RecursionError for the rest.
+
+    Others read the last of two fields of one name, or the first, and no number from NaN.
+    """
+    return json.loads(content, parse_constant=_refused, object_pairs_hook=_unique)
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"it holds {constant}, which is no JSON number")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("it holds a field twice")
+    return made

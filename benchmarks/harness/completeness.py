@@ -66,7 +66,16 @@ def _incomplete(record: Mapping[str, Any], replicate: Mapping[str, Any]) -> list
                 f"workload {name}: a round was hardly longer than an empty one, so its time "
                 "cannot be told; the benchmark needs a longer round_ms or more max_calls"
             )
+        if not _watched_throughout(workload):
+            reasons.append(f"workload {name}: its telemetry is not one reading a round and side")
         needed = len(rounds) * min(workload["calls"], protocol["checked_calls"])
         if workload["checks"]["calls_checked"] < needed:
             reasons.append(f"workload {name}: fewer calls were checked than the benchmark asks")
     return reasons
+
+
+def _watched_throughout(workload: Mapping[str, Any]) -> bool:
+    if workload["telemetry"] is None:
+        return True
+    columns = [column for side in workload["telemetry"].values() for column in side.values()]
+    return all(len(column) == len(workload["rounds"]) for column in columns)

@@ -29,6 +29,10 @@ class Counted:
     rounds: int
     interrupted: int
     unsteady: int
+    with_interrupted: Samples
+    """What counts, and the interrupted pairs too."""
+    slow_alone: Mapping[str, int]
+    """Interrupted pairs in which one side alone took long, by that side."""
 
 
 def counted(record: Mapping[str, Any], replicates: int | None = None) -> Counted:
@@ -36,12 +40,17 @@ def counted(record: Mapping[str, Any], replicates: int | None = None) -> Counted
     chosen = record["replicates"][:replicates]
     usual_mhz = _usual_clocks(chosen)
     samples: dict[str, list[tuple[Floats, Floats]]] = {}
+    whole: dict[str, list[tuple[Floats, Floats]]] = {}
+    slow_alone = dict.fromkeys(SIDES, 0)
     rounds = interrupted = unsteady = 0
     for replicate in chosen:
         for workload in replicate["workloads"]:
             baseline, candidate = times_us(workload["rounds"])
             off = _unsteady(workload, usual_mhz, record["benchmark"]["protocol"]["clock_band"])
-            inside = statistics.inside_band(baseline, candidate)
+            slow = statistics.over_band(baseline), statistics.over_band(candidate)
+            for side, alone in zip(SIDES, (slow[0] & ~slow[1], slow[1] & ~slow[0]), strict=True):
+                slow_alone[side] += int((alone & ~off).sum())
+            inside = ~(slow[0] | slow[1])
             kept = inside & ~off
             # Where next to nothing is left, everything counts: noise shows as noise.
             kept = kept if kept.sum() > 1 else np.ones_like(kept)
@@ -49,7 +58,16 @@ def counted(record: Mapping[str, Any], replicates: int | None = None) -> Counted
             unsteady += int(off.sum())
             interrupted += int((~inside & ~off).sum())
             samples.setdefault(workload["name"], []).append((baseline[kept], candidate[kept]))
-    return Counted(samples=samples, rounds=rounds, interrupted=interrupted, unsteady=unsteady)
+            all_of = kept | ~off
+            whole.setdefault(workload["name"], []).append((baseline[all_of], candidate[all_of]))
+    return Counted(
+        samples=samples,
+        rounds=rounds,
+        interrupted=interrupted,
+        unsteady=unsteady,
+        with_interrupted=whole,
+        slow_alone=slow_alone,
+    )
 
 
 def times_us(rounds: list[Mapping[str, Any]]) -> tuple[Floats, Floats]:

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from benchmarks.harness import schemas
-from benchmarks.harness.canonical import canonical
+from benchmarks.harness.canonical import canonical, unambiguous
 from benchmarks.harness.failures import BenchmarkError
 
 SCHEMA_NAME = "twofold.benchmark/1"
@@ -119,12 +119,14 @@ def load(content: bytes) -> dict[str, Any]:
     if len(content) > MAX_BYTES:
         raise BenchmarkError(f"the benchmark is larger than {MAX_BYTES:,} bytes")
     try:
-        document = json.loads(content)
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        document = unambiguous(content)
+    except (ValueError, RecursionError) as error:
         raise BenchmarkError(f"the benchmark is not JSON: {error}") from error
     check(document)
-    assert isinstance(document, dict)
-    return document
+    # As its digest has it: what was written as 4.0 counts as 4.
+    plain = json.loads(canonical(document))
+    assert isinstance(plain, dict)
+    return plain
 
 
 def check(document: Any) -> None:

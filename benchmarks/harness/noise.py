@@ -8,6 +8,9 @@ them. Two things show that, and neither can be brought about by a candidate:
   quickest ones;
 - in the A/A pair, code that is the same comes out as different.
 
+A third thing is the candidate's to bring about, and so can only cost it a `met`: rounds that are
+slow on its side alone, and left out as interrupted.
+
 What is no farther from the target than such noise is inconclusive. Up to `noise_band`, which is
 sealed with the protocol, noise is the interval's business: a quiet machine's is far below it. A
 benchmark sealed before there was a band is judged without.
@@ -21,11 +24,16 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.harness import statistics
 from benchmarks.harness.controls import same_code
+from benchmarks.harness.counted import Counted
 from benchmarks.harness.statistics import Samples
 
 # One round may be quick by chance where there are many.
 _QUICKEST = 0.1
+# By so many more rounds, or by this share of all, may chance interrupt the candidate than the
+# baseline, whose rounds last longer and are met by it the more often.
+_CHANCE_ROUNDS, _CHANCE_SHARE = 1, 0.1
 
 
 def of_rounds(samples: Samples, weights: Mapping[str, float]) -> float:
@@ -63,6 +71,31 @@ def doubt_of_same_code(record: Mapping[str, Any], ratio: float) -> str | None:
     return (
         f"the baseline against itself came out as {apart:.3f}x, and the target of "
         f"{record['benchmark']['target']:g}x is no farther away: the machine was too noisy"
+    )
+
+
+def doubt_of_left_out(
+    record: Mapping[str, Any], found: Counted, weights: Mapping[str, float], ratio: float
+) -> str | None:
+    """Why a ratio at or above the target is no verdict; None where it is, or is below.
+
+    A round far longer than usual is taken for interrupted and left out. Where that befalls the
+    candidate alone and the target is reached by it alone, it may be the candidate's own way: its
+    work of many rounds, done in one.
+    """
+    target, alone = record["benchmark"]["target"], found.slow_alone
+    more = alone["candidate"] - alone["baseline"]
+    by_chance = more <= max(_CHANCE_ROUNDS, _CHANCE_SHARE * found.rounds)
+    if _band(record) is None or ratio < target or by_chance:
+        return None
+    confidence = record["benchmark"]["confidence"]
+    whole = statistics.estimate(found.with_interrupted, weights, confidence=confidence).overall
+    if whole.ratio >= target:
+        return None
+    return (
+        f"the candidate alone was slow in {alone['candidate']} of {found.rounds} rounds, the "
+        f"baseline in {alone['baseline']}: with the rounds left out it is {whole.ratio:.3f}x, "
+        f"below the target of {target:g}x"
     )
 
 

@@ -57,10 +57,14 @@ def inside_band(baseline: Floats, candidate: Floats) -> NDArray[np.bool_]:
     A round far over its own side's median was interrupted by something else on the machine;
     such pairs are left out whole, so that both sides keep the same rounds.
     """
-    kept: NDArray[np.bool_] = (baseline <= BAND * np.median(baseline)) & (
-        candidate <= BAND * np.median(candidate)
-    )
+    kept: NDArray[np.bool_] = ~(over_band(baseline) | over_band(candidate))
     return kept
+
+
+def over_band(times: Floats) -> NDArray[np.bool_]:
+    """Which rounds of one side, workload and replicate took more than BAND medians."""
+    over: NDArray[np.bool_] = times > BAND * np.median(times)
+    return over
 
 
 def estimate(samples: Samples, weights: Mapping[str, float], *, confidence: float) -> Estimates:

@@ -153,10 +153,14 @@ def look(record: Mapping[str, Any], replicates: int) -> Look:
     overall = estimates.overall
     verdict, reason = _judged(overall, benchmark["target"], level)
     reasons = [reason]
-    doubt = noise.doubt_of_rounds(record, found.samples, weights, overall.ratio)
-    if doubt is not None:
-        verdict = "inconclusive"
-        reasons.append(doubt)
+    doubts = (
+        noise.doubt_of_rounds(record, found.samples, weights, overall.ratio),
+        noise.doubt_of_left_out(record, found, weights, overall.ratio),
+    )
+    for doubt in doubts:
+        if doubt is not None:
+            verdict = "inconclusive"
+            reasons.append(doubt)
     if found.unsteady:
         reasons.append(f"{found.unsteady} of {found.rounds} rounds discarded: unsteady clocks")
     if found.interrupted:

@@ -11,7 +11,6 @@ import pytest
 from benchmarks.harness import records
 from benchmarks.harness.canonical import canonical
 from benchmarks.harness.controls import (
-    baseline_band,
     ecc,
     exclusive,
     roofline,
@@ -52,59 +51,6 @@ def _gpu(**told: Any) -> dict[str, Any]:
 def _on_gpu(**made: Any) -> dict[str, Any]:
     document = made.pop("document", None) or softmax_benchmark(device="cuda", round_ms=20.0)
     return _record(document=document, device=GPU, **made)
-
-
-def _pair(ratio: float) -> dict[str, Any]:
-    rounds = [
-        {"first": "baseline", "baseline_us": 200.0 * ratio * noise, "candidate_us": 200.0}
-        for noise in (1.0, 1.001, 0.999, 1.0005)
-    ]
-    return {"same_code": {"name": "wide", "calls": 4, "overhead_us": 50.0, "rounds": rounds}}
-
-
-def test_baseline_against_itself_must_hold_one() -> None:
-    document = softmax_benchmark(replicates=3, max_replicates=3)
-    alike = [
-        replicate_entry(workload_entry("wide", [(pace * b, c) for b, c in ROUNDS]))
-        for pace in (1.0, 1.001, 0.999)
-    ]
-    sound = made_record(alike, document=document, seen=_pair(1.0))
-    assert same_code.judge(sound).passed is True
-    told_apart = made_record(alike, document=document, seen=_pair(1.05))
-    assert same_code.judge(told_apart).passed is False
-    summary = recompute(told_apart)
-    assert summary.verdict == "invalid"
-    assert "control 'same code on both sides' failed" in summary.reasons[0]
-    assert summary.ratio is None
-
-
-def test_a_pair_is_allowed_what_the_baselines_own_processes_differ_by() -> None:
-    document = softmax_benchmark(replicates=3, max_replicates=3)
-    replicates = [
-        replicate_entry(workload_entry("wide", [(pace * b, c) for b, c in ROUNDS]))
-        for pace in (1.0, 1.04, 0.97)
-    ]
-    made = made_record(replicates, document=document, seen=_pair(1.05))
-    assert same_code.judge(made).passed is True
-
-
-def test_a_pair_beside_a_single_replicate_tells_nothing() -> None:
-    control = same_code.judge(_record(seen=_pair(1.05)))
-    assert control.passed is None
-    assert "one replicate" in control.detail
-
-
-def test_a_baseline_outside_its_calibrated_band_is_invalid_slower_or_faster() -> None:
-    for calibrated, passed in ((200.0, True), (150.0, False), (260.0, False)):
-        document = softmax_benchmark()
-        document["calibration"] = {
-            "baseline_us": {"wide": calibrated},
-            "band": 0.1,
-            "device": "A processor",
-        }
-        control = baseline_band.judge(_record(document=document))
-        assert control.passed is passed, control.detail
-    assert baseline_band.judge(_record()).passed is None
 
 
 def _cost(**changed: float) -> dict[str, Any]:

@@ -54,7 +54,21 @@ def test_each_wrong_field_is_named(document: dict[str, Any], spoil: Spoil, compl
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]", b"null", b"x" * 1_000_001])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff\xfe", b"[]", b"null", b"x" * 1_000_001, b"[" * 100_000]
+)
 def test_what_is_no_document_is_refused(content: bytes) -> None:
     with pytest.raises(BenchmarkError):
         documents.load(content)
+
+
+def test_a_field_that_is_there_twice_is_refused_whichever_counts(document: dict[str, Any]) -> None:
+    content = json.dumps(document).encode()
+    with pytest.raises(BenchmarkError, match="twice"):
+        documents.load(content[:-1] + b', "target": 9.0}')
+
+
+def test_a_number_counts_as_its_digest_has_it(document: dict[str, Any]) -> None:
+    document["protocol"]["rounds"] = float(document["protocol"]["rounds"])
+    loaded = documents.load(json.dumps(document).encode())
+    assert isinstance(loaded["protocol"]["rounds"], int)

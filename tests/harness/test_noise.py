@@ -26,6 +26,7 @@ def _unbanded() -> Document:
 
 def _made(rounds: Rounds, document: Document | None = None) -> dict[str, Any]:
     entry = workload_entry("wide", rounds, calls=29)
+    entry["checks"]["calls_checked"] = 4 * len(rounds)
     document = document or softmax_benchmark()
     document["protocol"]["rounds"] = len(rounds)
     return made_record([replicate_entry(entry)], document=document)
@@ -55,6 +56,27 @@ def test_what_is_missed_by_less_than_the_noise_is_inconclusive() -> None:
     rounds: Rounds = [(100.0, 100.0), *[(150.0, 118.0)] * 5]
     assert recompute(_made(rounds, _unbanded())).verdict == "missed"
     assert recompute(_made(rounds)).verdict == "inconclusive"
+
+
+def test_rounds_slow_on_the_candidates_side_alone_make_no_met() -> None:
+    # Twice as fast in four rounds of five, and half as fast for the fifth, which is left out.
+    amortised: Rounds = [*[(200.0, 100.0)] * 4, (200.0, 500.0)] * 4
+    summary = recompute(_made(amortised))
+    assert summary.ratio == pytest.approx(2.0)
+    assert summary.verdict == "inconclusive"
+    assert "the candidate alone was slow in 4 of 20 rounds, the baseline in 0" in summary.reasons[1]
+    assert "it is 1.111x, below the target of 1.5x" in summary.reasons[1]
+    assert recompute(_made(amortised, _unbanded())).verdict == "met"
+
+
+def test_rounds_that_a_machine_interrupts_on_either_side_leave_a_verdict() -> None:
+    either: Rounds = [*[(200.0, 100.0)] * 8, (200.0, 900.0), (1800.0, 100.0)] * 2
+    assert recompute(_made(either)).verdict == "met"
+    once: Rounds = [*[(200.0, 100.0)] * 7, (200.0, 5000.0)]
+    assert recompute(_made(once)).verdict == "met"
+    # The target is reached with them, too.
+    clear: Rounds = [*[(400.0, 100.0)] * 4, (400.0, 300.0)] * 4
+    assert recompute(_made(clear)).verdict == "met"
 
 
 def test_a_candidate_cannot_scatter_its_way_out_of_a_verdict() -> None:

@@ -93,9 +93,36 @@ def test_a_file_cut_off_anywhere_is_refused() -> None:
         b'{"a": NaN}',
         b'{"a": 1, "a": 2}',
         b"[" * 100_000,
+        b"1" * 5_000,
         b" " * 8_000_001,
     ],
 )
 def test_what_is_no_record_is_refused(content: bytes) -> None:
     with pytest.raises(RecordError):
         records.load(content)
+
+
+def test_a_number_counts_as_its_digest_has_it() -> None:
+    """Where 4.0 stayed what it is, a schedule of looks could not be made of it."""
+    record = twice_as_fast()
+    as_written = canonical(record).replace(b'"max_replicates":1', b'"max_replicates":1.0')
+    assert as_written != canonical(record)
+    assert records.load(as_written) == record
+    assert records.problems(records.load(as_written)) == []
+
+
+def test_readings_that_are_not_those_of_the_rounds_are_no_telemetry() -> None:
+    record = copy.deepcopy(twice_as_fast())
+    # One reading for three rounds would be read as that of each.
+    columns = {name: [1] for name in ("sm_mhz", "memory_mhz", "power_w", "temperature_c")}
+    side = {**columns, "throttle": [0]}
+    _first_workload(record)["telemetry"] = {"baseline": side, "candidate": side}
+    assert "not one reading a round" in records.sealed(record)["summary"]["reasons"][0]
+
+
+def test_a_record_that_nothing_follows_from_is_told_and_breaks_nobody() -> None:
+    record = copy.deepcopy(twice_as_fast())
+    pair = {"name": "another", "calls": 1, "overhead_us": 0.0}
+    rounds = _first_workload(record)["rounds"]
+    record["observations"]["operator"] = [{**pair, "rounds": rounds}]
+    assert any("nothing follows" in found for found in records.problems(record))

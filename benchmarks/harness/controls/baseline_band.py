@@ -14,10 +14,14 @@ NAME = "baseline as calibrated"
 
 
 def judge(record: Mapping[str, Any]) -> Control:
-    """Whether every workload's baseline lies within the sealed band, slower or faster."""
+    """Whether every workload's baseline lies within the sealed band, on the sealed device."""
     calibration = record["benchmark"]["calibration"]
     if calibration is None:
         return Control(name=NAME, passed=None, detail="the benchmark was sealed uncalibrated")
+    here = record["environment"]["device"]["name"]
+    if here != calibration["device"]:
+        detail = f"calibrated on {calibration['device']}, measured on {here}"
+        return Control(name=NAME, passed=False, detail=detail)
     band = calibration["band"]
     seen, outside = [], []
     for name, replicates in counted(record).samples.items():

@@ -24,8 +24,12 @@ CONFIDENCE = 0.99
 def judge(record: Mapping[str, Any]) -> Control:
     """Whether the baseline against itself is told apart."""
     pair = record["observations"]["same_code"]
-    if pair is None:
+    asked = record["benchmark"]["protocol"]["aa_rounds"]
+    if pair is None and asked == 0:
         return Control(name=NAME, passed=None, detail="the benchmark asks for no such pair")
+    if pair is None or not _as_asked(record, pair):
+        detail = f"the benchmark asks for {asked} rounds of one workload, and they are not there"
+        return Control(name=NAME, passed=False, detail=detail)
     between = _between_processes(record, pair["name"])
     if between is None:
         detail = "one replicate does not tell how much processes of the same code differ"
@@ -41,6 +45,13 @@ def judge(record: Mapping[str, Any]) -> Control:
         detail=f"baseline against baseline on {pair['name']}: {ratio:.4f}x, "
         f"{CONFIDENCE:.0%} interval {low:.4f} to {high:.4f}",
     )
+
+
+def _as_asked(record: Mapping[str, Any], pair: Mapping[str, Any]) -> bool:
+    """Whether the pair is of a workload of the benchmark, and no round of it was left out."""
+    names = {workload["name"] for workload in record["benchmark"]["workloads"]}
+    asked = record["benchmark"]["protocol"]["aa_rounds"]
+    return pair["name"] in names and asked in (0, len(pair["rounds"]))
 
 
 def within(rounds: list[Mapping[str, Any]]) -> tuple[float, float]:

@@ -75,6 +75,7 @@ class AmendmentForm(forms.Form):
         self.fields["weeks"].help_text = f"{contract.weeks} now, at most {MAX_WEEKS}."
         who = [user.pk for user in signatories_of(contract.engagement.customer)]
         offer_rows(self.fields["signatory"], User.objects.filter(pk__in=who))
+        self.fields["signatory"].initial = contract.signatory_id
         self.fields["signatory"].help_text = _who_agrees(contract)
 
     def clean(self) -> dict[str, Any]:

@@ -104,6 +104,7 @@ def test_another_is_named_to_sign_and_the_one_named_before_accepts_it(
     client.force_login(world.consultant)
     form = client.get(url("contract-amend", contract)).content.decode()
     assert "Sigrid signs now, and accepts this." in form
+    assert f'<option value="{world.signatory.pk}" selected>Sigrid</option>' in form
     stranger = send(client, contract, change="signatory", signatory=str(world.stranger.pk))
     assert stranger.status_code == 422
     unchanged = send(client, contract, change="signatory", signatory=str(world.signatory.pk))

@@ -39,6 +39,7 @@ from datetime import date
 from typing import Any, cast
 
 from django.conf import settings
+from django.db.models import Q
 
 from benchmarks.harness.canonical import canonical, digest_of_bytes
 from engagements import money
@@ -172,15 +173,20 @@ def pauses_of(terms: dict[str, Any]) -> list[PauseDraft]:
 
 
 def released_before(contract: ContractVersion) -> list[Milestone]:
-    """What earlier versions released of the fee and keep; nothing for a first contract."""
+    """What earlier versions released of the fee and keep; nothing for a first contract.
+
+    What was billed and credited since is among it: it is owed no more, and no amendment asks for
+    it again.
+    """
     if contract.amends_id is None:
         return []
-    kept = (Milestone.State.RELEASED, Milestone.State.BILLED)
+    kept = Q(state__in=(Milestone.State.RELEASED, Milestone.State.BILLED))
+    credited = Q(state=Milestone.State.VOID, billed_at__isnull=False)
     return list(
         Milestone.objects.filter(
+            kept | credited,
             contract_version__engagement=contract.engagement,
             contract_version__number__lt=contract.number,
-            state__in=kept,
         )
         .select_related("contract_version")
         .order_by("contract_version__number", "position")

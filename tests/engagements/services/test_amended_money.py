@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from engagements.models import ContractVersion, Party, Stage
 from engagements.queries.overview import standing_of
-from engagements.services import amendments, contracts, lifecycle
+from engagements.services import amendments, contracts, invoices, lifecycle
 from engagements.services import milestones as handing_over
 from tests.engagements.world import World, fresh
 
@@ -34,6 +34,15 @@ def test_what_was_paid_before_an_amendment_goes_back_with_the_rest(world: World)
     # 12,000 with 19% were paid under version 1; the audit and its tax are kept.
     assert settlement.payments_received == Decimal("14280")
     assert settlement.refund == Decimal("7140")
+
+
+def test_what_was_credited_is_not_asked_for_again_by_an_amendment(world: World) -> None:
+    contract = world.active()
+    invoice = world.invoice(contract.milestones.get(position=1))
+    invoices.credit(invoice=invoice, reason="For the delay.", by=world.finance)
+    new = amended(world, contract)
+    assert new.carried == Decimal("18000")
+    assert sum(row.amount for row in new.milestones.all()) == Decimal("42000")
 
 
 def test_a_met_target_leads_to_the_end_with_every_part_paid_once(world: World) -> None:

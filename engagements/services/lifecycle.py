@@ -30,6 +30,7 @@ from engagements.models import (
 )
 from engagements.money import format_money
 from engagements.queries.amounts import WITH_INVOICES, gross, outstanding, received
+from engagements.queries.balances import open_invoices
 from engagements.queries.overpayments import excess_of, overpaid_invoices
 from engagements.services import checked, events
 
@@ -232,4 +233,17 @@ def _open_after_missed(engagement: Engagement) -> str | None:
         return "The settlement is not proposed yet."
     if settlement.state != Settlement.State.PAID:
         return "The settlement is not paid yet."
+    return _open_of_the_audit(engagement)
+
+
+def _open_of_the_audit(engagement: Engagement) -> str | None:
+    """What a settlement keeps and nobody has paid: once closed, no payment could be recorded."""
+    unbilled = Milestone.objects.filter(
+        contract_version__engagement=engagement, state=Milestone.State.RELEASED
+    ).first()
+    if unbilled is not None:
+        return f"“{unbilled.title}” is not billed yet."
+    unpaid = open_invoices().filter(engagement=engagement).first()
+    if unpaid is not None:
+        return f"{unpaid.reference} is not paid in full yet."
     return None

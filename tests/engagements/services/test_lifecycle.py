@@ -127,6 +127,21 @@ def test_a_missed_engagement_closes_once_it_is_settled(world: World) -> None:
     assert lifecycle.close(engagement=engagement, by=world.finance).stage == Stage.CLOSED
 
 
+def test_a_missed_engagement_stays_open_until_the_audit_is_paid(world: World) -> None:
+    settlement = world.settlement(paid=0)
+    engagement = settlement.contract_version.engagement
+    audit = settlement.contract_version.milestones.get(position=2)
+    settlements.approve(settlement=settlement, by=world.finance)
+    settlements.mark_paid(settlement=settlement, reference="B-1", by=world.finance)
+    with pytest.raises(Refused, match="not billed yet"):
+        lifecycle.close(engagement=engagement, by=world.finance)
+    invoice = world.invoice(audit)
+    with pytest.raises(Refused, match="not paid in full yet"):
+        lifecycle.close(engagement=engagement, by=world.finance)
+    world.paid_beyond(invoice, settlement.balance_due, "P-1")
+    assert lifecycle.close(engagement=engagement, by=world.finance).stage == Stage.CLOSED
+
+
 def test_a_missed_engagement_without_a_live_settlement_stays_open(world: World) -> None:
     settlement = world.settlement()
     settlements.void(settlement=settlement, reason="Wrong.", by=world.finance)

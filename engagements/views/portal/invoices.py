@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 from engagements import access
 from engagements.models import Engagement
 from engagements.queries import billing
+from engagements.queries.balances import open_invoices
 
 
 @access.portal_page
@@ -19,10 +20,13 @@ def invoices(request: HttpRequest, reference: str) -> HttpResponse:
     """The invoices of one engagement with their PDFs, and its account."""
     engagement = access.engagement_for(request.user, reference)
     found = list(billing.invoices_of(engagement))
+    # What a settlement leaves nothing due of is open in its arithmetic alone.
+    due = set(open_invoices().filter(engagement=engagement).values_list("pk", flat=True))
     documents = billing.documents_by_subject(engagement)
     rows = [
         {
             "invoice": invoice,
+            "is_settled": invoice.open_amount > 0 and invoice.pk not in due,
             "document": documents.get(f"invoice:{invoice.pk}"),
             "notes": [
                 (note, documents.get(f"invoice:{note.pk}"))
@@ -32,12 +36,12 @@ def invoices(request: HttpRequest, reference: str) -> HttpResponse:
         }
         for invoice in found
     ]
-    is_owed = any(invoice.open_amount > 0 for invoice in found)
     context = {
         "engagement": engagement,
         "rows": rows,
         "accounts": billing.accounts_of(Engagement.objects.filter(pk=engagement.pk)),
         "today": timezone.localdate(),
-        "pay_to": settings.BANK_ACCOUNT if is_owed else None,
+        "is_settled": any(row["is_settled"] for row in rows),
+        "pay_to": settings.BANK_ACCOUNT if due else None,
     }
     return render(request, "portal/invoices.html", context)

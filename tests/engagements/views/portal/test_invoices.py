@@ -8,10 +8,12 @@ import pytest
 from django.conf import settings
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from engagements import documents
-from engagements.services import invoices
+from engagements.services import invoices, payments, settlements
 from tests.engagements.views import story as told
+from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db
 
@@ -47,3 +49,35 @@ def test_the_customer_sees_invoices_credit_notes_and_the_balance(client: Client)
     client.force_login(story.stranger)
     assert client.get(reverse("document", args=[document.pk])).status_code == 404
     assert client.get(reverse("portal-invoices", args=[story.reference])).status_code == 404
+
+
+def test_a_customer_who_paid_too_much_reads_how_much_and_what_becomes_of_it(client: Client) -> None:
+    story = told.active(told.offered(told.audited(told.opened())))
+    payments.record(
+        invoice=told.invoiced(story, 1),
+        amount=Decimal(20000),
+        received_on=timezone.localdate(),
+        reference="P-1",
+        by=story.finance,
+        may_exceed=True,
+    )
+    page = shown(client, story)
+    assert "<dt>Too much</dt><dd>EUR\xa02,864.00</dd>" in page
+    assert "We put the rest to another one or pay it back." in page
+    assert "We owe you" in page
+    assert '<td class="is-number">EUR\xa02,864.00</td></tr></tfoot>' in page
+
+
+def test_what_the_settlement_keeps_is_not_asked_for_once_more(client: Client, world: World) -> None:
+    contract = world.active()
+    world.pay(contract.milestones.get(position=1))
+    audit = world.invoice(contract.milestones.get(position=2))
+    world.conclude(world.request(contract), "missed")
+    client.force_login(world.viewer)
+    address = reverse("portal-invoices", args=[contract.engagement.reference])
+    for _ in ("proposed", "approved"):
+        page = client.get(address).content.decode()
+        assert audit.reference in page
+        for asked in ("How to pay", "You owe", "<dt>Open</dt>", "Overdue"):
+            assert asked not in page, asked
+        settlements.approve(settlement=contract.settlements.get(), by=world.finance)

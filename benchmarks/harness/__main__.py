@@ -20,12 +20,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import cost, documents, records, signatures, terminal
+from benchmarks.harness import cost, documents, records, signatures, terminal, testimony
 from benchmarks.harness.documents import BenchmarkError
 from benchmarks.harness.progress import Progress
 from benchmarks.harness.records import RecordError
 from benchmarks.harness.signatures import KeyUnusable, NotSigned, PublicKey, SignatureError
 from kernels.solutions import SUFFIXES
+
+_LETTERS = 20_000
 
 
 def _new(arguments: argparse.Namespace) -> int:
@@ -46,8 +48,7 @@ def _new(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     document = documents.load(_content(arguments.benchmark))
-    if not arguments.out.parent.is_dir():
-        raise BenchmarkError(f"there is no folder {arguments.out.parent} for the record")
+    _require_room_for(arguments.out)
     key = signatures.take_from(os.environ)
     with ExitStack() as stack:
         # Whoever reads the events does not want the bar as well.
@@ -58,10 +59,27 @@ def _run(arguments: argparse.Namespace) -> int:
     if isinstance(measured, Exception):
         print(measured, file=sys.stderr)
         return 3
-    unfinished = arguments.out.with_name(arguments.out.name + ".part")
-    unfinished.write_bytes(records.written(measured, key))
-    unfinished.replace(arguments.out)
+    _keep(arguments.out, records.written(measured, key))
     return 0
+
+
+def _require_room_for(out: Path) -> None:
+    """BenchmarkError, before anything is measured, where no record can be written later."""
+    if not out.parent.is_dir():
+        raise BenchmarkError(f"there is no folder {out.parent} for the record")
+    if out.is_dir() or not os.access(out.parent, os.W_OK):
+        raise BenchmarkError(f"the record cannot be written to {out}")
+
+
+def _keep(out: Path, content: bytes) -> None:
+    """Write the record, whole or not at all."""
+    unfinished = out.with_name(out.name + ".part")
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(out)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise BenchmarkError(f"the record cannot be written to {out}: {error.strerror}") from error
 
 
 def _calibrate(arguments: argparse.Namespace) -> int:
@@ -129,11 +147,12 @@ def _verify(arguments: argparse.Namespace) -> int:
     if code == 1:
         differences.append(signer)
     for difference in differences:
-        print(difference, file=sys.stderr)
+        print(testimony.line(difference, _LETTERS), file=sys.stderr)
     if differences:
         return 1
     summary = record["summary"]
-    print(f"{summary['verdict']}: {'; '.join(summary['reasons'])}")
+    # A record may be anybody's, and its reasons anybody's words.
+    print(testimony.line(f"{summary['verdict']}: {'; '.join(summary['reasons'])}", _LETTERS))
     print(signer, file=sys.stderr if code else sys.stdout)
     return code
 
@@ -232,7 +251,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = parsed.do(parsed)
     except (BenchmarkError, KeyUnusable, RecordError) as error:
-        print(error, file=sys.stderr)
+        print(testimony.line(error, _LETTERS), file=sys.stderr)
         return 2
     return code
 

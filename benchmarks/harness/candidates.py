@@ -30,7 +30,11 @@ class Candidate:
 def read(argument: str) -> Candidate:
     """A .py or .cu file's path, or `operator/name` of the catalogue; BenchmarkError otherwise."""
     path, name = _located(argument)
-    content = path.read_bytes()
+    try:
+        with path.open("rb") as opened:
+            content = opened.read(_MAX_SOURCE_BYTES + 1)
+    except OSError as error:
+        raise BenchmarkError(f"cannot read candidate {name}: {error.strerror}") from error
     if len(content) > _MAX_SOURCE_BYTES:
         raise BenchmarkError(f"candidate {name} is larger than {_MAX_SOURCE_BYTES:,} bytes")
     try:

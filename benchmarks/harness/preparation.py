@@ -42,7 +42,8 @@ def prepared(
     torch.set_num_threads(threads)
     # Only what the referee read is run, whatever becomes of the original file meanwhile.
     copy = folder / f"candidate{Path(candidate.filename).suffix}"
-    copy.write_text(candidate.source)
+    # Its very bytes, whatever this machine's own encoding is.
+    copy.write_bytes(candidate.source.encode())
     return Setting(
         document=document,
         device=device,

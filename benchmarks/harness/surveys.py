@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from benchmarks.harness import observations, schemas, signatures
-from benchmarks.harness.canonical import canonical, digest
+from benchmarks.harness.canonical import canonical, digest, unambiguous
 from benchmarks.harness.signatures import SigningKey
 
 SCHEMA_NAME = "twofold.survey/1"
@@ -111,14 +111,18 @@ def load(content: bytes) -> dict[str, Any]:
     if len(content) > MAX_BYTES:
         raise SurveyError(f"the survey is larger than {MAX_BYTES:,} bytes")
     try:
-        survey = json.loads(content)
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        survey = unambiguous(content)
+    except (ValueError, RecursionError) as error:
         raise SurveyError(f"the survey is not JSON, or was cut off: {error}") from error
     broken = schemas.complaint(survey, SCHEMA)
     if broken:
         raise SurveyError(f"survey {broken}")
     assert isinstance(survey, dict)
-    if _digest(survey) != survey["digest"]:
+    try:
+        unchanged = _digest(survey) == survey["digest"]
+    except ValueError as error:
+        raise SurveyError(f"survey: {error}") from error
+    if not unchanged:
         raise SurveyError("survey digest: it was changed after it was sealed")
     return survey
 

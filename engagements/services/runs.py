@@ -48,9 +48,10 @@ def request(
     """
     row = lifecycle.locked(engagement.pk)
     lifecycle.require_consultant(by)
-    known = EngagementRun.objects.filter(run__request_key=request_key).first()
+    known = EngagementRun.objects.select_related("run").filter(run__request_key=request_key).first()
     if known:
-        if known.engagement_id != row.pk or known.purpose != purpose:
+        asked_for = (known.engagement_id, known.purpose, known.run.solution_id)
+        if asked_for != (row.pk, purpose, solution.pk):
             raise Refused("This request was made before, for something else.")
         return known
     contract, chosen = _what_to_measure(row, purpose, benchmark)

@@ -35,7 +35,8 @@ def add(
     lifecycle.require_consultant(by)
     known = TimeEntry.objects.filter(request_key=request_key).first()
     if known:
-        if (known.engagement_id, known.consultant_id) != (row.pk, by.pk):
+        noted = (known.engagement_id, known.consultant_id, known.worked_on, known.hours)
+        if noted != (row.pk, by.pk, worked_on, hours):
             raise Refused("This request was made before, for something else.")
         return known
     _require_in_the_time_box(row, worked_on)

@@ -76,13 +76,14 @@ def make(
 ) -> TransferFile:
     """Make one file for these refunds and overpayments and start their payment: all, or none.
 
-    Asked again with the same `message_id` (at most 35 characters), it is the same file. Refused
-    where one of them cannot go out.
+    Asked again with the same `message_id` (at most 35 characters), it is the same file, and
+    refused where other transfers are asked for. Refused where one of them cannot go out.
     """
     require_finance(by)
     rows, backs = _locked(settlements, overpaid)
     known = TransferFile.objects.filter(message_id=message_id).first()
     if known:
+        _require_same(known, rows, backs)
         return known
     if not rows and not backs:
         raise Refused("No settlement was chosen, and no overpayment.")
@@ -101,6 +102,18 @@ def make(
     for pay_back, payee in zip(backs, payees_back, strict=True):
         pay_backs.send(pay_back=pay_back, by=by, file=file, account=payee.account)
     return file
+
+
+def _require_same(
+    known: TransferFile, rows: Sequence[Settlement], backs: Sequence[PayBack]
+) -> None:
+    asked = ({row.pk for row in rows}, {row.pk for row in backs})
+    held = (
+        set(known.transfers.values_list("settlement", flat=True)),
+        set(known.pay_backs.values_list("pk", flat=True)),
+    )
+    if asked != held:
+        raise Refused("This file was made already, with other transfers: look at what is left.")
 
 
 def _written(payees: Sequence[Payee], message_id: str, by: User) -> TransferFile:

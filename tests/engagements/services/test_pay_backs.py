@@ -125,6 +125,8 @@ def test_it_goes_out_in_the_file_of_the_refunds(world: World, proposed: PayBack)
         )
     row = PayBack.objects.get()
     assert (row.state, row.file, row.iban) == (State.PAYING, file, "DE02120300000000202051")
+    with pytest.raises(Refused, match="with other transfers"):
+        transfer_files.make(settlements=[settlement], message_id="TF-1", by=world.controller)
     assert file.total == settlement.refund + 720
     content = bytes(file.content)
     assert row.left is not None

@@ -56,11 +56,22 @@ def test_a_request_s_key_means_one_thing(world: World) -> None:
     contract = world.active()
     asked = world.request(contract)
     other = world.drafted().engagement
-    for engagement, purpose in ((contract.engagement, "trial"), (other, "acceptance")):
+    another = Solution.objects.create(
+        name="another",
+        operator=world.benchmark.operator,
+        filename="another.py",
+        source="def run(): return 1",
+        digest="sha256:" + "1" * 64,
+    )
+    for engagement, purpose, solution in (
+        (contract.engagement, "trial", world.solution),
+        (other, "acceptance", world.solution),
+        (contract.engagement, "acceptance", another),
+    ):
         with pytest.raises(Refused, match="made before"):
             runs.request(
                 engagement=engagement,
-                solution=world.solution,
+                solution=solution,
                 purpose=purpose,
                 request_key=asked.run.request_key,
                 by=world.consultant,

@@ -206,6 +206,8 @@ def test_a_form_sent_twice_is_one_entry(world: World, running: ContractVersion) 
     assert note(world, running.engagement, request_key=key) == first
     with pytest.raises(Refused, match="something else"):
         note(world, running.engagement, request_key=key, by=world.admin)
+    with pytest.raises(Refused, match="something else"):
+        note(world, running.engagement, request_key=key, hours=Decimal("5"))
 
 
 IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [

@@ -79,15 +79,19 @@ def _due(settlement: Settlement) -> str:
 
 
 def _what_goes_back(settlement: Settlement) -> str:
-    currency = settlement.currency
-    paid = format_money(settlement.payments_received - settlement.refunded_before, currency)
-    audit = format_money(settlement.audit_cost + settlement.audit_tax, currency)
+    currency, kept = settlement.currency, settlement.audit_cost + settlement.audit_tax
+    paid = format_money(settlement.payments_received, currency)
+    if settlement.refunded_before:
+        paid += f", and {format_money(settlement.refunded_before, currency)} of it went back before"
+    audit = format_money(kept, currency)
     if settlement.refund > 0:
         refund = format_money(settlement.refund, currency)
-        return (
-            f"You paid {paid}. The audit was done and delivered, so its {audit} (with tax) stays "
-            f"with us. The rest, {refund}, goes back to you."
+        stays = (
+            f"The audit was done and delivered, and {audit} (with tax) of it stays with us."
+            if kept
+            else "We keep nothing of the audit."
         )
+        return f"You paid {paid}. {stays} The rest, {refund}, goes back to you."
     if settlement.balance_due > 0:
         due = format_money(settlement.balance_due, currency)
         return (

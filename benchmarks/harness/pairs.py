@@ -237,34 +237,32 @@ class _Pair:
             done += 1
 
     def rounds(self, calls: int, on_round: OnRound) -> dict[str, Any]:
-        """Take the overhead, run the pairs in random order."""
+        """Run the pairs in random order, the overhead taken before and after them.
+
+        The lower one counts: had the machine been busy just then, more would be taken off than a
+        round costs, and a ratio above 1 would grow by it.
+        """
         overhead_us = self._overhead_us()
         count = self._course.rounds
-        rounds = []
+        rounds: list[tuple[Role, dict[Role, float]]] = []
         readings: dict[Role, list[Reading | None]] = {role: [] for role in self._lanes}
         renewed_before = _RANDOM.randrange(1, count) if self._course.renews_state else None
         for index in range(count):
             if index == renewed_before:
                 self.renew_state()
             order = _RANDOM.sample(sorted(self._lanes), len(self._lanes))
-            per_call = {
-                role: (self._lanes[role].round_us() - overhead_us) / calls for role in order
-            }
+            whole_us = {role: self._lanes[role].round_us() for role in order}
             for role, lane in self._lanes.items():
                 readings[role].append(lane.reading)
-            rounds.append(
-                {
-                    "first": order[0],
-                    "baseline_us": per_call["baseline"],
-                    "candidate_us": per_call["candidate"],
-                }
-            )
-            on_round(index, per_call["baseline"], per_call["candidate"])
+            rounds.append((order[0], whole_us))
+            so_far = _entry(order[0], whole_us, overhead_us, calls)
+            on_round(index, so_far["baseline_us"], so_far["candidate_us"])
+        overhead_us = min(overhead_us, self._overhead_us())
         return {
             "calls": calls,
             "overhead_us": overhead_us,
             "working_set_bytes": self._state.layout.nbytes + calls * self._call_bytes(),
-            "rounds": rounds,
+            "rounds": [_entry(first, took_us, overhead_us, calls) for first, took_us in rounds],
             "telemetry": watches.columns(readings),
             "checks": self._lanes["candidate"].tally.as_data(),
         }
@@ -293,3 +291,9 @@ class _Pair:
             for role in _RANDOM.sample(sorted(self._lanes), len(self._lanes)):
                 took_us[role].append(self._lanes[role].single_us() - overhead_us)
         return took_us
+
+
+def _entry(first: Role, took_us: dict[Role, float], off_us: float, calls: int) -> dict[str, Any]:
+    """One pair of rounds as the record keeps it, in us per call, with the overhead off."""
+    per_call = {f"{role}_us": (whole_us - off_us) / calls for role, whole_us in took_us.items()}
+    return {"first": first, **per_call}

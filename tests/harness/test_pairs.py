@@ -1,0 +1,56 @@
+"""What is taken off a round for its fixed cost is what a round costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+from benchmarks.harness import pairs
+from benchmarks.harness.pairs import Course
+from benchmarks.harness.phases import Phases
+
+EMPTY_US, BUSY_US = 400.0, 5_500.0
+CALLS_US = {"baseline": 40_000.0, "candidate": 20_000.0}
+CALLS = 10
+
+
+class _Lane:
+    """A side whose empty rounds take as long as `empty` says in turn."""
+
+    tally = SimpleNamespace(as_data=dict)
+    reading = None
+
+    def __init__(self, role: str, empty: Iterator[float]) -> None:
+        self._role, self._empty = role, empty
+
+    def empty_round_us(self) -> float:
+        return next(self._empty)
+
+    def round_us(self) -> float:
+        return CALLS_US[self._role] + EMPTY_US
+
+    def call_bytes(self) -> int:
+        return 8
+
+
+def _measured(*medians_us: float) -> dict[str, Any]:
+    """An entry of four rounds, with the median of each side's empty rounds before, then after."""
+    state: Any = SimpleNamespace(layout=SimpleNamespace(nbytes=64))
+    setting: Any = SimpleNamespace(phases=Phases())
+    each = pairs._EMPTY_ROUNDS
+    lanes: Any = {
+        role: _Lane(role, iter([us for us in medians_us for _ in range(each)])) for role in CALLS_US
+    }
+    seen: list[float] = []
+    pair = pairs._Pair(setting, lanes, state, Course(rounds=4))
+    return pair.rounds(CALLS, lambda index, baseline_us, candidate_us: seen.append(baseline_us))
+
+
+def test_a_machine_busy_before_or_after_the_rounds_takes_no_more_off_them() -> None:
+    for medians_us in ((BUSY_US, EMPTY_US), (EMPTY_US, BUSY_US)):
+        entry = _measured(*medians_us)
+        assert entry["overhead_us"] == EMPTY_US
+        for taken in entry["rounds"]:
+            assert taken["baseline_us"] == CALLS_US["baseline"] / CALLS
+            assert taken["candidate_us"] == CALLS_US["candidate"] / CALLS

@@ -67,6 +67,8 @@ def _attend(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     aten = torch.ops.aten
     if q.device.type == "cpu":
         out, lse = aten._scaled_dot_product_flash_attention_for_cpu(q, k, v)
+        # Over fewer keys than a vector register holds, it loses a query's NaN (torch 2.13).
+        lse = lse + (0 * q).sum(dim=-1)
     elif q.dtype == torch.float32:
         out, lse, *_ = aten._scaled_dot_product_efficient_attention(q, k, v, None, True)
         lse = lse[..., : q.shape[2]]

@@ -40,7 +40,8 @@ def quick_document() -> dict[str, Any]:
     """The tiny benchmark of the catalogue, measured once, shortly and with little patience."""
     document = catalogue.benchmark_document(OPERATOR, "tiny")
     document["protocol"] |= {"replicates": 1, "max_replicates": 1, "round_limit_s": 8.0}
-    document["protocol"] |= {"rounds": 3, "held_back_shapes": 1}
+    # Rounds long enough to be told from empty ones while other tests keep the processors busy.
+    document["protocol"] |= {"rounds": 3, "round_ms": 60.0, "held_back_shapes": 1}
     return document
 
 

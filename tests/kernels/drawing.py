@@ -38,6 +38,8 @@ def sizes_of(operator: str) -> dict[str, dict[str, int]]:
             **tiny,
             **{axis: _odd(tiny[axis], 8 if place % 2 else 3) for place, axis in enumerate(free)},
         },
+        # Fewer than a vector register holds: kernels have code of their own for what is left over.
+        "few": {**tiny, **{axis: min(tiny[axis], 5) for axis in free}},
         "the tiny workload": tiny,
     }
 

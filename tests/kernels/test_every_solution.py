@@ -26,7 +26,8 @@ from tests.kernels.drawing import (
     wider,
 )
 
-ONE, ODD, SMALL, TINY = "everything free is one", "odd", "odd and small", "the tiny workload"
+ONE, FEW, TINY = "everything free is one", "few", "the tiny workload"
+ODD, SMALL = "odd", "odd and small"
 # The interpreter takes milliseconds a program and computes its products of bf16 wrongly.
 INTERPRETED = {ONE: ("float32", "float16"), SMALL: ("float32", "float16"), ODD: ("float32",)}
 PLAIN = {
@@ -141,10 +142,11 @@ def test_inputs_may_have_gaps(operator: str, name: str) -> None:
         for special in catalogue.definition(op).held_back.special
     ],
 )
+@pytest.mark.parametrize("size", [FEW, SMALL])
 def test_special_values_come_out_as_the_reference_has_them(
-    operator: str, name: str, special: SpecialValues
+    operator: str, name: str, special: SpecialValues, size: str
 ) -> None:
-    what, axes = catalogue.definition(operator), sizes_of(operator)[SMALL]
+    what, axes = catalogue.definition(operator), sizes_of(operator)[size]
     state = planted(draw(what.state, axes, torch.float32, "cpu"), special)
     inputs = planted(draw(what.inputs, axes, torch.float32, "cpu"), special)
     out = _result(_loaded(operator, name), what, (state, inputs), axes, torch.float32)

@@ -19,7 +19,7 @@ class SettlementPaidForm(forms.Form):
     )
 
 
-class SettlementFailedForm(forms.Form):
+class TransferFailedForm(forms.Form):
     """Why a transfer did not go through."""
 
     reason = forms.CharField(
@@ -28,6 +28,12 @@ class SettlementFailedForm(forms.Form):
         error_messages={"required": "Say why the transfer failed."},
         widget=forms.Textarea(attrs={"rows": 2}),
     )
+
+
+class SettlementFailedForm(TransferFailedForm):
+    """The same of a refund, which may be tried again: `attempt` is the one that was shown."""
+
+    attempt = forms.IntegerField(widget=forms.HiddenInput, required=False)
 
 
 class SettlementVoidForm(forms.Form):

@@ -72,8 +72,13 @@ def mark_paid(*, settlement: Settlement, reference: str, by: User) -> Settlement
 
 
 @transaction.atomic
-def mark_failed(*, settlement: Settlement, reason: str, by: User) -> Settlement:
-    """The transfer came back. It may be started again, or the settlement voided."""
+def mark_failed(
+    *, settlement: Settlement, reason: str, by: User, attempt: int | None = None
+) -> Settlement:
+    """The transfer came back. It may be started again, or the settlement voided.
+
+    `attempt` is the one that `by` was shown: refused when another is on its way by now.
+    """
     row, engagement = locked(settlement)
     require_finance(by)
     if row.state == State.FAILED:
@@ -81,6 +86,8 @@ def mark_failed(*, settlement: Settlement, reason: str, by: User) -> Settlement:
     why = checked.text(reason, noun="The reason")
     require_state(row, State.PAYING, to="to be marked as failed")
     transfer = row.transfers.get(outcome=Outcome.UNDER_WAY)
+    if attempt is not None and attempt != transfer.attempt:
+        raise Refused("It was transferred anew since you looked: open this page again.")
     _end(transfer, row, Outcome.FAILED, failure_reason=why)
     faults.point("fail_settlement.transfer_ended")
     postings.settlement_failed(transfer)

@@ -6,7 +6,7 @@ from django import forms
 
 from engagements import access
 from engagements.access import Person
-from engagements.forms.finance import SettlementFailedForm
+from engagements.forms.finance import TransferFailedForm
 from engagements.forms.overpayments import NotPaidBackForm, PaidBackForm
 from engagements.models import PayBack
 from engagements.views.finance.steps import Action, offered
@@ -14,7 +14,7 @@ from engagements.views.finance.steps import Action, offered
 FORMS: dict[str, type[forms.Form]] = {
     "send": forms.Form,
     "paid": PaidBackForm,
-    "failed": SettlementFailedForm,
+    "failed": TransferFailedForm,
     "void": NotPaidBackForm,
 }
 LABELS = {

@@ -39,7 +39,9 @@ STEPS: dict[str, Taken[Settlement]] = {
         "The settlement is paid. The statement goes to the customer.",
     ),
     "failed": (
-        lambda row, by, data: settlements.mark_failed(settlement=row, reason=data["reason"], by=by),
+        lambda row, by, data: settlements.mark_failed(
+            settlement=row, reason=data["reason"], attempt=data["attempt"], by=by
+        ),
         "The payment is marked as failed.",
     ),
     "void": (

@@ -17,7 +17,7 @@ from engagements.views.answers import actor
 Row = TypeVar("Row")
 Forms = Mapping[str, type[forms.Form]]
 # What takes a step of a row with a form's data, and the sentence that says that it is taken.
-Taken = tuple[Callable[[Row, User, dict[str, str]], Any], str]
+Taken = tuple[Callable[[Row, User, dict[str, Any]], Any], str]
 
 
 @dataclass
@@ -45,8 +45,10 @@ def offered(
     labels: Mapping[str, tuple[str, str]],
     why_not: Callable[[str], str],
     refused: Mapping[str, forms.Form],
+    initial: dict[str, Any] | None = None,
 ) -> list[Action]:
-    """The steps `names`, the usual one first, with their label and note.
+    """The steps `names`, the usual one first, with their label and note. `initial` is what their
+    forms carry of the row as it is shown.
 
     A step that two people took at once is refused to the second: it stays, with its form.
     """
@@ -58,7 +60,7 @@ def offered(
             label=labels[name][0],
             note=labels[name][1],
             why_not=why_not(name),
-            form=refused.get(name) or forms_[name](auto_id=f"id_{name}_%s"),
+            form=refused.get(name) or forms_[name](auto_id=f"id_{name}_%s", initial=initial),
             is_danger=name in ("failed", "void"),
             is_first=name == shown[0],
         )

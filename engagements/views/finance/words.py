@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import forms
+from django.db.models import Max
 
 from engagements import access
 from engagements.access import Person
@@ -75,6 +76,7 @@ def actions(
         labels=LABELS | again,
         why_not=lambda name: _why_not(settlement, name, user),
         refused=sent or {},
+        initial={"attempt": settlement.transfers.aggregate(last=Max("attempt"))["last"]},
     )
 
 

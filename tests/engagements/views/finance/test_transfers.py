@@ -247,3 +247,21 @@ def test_a_further_settlement_is_shown_first_and_then_proposed(
     assert Settlement.objects.count() == 1
     assert client.post(url, data).status_code == 302
     assert Settlement.objects.get(reason="further").refund == Decimal(7140)
+
+
+def test_a_page_that_shows_a_failed_attempt_does_not_fail_the_next(
+    client: Client, world: World
+) -> None:
+    row = approved(world)
+    settlements.start_payment(settlement=row, by=world.finance)
+    client.force_login(world.finance)
+    shown = client.get(reverse("settlement", args=[row.pk])).content.decode()
+    assert 'name="attempt" value="1"' in shown
+    settlements.mark_failed(settlement=row, reason="IBAN typo", by=world.controller)
+    settlements.start_payment(settlement=row, by=world.controller)
+    failed = reverse("settlement-failed", args=[row.pk])
+    refused = client.post(failed, {"reason": "IBAN", "attempt": "1"})
+    assert refused.status_code == 422
+    assert "transferred anew since you looked" in refused.content.decode()
+    assert Settlement.objects.get(pk=row.pk).state == "paying"
+    assert client.post(failed, {"reason": "IBAN", "attempt": "2"}).status_code == 302

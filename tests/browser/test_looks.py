@@ -128,3 +128,12 @@ def test_very_long_names_break_no_page(window: Window) -> None:
         viewer.look(user, address, thoroughly=False)
 
     assert not viewer.wrong, viewer.report()
+
+
+def test_a_camera_can_read_the_code_of_a_second_factor_in_the_dark_too(window: Window) -> None:
+    page = window(staging.newcomer(Role.CONSULTANT), color_scheme="dark")
+    page.goto(reverse("mfa_activate_totp"))
+
+    ground = page.locator("img.qr").evaluate("(code) => getComputedStyle(code).backgroundColor")
+
+    assert ground == "rgb(255, 255, 255)"

@@ -11,6 +11,7 @@ from django.db.models import Prefetch, QuerySet
 from engagements.models import (
     Acceptance,
     Audit,
+    BankAccount,
     Check,
     ContractVersion,
     Document,
@@ -57,6 +58,7 @@ class PortalEngagement:
     runs: list[EngagementRun]
     milestones: list[MilestoneLine]
     settlement: Settlement | None
+    refund_to: BankAccount | None
     documents: list[Document]
     events: list[Event]
     signatories: list[str]
@@ -105,6 +107,7 @@ def portal_engagement(engagement: Engagement, *, today: datetime.date) -> Portal
     audit = Audit.objects.filter(engagement=engagement, delivered_at__isnull=False).first()
     box = TimeBox.objects.filter(engagement=engagement).first()
     offered = next((c for c in contracts if c.state == ContractVersion.State.OFFERED), None)
+    settlement = settlement_of(engagement)
     signatories = who_signs(offered) if offered else signatories_of(engagement.customer)
     return PortalEngagement(
         engagement=engagement,
@@ -115,7 +118,8 @@ def portal_engagement(engagement: Engagement, *, today: datetime.date) -> Portal
         clock=burn_down_of(box, contract, today=today) if box else None,
         runs=list(runs_of(engagement)),
         milestones=milestone_lines(engagement) if contract else [],
-        settlement=settlement_of(engagement),
+        settlement=settlement,
+        refund_to=engagement.customer.bank_accounts.first() if settlement else None,
         documents=list(documents_of(engagement)),
         events=list(events_of(engagement)),
         signatories=[str(user) for user in signatories],

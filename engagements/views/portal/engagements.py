@@ -16,7 +16,7 @@ from engagements.errors import Refused
 from engagements.forms.portal import AcceptHandoverForm
 from engagements.models import Engagement
 from engagements.queries.portal import PortalEngagement, portal_engagement
-from engagements.services import bank_accounts, milestones
+from engagements.services import milestones
 from engagements.views.answers import actor
 from engagements.views.portal.measured import measured_words, run_row
 from engagements.views.portal.money import milestone_row, settlement_words
@@ -86,7 +86,6 @@ def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
         "milestones": [milestone_row(line) for line in page.milestones],
         "contract_total": sum((line.gross for line in page.milestones), Decimal(0)),
         "contract_paid": sum((line.paid for line in page.milestones), Decimal(0)),
-        "refund_to": bank_accounts.current(engagement.customer) if page.settlement else None,
         "settlement_words": settlement_words(page.settlement) if page.settlement else None,
         "measured": measured_words(page.measured) if page.measured else None,
         "runs": [run_row(run) for run in page.runs],

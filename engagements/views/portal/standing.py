@@ -112,8 +112,8 @@ def _met_next(page: PortalEngagement, *, can_sign: bool) -> Next:
         who = joined(page.signatories) or "a signatory of your company"
         return Next(who, f"{text} That takes {who}.", tone="doubt", url=url, action="See it")
     if any(line.open_amount > 0 for line in page.milestones):
-        return Next(YOU, "A bill is open: the milestones say which.", tone="doubt")
-    return Next(US, "We bill what is left and close the engagement.")
+        return Next(YOU, "An invoice is open: the milestones say which.", tone="doubt")
+    return Next(US, "We invoice what is left and close the engagement.")
 
 
 def _missed_next(page: PortalEngagement) -> Next:
@@ -122,9 +122,23 @@ def _missed_next(page: PortalEngagement) -> Next:
         return Next(US, "We work out what goes back to you and propose it for approval.")
     if settlement.state == Settlement.State.PAID:
         return Next(US, "The settlement is paid. We close the engagement.")
+    if settlement.is_on_hold:
+        return Next(US, "You dispute the settlement. We look into it; until then nothing is paid.")
     if settlement.refund > 0:
-        return Next(US, "We return what you paid, less the audit.")
+        return _refund_next(page, settlement)
     return Next(US, "We check what the settlement comes to.")
+
+
+def _refund_next(page: PortalEngagement, settlement: Settlement) -> Next:
+    late = ""
+    if settlement.is_refund_overdue and settlement.refund_due_on:
+        late = f" It was due by {in_words(settlement.refund_due_on)} and is late."
+    is_known = settlement.state == Settlement.State.PAYING or page.refund_to is not None
+    if not is_known:
+        text = f"Tell {page.engagement.lead} the account that your refund goes to.{late}"
+        return Next(YOU, text, tone="bad" if late else "doubt")
+    text = f"We return what you paid, less the audit.{late}"
+    return Next(US, text, tone="bad" if late else "live")
 
 
 def headline(page: PortalEngagement) -> str:
@@ -136,7 +150,7 @@ def headline(page: PortalEngagement) -> str:
         speed = f" It runs at {ratio(measured.ratio)} the baseline's speed." if measured else ""
         return f"The target is met.{speed}"
     if stage == Stage.MISSED:
-        return "The target was missed. What you paid goes back, less the audit."
+        return f"The target was missed. {_refunded(page.settlement)}"
     if stage == Stage.CLOSED:
         return _closed(page)
     if page.audit is not None and stage in (Stage.AUDITED, Stage.REDIRECTED, Stage.DECLINED):
@@ -149,6 +163,12 @@ def headline(page: PortalEngagement) -> str:
         Stage.OFFERED: "The contract is on your table.",
         Stage.CANCELLED: "The engagement was cancelled.",
     }.get(Stage(stage), "Work is under way.")
+
+
+def _refunded(settlement: Settlement | None) -> str:
+    if settlement is not None and settlement.refund > 0 and settlement.paid_at is not None:
+        return "What you paid went back, less the audit."
+    return "What you paid goes back, less the audit."
 
 
 def _at_work(clock: BurnDown) -> str:

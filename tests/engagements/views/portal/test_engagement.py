@@ -155,7 +155,9 @@ def test_a_missed_target_says_what_goes_back_and_when(client: Client) -> None:
     assert "We are on it" in failed
     assert "IBAN typo" not in failed
     settlements.mark_paid(settlement=story.settlement, reference="SEPA-77", by=story.finance)
-    assert "reference SEPA-77" in page_of(client, story)
+    page = page_of(client, story)
+    assert "reference SEPA-77" in page
+    assert "What you paid went back, less the audit." in page
 
 
 def test_the_customer_reads_by_when_the_refund_is_paid_and_whether_it_is_late(
@@ -167,6 +169,7 @@ def test_the_customer_reads_by_when_the_refund_is_paid_and_whether_it_is_late(
     page = page_of(client, story)
     assert f"By the contract it is paid by {in_words(due_on)}." in page
     assert "We do not know the account that it goes to yet" in page
+    assert f"Tell {story.engagement.lead} the account that your refund goes to." in page
     bank_accounts.add(
         customer=story.customer,
         holder="Longprompt GmbH",
@@ -174,9 +177,13 @@ def test_the_customer_reads_by_when_the_refund_is_paid_and_whether_it_is_late(
         bic="",
         by=story.finance,
     )
-    assert "It goes to Longprompt GmbH," in page_of(client, story)
+    page = page_of(client, story)
+    assert "It goes to Longprompt GmbH," in page
+    assert "We return what you paid, less the audit." in page
     on_day(due_on + timedelta(days=1))
-    assert f"to be paid by {in_words(due_on)}: it is late." in page_of(client, story)
+    page = page_of(client, story)
+    assert f"to be paid by {in_words(due_on)}: it is late." in page
+    assert f"less the audit. It was due by {in_words(due_on)} and is late." in page
 
 
 def test_no_figure_reaches_the_customer_before_a_second_person_approved_it(

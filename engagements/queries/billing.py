@@ -181,6 +181,11 @@ class Account:
         """What the customer owes; below nothing, what it is owed."""
         return self.postings[-1].balance if self.postings else Decimal(0)
 
+    @property
+    def owed(self) -> Decimal:
+        """The balance without its sign, where words say who owes it."""
+        return abs(self.balance)
+
 
 def accounts_of(engagements: QuerySet[Engagement]) -> list[Account]:
     """Their accounts, one a currency: invoices, credit notes, payments, refunds paid."""

@@ -65,8 +65,10 @@ def tone(value: str) -> str:
 
 @register.filter
 def money(amount: Decimal | None, currency: str) -> str:
-    """An amount in its currency's own form; a dash where there is none."""
-    return NOT_MEASURED if amount is None else format_money(amount, currency)
+    """An amount in its currency's own form, with a true minus; a dash where there is none."""
+    if amount is None:
+        return NOT_MEASURED
+    return format_money(amount, currency).replace("-", "−")
 
 
 @register.filter

@@ -12,6 +12,7 @@ from engagements import access
 from engagements.models import Engagement
 from engagements.queries import billing
 from engagements.queries.balances import open_invoices
+from engagements.queries.overpayments import excess_of
 
 
 @access.portal_page
@@ -26,6 +27,7 @@ def invoices(request: HttpRequest, reference: str) -> HttpResponse:
     rows = [
         {
             "invoice": invoice,
+            "too_much": excess_of(invoice),
             "is_settled": invoice.open_amount > 0 and invoice.pk not in due,
             "document": documents.get(f"invoice:{invoice.pk}"),
             "notes": [

@@ -91,7 +91,7 @@ def test_what_is_over_is_recorded_by_who_says_that_it_arrived(
     assert fritz.post(page_of(invoice), over).status_code == 302
     page = fritz.get(reverse("invoice", args=[invoice.pk])).content.decode()
     assert "Overpaid" in page
-    assert "−EUR\xa02,864.00" in page or "-EUR\xa02,864.00" in page
+    assert "−EUR\xa02,864.00" in page
 
 
 def test_a_draft_takes_no_payment(fritz: Client, story: Story) -> None:

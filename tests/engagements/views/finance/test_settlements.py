@@ -47,8 +47,8 @@ def test_the_whole_calculation_is_shown_line_by_line(client: Client, story: Stor
     for shown in (
         "BANK-1",
         "EUR\xa017,136.00",
-        "− EUR\xa06,500.00",
-        "− EUR\xa01,235.00",
+        "−EUR\xa06,500.00",
+        "−EUR\xa01,235.00",
         "EUR\xa09,401.00",
         "Tax on the audit, 19%",
         "Twofold, after the verdict",
@@ -126,7 +126,9 @@ def test_by_when_a_refund_is_due_is_shown_and_what_is_late_is_counted(
     assert day in page_of(client, story, story.finance)
     on_day(due_on + timedelta(days=1))
     assert overdue in page_of_finance(client, story, "finance")
-    assert "Overdue" in page_of(client, story, story.finance)
+    page = page_of(client, story, story.finance)
+    assert "Overdue" in page
+    assert "The refund was due on" in page
     listed = client.get(overdue).content.decode()
     assert reverse("settlement", args=[story.settlement.pk]) in listed
     assert "Overdue (1)" in listed

@@ -69,6 +69,7 @@ def record(
             "correctness": _correctness(document),
             "observations": {
                 **observations.nothing("there is no GPU in this run"),
+                "same_code": _same_code(draw, document, noise),
                 **(_alone(document, speedup, device) if with_operator else {}),
             },
             "findings": findings or [],
@@ -135,6 +136,23 @@ def _replicate(draw: np.random.Generator, document: Record, speedup: float, nois
         "setup": {"baseline": setup, "candidate": setup},
         "workloads": workloads,
     }
+
+
+def _same_code(draw: np.random.Generator, document: Record, noise: float) -> Record | None:
+    """The baseline beside itself, in as many rounds as the benchmark asks for."""
+    count = document["protocol"]["aa_rounds"]
+    if not count:
+        return None
+    rounds = [
+        {
+            "first": "baseline" if index % 2 else "candidate",
+            "baseline_us": 41_300.0 * (1 + draw.normal(0, noise)),
+            "candidate_us": 41_300.0 * (1 + draw.normal(0, noise)),
+        }
+        for index in range(count)
+    ]
+    name = document["workloads"][0]["name"]
+    return {"name": name, "calls": 8, "overhead_us": 44.0, "rounds": rounds}
 
 
 def _correctness(document: Record) -> Record:

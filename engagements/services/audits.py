@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from decimal import Decimal
 
 from django.db import transaction
@@ -140,9 +141,18 @@ def override_finding(*, finding: Finding, outcome: str, reason: str, by: User) -
     return finding
 
 
+def outcomes_of(findings: Iterable[Finding]) -> str:
+    """What counts of each finding, as a page sends back what it showed: hot=pass,stable=fail…"""
+    return ",".join(sorted(f"{row.check_name}={row.effective_outcome}" for row in findings))
+
+
 @transaction.atomic
-def deliver(*, audit: Audit, by: User) -> Audit:
-    """Compute the outcome, fix it, and move the engagement where it says."""
+def deliver(*, audit: Audit, by: User, seen: str | None = None) -> Audit:
+    """Compute the outcome, fix it, and move the engagement where it says, for good.
+
+    `seen` is the `outcomes_of` the findings that `by` was shown: refused where they are others,
+    by somebody else's word or by evidence that was read since.
+    """
     engagement = lifecycle.locked(audit.engagement_id)
     lifecycle.require_consultant(by)
     row = Audit.objects.get(pk=audit.pk)
@@ -158,6 +168,8 @@ def deliver(*, audit: Audit, by: User) -> Audit:
     ]
     if missing:
         raise Refused(f"Not answered yet, not even with unknown: {' '.join(missing)}")
+    if seen is not None and seen != outcomes_of(findings):
+        raise Refused("The findings have changed since you looked: look at them again.")
     tally = checks.tally(findings)
     outcome = Audit.Outcome(tally.outcome)
     row.outcome, row.delivered_at = outcome, timezone.now()

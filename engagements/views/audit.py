@@ -19,6 +19,7 @@ from engagements.forms.audit import FindingForm, OverrideForm, StartAuditForm
 from engagements.models import Audit, Engagement, Finding, FindingOutcome, Stage
 from engagements.queries.overview import standing_of
 from engagements.services import audits, first_drafts
+from engagements.services import checks as computing
 from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, may_act, refuse
 
 
@@ -135,9 +136,13 @@ def deliver(request: HttpRequest, reference: str) -> HttpResponse:
     """Compute the outcome and deliver the audit."""
     engagement = access.engagement_for(request.user, reference)
     try:
-        delivered = audits.deliver(audit=_audit(engagement), by=actor(request))
+        delivered = audits.deliver(
+            audit=_audit(engagement), by=actor(request), seen=request.POST.get("seen")
+        )
     except REFUSALS as refused:
         refuse(request, refused)
+        # Where evidence was read since, this is what the page shows next.
+        computing.compute_when_due(engagement=engagement)
         return _page(request, engagement, status=UNPROCESSABLE)
     messages.success(request, f"The audit is delivered. {delivered.get_outcome_display()}.")
     return redirect("engagement", reference)
@@ -209,6 +214,7 @@ def _context(
         "audit": standing.audit,
         "entries": entries,
         "tally": standing.tally,
+        "seen": audits.outcomes_of(standing.findings),
         "starting": starting or StartAuditForm(initial={"currency": currency}),
         "may_act": acts,
         "may_start": acts and standing.engagement.stage == Stage.SCOPING,

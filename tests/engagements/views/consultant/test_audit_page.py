@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -110,6 +112,19 @@ def test_an_audit_with_open_checks_is_not_delivered(signed_in: Client, world: Wo
     response = signed_in.post(url("audit-deliver", audit.engagement))
     assert response.status_code == 422
     assert fresh(audit.engagement).stage == Stage.AUDITING
+
+
+def test_an_audit_is_delivered_as_it_was_shown(signed_in: Client, world: World) -> None:
+    audit = world.answer(world.auditing(), *["pass"] * 4, "unknown", "unknown")
+    shown = signed_in.get(url("engagement-audit", audit.engagement)).content.decode()
+    [seen] = re.findall(r'name="seen" value="([^"]+)"', shown)
+    world.answer(audit, "fail", *["pass"] * 3, "unknown", "unknown")
+    late = signed_in.post(url("audit-deliver", audit.engagement), {"seen": seen})
+    assert late.status_code == 422
+    assert fresh(audit.engagement).stage == Stage.AUDITING
+    [seen] = re.findall(r'name="seen" value="([^"]+)"', late.content.decode())
+    signed_in.post(url("audit-deliver", audit.engagement), {"seen": seen})
+    assert fresh(audit.engagement).stage == Stage.REDIRECTED
 
 
 def test_a_delivered_audit_is_read_only(signed_in: Client, world: World) -> None:

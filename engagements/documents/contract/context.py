@@ -23,6 +23,8 @@ from engagements.services.time_box import last_day
 
 NOUN = "contract"
 ACCEPTED = "accepted"
+# Both parties accepted it, whether an amendment has taken its place since or not.
+AGREED = (ContractVersion.State.ACCEPTED, ContractVersion.State.SUPERSEDED)
 TAX = {
     ContractVersion.TaxTreatment.RATE: "Tax is added at the rate above",
     ContractVersion.TaxTreatment.REVERSE_CHARGE: "No tax is added: the customer owes it",
@@ -35,7 +37,7 @@ def due() -> Iterator[Subject]:
     sealed = ContractVersion.objects.filter(sealed_at__isnull=False)
     for pk, state in sealed.values_list("pk", "state"):
         yield Subject(NOUN, pk)
-        if state == ContractVersion.State.ACCEPTED:
+        if state in AGREED:
             yield Subject(NOUN, pk, ACCEPTED)
 
 

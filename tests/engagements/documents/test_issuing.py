@@ -9,7 +9,7 @@ from django.db import connection
 from pypdf import PdfReader
 
 from engagements import documents
-from engagements.models import Document, Event
+from engagements.models import ContractVersion, Document, Event
 from tests.engagements.documents.story import Story
 
 
@@ -55,6 +55,9 @@ def test_what_is_due_is_missing_until_it_is_issued(story: Story) -> None:
         ("contract", f"contract:{contract.pk}"),
         ("contract", f"contract:{contract.pk}:accepted"),
     ]
+    # An amendment that takes its place before the worker came by does not undo it.
+    ContractVersion.objects.filter(pk=contract.pk).update(state="superseded")
+    assert ("contract", f"contract:{contract.pk}:accepted") in documents.missing()
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,14 @@ def audit_delivered(audit: Audit, *, dated_on: date) -> Entry | None:
     return _post(audit.engagement, position, effect, key=key, dated_on=dated_on)
 
 
+def audit_waived(audit: Audit) -> Entry | None:
+    """Its engagement was cancelled, unpaid: what the audit had earned nobody owes any more."""
+    position = positions_of(audit.engagement, audit.currency)
+    effect = effects.audit_earned(position, Decimal(0))
+    key = f"{Kind.AUDIT_WAIVED}:audit:{audit.pk}"
+    return _post(audit.engagement, position, effect, key=key, dated_on=timezone.localdate())
+
+
 def target_met(contract: ContractVersion, *, dated_on: date) -> Entry | None:
     """Nothing goes back any more."""
     position = positions_of(contract.engagement, contract.currency)

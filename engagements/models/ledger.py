@@ -60,6 +60,7 @@ class Entry(models.Model):
         PAYMENT_CAME_BACK = "payment_came_back", "Overpayment came back"
         PAY_BACK_PAID = "pay_back_paid", "Overpayment transferred"
         AUDIT_DELIVERED = "audit_delivered", "Audit delivered"
+        AUDIT_WAIVED = "audit_waived", "Audit owed no more"
         TARGET_MET = "target_met", "Target met"
         SETTLEMENT_PROPOSED = "settlement_proposed", "Settlement proposed"
         SETTLEMENT_APPROVED = "settlement_approved", "Settlement approved"

@@ -16,6 +16,7 @@ from django.utils import timezone
 from engagements import access
 from engagements.errors import Refused
 from engagements.models import (
+    Audit,
     ContractVersion,
     Engagement,
     EngagementRun,
@@ -154,12 +155,15 @@ def close(*, engagement: Engagement, by: User) -> Engagement:
 def _take_back_invoices(engagement: Engagement, why: str) -> None:
     """Discard drafts and credit what was issued: nothing of it is asked for any more."""
     # Invoices are issued under this module's lock, so they are looked back at here.
+    from engagements.ledger import postings
     from engagements.services import invoices
 
     engagement.invoices.filter(state=Invoice.State.DRAFT).delete()
     for invoice in engagement.invoices.filter(kind=Invoice.Kind.INVOICE).order_by("pk"):
         if invoices.credited_net(invoice) < invoice.net:
             invoices.credit(invoice=invoice, reason=why, by=None)
+    for audit in Audit.objects.filter(engagement=engagement, delivered_at__isnull=False):
+        postings.audit_waived(audit)
 
 
 def open_acceptance_run(engagement: Engagement) -> EngagementRun | None:

@@ -11,6 +11,7 @@ from django.db import IntegrityError, connection, transaction
 
 from engagements.errors import Refused
 from engagements.models import Engagement, Event, Stage
+from engagements.queries.ledger import trial_balance
 from engagements.services import lifecycle, milestones, payments, settlements
 from tests.engagements.world import World, today
 
@@ -125,6 +126,14 @@ def test_a_missed_engagement_closes_once_it_is_settled(world: World) -> None:
     settlements.approve(settlement=settlement, by=world.finance)
     settlements.mark_paid(settlement=settlement, reference="B-1", by=world.finance)
     assert lifecycle.close(engagement=engagement, by=world.finance).stage == Stage.CLOSED
+
+
+def test_a_cancelled_engagement_leaves_nothing_on_the_accounts(world: World) -> None:
+    contract = world.active()
+    world.invoice(contract.milestones.get(position=2))
+    for _ in range(2):
+        lifecycle.cancel(engagement=contract.engagement, reason="No GPU.", by=world.consultant)
+    assert {row.balance for row in trial_balance()} == {Decimal(0)}
 
 
 def test_a_missed_engagement_stays_open_until_the_audit_is_paid(world: World) -> None:

@@ -33,7 +33,7 @@ class Folder:
         document = catalogue.benchmark_document(operator, preset)
         loads = [load["name"] for load in document["workloads"]]
         document["protocol"]["replicates"] = document["protocol"]["max_replicates"] = 2
-        document["protocol"]["rounds"] = 3
+        document["protocol"] |= {"rounds": 3, "aa_rounds": 0}
         document = json.loads(json.dumps(document))
         # Far from what the machine's limits allow, and a little different in each replicate.
         step_us = 20 * max(_floor_us(operator, document, load) for load in document["workloads"])

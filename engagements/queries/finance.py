@@ -172,15 +172,21 @@ def money_at_risk() -> list[AtRisk]:
     """Contracts in force on which money was received that might go back, or will.
 
     The verdict is open, or the target was missed and the refund is not on its way: money in
-    flight counts as gone.
+    flight counts as gone. What was kept then is at risk again once a further one is proposed.
     """
     gone = Settlement.objects.filter(state__in=(Settlement.State.PAYING, Settlement.State.PAID))
+    waiting = set(OPEN_SETTLEMENTS) - {Settlement.State.PAYING}
+    further = {
+        row.contract_version_id: row
+        for row in Settlement.objects.filter(reason=Settlement.Reason.FURTHER, state__in=waiting)
+    }
+    is_first = Q(engagement__stage__in=(Stage.ACTIVE, Stage.MISSED)) & ~Q(
+        pk__in=gone.values("contract_version")
+    )
     contracts = (
         ContractVersion.objects.filter(
-            state=ContractVersion.State.ACCEPTED,
-            engagement__stage__in=(Stage.ACTIVE, Stage.MISSED),
+            is_first | Q(pk__in=further), state=ContractVersion.State.ACCEPTED
         )
-        .exclude(pk__in=gone.values("contract_version"))
         .select_related("engagement__customer")
         .order_by("engagement__reference")
     )
@@ -192,16 +198,22 @@ def money_at_risk() -> list[AtRisk]:
     )
     estimates = latest_estimates([contract.engagement_id for contract in contracts])
     return [
-        _at_risk(contract, received[contract.pk], estimates)
+        _at_risk(contract, received[contract.pk], further.get(contract.pk), estimates)
         for contract in contracts
         if contract.pk in received
     ]
 
 
 def _at_risk(
-    contract: ContractVersion, received: Decimal, estimates: dict[int, Estimate]
+    contract: ContractVersion,
+    received: Decimal,
+    further: Settlement | None,
+    estimates: dict[int, Estimate],
 ) -> AtRisk:
     kept = gross_of(contract.audit_cost, contract.tax_rate_percent, contract.currency)
+    if further is not None:
+        received -= further.refunded_before
+        kept = further.audit_cost + further.audit_tax
     return AtRisk(
         engagement=contract.engagement,
         contract=contract,

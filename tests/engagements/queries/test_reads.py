@@ -122,6 +122,25 @@ def test_a_missed_fee_is_at_risk_until_its_refund_is_on_the_way(world: World) ->
     assert at_risk(world) == []
 
 
+def test_what_was_kept_is_at_risk_again_until_a_further_refund_is_on_its_way(world: World) -> None:
+    row = world.settlement()
+    settlements.approve(settlement=row, by=world.finance)
+    settlements.mark_paid(settlement=row, reference="B-1", by=world.finance)
+    further = settlements.propose(
+        contract=row.contract_version,
+        reason="further",
+        note="We were late.",
+        audit_cost=D("5000"),
+        by=world.controller,
+    )
+    (line,) = finance.money_at_risk()
+    assert (line.received, line.could_go_back) == (D("7140.00"), D("1190.00"))
+    settlements.approve(settlement=further, by=world.finance)
+    assert at_risk(world) == [D("1190.00")]
+    settlements.start_payment(settlement=further, by=world.finance)
+    assert at_risk(world) == []
+
+
 def test_less_than_the_audit_is_no_money_at_risk(world: World) -> None:
     contract = world.active()
     world.pay(contract.milestones.get(position=1), amount=D("7000"))

@@ -52,7 +52,7 @@ def measured_words(estimate: Estimate) -> MeasuredWords:
     return MeasuredWords(
         estimate=estimate,
         label=VERDICT_WORD[estimate.verdict],
-        meaning=meaning(estimate.ratio),
+        meaning=shown(estimate),
         certainty=(
             f"{sure} true figure lies between {ratio(estimate.low)} and {ratio(estimate.high)}; "
             f"the contract asks for {ratio(estimate.target)}."
@@ -78,16 +78,25 @@ def run_row(run: EngagementRun) -> RunRow:
     return RunRow(run, run.run.state, RUN_WORD[run.run.state])
 
 
+def shown(estimate: Estimate) -> str:
+    """What a run shows about the speed, and no more than that."""
+    if estimate.verdict in (Verdict.MET, Verdict.MISSED):
+        return meaning(estimate.ratio)
+    if estimate.verdict == Verdict.INCONCLUSIVE:
+        return f"That it reaches {ratio(estimate.target)} was not shown."
+    return "This run says nothing about the speed."
+
+
 def meaning(value: float) -> str:
     """What a ratio does to an hour of work."""
     minutes = 60 / value
     if minutes < 10:
-        shown = f"{minutes:.1f} minutes"
+        told = f"{minutes:.1f} minutes"
     else:
-        shown = "1 minute" if round(minutes) == 1 else f"{minutes:.0f} minutes"
+        told = "1 minute" if round(minutes) == 1 else f"{minutes:.0f} minutes"
     if 0.995 <= value < 1.005:
         return "Work that takes an hour with what one gets off the shelf takes an hour with ours."
-    return f"Work that takes an hour with what one gets off the shelf takes {shown} with ours."
+    return f"Work that takes an hour with what one gets off the shelf takes {told} with ours."
 
 
 def consequence(estimate: Estimate) -> str:

@@ -54,7 +54,7 @@ class SettlementWords:
 def settlement_words(settlement: Settlement) -> SettlementWords:
     """What goes back to the customer, and where that stands."""
     why = {
-        Settlement.Reason.MISSED: "The measured speed did not reach the target.",
+        Settlement.Reason.MISSED: "The measurement did not show that the target is reached.",
         Settlement.Reason.TIME_BOX: "The time-box ended before the target was shown.",
         Settlement.Reason.FURTHER: settlement.note,
     }[Settlement.Reason(settlement.reason)]

@@ -12,9 +12,11 @@ from django.urls import reverse
 
 from benchmarks.harness import records, verdicts
 from benchmarks.harness.canonical import digest_of_bytes
+from benchmarks.models import Verdict
 from benchmarks.services import runs as measuring
 from engagements.models import EngagementRun
-from engagements.views.portal.measured import meaning
+from engagements.queries.estimates import Estimate
+from engagements.views.portal.measured import meaning, shown
 from tests.engagements.views import story as told
 from tests.engagements.views.story import Story
 
@@ -149,6 +151,19 @@ def test_a_lost_record_is_said_so_and_what_it_showed_stands(
     ):
         url = reverse(name, args=[story.reference, asked.pk, *more])
         assert client.get(url).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [
+        (Verdict.MET, "takes 24 minutes with ours"),
+        (Verdict.INCONCLUSIVE, "That it reaches 2.00× was not shown."),
+        (Verdict.INVALID, "This run says nothing about the speed."),
+        (Verdict.DISQUALIFIED, "This run says nothing about the speed."),
+    ],
+)
+def test_no_more_is_said_of_the_speed_than_a_run_shows(verdict: Verdict, words: str) -> None:
+    assert words in shown(Estimate(EngagementRun(), 2.5, 1.2, 3.0, 2.0, verdict))
 
 
 @pytest.mark.parametrize(

@@ -212,3 +212,5 @@ admin.site.register(
     ],
     HistoryAdmin,
 )
+
+admin.site.site_header = admin.site.site_title = "Twofold"

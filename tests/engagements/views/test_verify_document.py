@@ -116,6 +116,7 @@ def test_an_unknown_digest_and_no_digest_are_said_to_be_so(client: Client, world
     for text in ("", "sha256:123", "no digest", "sha256:" + "g" * 64):
         answer = ask(client, text)
         assert answer.status_code == 422
+        assert "Nothing was saved" not in answer.content.decode()
     assert client.get(reverse("verify-document")).status_code == 200
     assert send(client, b"").status_code == 422
     assert client.post(reverse("verify-file")).status_code == 422

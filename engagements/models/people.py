@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from babel import Locale
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import PermissionsMixin
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Lower
 from django.utils import timezone
+
+from engagements.money import UnknownCurrency, minor_digits
+
+# ISO 3166-1; what CLDR lists beside them is no place that anybody has an address in.
+NO_COUNTRIES = frozenset({"EU", "EZ", "QO", "UN", "XA", "XB", "ZZ"})
+COUNTRIES = (
+    frozenset(code for code in map(str, Locale("en").territories) if len(code) == 2) - NO_COUNTRIES
+)
 
 
 class Role(models.TextChoices):
@@ -109,6 +119,16 @@ class Customer(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    def clean(self) -> None:
+        """Both codes exist: invoices name them, and the country decides about e-invoices."""
+        self.country, self.currency = self.country.upper(), self.currency.upper()
+        if self.country not in COUNTRIES:
+            raise ValidationError({"country": f"{self.country} is no country's code, as DE is."})
+        try:
+            minor_digits(self.currency)
+        except UnknownCurrency as error:
+            raise ValidationError({"currency": str(error)}) from error
 
 
 class Contact(models.Model):

@@ -84,7 +84,7 @@ def test_a_new_customer_is_set_up_and_its_signatory_invited(
     company = {
         "name": "Longprompt GmbH",
         "address": "Weg 1",
-        "country": "DE",
+        "country": "de",
         "currency": "EUR",
         "locale": "en_GB",
         **empty("contacts", "memberships"),
@@ -96,8 +96,11 @@ def test_a_new_customer_is_set_up_and_its_signatory_invited(
         "memberships-0-user": petra.pk,
         "memberships-0-rights": "signatory",
     }
+    for wrong in ({"country": "XX"}, {"country": "Ä"}, {"currency": "EUX"}):
+        assert ada.post("/admin/engagements/customer/add/", company | wrong).status_code == 200
     assert ada.post("/admin/engagements/customer/add/", company).status_code == 302
     customer = Customer.objects.get(name="Longprompt GmbH")
+    assert customer.country == "DE"
     assert customer.contacts.get().user == petra
     assert access.may_sign(petra, customer)
 

@@ -16,7 +16,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,18 +68,19 @@ def _require_room_for(out: Path) -> None:
     if not out.parent.is_dir():
         raise BenchmarkError(f"there is no folder {out.parent} for the record")
     if out.is_dir() or not os.access(out.parent, os.W_OK):
-        raise BenchmarkError(f"the record cannot be written to {out}")
+        raise BenchmarkError(f"cannot write {out}")
 
 
 def _keep(out: Path, content: bytes) -> None:
-    """Write the record, whole or not at all."""
+    """Write a file, whole or not at all."""
     unfinished = out.with_name(out.name + ".part")
     try:
         unfinished.write_bytes(content)
         unfinished.replace(out)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise BenchmarkError(f"the record cannot be written to {out}: {error.strerror}") from error
+        with suppress(OSError):
+            unfinished.unlink()
+        raise BenchmarkError(f"cannot write {out}: {error.strerror}") from error
 
 
 def _calibrate(arguments: argparse.Namespace) -> int:
@@ -93,7 +94,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     except (Caught, DeviceFailed, SideFailed) as error:
         print(error, file=sys.stderr)
         return 3
-    arguments.benchmark.write_text(json.dumps(found, indent=2) + "\n")
+    _keep(arguments.benchmark, (json.dumps(found, indent=2) + "\n").encode())
     measured = found["calibration"]
     for name, baseline_us in measured["baseline_us"].items():
         print(f"{name}: baseline {baseline_us:,.1f} us, band {measured['band']:.0%}")

@@ -11,6 +11,8 @@ from benchmarks.harness.canonical import canonical, unambiguous
 from benchmarks.harness.failures import BenchmarkError
 
 SCHEMA_NAME = "twofold.benchmark/1"
+# Whoever reads a record makes their schedule, and it may be anybody's record.
+_MOST_LOOKS = 1_000
 MAX_BYTES = 1_000_000
 # A shorter round is mostly its own fixed cost: an A/A pair of 2 ms rounds was 5% off.
 _LEAST_CUDA_ROUND_MS = 20.0
@@ -174,6 +176,8 @@ def _check_agreement(document: dict[str, Any]) -> None:
     protocol = document["protocol"]
     if protocol["max_replicates"] < protocol["replicates"]:
         raise BenchmarkError("benchmark $.protocol.max_replicates is below replicates")
+    if protocol["max_replicates"] - protocol["replicates"] > _MOST_LOOKS * protocol["look_every"]:
+        raise BenchmarkError(f"benchmark $.protocol: it asks for more than {_MOST_LOOKS:,} looks")
     if protocol["rounds"] < 2 or protocol["aa_rounds"] == 1:
         raise BenchmarkError("benchmark $.protocol: one round says nothing of its own noise")
     if document["hardware"]["device"] == "cuda" and protocol["round_ms"] < _LEAST_CUDA_ROUND_MS:

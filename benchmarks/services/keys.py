@@ -17,8 +17,10 @@ def add(*, public_key: str, name: str, by: str) -> SigningKey:
     Refused when it is no Ed25519 key, or one that was revoked: a revoked key stays so.
     """
     name = name.strip()
-    if not name or len(name) > 120:
-        raise Refused("Give the key a name of at most 120 characters, such as its machine's.")
+    if not name or len(name) > 120 or not name.isprintable():
+        raise Refused(
+            "Give the key a name of at most 120 printable characters, such as its machine's."
+        )
     try:
         key = signatures.public_key(public_key.encode())
     except signatures.KeyUnusable as error:

@@ -19,8 +19,8 @@ def submit(*, name: str, operator: str, filename: str, source: str) -> Solution:
     Refused when the file cannot be a solution. It is parsed here and never run.
     """
     name = name.strip()
-    if not name or len(name) > 120:
-        raise Refused("Give the solution a name of at most 120 characters.")
+    if not name or len(name) > 120 or not name.isprintable():
+        raise Refused("Give the solution a name of at most 120 printable characters.")
     if operator not in catalogue.operators():
         known = ", ".join(catalogue.operators())
         raise Refused(f"There is no operator called {operator}; the catalogue has {known}.")

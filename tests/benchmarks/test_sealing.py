@@ -92,3 +92,11 @@ def test_what_cannot_be_a_solution_is_refused(changes: dict[str, str], reason: s
 def test_an_unknown_kernel_is_refused_with_those_that_exist() -> None:
     with pytest.raises(Refused, match="torch_cascade"):
         solutions.from_catalogue(operator=OPERATOR, name="triton_dream")
+
+
+@pytest.mark.parametrize("name", ["", "x" * 121, "a\0b", "a\nb", "\x1b[2Ja", "\ud800"])
+def test_a_name_that_no_page_and_no_row_can_show_is_refused(name: str) -> None:
+    with pytest.raises(Refused, match="120 printable characters"):
+        solutions.submit(
+            name=name, operator=OPERATOR, filename="k.py", source="def run(p, i, o): ...\n"
+        )

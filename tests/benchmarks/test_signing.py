@@ -74,8 +74,9 @@ def test_a_key_is_registered_once_and_never_again_when_revoked() -> None:
         keys.revoke(key_id="0" * 16, by="the tests")
     with pytest.raises(Refused, match="neither PEM"):
         keys.add(public_key="nonsense", name="A machine", by="the tests")
-    with pytest.raises(Refused, match="Give the key a name"):
-        keys.add(public_key=signing.KEY.public.pem(), name=" ", by="the tests")
+    for name in (" ", "A\0machine", "A\nmachine"):
+        with pytest.raises(Refused, match="Give the key a name"):
+            keys.add(public_key=signing.KEY.public.pem(), name=name, by="the tests")
 
 
 @pytest.mark.django_db

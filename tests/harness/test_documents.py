@@ -39,6 +39,7 @@ def test_a_sound_document_passes(document: dict[str, Any]) -> None:
         (lambda d: d["protocol"].update(rounds=0), r"\$\.protocol\.rounds"),
         (lambda d: d["protocol"].update(round_ms=-1), r"\$\.protocol\.round_ms"),
         (lambda d: d["protocol"].update(replicates=5), "max_replicates is below"),
+        (lambda d: d["protocol"].update(max_replicates=10**15), "more than 1,000 looks"),
         (lambda d: d["protocol"].pop("checked_calls"), "checked_calls"),
         (lambda d: d["tolerance"].update(matched_share=2), r"\$\.tolerance\.matched_share"),
         (lambda d: d["tolerance"].update(max_abs=1.0), "differs from the Definition's"),

@@ -1,4 +1,4 @@
-"""Accepting a contract asks the password again, and then goes on with what was asked."""
+"""What binds somebody asks the password again, and then goes on with what was asked."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from engagements.models import ContractVersion, Party, User
+from engagements.services import settlements
 from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db
@@ -95,3 +96,21 @@ def test_whoever_may_not_sign_is_told_so_before_any_password(
         other = Client()
         sign_in(other, person)
         assert other.post(url, data).status_code == status
+
+
+def test_what_is_refused_after_the_password_is_sent_again_to_where_it_belongs(
+    client: Client, world: World
+) -> None:
+    sign_in(client, world.finance)
+    url = reverse("bank-account", args=[world.customer.pk])
+    data = {"holder": "Longprompt AG", "iban": "DE02120300000000202052", "bic": ""}
+    asked = client.post(url, data)["Location"]
+    assert asked.startswith(reverse("account_reauthenticate"))
+    refused = client.post(asked, {"password": PASSWORD}).content.decode()
+    assert "is no IBAN: check every digit" in refused
+    assert f'method="post" action="{url}"' in refused
+    assert client.post(url, data | {"iban": "DE02120300000000202051"})["Location"] == url
+    assert world.customer.bank_accounts.count() == 1
+    row = settlements.approve(settlement=world.settlement(), by=world.controller)
+    page = client.get(reverse("transfers"), {"settlement": row.pk}).content.decode()
+    assert f'method="post" action="{reverse("transfers")}"' in page

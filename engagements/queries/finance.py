@@ -51,7 +51,7 @@ class MilestoneLine:
     def open_amount(self) -> Decimal:
         """What a bill of this milestone still waits for.
 
-        Nothing before it is billed, and nothing once its contract is being settled.
+        Nothing before it is billed, and nothing once a settlement leaves nothing due of it.
         """
         return Decimal(0) if self.is_settled else self.outstanding
 
@@ -123,9 +123,13 @@ def with_money(milestones: QuerySet[Milestone]) -> QuerySet[Milestone]:
 def lines_of(milestones: QuerySet[Milestone]) -> list[MilestoneLine]:
     """These milestones in money."""
     rows = list(with_money(milestones))
+    # Where it leaves something due, that is asked for as before.
     settled = set(
         live_settlements()
-        .filter(contract_version__engagement__in={r.contract_version.engagement_id for r in rows})
+        .filter(
+            contract_version__engagement__in={r.contract_version.engagement_id for r in rows},
+            balance_due=Decimal(0),
+        )
         .values_list("contract_version__engagement", flat=True)
     )
     return [milestone_line(row, settled) for row in rows]

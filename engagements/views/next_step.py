@@ -198,7 +198,7 @@ def _missed(standing: Standing) -> Next:
             needs_money=True,
         )
     if settlement.state == Settlement.State.PAID:
-        return _to_close(standing)
+        return _settled(standing, settlement)
     words = {
         Settlement.State.PROPOSED: "Approve the settlement: a second person has to.",
         Settlement.State.APPROVED: "Start the payment of the settlement.",
@@ -213,6 +213,16 @@ def _missed(standing: Standing) -> Next:
         action="Open the settlement",
         needs_money=True,
     )
+
+
+def _settled(standing: Standing, settlement: Settlement) -> Next:
+    """What the settlement keeps is billed, and paid where it was not before."""
+    milestones = standing.milestones
+    if any(milestone.state == Milestone.State.RELEASED for milestone in milestones):
+        return Next(FINANCE, "Bill the audit, which the settlement keeps.", tone="doubt")
+    if settlement.balance_due > 0 and any(outstanding(each) > 0 for each in milestones):
+        return Next(str(standing.engagement.customer), "Pay what is billed.", tone="doubt")
+    return _to_close(standing)
 
 
 def _to_close(standing: Standing) -> Next:

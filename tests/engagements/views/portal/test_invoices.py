@@ -11,7 +11,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from engagements import documents
+from engagements.queries.overview import standing_of
 from engagements.services import invoices, payments, settlements
+from engagements.views.next_step import next_step
 from tests.engagements.views import story as told
 from tests.engagements.world import World
 
@@ -81,3 +83,20 @@ def test_what_the_settlement_keeps_is_not_asked_for_once_more(client: Client, wo
         for asked in ("How to pay", "You owe", "<dt>Open</dt>", "Overdue"):
             assert asked not in page, asked
         settlements.approve(settlement=contract.settlements.get(), by=world.finance)
+
+
+def test_what_a_settlement_leaves_due_is_asked_for_on_every_page(
+    client: Client, world: World
+) -> None:
+    settlement = world.settlement(paid=0)
+    engagement = settlement.contract_version.engagement
+    settlements.approve(settlement=settlement, by=world.finance)
+    settlements.mark_paid(settlement=settlement, reference="B-1", by=world.finance)
+    assert "Bill the audit" in next_step(standing_of(engagement)).text
+    world.invoice(settlement.contract_version.milestones.get(position=2))
+    assert next_step(standing_of(engagement)).text == "Pay what is billed."
+    client.force_login(world.viewer)
+    for name in ("portal-invoices", "portal-engagement"):
+        page = client.get(reverse(name, args=[engagement.reference])).content.decode()
+        assert "EUR\xa07,140.00" in page, name
+        assert "EUR\xa00.00 to pay" not in page

@@ -42,9 +42,14 @@ def main(parent: int, folder: str, command: list[str]) -> int:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     end_all_below()
     if os.getppid() != parent:
-        # Python's own removal ends in a RecursionError where folders are nested deep enough.
-        subprocess.run(["rm", "-rf", "--", folder], check=False)  # noqa: S607 - as PATH has it
+        remove(folder)
     return status
+
+
+def remove(folder: str) -> None:
+    """Delete a run's folder at any depth; what cannot be deleted stays."""
+    # Python's own removal ends in a RecursionError where folders are nested deep enough.
+    subprocess.run(["rm", "-rf", "--", folder], check=False)  # noqa: S607 - as PATH has it
 
 
 def end_all_below() -> None:

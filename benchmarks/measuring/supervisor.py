@@ -1,16 +1,18 @@
 """Measures one claimed run: starts the harness, watches it, and says what came of it."""
 
 import logging
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections
 
 from benchmarks.errors import AttemptOver, RecordRefused
-from benchmarks.harness import folders
 from benchmarks.limits import limits
-from benchmarks.measuring import outcomes, stopping
+from benchmarks.measuring import leash, outcomes, stopping
 from benchmarks.measuring.harness import STDERR_KEPT_BYTES, Harness
 from benchmarks.measuring.progress import Progress
 from benchmarks.models import Run
@@ -35,7 +37,7 @@ def measure(run: Run, *, device_lock: int) -> str:
     "finished", "failed", "lost" (another attempt has it) or "given back".
     """
     try:
-        with folders.temporary(prefix="twofold-run-") as made:
+        with _own_folder() as made:
             # A side has a user of its own and reaches its scratch folder through this one; it
             # may pass, and list nothing.
             made.chmod(0o711)
@@ -52,6 +54,15 @@ def measure(run: Run, *, device_lock: int) -> str:
     except (LeaseLost, AttemptOver):
         return "lost"
     return "finished"
+
+
+@contextmanager
+def _own_folder() -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="twofold-run-"))
+    try:
+        yield made
+    finally:
+        leash.remove(str(made))
 
 
 def _hand_in(run: Run, content: bytes) -> None:

@@ -182,7 +182,7 @@ def settle(finance: Page, window: Window, people: Cast, reference: str) -> None:
 def read_what_went_back(page: Page, reference: str) -> None:
     """The customer sees the sum, and the statement they download is the one that is stored."""
     page.goto(f"/portal/{reference}/")
-    went_back = acts.section(page, "What goes back to you")
+    went_back = acts.section(page, "What went back to you")
     expect(went_back.get_by_text(f"reference REFUND-{reference}")).to_be_visible()
     refund = Settlement.objects.get().refund
     expect(went_back.get_by_text(f"{refund:,.2f}").first).to_be_visible()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from argparse import ArgumentParser
 from pathlib import Path
@@ -42,6 +43,8 @@ class Command(BaseCommand):
             raise CommandError("The demonstration is not played in production. Unset TWOFOLD_ENV.")
         if not settings.TWOFOLD_DEMO:
             self._start_over(options)
+        # Asked to end by anybody, it ends what it started, as by Ctrl-C.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         self._began = time.monotonic()
         self._say("Starting the database and the broker")
         try:

@@ -32,7 +32,9 @@ def _harness(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def benchmark(tmp_path: Path) -> Path:
     path = tmp_path / "b.json"
-    path.write_text(json.dumps(softmax_benchmark(round_limit_s=5.0)))
+    # Rounds long enough to be told from empty ones while other tests keep the processors busy.
+    document = softmax_benchmark(round_ms=20.0, max_calls=512, round_limit_s=5.0)
+    path.write_text(json.dumps(document))
     return path
 
 

@@ -22,12 +22,17 @@ def _pair(ratio: float) -> dict[str, Any]:
     return {"same_code": {"name": "wide", "calls": 4, "overhead_us": 50.0, "rounds": rounds}}
 
 
+def _paced(*paces: float) -> list[dict[str, Any]]:
+    """Replicates whose baseline's processes differ by these factors."""
+    return [
+        replicate_entry(workload_entry("wide", [(pace * b, c) for b, c in ROUNDS]))
+        for pace in paces
+    ]
+
+
 def test_baseline_against_itself_must_hold_one() -> None:
     document = softmax_benchmark(replicates=3, max_replicates=3)
-    alike = [
-        replicate_entry(workload_entry("wide", [(pace * b, c) for b, c in ROUNDS]))
-        for pace in (1.0, 1.001, 0.999)
-    ]
+    alike = _paced(1.0, 1.001, 0.999)
     sound = made_record(alike, document=document, seen=_pair(1.0))
     assert same_code.judge(sound).passed is True
     told_apart = made_record(alike, document=document, seen=_pair(1.05))
@@ -62,11 +67,8 @@ def test_a_pair_that_is_not_as_the_benchmark_asks_makes_the_run_invalid(
 
 def test_a_pair_is_allowed_what_the_baselines_own_processes_differ_by() -> None:
     document = softmax_benchmark(replicates=3, max_replicates=3)
-    replicates = [
-        replicate_entry(workload_entry("wide", [(pace * b, c) for b, c in ROUNDS]))
-        for pace in (1.0, 1.04, 0.97)
-    ]
-    made = made_record(replicates, document=document, seen=_pair(1.05))
+    differing = _paced(1.0, 1.04, 0.97)
+    made = made_record(differing, document=document, seen=_pair(1.05))
     assert same_code.judge(made).passed is True
 
 

@@ -20,6 +20,8 @@ from babel.numbers import NumberPattern
 # The pages of the house are in English.
 LOCALE = "en"
 _NO_BREAK = "\u00a0"
+# Below this an amount is kept whole: columns have 14 digits, three of them decimals.
+LIMIT = Decimal(10) ** 11
 
 
 class UnknownCurrency(ValueError):

@@ -11,8 +11,6 @@ from decimal import Decimal
 
 from engagements import money
 
-# More than is kept of an amount: 14 digits, three of them decimals.
-TOO_MUCH = Decimal(10) ** 11
 # What banks write where they have no reference.
 NO_REFERENCE = frozenset({"", "NOTPROVIDED", "NONREF", "NONE", "NOT PROVIDED"})
 REFERENCE_CHARACTERS = 80
@@ -47,7 +45,7 @@ class Statement:
 def kept_exactly(amount: Decimal, currency: str) -> Decimal:
     """`amount` (finite) as it is; Unreadable where it is too much to be kept, or is not exact in
     `currency` (ISO 4217)."""
-    if abs(amount) >= TOO_MUCH:
+    if abs(amount) >= money.LIMIT:
         raise Unreadable(f"{amount} is more than an amount can be here.")
     try:
         if money.is_exact(amount, currency):

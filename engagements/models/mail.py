@@ -11,6 +11,8 @@ from django.utils import timezone
 from engagements.models.document import Document
 from engagements.models.engagement import Engagement
 
+MAX_SUBJECT_CHARACTERS = 160
+
 
 class Mail(models.Model):
     """A mail to one address. `key` says what it is about, so that it is written once however
@@ -19,7 +21,7 @@ class Mail(models.Model):
     key = models.CharField(max_length=80)
     engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="mails")
     recipient = models.EmailField()
-    subject = models.CharField(max_length=160)
+    subject = models.CharField(max_length=MAX_SUBJECT_CHARACTERS)
     body = models.TextField()
     document = models.ForeignKey(Document, on_delete=models.PROTECT, null=True, related_name="+")
     written_at = models.DateTimeField(default=timezone.now, editable=False)

@@ -12,9 +12,6 @@ from django.db import IntegrityError, models, transaction
 from engagements import money
 from engagements.errors import Refused
 
-# What a column of 14 digits, three of them decimals, holds.
-LIMIT = Decimal(10) ** 11
-
 
 def save(row: models.Model) -> None:
     """Save `row`; what its fields or constraints do not allow is Refused, in their words.
@@ -70,7 +67,7 @@ def _sentence(row: models.Model, error: ValidationError) -> str:
 
 def amount(value: Decimal, currency: str, *, noun: str) -> Decimal:
     """`value` as an exact amount of `currency`. Refused when it would have to be rounded."""
-    if not value.is_finite() or abs(value) >= LIMIT:
+    if not value.is_finite() or abs(value) >= money.LIMIT:
         raise Refused(f"{noun}: {value} is no amount that can be kept.")
     try:
         if not money.is_exact(value, currency):

@@ -16,11 +16,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from engagements.models import Document, Engagement, Mail
+from engagements.models.mail import MAX_SUBJECT_CHARACTERS
 from engagements.services import dispatch
 
 log = logging.getLogger(__name__)
 MAX_ATTEMPTS = 12
-MAX_SUBJECT_CHARACTERS = 160
 
 
 def write(

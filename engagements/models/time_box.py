@@ -22,6 +22,8 @@ class TimeBox(models.Model):
     ends_on = models.DateField()
 
     class Meta:
+        verbose_name = "time-box"
+        verbose_name_plural = "time-boxes"
         constraints: ClassVar = [
             models.CheckConstraint(
                 condition=Q(ends_on__gt=F("starts_on")),
@@ -87,6 +89,7 @@ class TimeEntry(models.Model):
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
+        verbose_name_plural = "time entries"
         ordering: ClassVar = ["-worked_on", "-pk"]
         constraints: ClassVar = [
             models.CheckConstraint(
@@ -128,6 +131,7 @@ class TimeBoxWarning(models.Model):
     noted_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
+        verbose_name = "time-box warning"
         ordering: ClassVar = ["noted_at", "pk"]
         constraints: ClassVar = [
             models.UniqueConstraint(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.apps import apps
 from django.contrib import admin
 from django.core.mail import EmailMessage
 from django.test import Client
@@ -63,6 +64,14 @@ def test_nobody_changes_what_they_themselves_may_do(ada: Client, world: World) -
     assert answer.status_code == 302
     world.admin.refresh_from_db()
     assert (world.admin.name, world.admin.role) == ("Ada L.", Role.ADMIN)
+
+
+def test_what_the_lists_are_called_is_english(ada: Client) -> None:
+    page = ada.get("/admin/").content.decode()
+    assert "Time-boxes</a>" in page
+    plurals = [str(model._meta.verbose_name_plural) for model in apps.get_models()]
+    assert "time entries" in plurals
+    assert not [name for name in plurals if re.search(r"(x|s|z|ch|sh|[^aeiou]y)s$", name)]
 
 
 def test_an_admin_names_a_signatory(ada: Client, world: World) -> None:

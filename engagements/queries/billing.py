@@ -269,11 +269,29 @@ def _refunded(engagements: QuerySet[Engagement]) -> list[tuple[str, Posting]]:
     return entries
 
 
-def open_by_currency(rows: QuerySet[InvoiceWithBalance]) -> list[tuple[str, Decimal]]:
-    """What is open of these invoices, one figure a currency."""
-    return list(
-        rows.order_by("currency")
-        .values("currency")
-        .annotate(total=Sum("open_amount"))
-        .values_list("currency", "total")
-    )
+@dataclass(frozen=True)
+class Totals:
+    """What is `open` and what is `overpaid` of some invoices in one currency; never netted."""
+
+    currency: str
+    open: Decimal
+    overpaid: Decimal
+
+
+def totals_by_currency(rows: QuerySet[InvoiceWithBalance]) -> list[Totals]:
+    """What is open and what is overpaid of these invoices, gross, by currency.
+
+    What a settlement counts is neither: it leaves nothing to ask for, and goes back with that.
+    """
+    found, nothing = rows.order_by().values("pk"), Decimal(0)
+    waiting = _sums(open_invoices().filter(pk__in=found))
+    over = _sums(overpaid_invoices().filter(pk__in=found))
+    return [
+        Totals(currency, waiting.get(currency, nothing), -over.get(currency, nothing))
+        for currency in sorted({*waiting, *over})
+    ]
+
+
+def _sums(rows: QuerySet[InvoiceWithBalance]) -> dict[str, Decimal]:
+    totals = rows.order_by().values("currency").annotate(total=Sum("open_amount"))
+    return dict(totals.values_list("currency", "total"))

@@ -49,7 +49,7 @@ def invoice_list(request: HttpRequest) -> HttpResponse:
         "text": text,
         "standing": standing,
         "standings": list(billing.Standing),
-        "totals": billing.open_by_currency(found) if standing != "credit-notes" else [],
+        "totals": billing.totals_by_currency(found) if standing != "credit-notes" else [],
         "query": query.urlencode(),
         "today": timezone.localdate(),
     }

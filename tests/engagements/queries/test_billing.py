@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from engagements.models import BankLine, Engagement
 from engagements.queries import billing
-from engagements.queries.balances import open_invoices, overdue_invoices
+from engagements.queries.balances import issued_invoices, overdue_invoices
 from engagements.queries.matching import proposals
 from engagements.services import bank_imports, invoices, payments, reminders
 from tests.engagements.services.test_bank import statement
@@ -49,7 +49,7 @@ def test_twice_the_invoices_cost_no_more_queries(world: World) -> None:
         lambda: [row.customer.name for row in billing.found_invoices(today=later, text="INV")],
         lambda: [str(row.corrects) for row in billing.found_invoices(today=later, standing=NOTES)],
         lambda: [row.customer.name for row in overdue_invoices(today=later)],
-        lambda: billing.open_by_currency(open_invoices()),
+        lambda: billing.totals_by_currency(issued_invoices()),
         lambda: billing.accounts_of(Engagement.objects.all()),
         lambda: [proposal.fit for proposal in proposals(BankLine.objects.all())],
         reminders.due,
@@ -59,3 +59,24 @@ def test_twice_the_invoices_cost_no_more_queries(world: World) -> None:
     one_of_each(world, 2)
     one_of_each(world, 3)
     assert [queries(read) for read in reads] == once
+
+
+def test_open_and_overpaid_invoices_are_never_netted(world: World) -> None:
+    world.overpaid(Decimal(720))
+    world.invoice(world.active().milestones.get(position=1))
+    dollars = world.invoice(world.active(currency="USD").milestones.get(position=1))
+    euros, others = billing.totals_by_currency(issued_invoices())
+    assert (euros.currency, euros.open, euros.overpaid) == ("EUR", Decimal(14280), Decimal(720))
+    assert (others.currency, others.open, others.overpaid) == ("USD", Decimal(14280), 0)
+    found = billing.found_invoices(today=today(), text=dollars.reference)
+    assert billing.totals_by_currency(found) == [others]
+
+
+def test_what_a_settlement_counts_is_neither_open_nor_overpaid(world: World) -> None:
+    contract = world.active()
+    signed, audit = (contract.milestones.get(position=at) for at in (1, 2))
+    world.pay(signed)
+    world.invoice(audit)
+    world.conclude(world.request(contract), "missed")
+    assert {row.open_amount > 0 for row in issued_invoices()} == {True, False}
+    assert billing.totals_by_currency(issued_invoices()) == []

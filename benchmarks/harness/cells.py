@@ -13,7 +13,7 @@ import random
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,12 @@ class Cell:
         """The folder for compiled kernels, which outlives a process but not the run."""
         self.cache.mkdir(mode=0o700, exist_ok=True)
         self._own(self.cache)
+
+    def apart(self, cache: Path) -> Cell:
+        """The same cell with an empty cache: nothing that was compiled in this one is loaded."""
+        other = replace(self, cache=cache)
+        other.make_cache()
+        return other
 
     def _own(self, folder: Path) -> None:
         if self.arrangement.own_user:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from benchmarks.harness import folders, isolation, observations, pairs, trials
+from benchmarks.harness.cells import Cell
 from benchmarks.harness.controls import one_by_one
 from benchmarks.harness.failures import ROLES, Caught, Role
 from benchmarks.harness.pairs import Course, Setup
@@ -157,7 +158,7 @@ def start(
                     role=role,
                     replicate=index,
                     scratch=folder / role,
-                    cell=setting.cells.by_role[role],
+                    cell=_cell(setting, role, runs[role]),
                     threads=setting.threads,
                     stops_when_idle=setting.device.freezes_idle_side,
                 )
@@ -166,6 +167,16 @@ def start(
         for side in sides.values():
             side.started()
     return sides
+
+
+def _cell(setting: Setting, role: Role, code: Role) -> Cell:
+    """Where a side lives; code that is not the side's own finds no cache of the side's there.
+
+    A candidate could leave compiled code in its cache for the A/A pair's baseline to load: to
+    have it caught in the baseline's name, or the run fail a control, rather than miss its target.
+    """
+    cell = setting.cells.by_role[role]
+    return cell if code == role else cell.apart(setting.scratch / f"{role}.runs.{code}.cache")
 
 
 def _start_message(setting: Setting, role: Role) -> dict[str, Any]:

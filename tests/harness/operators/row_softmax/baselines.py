@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kernels import cubins
 from kernels.definition import NotAvailable
 from kernels.solutions import Solution
 
@@ -45,6 +46,21 @@ def _prepare_contract_only(state: Mapping[str, Tensor], axes: Mapping[str, int])
     return state["bias"]
 
 
+def _prepare_kept(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> Any:
+    # As compiled code is: made once, kept, and believed by the next process that finds it.
+    file = cubins.place(("row_softmax", "passes"))
+    kept = cubins.read(file)
+    if kept is None:
+        cubins.keep(file, b"1")
+    return state["bias"], int(kept or b"1")
+
+
+def _run_kept(prepared: Any, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
+    bias, passes = prepared
+    for _ in range(passes):
+        _run(bias, inputs, out)
+
+
 def _missing() -> Solution:
     raise NotAvailable("no such library here: install it with pip install it")
 
@@ -57,5 +73,6 @@ BASELINES = {
     "contract_only": lambda: Solution(
         name="contract_only", prepare=_prepare_contract_only, run=_run
     ),
+    "kept": lambda: Solution(name="kept", prepare=_prepare_kept, run=_run_kept),
     "missing": _missing,
 }

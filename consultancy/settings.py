@@ -191,10 +191,27 @@ ACCOUNT_ADAPTER = "consultancy.accounts.AccountAdapter"
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
-ACCOUNT_EMAIL_VERIFICATION = "optional"
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "Twofold: "
+ACCOUNT_FORMS = {
+    "login": "consultancy.account_forms.LoginForm",
+    "reauthenticate": "consultancy.account_forms.ReauthenticateForm",
+    "reset_password": "consultancy.account_forms.ResetPasswordForm",
+    "reset_password_from_key": "consultancy.account_forms.ResetPasswordKeyForm",
+    "change_password": "consultancy.account_forms.ChangePasswordForm",
+    "set_password": "consultancy.account_forms.SetPasswordForm",
+}
 ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
+MFA_ADAPTER = "consultancy.accounts.SecondFactorAdapter"
+MFA_FORMS = {
+    "activate_totp": "consultancy.account_forms.ActivateForm",
+    "authenticate": "consultancy.account_forms.CodeForm",
+    "reauthenticate": "consultancy.account_forms.CodeAgainForm",
+}
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+# The consultancy gives the addresses: there is no sign-up that could take somebody else's.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_TOTP_ISSUER = "Twofold"
 
 # The first looks at a request's length before the others keep a byte of its files.

@@ -2,8 +2,9 @@
 
 from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
 
+from consultancy.accounts import no_such_page
 from consultancy.health import healthz
 
 handler400 = "django.views.defaults.bad_request"
@@ -13,6 +14,7 @@ handler500 = "django.views.defaults.server_error"
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
+    re_path("^accounts/(?:email|confirm-email)/", no_such_page),
     path("accounts/", include("allauth.urls")),
     # One door for everybody: the site's own sign-in, with its second factor.
     path("admin/login/", secure_admin_login(admin.site.login)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from allauth.account.models import EmailAddress
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
@@ -143,6 +144,11 @@ class UserAdmin(Kept, BaseUserAdmin):
         if obj is not None and obj.pk == request.user.pk:
             return (*always, "role", "is_active", "is_staff")
         return always
+
+    def save_model(self, request: HttpRequest, obj: User, form: UserForm, change: bool) -> None:
+        """Save; whoever reads the mail of an address that was changed opens nothing with it."""
+        super().save_model(request, obj, form, change)
+        EmailAddress.objects.filter(user=obj).exclude(email__iexact=obj.email).delete()
 
 
 @admin.register(Customer)

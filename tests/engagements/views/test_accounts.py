@@ -1,0 +1,115 @@
+"""Choosing a password, the second factor, and addresses that only the consultancy gives."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from allauth.account.models import EmailAddress
+from allauth.mfa.totp.internal import auth as totp
+from django.core.mail import EmailMessage
+from django.test import Client
+from django.urls import reverse
+
+from engagements.models import User
+from tests.engagements.world import World
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "a long enough sentence of words"
+
+
+def asked_for_a_password(client: Client, address: str, outbox: list[EmailMessage]) -> str | None:
+    """The path in the mail that comes to `address`; None when none comes."""
+    before = len(outbox)
+    client.post(reverse("account_reset_password"), {"email": address})
+    if len(outbox) == before:
+        return None
+    assert outbox[-1].to == [address]
+    found = re.search(r"https?://[^/]+(/\S+)", str(outbox[-1].body))
+    assert found is not None
+    return found[1]
+
+
+def code_now(page: str) -> str:
+    """What an authenticator app shows for the secret on this page."""
+    secret = re.search(r'id="authenticator_secret">(\w+)<', page)
+    assert secret is not None
+    counter = next(iter(totp.yield_hotp_counters_from_time()))
+    return totp.format_hotp_value(totp.hotp_value(secret[1], counter))
+
+
+def test_who_was_invited_chooses_a_password_and_turns_on_the_second_factor(
+    client: Client, world: World, mailoutbox: list[EmailMessage]
+) -> None:
+    person = world.signatory
+    person.set_unusable_password()
+    person.save()
+    link = asked_for_a_password(client, person.email, mailoutbox)
+    assert link is not None
+    assert mailoutbox[-1].subject == "Twofold: Choose your password"
+    assert f"Hello {person.name}" in mailoutbox[-1].body
+    form = client.get(link, follow=True).redirect_chain[-1][0]
+    short = client.post(form, {"password1": "2short!", "password2": "2short!"}).content.decode()
+    assert "at least 8 characters" in short
+    client.post(form, {"password1": PASSWORD, "password2": PASSWORD})
+    client.post(reverse("account_login"), {"login": person.email, "password": PASSWORD})
+
+    activate = reverse("mfa_activate_totp")
+    asked = client.get(activate, follow=True)
+    assert "Is it you?" in asked.content.decode()
+    proved = client.post(asked.redirect_chain[-1][0], {"password": PASSWORD}, follow=True)
+    page = proved.content.decode()
+    shown = client.post(activate, {"code": code_now(page)}, follow=True).content.decode()
+    assert shown.count("<li><code>") == 10
+    code = re.search(r"<li><code>(\d+)<", shown)
+    assert code is not None
+
+    other = Client()
+    known = {"login": person.email, "password": PASSWORD}
+    second = other.post(reverse("account_login"), known, follow=True)
+    assert "The second step" in second.content.decode()
+    assert other.get(reverse("portal")).status_code == 302
+    wrong = other.post(reverse("mfa_authenticate"), {"code": "00000000"}).content.decode()
+    assert "This code is wrong" in wrong
+    other.post(reverse("mfa_authenticate"), {"code": code[1]})
+    assert other.get(reverse("portal")).status_code == 200
+
+
+def test_an_address_is_the_consultancys_to_change(client: Client, world: World) -> None:
+    client.force_login(world.signatory)
+    mine = world.signatory.email
+    for address in ("/accounts/email/", "/accounts/confirm-email/", "/accounts/confirm-email/x/"):
+        assert client.get(address).status_code == 404
+        assert client.post(address, {"action_add": "", "email": "a@b.example"}).status_code == 404
+    assert User.objects.get(pk=world.signatory.pk).email == mine
+
+
+def test_an_address_that_was_changed_opens_nothing_any_more(
+    client: Client, world: World, mailoutbox: list[EmailMessage]
+) -> None:
+    person, left = world.signatory, world.signatory.email
+    assert asked_for_a_password(client, left, mailoutbox) is not None
+    admin = Client()
+    admin.force_login(world.admin)
+    given = {"email": "successor@people.example", "name": person.name, "role": person.role}
+    given |= {"is_active": "on", "memberships-TOTAL_FORMS": "0", "memberships-INITIAL_FORMS": "0"}
+    saved = admin.post(reverse("admin:engagements_user_change", args=[person.pk]), given)
+    assert saved.status_code == 302, saved.content.decode()
+
+    assert asked_for_a_password(client, left, mailoutbox) is None
+    assert asked_for_a_password(client, "successor@people.example", mailoutbox) is not None
+    assert not EmailAddress.objects.filter(email=left).exists()
+
+
+def test_too_many_mails_asked_for_are_refused_with_the_way_back(
+    client: Client, world: World
+) -> None:
+    answers = [
+        client.post(reverse("account_reset_password"), {"email": f"{n}@people.example"})
+        for n in range(21)
+    ]
+    assert answers[0].status_code == 302
+    page = answers[-1].content.decode()
+    assert answers[-1].status_code == 429
+    assert "Try again in a minute" in page
+    assert reverse("pitch") not in page.partition("<main")[2].partition("</main>")[0]

@@ -151,6 +151,16 @@ class Settlement(models.Model):
         return shown + dt.timedelta(days=self.contract_version.dispute_days)
 
     @property
+    def is_left_aside(self) -> bool:
+        """Whether it was set aside and what it was to settle is to be proposed anew: nothing took
+        its place, and none of its contract was paid.
+
+        Reads `contract_version.settlements.all()`: prefetch for many.
+        """
+        rows = self.contract_version.settlements.all()
+        return all(row.state == self.State.VOIDED and row.pk <= self.pk for row in rows)
+
+    @property
     def set_aside_before(self) -> list[Settlement]:
         """Those in whose place it was proposed anew, the oldest first: voided since the last one
         that was paid, with a refund in them.
@@ -176,18 +186,21 @@ class Settlement(models.Model):
         """The last day on which the refund is paid as agreed: `refund_days` of the contract after
         `refund_counts_from`.
 
-        None where nothing goes back, while it is on hold, and where the contract names no term.
+        None where nothing goes back, while it is on hold, where the contract names no term, and
+        where another took its place.
         """
         term = self.contract_version.refund_days
-        if not term or self.refund <= 0 or self.state == self.State.VOIDED or self.is_on_hold:
+        if not term or self.refund <= 0 or self.is_on_hold:
+            return None
+        if self.state == self.State.VOIDED and not self.is_left_aside:
             return None
         return self.refund_counts_from + dt.timedelta(days=term)
 
     @property
     def is_refund_overdue(self) -> bool:
         """Whether the day by which the refund was to be paid has passed, and it is not paid."""
-        due_on = self.refund_due_on
-        return self.is_open and due_on is not None and due_on < timezone.localdate()
+        due_on = None if self.state == self.State.PAID else self.refund_due_on
+        return due_on is not None and due_on < timezone.localdate()
 
 
 class Dispute(models.Model):

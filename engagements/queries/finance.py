@@ -73,6 +73,14 @@ class AtRisk:
     estimate: Estimate | None
 
 
+@dataclass(frozen=True)
+class ToSettle:
+    """A contract that wants a settlement, and the one that was set aside, if any was."""
+
+    contract: ContractVersion
+    set_aside: Settlement | None
+
+
 def live_settlements() -> QuerySet[Settlement]:
     """Settlements that count: all but those that were voided."""
     return Settlement.objects.exclude(state=Settlement.State.VOIDED)
@@ -245,7 +253,7 @@ def payments_of(contract: ContractVersion) -> list[Payment]:
     )
 
 
-def contracts_to_settle(*, today: datetime.date) -> list[ContractVersion]:
+def contracts_to_settle(*, today: datetime.date) -> list[ToSettle]:
     """Contracts in force that want a settlement and have no live one.
 
     The target was missed, or the time-box ran out before `today` without a verdict.
@@ -254,9 +262,11 @@ def contracts_to_settle(*, today: datetime.date) -> list[ContractVersion]:
     wants = Q(engagement__stage=Stage.MISSED) | Q(
         engagement__stage=Stage.ACTIVE, engagement__time_box__ends_on__lt=today
     )
-    return list(
+    contracts = (
         ContractVersion.objects.filter(wants, state=ContractVersion.State.ACCEPTED)
         .exclude(pk__in=live.values("contract_version"))
         .select_related("engagement__customer")
+        .prefetch_related("settlements__disputes")
         .order_by("engagement__reference")
     )
+    return [ToSettle(contract, contract.settlements.all().first()) for contract in contracts]

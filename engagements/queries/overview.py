@@ -45,7 +45,7 @@ def with_standing(engagements: QuerySet[Engagement]) -> QuerySet[Engagement]:
             Prefetch("acceptances", queryset=Acceptance.objects.select_related("user")),
             Prefetch("milestones", queryset=Milestone.objects.prefetch_related(*WITH_INVOICES)),
             "pauses",
-            "settlements",
+            "settlements__disputes",
         )
     )
     runs = EngagementRun.objects.select_related(
@@ -146,10 +146,15 @@ class Standing:
         return [*before, *self.contract.milestones.all()]
 
     @property
+    def settlements(self) -> list[Settlement]:
+        """Every settlement that was proposed, the newest first."""
+        return [row for version in self.versions for row in version.settlements.all()]
+
+    @property
     def settlement(self) -> Settlement | None:
         """The live settlement: one a contract."""
-        settlements = [row for version in self.versions for row in version.settlements.all()]
-        return next((row for row in settlements if row.state != Settlement.State.VOIDED), None)
+        live = (row for row in self.settlements if row.state != Settlement.State.VOIDED)
+        return next(live, None)
 
     @property
     def runs(self) -> list[EngagementRun]:

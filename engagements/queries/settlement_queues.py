@@ -45,7 +45,7 @@ _STATES = {
     Queue.TO_PAY: (State.APPROVED, State.FAILED),
     Queue.WITH_THE_BANK: (State.PAYING,),
     Queue.ON_HOLD: OPEN_SETTLEMENTS,
-    Queue.OVERDUE: OPEN_SETTLEMENTS,
+    Queue.OVERDUE: (*OPEN_SETTLEMENTS, State.VOIDED),
     Queue.DONE: (State.PAID, State.VOIDED),
 }
 
@@ -65,6 +65,7 @@ def found(*, queue: str = "", text: str = "") -> QuerySet[Settlement]:
     if queue == Queue.OVERDUE:
         today = timezone.localdate()
         rows = rows.alias(due_on=_due_on()).filter(refund__gt=0, due_on__lt=today)
+        rows = rows.exclude(Exists(_in_its_place()), state=State.VOIDED)
     if text:
         engagement = "contract_version__engagement__"
         rows = rows.filter(
@@ -76,6 +77,12 @@ def found(*, queue: str = "", text: str = "") -> QuerySet[Settlement]:
     order = "-proposed_at" if queue in ("", Queue.DONE) else "proposed_at"
     people = ("contract_version__engagement__customer", "proposed_by", "approved_by", "paid_by")
     return rows.select_related(*people).prefetch_related(*WITH_DISPUTES).order_by(order, "pk")
+
+
+def _in_its_place() -> QuerySet[Settlement]:
+    """What keeps `Settlement.is_left_aside` from being true of one that was voided."""
+    of_one_contract = Settlement.objects.filter(contract_version=OuterRef("contract_version"))
+    return of_one_contract.filter(Q(pk__gt=OuterRef("pk")) | ~Q(state=State.VOIDED))
 
 
 def _due_on() -> ExpressionWrapper[Any]:

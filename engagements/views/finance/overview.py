@@ -21,6 +21,8 @@ def overview(request: HttpRequest) -> HttpResponse:
     to_bill = finance.milestones_to_bill()
     bills = list(balances.open_invoices())
     today = timezone.localdate()
+    to_settle = finance.contracts_to_settle(today=today)
+    refunds = [*waiting, *(row.set_aside for row in to_settle if row.set_aside)]
     overdue = [bill for bill in bills if bill.due_on and bill.due_on < today]
     going_back = list(overpayments.open_pay_backs())
     under_way = {row.invoice_id: row for row in going_back}
@@ -30,8 +32,8 @@ def overview(request: HttpRequest) -> HttpResponse:
     ]
     context = {
         "waiting": [(settlement, waiting_for(settlement)) for settlement in waiting],
-        "to_settle": finance.contracts_to_settle(today=today),
-        "refunds_overdue": sum(settlement.is_refund_overdue for settlement in waiting),
+        "to_settle": to_settle,
+        "refunds_overdue": sum(settlement.is_refund_overdue for settlement in refunds),
         "done": finance.settlements_done(),
         "at_risk": at_risk,
         "to_bill": to_bill,

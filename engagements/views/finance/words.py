@@ -23,6 +23,8 @@ def waiting_for(settlement: Settlement) -> str:
     """Who has to move a settlement on, and how; empty where nobody has to."""
     if settlement.is_on_hold:
         return "Finance: resolve the customer's dispute; until then it is on hold"
+    if settlement.is_left_aside:
+        return "Finance: it was set aside, propose it anew"
     if settlement.state == State.PROPOSED:
         if settlement.proposed_by is None:
             return "Anybody of finance: check and approve"

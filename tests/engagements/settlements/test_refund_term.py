@@ -8,6 +8,8 @@ from decimal import Decimal
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.test import Client
+from django.urls import reverse
 
 from engagements.days import in_words
 from engagements.documents import kinds, press
@@ -115,6 +117,40 @@ def test_what_is_set_aside_is_not_overdue_and_what_takes_its_place_keeps_the_day
     text = press.markup(paper)
     assert f"gives 10 days from {in_words(due_on - days(10))}, until {in_words(due_on)}." in text
     assert text.count("set aside and proposed anew") == 2
+
+
+def test_what_is_set_aside_and_not_proposed_again_is_overdue_all_the_same(
+    world: World, proposed: Settlement, on_day: Callable[[dt.date], None], client: Client
+) -> None:
+    due_on = proposed.refund_due_on
+    assert due_on is not None
+    settlements.void(settlement=proposed, reason="Wrong tax.", by=world.finance)
+    assert not is_listed(proposed)
+    on_day(due_on + days(1))
+    assert is_listed(proposed)
+    client.force_login(world.finance)
+    overview = client.get(reverse("finance")).content.decode()
+    assert "1 overdue" in overview
+    assert "it was set aside, propose it anew" in overview
+    page = client.get(reverse("settlement", args=[proposed.pk])).content.decode()
+    engagement = proposed.contract_version.engagement
+    assert reverse("settlement-propose", args=[engagement.reference]) in page
+    assert "The refund was due on" in page
+    client.force_login(world.consultant)
+    board = client.get(reverse("board")).content.decode()
+    assert f"propose it anew. The refund was due by {in_words(due_on)} and is late." in board
+    again = settlements.propose(
+        contract=proposed.contract_version, reason="missed", by=world.finance
+    )
+    assert is_listed(again)
+    assert not Settlement.objects.get(pk=proposed.pk).is_refund_overdue
+
+
+def test_whose_turn_it_is_while_a_settlement_is_disputed(world: World, client: Client) -> None:
+    row = world.settlement(dispute_days=14)
+    disputes.raise_dispute(settlement=row, reason="Too little.", by=world.signatory)
+    client.force_login(world.consultant)
+    assert "Resolve the customer&#x27;s dispute" in client.get(reverse("board")).content.decode()
 
 
 def test_setting_a_disputed_one_aside_ends_the_dispute_from_which_the_days_count(

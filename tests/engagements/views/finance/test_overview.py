@@ -74,7 +74,7 @@ def test_a_settlement_waits_and_says_for_whom(client: Client) -> None:
     told.approved(story)
     assert "Finance: make the transfer" in overview(client, story)
     settlements.void(settlement=story.settlement, reason="Wrong", by=story.second)
-    assert "nothing is proposed yet" in overview(client, story)
+    assert "it was set aside, propose it anew" in overview(client, story)
     settlements.propose(contract=story.contract, reason="missed", by=story.finance)
     assert "Finance, but not Fritz Finance: check and approve" in overview(client, story)
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
-from allauth.account.models import EmailAddress
+from allauth.account.admin import EmailAddress
+from allauth.mfa.admin import Authenticator
+from django import forms
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.contrib.auth.models import Group
 from django.db import models
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
 
 from engagements import access
 from engagements.models import (
@@ -41,6 +46,8 @@ from engagements.models import (
 
 # Roles and memberships say who may do what; there is no second system beside them.
 admin.site.unregister(Group)
+# An address comes with its account, and a second factor's secret is nobody's to read.
+admin.site.unregister([EmailAddress, Authenticator])
 
 
 class ForAdmins(admin.options.BaseModelAdmin[Any]):
@@ -97,6 +104,18 @@ class NewUserForm(AdminUserCreationForm):
     class Meta:
         model = User
         fields = ("email", "name", "role", "is_staff")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        chosen = self.fields["usable_password"] = forms.ChoiceField(
+            label="Password",
+            required=False,
+            initial="false",
+            choices={"false": "They choose one themselves", "true": "Set one here"},
+            widget=forms.RadioSelect(attrs={"class": "radiolist inline"}),
+        )
+        page = reverse("account_reset_password")
+        chosen.help_text = format_html('Where one chooses: <a href="{}">{}</a>.', page, page)
 
 
 class UserForm(UserChangeForm[User]):
@@ -179,8 +198,27 @@ class MembershipAdmin(ForAdmins, admin.ModelAdmin[Membership]):
     autocomplete_fields = ("user", "customer")
 
 
+@admin.register(Authenticator)
+class SecondFactorAdmin(ForAdmins, admin.ModelAdmin[Authenticator]):
+    """Second factors: removed when a phone was lost; never read, never added for somebody."""
+
+    list_display = fields = ("user", "type", "created_at", "last_used_at")
+    search_fields = ("user__email", "user__name")
+
+    def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return False
+
+
 class HistoryAdmin(ReadOnly, admin.ModelAdmin[Any]):
     """What happened and what was agreed, to look at."""
+
+    def get_list_display(self, request: HttpRequest) -> list[str | Callable[[Any], str | bool]]:
+        """What it is, and the first moment that it tells."""
+        moments = [c.name for c in self.model._meta.fields if isinstance(c, models.DateTimeField)]
+        return ["__str__", *moments[:1]]
 
     def get_fields(
         self, request: HttpRequest, obj: models.Model | None = None
@@ -220,3 +258,4 @@ admin.site.register(
 )
 
 admin.site.site_header = admin.site.site_title = "Twofold"
+admin.site.index_title = "Who may do what, and what happened"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.apps import apps
 from django.contrib import admin
 from django.core.mail import EmailMessage
@@ -133,7 +134,7 @@ def empty(*prefixes: str) -> dict[str, int]:
 def test_every_list_opens(ada: Client, world: World) -> None:
     world.settlement()
     for model in admin.site._registry:
-        ours = model._meta.app_label == "engagements"
+        ours = model._meta.app_label in ("engagements", "mfa")
         answer = ada.get(f"/admin/{model._meta.app_label}/{model._meta.model_name}/")
         assert answer.status_code == (200 if ours else 403), model
 
@@ -181,6 +182,22 @@ def test_nobody_else_gets_in(world: World, client: Client, who: str) -> None:
     assert answer.status_code in (302, 403, 404)
     if answer.status_code == 302:
         assert "/login/" in answer["Location"]
+
+
+def test_a_lost_second_factor_is_removed_and_its_secret_never_shown(
+    ada: Client, world: World
+) -> None:
+    secret = {"secret": "BVCFZGJTLXWBFJPJ"}
+    kept = Authenticator.objects.create(user=world.finance, type="totp", data=secret)
+    page = f"/admin/mfa/authenticator/{kept.pk}/"
+    shown = ada.get(f"{page}change/")
+    assert shown.status_code == 200
+    assert secret["secret"] not in shown.content.decode()
+    assert ada.post(f"{page}change/", {"type": "totp"}).status_code == 403
+    assert ada.get("/admin/mfa/authenticator/add/").status_code == 403
+    assert ada.post(f"{page}delete/", {"post": "yes"}).status_code == 302
+    assert not Authenticator.objects.exists()
+    assert ada.get("/admin/account/emailaddress/").status_code == 404
 
 
 def test_there_is_one_door(client: Client, db: None) -> None:

@@ -113,3 +113,16 @@ def test_too_many_mails_asked_for_are_refused_with_the_way_back(
     assert answers[-1].status_code == 429
     assert "Try again in a minute" in page
     assert reverse("pitch") not in page.partition("<main")[2].partition("</main>")[0]
+
+
+def test_who_may_only_read_is_told_that_somebody_else_of_the_company_does_it(
+    client: Client, world: World
+) -> None:
+    contract = world.offered()
+    client.force_login(world.viewer)
+    address = reverse(
+        "portal-contract-accept", args=[contract.engagement.reference, contract.number]
+    )
+    refused = client.post(address, {})
+    assert refused.status_code == 403
+    assert "somebody else of your company may do it" in refused.content.decode()

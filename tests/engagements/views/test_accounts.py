@@ -115,14 +115,8 @@ def test_too_many_mails_asked_for_are_refused_with_the_way_back(
     assert reverse("pitch") not in page.partition("<main")[2].partition("</main>")[0]
 
 
-def test_who_may_only_read_is_told_that_somebody_else_of_the_company_does_it(
-    client: Client, world: World
-) -> None:
-    contract = world.offered()
-    client.force_login(world.viewer)
-    address = reverse(
-        "portal-contract-accept", args=[contract.engagement.reference, contract.number]
-    )
-    refused = client.post(address, {})
+def test_a_customer_at_the_houses_door_is_shown_to_their_own(client: Client, world: World) -> None:
+    client.force_login(world.signatory)
+    refused = client.get("/admin/", follow=True)
     assert refused.status_code == 403
-    assert "somebody else of your company may do it" in refused.content.decode()
+    assert "This page is the consultancy's own" in refused.content.decode()

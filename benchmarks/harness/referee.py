@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -31,6 +32,8 @@ from benchmarks.harness.preparation import prepared
 from benchmarks.harness.progress import Progress
 from benchmarks.harness.settings import Setting
 from benchmarks.harness.telemetry import Telemetry
+
+_RANDOM = random.SystemRandom()
 
 
 @torch.no_grad()
@@ -113,10 +116,16 @@ def _measure_replicates(setting: Setting, draft: dict[str, Any], progress: Progr
     """More replicates while inconclusive; False where one was caught or holds too little."""
     protocol, seen = setting.protocol, draft["observations"]
     calls: dict[str, int] = {}
+    # Drawn among those that every run has: who knew which would be careful in that one only.
+    tried_in = _RANDOM.randrange(protocol["replicates"])
     for index in range(protocol["max_replicates"]):
         try:
             measured = replicates.measure(
-                setting=setting, index=index, calls=calls, progress=progress
+                setting=setting,
+                index=index,
+                calls=calls,
+                progress=progress,
+                tries=index == tried_in,
             )
         except Caught as caught:
             draft["findings"].append(caught.finding.as_data())

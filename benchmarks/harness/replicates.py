@@ -22,12 +22,12 @@ _OWN: Mapping[Role, Role] = {role: role for role in ROLES}
 
 
 def measure(
-    *, setting: Setting, index: int, calls: dict[str, int], progress: Progress
+    *, setting: Setting, index: int, calls: dict[str, int], progress: Progress, tries: bool
 ) -> dict[str, Any]:
     """Measure replicate `index` (from 0); returns the record's entry.
 
-    The first one's also has `correctness`, the trials of the run, and `operator`, its rounds
-    alone; they are None in the others'.
+    `tries`: the trials of the run are this one's, and in its `correctness`. The first one's has
+    `operator`, its rounds alone. Both are None in the others'.
 
     `calls` holds each workload's calls a round and is filled by the first replicate, so that
     all replicates do the same. Raises SideFailed or Caught.
@@ -54,7 +54,7 @@ def measure(
             calls[name] = measured[name]["calls"]
         # After the workloads, so that they are measured in processes that did nothing else.
         alone = _operator_alone(setting, sides) if index == 0 else None
-        tried = trials.run(setting=setting, sides=sides, replicate=index) if index == 0 else None
+        tried = trials.run(setting=setting, sides=sides, replicate=index) if tries else None
     return {
         "order": list(order),
         "setup": {role: setup.as_data() for role, setup in setups.items()},

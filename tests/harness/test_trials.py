@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import torch
 
-from benchmarks.harness import contents, records, repeats, trials
+from benchmarks.harness import contents, records, referee, repeats, trials
 from benchmarks.harness.canonical import canonical
 from benchmarks.harness.layouts import Layout
+from benchmarks.harness.settings import Setting
 from benchmarks.harness.verdicts import recompute
 from kernels.definition import Contents
 from tests.harness.samples import twice_as_fast
@@ -25,7 +28,9 @@ def test_an_honest_candidate_stands_every_trial_and_the_record_lists_them(
 ) -> None:
     assert honest_record["findings"] == []
     tried = honest_record["correctness"]["trials"]
-    assert [trial["kind"] for trial in tried] == ["held_back"] * 3 + ["special"] * 3
+    assert [trial["kind"] for trial in tried] == ["held_back"] * 3 + ["special"] * 6
+    own = {"rows": 8, "columns": 4096}
+    assert [trial["axes"] == own for trial in tried[3:]] == [False, True] * 3
     assert tried[0]["axes"] == {"rows": 1, "columns": 1}
     assert "inputs with gaps" in tried[1]["name"]
     assert tried[2]["level"] == "program"
@@ -40,7 +45,9 @@ def test_what_the_baseline_cannot_do_either_is_left_out_and_said(measure: Measur
     record = measure("only_the_contract", baseline="contract_only", rounds=2)
     assert record["findings"] == []
     tried = record["correctness"]["trials"]
-    assert {trial["outcome"] for trial in tried} == {"left_out"}
+    elsewhere = [trial for trial in tried if "at workload" not in trial["name"]]
+    assert {trial["outcome"] for trial in elsewhere} == {"left_out"}
+    assert {trial["outcome"] for trial in tried if trial not in elsewhere} == {"right"}
     assert "the baseline raised ValueError" in tried[0]["message"]
     assert records.problems(record) == []
 
@@ -51,10 +58,48 @@ def test_every_run_draws_other_sizes_and_none_of_the_contract() -> None:
     names = {trial.name for run in runs for trial in run[1:4]}
     assert len(names) > 5
     for run in runs:
-        for trial in run[1:]:
-            assert trial.axes["columns"] % 2 == 1
-            assert 1 <= trial.axes["columns"] <= 2048
+        sizes = [trial.axes for trial in run[1:] if "at workload" not in trial.name]
+        assert len(sizes) == 6
+        for axes in sizes:
+            assert axes["columns"] % 2 == 1
+            assert 1 <= axes["columns"] <= 2048
     assert trials.drawn(softmax_benchmark(held_back_shapes=0)) == []
+
+
+def test_special_values_come_at_the_contracts_own_sizes_where_those_fit() -> None:
+    document = softmax_benchmark()
+    (own,) = {tuple(each["axes"].items()) for each in document["workloads"]}
+    fits = {free: _special_sizes(document, free_bytes=free) for free in (1 << 40, 1 << 16)}
+    assert own in fits[1 << 40]
+    assert own not in fits[1 << 16]
+
+
+def _special_sizes(document: Document, *, free_bytes: int) -> set[tuple[tuple[str, int], ...]]:
+    setting = SimpleNamespace(
+        document=document,
+        definition=document["definition"],
+        device=SimpleNamespace(free_bytes=lambda: free_bytes),
+    )
+    drawn = [trial for trial in trials.drawn(document) if trial.kind == "special"]
+    kept = [trial for trial in drawn if trials._fits(cast(Setting, setting), trial)]
+    return {tuple(trial.axes.items()) for trial in kept}
+
+
+def test_who_is_careful_in_one_replicate_cannot_know_in_which(
+    measure: Measure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def last(count: int) -> int:
+        asked.append(count)
+        return count - 1
+
+    monkeypatch.setattr(referee, "_RANDOM", SimpleNamespace(randrange=last))
+    record = measure("careful_once", replicates=2, max_replicates=3, rounds=2)
+    assert asked == [2]
+    (finding,) = record["findings"]
+    assert (finding["kind"], finding["replicate"]) == ("held_back", 1)
+    assert record["summary"]["verdict"] == "disqualified"
 
 
 def test_a_record_without_the_trials_it_owes_is_invalid() -> None:

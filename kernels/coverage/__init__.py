@@ -2,35 +2,61 @@
 
     coverage.fits("shared_prefix_attention", Needs(dtype="bfloat16", architecture="sm90"))
 
-The facts are in libraries.toml, each library with the page that says so. What is not known is
+The facts are in libraries.toml, each library with the pages that say so. What is not known is
 never taken for yes.
 """
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 FILE = Path(__file__).with_name("libraries.toml")
 FEATURES = ("paging", "prefix_sharing", "window", "masks", "quantisation", "training")
 
 
 @dataclass(frozen=True, kw_only=True)
+class Apart:
+    """What a library has, and does not do together: none of `these` with any of `those`.
+
+    Words are those of operators, dtypes, architectures and features.
+    """
+
+    these: tuple[str, ...]
+    those: tuple[str, ...]
+
+    def asked(self, words: frozenset[str]) -> str | None:
+        """What of it these words ask for, as "float8 with training"; None: nothing."""
+        sides = [[word for word in side if word in words] for side in (self.these, self.those)]
+        return " with ".join(" and ".join(side) for side in sides) if all(sides) else None
+
+    def __str__(self) -> str:
+        return f"{' or '.join(self.these)} with {' or '.join(self.those)}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Library:
-    """One library's facts; None or in neither list: unknown. `read_on` is an ISO date."""
+    """One library's facts; None or in neither list: unknown.
+
+    `version` is the one whose documentation was read, on `read_on` (an ISO date); `documented` is
+    its page, `elsewhere` are further ones.
+    """
 
     name: str
     version: str
     read_on: str | None
     documented: str
+    elsewhere: tuple[str, ...] = ()
     operators: tuple[str, ...]
     dtypes: tuple[str, ...] | None
     architectures: tuple[str, ...] | None
     features: tuple[str, ...]
     lacks: tuple[str, ...]
+    apart: tuple[Apart, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,30 +81,36 @@ class Fit:
 @cache
 def libraries() -> tuple[Library, ...]:
     """Every library, in the file's order."""
-    return tuple(
-        Library(
-            name=entry["name"],
-            version=entry["version"],
-            read_on=entry["read_on"].isoformat() if "read_on" in entry else None,
-            documented=entry["documented"],
-            operators=tuple(entry["operators"]),
-            dtypes=tuple(entry["dtypes"]) if "dtypes" in entry else None,
-            architectures=tuple(entry["architectures"]) if "architectures" in entry else None,
-            features=tuple(entry.get("features", ())),
-            lacks=tuple(entry.get("lacks", ())),
-        )
-        for entry in tomllib.loads(FILE.read_text())["libraries"]
+    return tuple(_library(entry) for entry in tomllib.loads(FILE.read_text())["libraries"])
+
+
+def _library(entry: Mapping[str, Any]) -> Library:
+    return Library(
+        name=entry["name"],
+        version=entry["version"],
+        read_on=entry["read_on"].isoformat() if "read_on" in entry else None,
+        documented=entry["documented"],
+        elsewhere=tuple(entry.get("elsewhere", ())),
+        operators=tuple(entry["operators"]),
+        dtypes=tuple(entry["dtypes"]) if "dtypes" in entry else None,
+        architectures=tuple(entry["architectures"]) if "architectures" in entry else None,
+        features=tuple(entry.get("features", ())),
+        lacks=tuple(entry.get("lacks", ())),
+        apart=tuple(
+            Apart(these=tuple(each["these"]), those=tuple(each["those"]))
+            for each in entry.get("apart", ())
+        ),
     )
 
 
 def fits(operator: str, needs: Needs) -> list[Fit]:
     """Every library that has the operator, those that fit first."""
     order = ("fits", "nearly", "no")
-    found = [_fit(known, needs) for known in libraries() if operator in known.operators]
+    found = [_fit(known, operator, needs) for known in libraries() if operator in known.operators]
     return sorted(found, key=lambda fit: order.index(fit.verdict))
 
 
-def _fit(known: Library, needs: Needs) -> Fit:
+def _fit(known: Library, operator: str, needs: Needs) -> Fit:
     missing, unknown = [], []
     for wanted, offered in (
         (needs.dtype, known.dtypes),
@@ -93,6 +125,8 @@ def _fit(known: Library, needs: Needs) -> Fit:
             missing.append(feature)
         elif feature not in known.features:
             unknown.append(feature)
+    words = frozenset(filter(None, (operator, needs.dtype, needs.architecture, *needs.features)))
+    missing += [asked for apart in known.apart if (asked := apart.asked(words - {*missing}))]
     verdict: Literal["fits", "nearly", "no"] = "fits"
     if missing or unknown:
         verdict = "nearly" if len(missing) <= 1 else "no"

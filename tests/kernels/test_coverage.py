@@ -2,37 +2,85 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from kernels import catalogue, coverage
-from kernels.coverage import FEATURES, Needs
+from kernels.coverage import FEATURES, Fit, Needs
 
 
 def _verdicts(operator: str, needs: Needs) -> dict[str, str]:
     return {fit.library.name: fit.verdict for fit in coverage.fits(operator, needs)}
 
 
-def test_a_shared_prefix_in_pages_is_covered_by_one_library() -> None:
+def _fit(library: str, operator: str, needs: Needs) -> Fit:
+    [found] = [fit for fit in coverage.fits(operator, needs) if fit.library.name == library]
+    return found
+
+
+def test_a_shared_prefix_in_pages_is_covered_by_those_that_cascade() -> None:
     needs = Needs(dtype="bfloat16", architecture="sm90", features=("paging", "prefix_sharing"))
-    assert _verdicts("shared_prefix_attention", needs) == {"FlashInfer": "fits"}
+    assert _verdicts("shared_prefix_attention", needs) == {
+        "FlashInfer": "fits",
+        "vLLM paged attention": "fits",
+    }
 
 
 def test_one_thing_missing_is_nearly_and_named() -> None:
     needs = Needs(dtype="bfloat16", architecture="sm90", features=("training",))
-    [fit] = coverage.fits("shared_prefix_attention", needs)
+    fit = _fit("FlashInfer", "shared_prefix_attention", needs)
     assert (fit.verdict, fit.missing, fit.unknown) == ("nearly", ("training",), ())
 
 
 def test_two_things_missing_are_no_fit() -> None:
     needs = Needs(dtype="float64", architecture="sm90", features=("training",))
-    assert _verdicts("shared_prefix_attention", needs) == {"FlashInfer": "no"}
+    assert set(_verdicts("shared_prefix_attention", needs).values()) == {"no"}
 
 
 def test_what_is_unknown_is_never_taken_for_yes() -> None:
-    [four] = [
-        fit
-        for fit in coverage.fits("flash_attention", Needs(dtype="bfloat16"))
-        if fit.library.name == "FlashAttention-4"
-    ]
-    assert (four.verdict, four.unknown) == ("nearly", ("bfloat16",))
+    fit = _fit("torch FlexAttention", "flash_attention", Needs(dtype="bfloat16"))
+    assert (fit.verdict, fit.unknown) == ("nearly", ("bfloat16",))
+
+
+@pytest.mark.parametrize(
+    ("library", "operator", "dtype", "architecture", "features", "missing"),
+    [
+        # FP8 forward, no backward.
+        ("FlashAttention-3", "flash_attention", "float8", "sm90", ("training",), "training"),
+        ("FlashAttention-4", "flash_attention", "float8", "sm90", (), "sm90"),
+        ("cuDNN attention", "flash_attention", "float8", "sm80", (), "sm80"),
+        ("TensorRT-LLM engines", "int8_linear", "float8", "sm80", (), "sm80"),
+        ("CUTLASS", "matmul_ladder", "float4", "sm90", (), "sm90"),
+    ],
+)
+def test_what_a_library_has_and_does_not_do_together_is_missing(
+    library: str,
+    operator: str,
+    dtype: str,
+    architecture: str,
+    features: tuple[str, ...],
+    missing: str,
+) -> None:
+    needs = Needs(dtype=dtype, architecture=architecture, features=features)
+    fit = _fit(library, operator, needs)
+    assert (fit.verdict, fit.missing) == ("nearly", (f"{dtype} with {missing}",))
+    assert _fit(library, operator, replace(needs, dtype="float16")).verdict == "fits"
+
+
+def test_what_is_apart_is_said_once_whatever_of_it_is_asked_for() -> None:
+    needs = Needs(dtype="float8", architecture="sm90", features=("quantisation",))
+    fit = _fit("FlashAttention-4", "flash_attention", needs)
+    assert fit.missing == ("float8 and quantisation with sm90",)
+    lacking = replace(needs, architecture="sm75")
+    assert _fit("FlashAttention-4", "flash_attention", lacking).missing == ("sm75",)
+
+
+def test_an_operator_may_run_on_fewer_gpus_than_its_library() -> None:
+    bf16 = Needs(dtype="bfloat16", architecture="sm90")
+    assert _verdicts("int8_linear", bf16)["CUTLASS"] == "fits"
+    ampere = replace(bf16, architecture="sm80")
+    assert _fit("CUTLASS", "int8_linear", ampere).missing == ("int8_linear with sm80",)
 
 
 def test_those_that_fit_come_first() -> None:
@@ -48,14 +96,45 @@ def test_facts_are_in_the_catalogues_words_and_say_where_they_stand() -> None:
         assert set(known.operators) <= set(catalogue.operators()), known.name
         assert set(known.features) | set(known.lacks) <= set(FEATURES), known.name
         assert not set(known.features) & set(known.lacks), known.name
-        assert known.documented.startswith("https://"), known.name
-        assert known.read_on is not None or not known.operators, known.name
+        for page in (known.documented, *known.elsewhere):
+            assert page.startswith("https://"), known.name
+        assert any(character.isdigit() for character in known.version), known.name
+        assert known.read_on is not None, known.name
+
+
+def test_what_is_apart_is_what_the_library_has() -> None:
+    for known in coverage.libraries():
+        has = {*known.operators, *(known.dtypes or ()), *known.features}
+        anywhere = known.architectures or ("sm80", "sm86", "sm89", "sm90")
+        for apart in known.apart:
+            assert set(apart.these) <= has, (known.name, str(apart))
+            assert set(apart.those) <= has | set(anywhere), (known.name, str(apart))
+
+
+def test_libraries_are_told_apart_by_their_names() -> None:
+    names = [known.name for known in coverage.libraries()]
+    assert len(names) == len(set(names))
+
+
+def test_no_operator_is_without_a_library_that_has_it() -> None:
+    for operator in catalogue.operators():
+        assert coverage.fits(operator, Needs()), operator
+
+
+def test_a_library_that_is_a_baseline_is_known_to_have_the_operator() -> None:
+    packages = {"flash-attn-4": "FlashAttention-4", "liger-kernel": "Liger-Kernel"}
+    for operator in catalogue.operators():
+        known = {fit.library.name for fit in coverage.fits(operator, Needs())}
+        for name, baseline in catalogue.baselines(operator).items():
+            assert packages.get(baseline.package) in {None, *known}, (operator, name)
+            assert name != "compiled" or "torch.compile" in known, operator
 
 
 def test_every_library_that_the_field_names_was_read() -> None:
     known = " ".join(library.name for library in coverage.libraries() if library.read_on)
     for named in (
-        *("FlashAttention-2", "FlashAttention-3", "FlashAttention-4", "FlexAttention"),
+        *("FlashAttention-2", "FlashAttention-3", "FlashAttention-4"),
+        *("torch.compile", "FlexAttention", "grouped_mm"),
         *("vLLM", "FlashInfer", "TensorRT-LLM", "SGLang", "cuBLAS", "cuDNN", "CUTLASS"),
         *("Liger", "NVIDIA's fused mixture of experts"),
     ):

@@ -313,10 +313,11 @@ def test_the_subject_gives_needs_work_and_what_was_tried(world: World, audit: Au
     subjects.set_needs(audit=audit, needs=LLAMA_32K, by=by)
     work = checks.Work(weeks=6, fee=Decimal("60000.00"), currency="EUR")
     subjects.set_work(audit=audit, work=work, by=by)
-    tried = checks.Tried(library="FlashInfer", lacks=("the runtime",))
-    subjects.record_tried(audit=audit, tried=tried, by=by)
-    subjects.record_tried(audit=audit, tried=checks.Tried(library="vLLM", lacks=("it",)), by=by)
-    verdict = subjects.forget_tried(audit=audit, library="vLLM", by=by)
+    for library in ("FlashInfer", "vLLM paged attention"):
+        tried = checks.Tried(library=library, lacks=("the runtime",))
+        subjects.record_tried(audit=audit, tried=tried, by=by)
+    subjects.record_tried(audit=audit, tried=checks.Tried(library="Other", lacks=("it",)), by=by)
+    verdict = subjects.forget_tried(audit=audit, library="Other", by=by)
     assert verdict.findings[1].outcome == "pass"
     assert finding(audit, "off_the_shelf").value == "FlashInfer: the runtime"
     verdict = subjects.set_estimates(audit=audit, by=by, end_to_end=ratio(2.5))

@@ -8,8 +8,9 @@ them. Two things show that, and neither can be brought about by a candidate:
   quickest ones;
 - in the A/A pair, code that is the same comes out as different.
 
-A third thing is the candidate's to bring about, and so can only cost it a `met`: rounds that are
-slow on its side alone, and left out as interrupted.
+Two more are the candidate's to bring about, and so can only cost it a `met`: rounds that are slow
+on its side alone, and left out as interrupted; and a baseline that is slower beside it than beside
+itself.
 
 What is no farther from the target than such noise is inconclusive. Up to `noise_band`, which is
 sealed with the protocol, noise is the interval's business: a quiet machine's is far below it. A
@@ -96,6 +97,32 @@ def doubt_of_left_out(
         f"the candidate alone was slow in {alone['candidate']} of {found.rounds} rounds, the "
         f"baseline in {alone['baseline']}: with the rounds left out it is {whole.ratio:.3f}x, "
         f"below the target of {target:g}x"
+    )
+
+
+def doubt_of_slowed_baseline(
+    record: Mapping[str, Any], samples: Samples, ratio: float
+) -> str | None:
+    """Why a ratio at or above the target is no verdict; None where it is, or is below.
+
+    The A/A pair is measured when the candidate is gone. A baseline that took longer beside the
+    candidate was slowed: by memory that this took, or by what it left the machine to do. A
+    processor's pace changes by itself from minute to minute, and says nothing here.
+    """
+    pair, band = record["observations"]["same_code"], _band(record)
+    target = record["benchmark"]["target"]
+    on_gpu = record["environment"]["device"]["kind"] == "cuda"
+    if pair is None or band is None or ratio < target or not on_gpu:
+        return None
+    by_itself = float(np.mean([side.mean() for side in same_code.counting(pair["rounds"])]))
+    beside = float(np.mean([baseline.mean() for baseline, _ in samples[pair["name"]]]))
+    slower = beside / by_itself - 1
+    if slower <= band or ratio / (1 + slower) >= target:
+        return None
+    return (
+        f"the baseline took {slower:.0%} longer beside the candidate than beside itself on "
+        f"{pair['name']}: at its own pace it is {ratio / (1 + slower):.3f}x, below the target of "
+        f"{target:g}x"
     )
 
 

@@ -184,10 +184,14 @@ def _with_estimate(record: Mapping[str, Any], taken: list[Look]) -> Summary:
     last = taken[-1]
     overall = last.estimates.overall
     # Only here, since the pair is measured after the replicates.
-    doubt = noise.doubt_of_same_code(record, overall.ratio)
+    found = (
+        noise.doubt_of_same_code(record, overall.ratio),
+        noise.doubt_of_slowed_baseline(record, counted(record).samples, overall.ratio),
+    )
+    doubts = tuple(doubt for doubt in found if doubt is not None)
     return Summary(
-        verdict=last.verdict if doubt is None else "inconclusive",
-        reasons=last.reasons if doubt is None else (*last.reasons, doubt),
+        verdict="inconclusive" if doubts else last.verdict,
+        reasons=(*last.reasons, *doubts),
         ratio=overall.ratio,
         low=overall.low,
         high=overall.high,

@@ -69,6 +69,36 @@ def test_rounds_slow_on_the_candidates_side_alone_make_no_met() -> None:
     assert recompute(_made(amortised, _unbanded())).verdict == "met"
 
 
+@pytest.mark.parametrize(
+    ("by_itself_us", "kind", "verdict"),
+    [(140.0, "cuda", "inconclusive"), (190.0, "cuda", "met"), (140.0, "cpu", "met")],
+    ids=["slowed", "within the band", "on a processor"],
+)
+def test_a_baseline_slower_beside_the_candidate_than_beside_itself_makes_no_met(
+    by_itself_us: float, kind: str, verdict: str
+) -> None:
+    document = softmax_benchmark(replicates=2, max_replicates=2, aa_rounds=3, round_ms=20.0)
+    document["hardware"]["device"] = kind
+    pair = [
+        {"first": "baseline", "baseline_us": by_itself_us * a, "candidate_us": by_itself_us}
+        for a in (0.999, 1.0, 1.001)
+    ]
+    entries = [
+        replicate_entry(workload_entry("wide", [(200.0 * b, 100.0)] * 3)) for b in (1.0, 1.001)
+    ]
+    record = made_record(
+        entries,
+        document=document,
+        device={"kind": kind, "name": "A device", "memory_bytes": 1 << 30},
+        seen={"same_code": {"name": "wide", "calls": 4, "overhead_us": 50.0, "rounds": pair}},
+    )
+    summary = recompute(record)
+    assert summary.verdict == verdict, summary.reasons
+    said = "the baseline took 43% longer beside the candidate than beside itself on wide"
+    assert (said in " ".join(summary.reasons)) == (verdict == "inconclusive")
+    assert records.problems(record) == []
+
+
 def test_rounds_that_a_machine_interrupts_on_either_side_leave_a_verdict() -> None:
     either: Rounds = [*[(200.0, 100.0)] * 8, (200.0, 900.0), (1800.0, 100.0)] * 2
     assert recompute(_made(either)).verdict == "met"

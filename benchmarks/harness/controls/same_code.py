@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.harness import student
 from benchmarks.harness.controls.outcome import Control
 from benchmarks.harness.counted import counted, times_us
-from benchmarks.harness.statistics import inside_band
+from benchmarks.harness.statistics import Floats, inside_band
 
 NAME = "same code on both sides"
 # One sound run in a hundred fails here.
@@ -56,13 +56,17 @@ def _as_asked(record: Mapping[str, Any], pair: Mapping[str, Any]) -> bool:
 
 def within(rounds: list[Mapping[str, Any]]) -> tuple[float, float]:
     """An A/A pair's ratio and the standard error of its logarithm, by its rounds alone."""
-    first, second = times_us(rounds)
-    kept = inside_band(first, second)
-    if kept.sum() > 1:
-        first, second = first[kept], second[kept]
+    first, second = counting(rounds)
     pulls = first / first.mean() - second / second.mean()
     error = float(pulls.std(ddof=1)) / math.sqrt(len(pulls))
     return float(first.mean() / second.mean()), error
+
+
+def counting(rounds: list[Mapping[str, Any]]) -> tuple[Floats, Floats]:
+    """Both sides' times of a pair, in us per call, without rounds that were interrupted."""
+    first, second = times_us(rounds)
+    kept = inside_band(first, second)
+    return (first[kept], second[kept]) if kept.sum() > 1 else (first, second)
 
 
 def _between_processes(record: Mapping[str, Any], workload: str) -> tuple[float, int] | None:

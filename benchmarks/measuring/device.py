@@ -12,17 +12,38 @@ from django.conf import settings
 
 from benchmarks.limits import limits
 
+# Where NVIDIA's kernel module tells its GPUs, one folder each, named by its place on the bus.
+_GPUS = Path("/proc/driver/nvidia/gpus")
+
 
 class DeviceBusy(Exception):
     """Another run is on the device."""
 
 
 def device_of(hardware: dict[str, str | None]) -> str:
-    """The device that a benchmark's hardware means here: "cpu", or "cuda-" and which."""
+    """The device that a benchmark's hardware means here: "cpu", or "cuda-" and which.
+
+    A GPU is named by its UUID where the driver tells it, so that workers that name one by index
+    and by UUID wait for each other; else as CUDA_VISIBLE_DEVICES has it.
+    """
     if hardware["device"] != "cuda":
         return "cpu"
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0]
-    return f"cuda-{visible or '0'}"
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip() or "0"
+    return f"cuda-{_uuid(visible) or visible}"
+
+
+def _uuid(visible: str) -> str | None:
+    """The UUID of the GPU of this index, in the order of the bus, or of this beginning of one."""
+    known = [_uuid_told(file) for file in sorted(_GPUS.glob("*/information"))]
+    if visible.isdecimal():
+        return known[int(visible)] if int(visible) < len(known) else None
+    return next((uuid for uuid in known if uuid is not None and uuid.startswith(visible)), None)
+
+
+def _uuid_told(file: Path) -> str | None:
+    told = re.search(r"^GPU UUID:\s*(GPU-[0-9a-f-]+)$", file.read_text(), re.MULTILINE)
+    # The driver shows question marks for a GPU that nothing has used yet.
+    return told and told[1]
 
 
 @contextlib.contextmanager

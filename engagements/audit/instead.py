@@ -22,7 +22,7 @@ from engagements.audit.advice import Alternative
 from engagements.audit.case import Case
 from engagements.audit.figures import Candidate, Interval
 from engagements.audit.finding import Missing
-from engagements.audit.phrases import percent
+from engagements.audit.phrases import listed, percent
 from engagements.evidence.facts import TraceFacts, TrafficFacts
 
 CANNOT = "It cannot be estimated from what we have."
@@ -54,21 +54,23 @@ def alternatives(case: Case) -> tuple[Alternative, ...]:
         compiling,
     ]
     every = [look(case) for look in found]
-    every += [library(case, fit) for fit in off_the_shelf.fitting(case)]
+    if fits := off_the_shelf.fitting(case):
+        every.append(library(case, fits))
     return tuple(sorted(every, key=lambda each: -(each.gain.high if each.gain else 0.0)))
 
 
-def library(case: Case, fit: Candidate) -> Alternative:
-    """A kernel off the shelf that fits: it may reach what a better kernel can reach at all."""
-    name, title = "library", f"Use {off_the_shelf.named(fit)}"
+def library(case: Case, fits: tuple[Candidate, ...]) -> Alternative:
+    """Kernels off the shelf that fit: one may reach what a better kernel can reach at all."""
+    named = [off_the_shelf.named(fit) for fit in fits]
+    name, title = "library", f"Use {named[0] if len(named) == 1 else 'a library that fits'}"
     share, room = selection.share(case), roofline.headroom(case)
     within = gain.reachable(room, case.thresholds)
     if share is None or within is None:
-        missing = Missing(what=f"{off_the_shelf.named(fit)}, tried on the operator's shapes.")
+        missing = Missing(what=f"{listed(named, 'or')}, tried on the operator's shapes.")
         return _unknown(name, title, missing)
     basis = (
-        f"It covers the case; at {percent(case.thresholds.tuned_share)} of the roofline, as a "
-        "tuned kernel is, it would bring at most this. A trial says how much."
+        f"{listed(named, 'or')} covers the case; at {percent(case.thresholds.tuned_share)} of the "
+        "roofline, as a tuned kernel is, it would bring at most this. A trial says how much."
     )
     most = ceiling.ratio(share.value.high, within.high)
     return Alternative(name=name, title=title, gain=Interval(low=1.0, high=most), basis=basis)

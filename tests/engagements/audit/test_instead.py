@@ -157,6 +157,18 @@ def test_a_library_that_fits_is_the_first_thing_to_try() -> None:
     assert unmeasured.gain is None
 
 
+def test_libraries_that_fit_are_one_choice_with_one_estimate() -> None:
+    tried = tuple(answered(Tried(library=name)) for name in ("One", "Another", "A third"))
+    [choice] = [
+        choice
+        for choice in instead.alternatives(case(share=stated(0.9), tried=tried))
+        if choice.name == "library"
+    ]
+    assert choice.title == "Use a library that fits"
+    assert choice.to_collect
+    assert choice.to_collect.what == "A third, Another or One, tried on the operator's shapes."
+
+
 def test_the_most_promising_comes_first_and_the_unknown_last() -> None:
     found = instead.alternatives(case(trace=seen(captured("idle_gpu.trace.json.gz"))))
     highest = [choice.gain.high if choice.gain else 0.0 for choice in found]

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engagements.speedups import measured
+
 Data = Mapping[str, Any]
 
 
@@ -42,8 +44,8 @@ class OperatorAlone:
             return ""
         return (
             f"{self.name}: the operator is {self.step_share:.0%} of the baseline's step and runs "
-            f"{self.ratio:.2f}× as fast, so the step should run {self.predicted:.2f}× as fast; "
-            f"it was measured at {self.measured:.2f}×"
+            f"{measured(self.ratio)} as fast, so the step should run "
+            f"{measured(self.predicted)} as fast; it was measured at {measured(self.measured)}"
             f"{', ' if self.beyond else ''}{self.beyond}."
         )
 

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 from engagements.audit.words import Check, Outcome
 from engagements.errors import Refused
+from engagements.speedups import SIGN, with_sign
 
 MAX_VALUE_CHARACTERS = 200
 
@@ -52,7 +53,7 @@ class Quantity:
 
     def show(self, number: Decimal | str) -> str:
         """The number with its unit, as a sentence has them."""
-        return f"{number}%" if self.unit == "%" else f"{number} {self.unit}"
+        return f"{number}{self.unit}" if self.unit in ("%", SIGN) else f"{number} {self.unit}"
 
 
 @dataclass(frozen=True)
@@ -107,5 +108,6 @@ class Description:
                 f"{quantity.show(number)} is a {expected.label.lower()} by the check's own rule. "
                 "Where this case is different, record that and override it with the reason."
             )
-        is_bare = re.fullmatch(r"[\d.]+", text)
-        return quantity.show(text) if is_bare else text
+        if re.fullmatch(r"[\d.]+", text):
+            return quantity.show(text)
+        return with_sign(text) if quantity.unit == SIGN else text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
+from engagements import speedups
 from engagements.audit.figures import Interval
 
 MOST_DIGITS = 6
@@ -33,15 +34,15 @@ def percents(shares: Interval) -> str:
 
 
 def times(ratio: float) -> str:
-    """A ratio: 1.08x, 2.6x, 17x. Near 1 it has more digits: 1.004x; 1.996x is not said to be 2x."""
+    """A ratio: 1.08×, 2.6×, 17×. Near 1 it has more digits: 1.004×; 1.996× is not said to be 2×."""
     digits = 0 if ratio >= 100 else 1 if ratio >= 10 else 2 if abs(ratio - 1) >= 0.005 else 4
-    return f"{_figure(ratio, digits)}x"
+    return speedups.times(_figure(ratio, digits))
 
 
 def times_each(ratios: Interval) -> str:
     """One ratio, or from where to where."""
     low, high = times(ratios.low), times(ratios.high)
-    return low if low == high else f"{low.removesuffix('x')} to {high}"
+    return low if low == high else f"{low.removesuffix(speedups.SIGN)} to {high}"
 
 
 def weeks(number: float) -> str:

@@ -54,7 +54,7 @@ class Thresholds:
                 of_one = ": it is a share of 1" if field.name in _SHARES else ""
                 raise ValueError(f"{label_of(field.name)} cannot be {value:g}{of_one}.")
         if self.target <= 1 or self.notable_ratio < 1:
-            raise ValueError("A target is more than 1x, a notable ratio at least that.")
+            raise ValueError("A target is more than 1×, a notable ratio at least that.")
 
 
 _SHARES = (

@@ -27,6 +27,7 @@ from engagements.audit.phrases import capital, percent, percents, times, times_e
 from engagements.audit.roofline import Headroom
 from engagements.audit.selection import Share
 from engagements.audit.words import Check, Outcome
+from engagements.speedups import SIGN
 
 # What the upkeep of a kernel has to be paid with, end to end and not in the kernel alone.
 LEAST_RATIO = Decimal(str(thresholds.DEFAULT.target))
@@ -40,14 +41,14 @@ CHECK = Description(
     name=Check.WORTH,
     question="Is the speedup worth it?",
     why=(
-        "1.2x in the kernel that becomes 1.05x end to end does not pay for the upkeep. "
-        "We look for 2x end to end."
+        "1.2× in the kernel that becomes 1.05× end to end does not pay for the upkeep. "
+        "We look for 2× end to end."
     ),
     value_label="Expected end-to-end speedup",
-    value_hint="a ratio over the off-the-shelf baseline, as in 2.6x.",
+    value_hint="a ratio over the off-the-shelf baseline, as in 2.6×.",
     consultant=Meanings(
-        passed="The roofline and Amdahl leave 2x end to end within reach.",
-        failed="Less than 2x end to end is to be had: not worth the upkeep.",
+        passed="The roofline and Amdahl leave 2× end to end within reach.",
+        failed="Less than 2× end to end is to be had: not worth the upkeep.",
         unknown="No estimate of the end-to-end speedup yet.",
     ),
     customer=Meanings(
@@ -55,7 +56,7 @@ CHECK = Description(
         failed="What could be gained would not pay for keeping the kernel alive.",
         unknown="We cannot yet say what speedup to expect.",
     ),
-    quantity=Quantity("x", r"x\b|×|times", low=Decimal("0.1"), high=Decimal(1000)),
+    quantity=Quantity(SIGN, rf"x\b|{SIGN}|times", low=Decimal("0.1"), high=Decimal(1000)),
     expects=_expects,
 )
 

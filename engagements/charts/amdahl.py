@@ -11,6 +11,7 @@ from engagements.audit.ceiling import ratio
 from engagements.audit.figures import CeilingFigures
 from engagements.charts import canvas, describe
 from engagements.charts.palette import Theme
+from engagements.speedups import agreed
 
 TITLE = "The whole over the kernel"
 TICKS = (1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -46,7 +47,7 @@ def _frame(axes: Axes, figures: CeilingFigures) -> None:
     axes.xaxis.set_minor_locator(FixedLocator([]))
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}×"))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: agreed(value)))
     axes.set_xlabel("how many times faster the kernel becomes")
     axes.set_ylabel("the whole")
 

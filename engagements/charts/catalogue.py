@@ -14,6 +14,7 @@ from engagements.charts.describe_catalogue import Point
 from engagements.charts.limits import Roof
 from engagements.charts.palette import Theme
 from engagements.charts.roofs import bandwidth, mark, rate
+from engagements.speedups import agreed
 
 ROOFLINE = "Every kernel on the roofline"
 RATIOS = "End-to-end ratios"
@@ -182,7 +183,7 @@ def ratios(found: Sequence[Report], theme: Theme) -> str:
         axes.set_xlim(min(0.5, lowest / 1.15), max(2.5, highest * 1.2))
         axes.xaxis.set_major_locator(FixedLocator(list(_TICKS)))
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}×"))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: agreed(value)))
         axes.axvline(1.0, color=ink["axis"], linewidth=1.0)
         axes.set_xlabel("time of the baseline's step over the candidate's; target as an upright")
         axes.grid(axis="x")

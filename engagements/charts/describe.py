@@ -9,13 +9,9 @@ from typing import Any
 from engagements.audit.ceiling import ratio
 from engagements.audit.figures import CeilingFigures
 from engagements.charts.limits import measured_roof
+from engagements.speedups import measured, times
 
 Data = Mapping[str, Any]
-
-
-def times(value: float | None) -> str:
-    """A ratio as it is written everywhere: 2.34×."""
-    return "not measured" if value is None else f"{value:.2f}×"
 
 
 def ratio_interval(record: Data) -> str:
@@ -25,13 +21,13 @@ def ratio_interval(record: Data) -> str:
         return "No ratio was measured."
     share = f"{summary['confidence']:.0%}"
     lines = [
-        f"End to end {times(summary['ratio'])}, {share} interval {times(summary['low'])} to "
-        f"{times(summary['high'])}, target {times(summary['target'])}."
+        f"End to end {measured(summary['ratio'])}, {share} interval {measured(summary['low'])} to "
+        f"{measured(summary['high'])}, target {measured(summary['target'])}."
     ]
     for item in summary["workloads"]:
         lines.append(
-            f"{item['name']}: {times(item['ratio'])}, "
-            f"{times(item['low'])} to {times(item['high'])}."
+            f"{item['name']}: {measured(item['ratio'])}, "
+            f"{measured(item['low'])} to {measured(item['high'])}."
         )
     return " ".join(lines)
 
@@ -43,7 +39,7 @@ def ratio_distribution(record: Data) -> str:
     lines = []
     for name, replicates in round_ratios(record).items():
         parts = [
-            f"replicate {index} median {times(median(ratios))} over {len(ratios)} rounds"
+            f"replicate {index} median {measured(median(ratios))} over {len(ratios)} rounds"
             for index, ratios in enumerate(replicates, start=1)
             if ratios
         ]
@@ -89,8 +85,8 @@ def estimate_history(progress: Data) -> str:
         return "No estimate yet."
     last = history[-1]
     return (
-        f"After {last['at_s']:.0f} seconds: {times(last['ratio'])}, interval "
-        f"{times(last['low'])} to {times(last['high'])}."
+        f"After {last['at_s']:.0f} seconds: {measured(last['ratio'])}, interval "
+        f"{measured(last['low'])} to {measured(last['high'])}."
     )
 
 
@@ -99,18 +95,20 @@ def ceiling(figures: CeilingFigures) -> str:
     lines = [f"The operator is {figures.share:.1%} of the wall-clock time."]
     if figures.infinite is not None:
         lines.append(
-            f"Even an infinitely fast kernel gives at most {times(figures.infinite)} of the whole."
+            "Even an infinitely fast kernel gives at most "
+            f"{measured(figures.infinite)} of the whole."
         )
     if figures.needed is not None:
         lines.append(
-            f"The target of {times(figures.target)} takes a kernel {times(figures.needed)} as fast."
+            f"The target of {measured(figures.target)} takes a kernel "
+            f"{measured(figures.needed)} as fast."
         )
     else:
-        lines.append(f"No kernel reaches the target of {times(figures.target)}.")
+        lines.append(f"No kernel reaches the target of {measured(figures.target)}.")
     if figures.reachable is not None:
         lines.append(
-            f"The roofline leaves {times(figures.reachable.low)} to "
-            f"{times(figures.reachable.high)} for the kernel within reach."
+            f"The roofline leaves {measured(figures.reachable.low)} to "
+            f"{measured(figures.reachable.high)} for the kernel within reach."
         )
     if figures.claimed is not None:
         claimed = figures.claimed
@@ -123,12 +121,12 @@ def ceiling(figures: CeilingFigures) -> str:
 
 
 def _range(low: float, high: float) -> str:
-    return times(low) if low == high else f"{times(low)} to {times(high)}"
+    return measured(low) if low == high else f"{measured(low)} to {measured(high)}"
 
 
 def short(value: float | None) -> str:
     """A ratio with as many digits as it takes: 2×, 3.13×, 40×."""
-    return "not known" if value is None else f"{value:.3g}×"
+    return "not known" if value is None else times(f"{value:.3g}")
 
 
 def duration(microseconds: float | None) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.harness.reports import Report
-from engagements.charts.describe import times
 from engagements.charts.limits import Roof, measured_roof
+from engagements.speedups import measured
 
 
 @dataclass(frozen=True)
@@ -90,10 +90,11 @@ def ratios(found: Sequence[Report]) -> str:
     for report in rows(found):
         strongest = ""
         if report.strongest not in (None, report.baseline) and report.against_strongest:
-            strongest = f", {times(report.against_strongest)} over {report.strongest} by the survey"
+            over = measured(report.against_strongest)
+            strongest = f", {over} over {report.strongest} by the survey"
         lines.append(
-            f"{kernel_name(report)}: {times(report.ratio)} over {report.baseline}, "
-            f"{times(report.low)} to {times(report.high)}, {report.verdict}{strongest}."
+            f"{kernel_name(report)}: {measured(report.ratio)} over {report.baseline}, "
+            f"{measured(report.low)} to {measured(report.high)}, {report.verdict}{strongest}."
         )
     return " ".join(lines) or "No ratio was measured."
 

@@ -13,6 +13,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from engagements.charts import canvas, describe
 from engagements.charts.palette import Theme
+from engagements.speedups import agreed
 
 TITLE = "Ratio of every round"
 # Where the points of one row sit above and below its line, in turn: a fixed scatter, so that
@@ -86,7 +87,7 @@ def _frame(
     last = panels[-1]
     last.set_xlim(max(0.0, low - margin), high + margin)
     last.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]))
-    last.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}×"))
+    last.xaxis.set_major_formatter(FuncFormatter(lambda value, _: agreed(value)))
     last.set_xlabel("baseline time / candidate time")
     for axes in panels:
         axes.axvline(target, color=ink["target"], linewidth=1.2)
@@ -99,7 +100,7 @@ def _legend(figure: Figure, target: float, ink: Mapping[str, str]) -> None:
     aim = _upright(ink["target"])
     figure.legend(
         [point, middle, aim],
-        ["one round", "median of the replicate", f"target {target:g}×"],
+        ["one round", "median of the replicate", f"target {agreed(target)}"],
         loc="outside upper left",
         ncols=3,
         borderpad=0,

@@ -10,6 +10,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from engagements.charts import canvas, describe
 from engagements.charts.palette import Theme
+from engagements.speedups import agreed
 
 TITLE = "The estimate so far"
 
@@ -53,13 +54,13 @@ def _frame(axes: Axes, target: float | None, ink: Mapping[str, str]) -> None:
     axes.margins(x=0.01, y=0.12)
     axes.grid(axis="y")
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}×"))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: agreed(value)))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} s"))
     if target is None:
         return
     axes.axhline(target, color=ink["target"], linewidth=1.2)
     axes.annotate(
-        f"target {target:g}×",
+        f"target {agreed(target)}",
         (1, target),
         xycoords=("axes fraction", "data"),
         xytext=(0, 2),

@@ -10,6 +10,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from engagements.charts import canvas, describe
 from engagements.charts.palette import Theme
+from engagements.speedups import agreed
 
 TITLE = "Speedup with its interval"
 
@@ -91,7 +92,7 @@ def _frame(axes: Axes, rows: list[dict[str, Any]], target: float, ink: Mapping[s
     axes.set_yticks(range(len(rows)), [row["label"] for row in rows])
     axes.get_yticklabels()[0].set_fontweight("semibold")
     axes.xaxis.set_major_locator(MaxNLocator(8, steps=[1, 2, 2.5, 5, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}×"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: agreed(value)))
     axes.grid(axis="x")
     axes.axvline(1.0, color=ink["axis"], linewidth=0.6, linestyle=(0, (1, 2)))
     mark_target(axes, target, ink)
@@ -101,7 +102,7 @@ def mark_target(axes: Axes, target: float, ink: Mapping[str, str]) -> None:
     """The target as a line through the axes, named above it."""
     axes.axvline(target, color=ink["target"], linewidth=1.2)
     axes.annotate(
-        f"target {target:g}×",
+        f"target {agreed(target)}",
         (target, 1),
         xycoords=("data", "axes fraction"),
         xytext=(0, 2),

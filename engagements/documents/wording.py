@@ -71,8 +71,3 @@ def customer(row: Customer) -> dict[str, str]:
             "vat_id": row.vat_id,
         }
     )
-
-
-def ratio(value: float | None) -> str:
-    """2.34×, or 'not measured'."""
-    return "not measured" if value is None else f"{value:.2f}×"

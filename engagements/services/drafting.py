@@ -24,6 +24,7 @@ from engagements.models import (
     User,
 )
 from engagements.services import checked
+from engagements.speedups import agreed
 
 # Three times 33.33 is a third each.
 SHARES_MAY_MISS = Decimal("0.1")
@@ -169,8 +170,8 @@ def check(sheet: Sheet) -> None:
     sealed = Decimal(str(contract.benchmark.document["target"]))
     if sealed != contract.target:
         raise Refused(
-            f"The benchmark is sealed with a target of {sealed:f}x; the contract says "
-            f"{contract.target:f}x. They have to be the same."
+            f"The benchmark is sealed with a target of {agreed(sealed)}; the contract says "
+            f"{agreed(contract.target)}. They have to be the same."
         )
     _require_days_within_reach(sheet)
 

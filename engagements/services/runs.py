@@ -25,6 +25,7 @@ from engagements.models import (
 )
 from engagements.services import checked, dispatch, events, lifecycle, settlements
 from engagements.services.releases import release
+from engagements.speedups import agreed, measured
 
 Purpose = EngagementRun.Purpose
 TRIAL_STAGES = (Stage.AUDITING, Stage.AUDITED, Stage.OFFERED, Stage.ACTIVE)
@@ -164,7 +165,7 @@ def _meet(engagement: Engagement, contract: ContractVersion, run: EngagementRun)
     events.record(
         engagement=engagement,
         verb="engagement.met",
-        summary=f"The target of {contract.target.normalize():f}x was met.",
+        summary=f"The target of {agreed(contract.target)} was met.",
         actor=None,
         changes={**lifecycle.move(engagement, Stage.MET), "run": run.pk},
         for_customer=True,
@@ -198,4 +199,4 @@ def _figures(record: Record) -> str:
     verdict = Verdict(record.verdict).label.lower()
     if record.ratio is None or record.low is None or record.high is None:
         return verdict
-    return f"{verdict}, {record.ratio:.2f}x ({record.low:.2f} to {record.high:.2f})"
+    return f"{verdict}, {measured(record.ratio)} ({record.low:.2f} to {record.high:.2f})"

@@ -9,7 +9,7 @@ from django.conf import settings
 
 from benchmarks import queries
 from benchmarks.harness.canonical import canonical
-from engagements import run_controls
+from engagements import run_controls, speedups
 from engagements.days import in_words
 from engagements.documents import wording
 from engagements.documents.benchmark_report import measured, pictures, verdict
@@ -88,10 +88,10 @@ def _context(asked: EngagementRun, record: dict[str, Any]) -> dict[str, Any]:
         "benchmark": benchmark,
         "summary": summary,
         "said": verdict.said(asked, summary),
-        "ratio": wording.ratio(summary["ratio"]),
-        "low": wording.ratio(summary["low"]),
-        "high": wording.ratio(summary["high"]),
-        "target": wording.ratio(summary["target"]),
+        "ratio": speedups.measured(summary["ratio"]),
+        "low": speedups.measured(summary["low"]),
+        "high": speedups.measured(summary["high"]),
+        "target": speedups.measured(summary["target"]),
         "confidence": f"{summary['confidence']:.0%}",
         "workloads": measured.workloads(summary),
         "correctness": measured.correctness(record),

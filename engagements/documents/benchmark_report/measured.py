@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from engagements import operator_account
-from engagements.documents import wording
+from engagements import operator_account, speedups
 
 Data = Mapping[str, Any]
 NOT_MEASURED = "not measured"
@@ -20,7 +19,7 @@ def workloads(summary: Data) -> list[dict[str, str]]:
             "weight": f"{each['weight']:.0%}",
             "baseline_us": _time_us(each["baseline_us"]),
             "candidate_us": _time_us(each["candidate_us"]),
-            "ratio": wording.ratio(each["ratio"]),
+            "ratio": speedups.measured(each["ratio"]),
             "interval": _interval(each["low"], each["high"]),
         }
         for each in summary["workloads"]
@@ -104,7 +103,7 @@ def operator(record: Data) -> list[dict[str, str]]:
             "name": each.name,
             "baseline_us": _time_us(each.baseline_us),
             "candidate_us": _time_us(each.candidate_us),
-            "ratio": wording.ratio(each.ratio),
+            "ratio": speedups.measured(each.ratio),
             "step_share": _share(each.step_share),
             "gflop_per_s": _rate(each.flops, each.candidate_us),
             "arithmetic_share": _share(each.arithmetic_share),

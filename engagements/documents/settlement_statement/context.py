@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from benchmarks.harness.canonical import canonical, digest_of_bytes
 from benchmarks.models import Verdict
-from engagements import money
+from engagements import money, speedups
 from engagements.days import in_words
 from engagements.documents import wording
 from engagements.documents.paper import Enclosure, Paper
@@ -233,8 +233,8 @@ def _deciding_run(settlement: Settlement) -> dict[str, str] | None:
         "name": f"run {asked.run_id}",
         "verdict": record.get_verdict_display().lower()
         + (", which counts as missed" if record.verdict == Verdict.INCONCLUSIVE else ""),
-        "ratio": wording.ratio(record.ratio),
-        "interval": f"{wording.ratio(record.low)} to {wording.ratio(record.high)}",
+        "ratio": speedups.measured(record.ratio),
+        "interval": f"{speedups.measured(record.low)} to {speedups.measured(record.high)}",
         "digest": record.digest,
         "measured_on": in_words(record.received_at),
     }

@@ -32,8 +32,8 @@ def test_every_check_says_what_its_outcomes_mean_to_both_sides(check: audit.Desc
         ("survives", "2 years", "2 years"),
         ("maintain", "2", "2 engineers"),
         ("maintain", "2 kernel engineers", "2 kernel engineers"),
-        ("worth", "2", "2 x"),
-        ("worth", "2.8x end to end", "2.8x end to end"),
+        ("worth", "2", "2×"),
+        ("worth", "2.8x end to end", "2.8× end to end"),
     ],
 )
 def test_a_value_is_read_as_people_write_it(check: str, typed: str, stored: str) -> None:

@@ -33,13 +33,13 @@ def test_a_share_is_said_in_percent(share: float, said: str) -> None:
 @pytest.mark.parametrize(
     ("ratio", "said"),
     [
-        (1.004, "1.004x"),
-        (1.08, "1.08x"),
-        (1.996, "1.996x"),
-        (2.0, "2x"),
-        (2.604, "2.6x"),
-        (17.23, "17.2x"),
-        (195.3, "195x"),
+        (1.004, "1.004×"),
+        (1.08, "1.08×"),
+        (1.996, "1.996×"),
+        (2.0, "2×"),
+        (2.604, "2.6×"),
+        (17.23, "17.2×"),
+        (195.3, "195×"),
     ],
 )
 def test_a_ratio_is_said_in_times(ratio: float, said: str) -> None:
@@ -55,7 +55,7 @@ def test_what_is_under_a_line_is_not_said_to_be_on_it(percent: int, below: float
 
 def test_intervals_weeks_money_and_volumes() -> None:
     assert phrases.percents(Interval(low=0.06, high=0.08)) == "6 to 8%"
-    assert phrases.times_each(Interval(low=1.5, high=2.0)) == "1.5 to 2x"
+    assert phrases.times_each(Interval(low=1.5, high=2.0)) == "1.5 to 2×"
     assert phrases.weeks(1.0) == "1 week"
     assert phrases.weeks(9.4) == "9.4 weeks"
     assert phrases.weeks(104) == "2 years"

@@ -92,7 +92,7 @@ GOOD = (
             end_to_end=seen(ratio(2.8)),
         ),
         is_good=True,
-        reasons={Check.WORTH: "2.8x", Check.OFF_THE_SHELF: "one read of the shared prompt"},
+        reasons={Check.WORTH: "2.8×", Check.OFF_THE_SHELF: "one read of the shared prompt"},
     ),
     Told(
         "quantisation-aware fused ops",
@@ -128,7 +128,7 @@ BAD = (
         ),
         is_good=False,
         reasons={
-            Check.WORTH: "1.08x was measured, less than the 2x wanted",
+            Check.WORTH: "1.08× was measured, less than the 2× wanted",
             Check.SURVIVES: "6 weeks of work",
             Check.OFF_THE_SHELF: "FlashAttention-4 does",
         },
@@ -149,7 +149,7 @@ BAD = (
         is_good=False,
         reasons={
             Check.SURVIVES: "6 weeks of work for 8 weeks of use before Llama-3.3",
-            Check.WORTH: "1.5x",
+            Check.WORTH: "1.5×",
         },
     ),
     Told(

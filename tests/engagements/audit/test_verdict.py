@@ -221,7 +221,7 @@ def test_thresholds_are_stored_as_what_differs() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ({"target": 1.0}, "A target is more than 1x"),
+        ({"target": 1.0}, "A target is more than 1×"),
         ({"least_share": 0}, "Least share cannot be 0"),
         ({"least_share": 1.1}, "Least share cannot be 1.1: it is a share of 1"),
         ({"hunch": 1}, "hunch: no such threshold"),

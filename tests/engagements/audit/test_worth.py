@@ -89,7 +89,7 @@ def test_half_the_time_gives_at_most_twice_as_fast() -> None:
     # 1 / (1 - 0.4) = 1.67: no kernel makes that 2.
     finding = worth.find(case(share=stated(0.4)))
     assert finding.outcome == Outcome.FAIL
-    assert finding.sentence == "Even an infinitely fast kernel gives at most 1.67x end to end."
+    assert finding.sentence == "Even an infinitely fast kernel gives at most 1.67× end to end."
     assert figures(finding).needed is None
     assert figures(finding).infinite == pytest.approx(1 / 0.6)
 
@@ -239,13 +239,13 @@ def test_what_was_measured_end_to_end_decides() -> None:
 def test_a_ratio_above_the_ceiling_cannot_be() -> None:
     finding = worth.find(case(share=stated(0.4), end_to_end=stated(ratio(3.0))))
     assert finding.outcome == Outcome.FAIL
-    assert finding.sentence.startswith("3x cannot be")
+    assert finding.sentence.startswith("3× cannot be")
     profiled = seen(measured(dram_share=0.5, bound="latency"))
     finding = worth.find(
         case(share=stated(0.9), compute=(profiled,), end_to_end=stated(ratio(3.0)))
     )
     assert finding.outcome == Outcome.FAIL
-    assert finding.sentence.startswith("3x cannot be")
+    assert finding.sentence.startswith("3× cannot be")
 
 
 def test_what_is_missing_is_collected_by_the_kernels_own_names() -> None:

@@ -64,7 +64,7 @@ FINDINGS = {
         "",
     ),
     "maintain": ("fail", "0 engineers", "Nobody on the team has written a GPU kernel so far."),
-    "worth": ("pass", "2.4x", "A first torch version already gives this on the real step."),
+    "worth": ("pass", "2.4×", "A first torch version already gives this on the real step."),
 }
 
 

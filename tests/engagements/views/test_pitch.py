@@ -35,8 +35,8 @@ def test_numbers_get_six_checks_the_ceiling_the_payback_and_questions(client: Cl
     said = text(page)
     assert len(outcomes(page)) == 6
     # 1 / (1 - 0.4), and 1 / (0.6 + 0.4 / 3).
-    assert "1.67x" in said
-    assert "1.36x" in said
+    assert "1.67×" in said
+    assert "1.36×" in said
     assert "cannot be reached" in said
     assert 'class="chart"' in page
     # EUR 40,000 less 40,000 / 1.3636 are saved a month: 60,000 come back in 24 weeks.

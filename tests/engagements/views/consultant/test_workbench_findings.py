@@ -109,7 +109,7 @@ def test_needs_work_and_estimates_reach_the_checks(signed_in: Client, audit: Aud
         ("work", {"weeks": "6", "fee": "1.000"}, "A fee comes with its currency"),
         ("work", {"weeks": "0"}, "greater than or equal to 0.1"),
         ("estimates", {"kernel_low": "3", "kernel_high": "2"}, "The lower end comes first"),
-        ("thresholds", {"target": "0.5"}, "A target is more than 1x"),
+        ("thresholds", {"target": "0.5"}, "A target is more than 1×"),
         ("thresholds", {"least_share": "7"}, "Least share cannot be 7"),
         ("tried", {"library": ""}, "This field is required"),
     ],

@@ -141,7 +141,7 @@ def quantisation(case: Case) -> Alternative:
         high=ceiling.ratio(min(1.0, products + attention), QUANTISED.high),
     )
     basis = (
-        f"{dtype} to FP8 or INT8 is 1.4 to 1.8x for what it touches: matrix products take "
+        f"{dtype} to FP8 or INT8 is 1.4 to 1.8× for what it touches: matrix products take "
         f"{percent(products)} of the time, and attention {percent(attention)} where its cache is "
         "quantised too."
     )

@@ -43,4 +43,6 @@ def run(prepared: _Prepared, inputs: Mapping[str, Tensor], out: Mapping[str, Ten
     k = joined(prepared.prefix_k, prepared.own_k, inputs["k_new"])
     v = joined(prepared.prefix_v, prepared.own_v, inputs["v_new"])
     attended = torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    # Over a handful of keys torch's attention for processors loses a query's NaN (torch 2.13).
+    attended = attended + (0 * q).sum(-1, keepdim=True)
     out["out"].copy_(attended.reshape(batch, heads, width))

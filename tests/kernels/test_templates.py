@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from kernels import catalogue, cuda, solutions
-from kernels.definition import NotAvailable
+from kernels.definition import NotAvailable, SpecialValues
 from kernels.launchers import launcher_of, without_launcher
 from kernels.trials import compare
+from tests.kernels.drawing import planted, sizes_of, wider
 from tests.kernels.shapes import SHARED, SIZES, draw, poisoned, reference_of
 
 TEMPLATES = Path(solutions.__file__).parent / "template"
@@ -30,6 +31,26 @@ def test_a_template_is_right_at_every_size(name: str, size: str) -> None:
 
     expected = reference_of(SHARED, state, inputs, axes)
     right, words = compare(out["out"], expected["out"], what.tolerances["float32"])
+    assert right, words
+
+
+@pytest.mark.parametrize(
+    "special", catalogue.definition(SHARED).held_back.special, ids=lambda special: special.name
+)
+@pytest.mark.parametrize("name", ["torch_template.py", "triton_template.py"])
+def test_a_template_stands_special_values_over_few_keys(name: str, special: SpecialValues) -> None:
+    torch.manual_seed(3)
+    what, axes = catalogue.definition(SHARED), sizes_of(SHARED)["few"]
+    state = planted(draw(what.state, axes, torch.float32), special)
+    inputs = planted(draw(what.inputs, axes, torch.float32), special)
+    out = poisoned(what.outputs, axes, torch.float32)
+    solution = solutions.candidate(TEMPLATES / name)
+
+    solution.run(solution.prepare(state, axes), inputs, out)
+
+    expected = reference_of(SHARED, state, inputs, axes)["out"]
+    allowed = wider(what.tolerances["float32"], special.gain)
+    right, words = compare(out["out"], expected, allowed)
     assert right, words
 
 

@@ -4,7 +4,8 @@ Pure functions: a record (or a run's progress) in, an SVG string out. `theme` is
 
 - "page": colours are the page's own custom properties, so that one inline SVG follows the
   light and the dark theme,
-- "light", "dark", "print": fixed colours, for an <img>.
+- "light", "dark", "print": fixed colours, for an <img>,
+- "light_narrow", "dark_narrow": the same for a phone, half as wide.
 
 Every SVG carries role, <title> and <desc>; `describe` holds the same words for an alt
 attribute. matplotlib is imported on the first picture and never by importing this package.

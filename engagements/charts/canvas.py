@@ -18,7 +18,8 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from engagements.charts.palette import Theme, as_variables, colours
+from engagements.charts import slim
+from engagements.charts.palette import NARROW, Theme, as_variables, colours
 
 WIDTH_IN: Final = 6.7
 FONT_PT: Final = 8.0
@@ -63,6 +64,8 @@ def sheet(
         )
         drawn = Sheet(figure, list(grid[:, 0]), ink)
         yield drawn
+        if theme in NARROW:
+            slim.fit(figure, NARROW[theme])
         drawn.svg = _finish(figure, theme, title, description)
 
 

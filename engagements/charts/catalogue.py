@@ -12,15 +12,17 @@ from benchmarks.harness.reports import Report
 from engagements.charts import canvas, describe_catalogue
 from engagements.charts.describe_catalogue import Point
 from engagements.charts.limits import Roof
-from engagements.charts.palette import Theme
+from engagements.charts.palette import NARROW, Theme
 from engagements.charts.roofs import bandwidth, mark, rate
 from engagements.speedups import agreed
 
 ROOFLINE = "Every kernel on the roofline"
 RATIOS = "End-to-end ratios"
 _TICKS = (0.25, 0.5, 1, 2, 4, 8, 16)
-# Points of a line of the list of names beside the plane.
-_LINE_PT = 12.5
+# Points of a line of the list of names, and where that begins below the plane of a narrow picture.
+_LINE_PT, _BELOW_PT = 12.5, 40
+# A narrow picture's plane, in inches.
+_PLANE_IN = 2.9
 # Numbers of points nearer than this, in tens of FLOP per byte, go on this many lines.
 _NEAR, _LEVELS = 0.16, 4
 
@@ -30,11 +32,12 @@ def roofline(found: Sequence[Report], theme: Theme) -> str:
     points = describe_catalogue.points(found)
     if not points:
         return ""
+    beside, below = max(3.1, 0.5 + 0.185 * len(points)), _PLANE_IN + _LINE_PT / 72 * len(points)
     with canvas.sheet(
         theme=theme,
         title=ROOFLINE,
         description=describe_catalogue.roofline(found),
-        height_in=max(3.1, 0.5 + 0.185 * len(points)),
+        height_in=below if theme in NARROW else beside,
     ) as drawn:
         axes = drawn.axes[0]
         over = describe_catalogue.roof(found)
@@ -45,7 +48,7 @@ def roofline(found: Sequence[Report], theme: Theme) -> str:
             _kernel(axes, point, drawn.ink)
         for number, (point, place) in enumerate(zip(points, _apart(points), strict=True), 1):
             _number(axes, number, point, place, drawn.ink)
-        _names(axes, points, drawn.ink)
+        _names(axes, points, drawn.ink, is_below=theme in NARROW)
     return drawn.svg
 
 
@@ -134,7 +137,7 @@ def _kernel(axes: Axes, point: Point, ink: Mapping[str, str]) -> None:
     )
 
 
-def _names(axes: Axes, points: Sequence[Point], ink: Mapping[str, str]) -> None:
+def _names(axes: Axes, points: Sequence[Point], ink: Mapping[str, str], *, is_below: bool) -> None:
     """The numbers' names in a column of their own, and the two marks above the plane."""
     axes.figure.legend(
         [mark("D", ink["candidate"], filled=True), mark("o", ink["baseline"], filled=False)],
@@ -149,9 +152,9 @@ def _names(axes: Axes, points: Sequence[Point], ink: Mapping[str, str]) -> None:
         for text, shift, weight in ((str(place + 1), 10, "semibold"), (point.name, 26, "normal")):
             axes.annotate(
                 text,
-                (1, 1),
+                (0, 0) if is_below else (1, 1),
                 xycoords="axes fraction",
-                xytext=(shift, -4 - _LINE_PT * place),
+                xytext=(shift, -(_BELOW_PT if is_below else 4) - _LINE_PT * place),
                 textcoords="offset points",
                 va="top",
                 color=ink["ink"],

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-Theme = Literal["page", "light", "dark", "print"]
+Theme = Literal["page", "light", "dark", "light_narrow", "dark_narrow", "print"]
+# For a phone: a picture as wide as its screen, in letters that can be read there.
+# Each with the colour of the panel that it stands on.
+NARROW: Final[dict[str, str]] = {"light_narrow": "#ffffff", "dark_narrow": "#171b20"}
 
 LIGHT: Final[dict[str, str]] = {
     "candidate": "#0b5c6b",
@@ -34,7 +37,7 @@ DARK: Final[dict[str, str]] = {
 
 def colours(theme: Theme) -> dict[str, str]:
     """Token name to #rrggbb. A page is drawn in light colours, then given its variables."""
-    return DARK if theme == "dark" else LIGHT
+    return DARK if theme in ("dark", "dark_narrow") else LIGHT
 
 
 def as_variables(svg: str) -> str:

@@ -16,7 +16,7 @@ from engagements.charts import describe_catalogue
 from engagements.markdown import as_html
 from engagements.queries import catalogue
 from engagements.views import svg
-from engagements.views.pictures import THEMES
+from engagements.views.pictures import THEMES, known_theme
 
 _PICTURES: dict[str, tuple[Callable[..., str], Callable[[Sequence[Report]], str], str, str]] = {
     "roofline": (
@@ -94,12 +94,13 @@ def public_key(request: HttpRequest, key_id: str) -> HttpResponse:
 @require_safe
 def picture(request: HttpRequest, name: str, theme: str) -> HttpResponseBase:
     """A picture as SVG; its ETag changes with the committed files."""
-    if name not in _PICTURES or theme not in THEMES:
+    if name not in _PICTURES:
         raise Http404("No such picture.")
+    in_theme = known_theme(theme)
     return svg.as_file(
         request,
         of=f"{catalogue.stamp()}/{name}/{theme}",
-        draw=lambda: _PICTURES[name][0](catalogue.sound(), theme=theme),
+        draw=lambda: _PICTURES[name][0](catalogue.sound(), theme=in_theme),
     )
 
 
@@ -109,8 +110,7 @@ def _pictures(drawn: Sequence[Report]) -> list[dict[str, str]]:
     wanted = [name for name, has in (("ratios", has_ratios), ("roofline", has_points)) if has]
     return [
         {
-            "light": reverse("catalogue-picture", args=[name, "light"]),
-            "dark": reverse("catalogue-picture", args=[name, "dark"]),
+            **{theme: reverse("catalogue-picture", args=[name, theme]) for theme in THEMES},
             "alt": _PICTURES[name][1](drawn),
             "title": _PICTURES[name][2],
             "caption": _PICTURES[name][3],

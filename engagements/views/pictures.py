@@ -6,13 +6,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.http import Http404
 from django.urls import reverse
 
 from engagements import charts
 from engagements.charts import describe
+from engagements.charts.palette import Theme
 from engagements.models import EngagementRun
 
-THEMES = ("light", "dark")
+THEMES: tuple[Theme, ...] = ("light", "dark", "light_narrow", "dark_narrow")
+
+
+def known_theme(name: str) -> Theme:
+    """The theme of this name. 404 where there is none."""
+    for theme in THEMES:
+        if theme == name:
+            return theme
+    raise Http404("No such theme.")
 
 
 @dataclass(frozen=True)
@@ -64,8 +74,7 @@ def of(run: EngagementRun, record: Mapping[str, Any]) -> list[dict[str, str]]:
 def _figure(run: EngagementRun, record: Mapping[str, Any], name: str) -> dict[str, str]:
     picture, args = PICTURES[name], [run.engagement.reference, run.pk, name]
     return {
-        "light": reverse("run-picture", args=[*args, "light"]),
-        "dark": reverse("run-picture", args=[*args, "dark"]),
+        **{theme: reverse("run-picture", args=[*args, theme]) for theme in THEMES},
         "alt": picture.tell(record),
         "title": picture.title,
         "caption": picture.caption,

@@ -142,9 +142,9 @@ def picture(
 ) -> HttpResponseBase:
     """A picture of a record as SVG."""
     run = _measured_run(request, reference, pk)
-    if name not in pictures.PICTURES or theme not in pictures.THEMES:
+    if name not in pictures.PICTURES:
         raise Http404("No such picture.")
-    draw = partial(pictures.PICTURES[name].draw, theme=theme)
+    draw = partial(pictures.PICTURES[name].draw, theme=pictures.known_theme(theme))
     return record_files.picture(request, run, named=f"{name}/{theme}", draw=draw)
 
 

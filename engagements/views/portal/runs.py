@@ -15,13 +15,13 @@ from django.views.decorators.http import require_safe
 from benchmarks.models import Run
 from engagements import access, charts, operator_account, run_controls
 from engagements.charts import describe
-from engagements.charts.palette import Theme
 from engagements.models import EngagementRun
 from engagements.queries.estimates import estimate_of
 from engagements.queries.overview import record_of
 from engagements.services import bundles
 from engagements.views import record_files
 from engagements.views.live import live_of
+from engagements.views.pictures import THEMES, known_theme
 from engagements.views.portal.measured import (
     PHASE_WORD,
     RUN_WORD,
@@ -44,7 +44,6 @@ CHARTS = {
         "Every single comparison that went into the figure, run by run.",
     ),
 }
-THEMES: tuple[Theme, ...] = ("light", "dark")
 FILES = ("record.json", "benchmark.json", "candidate")
 # What htmx takes for "swap this in, and ask no more".
 STOP_POLLING = 286
@@ -80,9 +79,9 @@ def run_chart(
 ) -> HttpResponseBase:
     """A picture of what was measured, as SVG."""
     run = _run(request, reference, pk)
-    wanted = next((known for known in THEMES if known == theme), None)
-    if chart not in CHARTS or wanted is None:
+    if chart not in CHARTS:
         raise Http404("No such picture.")
+    wanted = known_theme(theme)
     draw, *_ = CHARTS[chart]
     return record_files.picture(
         request, run, named=f"{chart}/{wanted}", draw=partial(draw, theme=wanted)

@@ -14,7 +14,7 @@ from engagements.access import consultant_page
 from engagements.charts.palette import Theme
 from engagements.views import svg
 from engagements.views.check_pictures import DRAWING
-from engagements.views.pictures import THEMES
+from engagements.views.pictures import THEMES, known_theme
 from engagements.views.workbench.bench import Bench, bench_of
 
 
@@ -79,13 +79,12 @@ def figure(bench: Bench, name: str) -> dict[str, str] | None:
     if not _facts_of(bench, name):
         return None
     query = _query(bench)
-    light, dark = (
-        reverse("workbench-picture", args=[bench.engagement.reference, name, theme]) + query
-        for theme in THEMES
-    )
     return {
-        "light": light,
-        "dark": dark,
+        **{
+            theme: reverse("workbench-picture", args=[bench.engagement.reference, name, theme])
+            + query
+            for theme in THEMES
+        },
         "alt": picture.tell(bench),
         "title": picture.title,
         "caption": picture.caption,
@@ -97,9 +96,9 @@ def figure(bench: Bench, name: str) -> dict[str, str] | None:
 def show(request: HttpRequest, reference: str, name: str, theme: str) -> HttpResponseBase:
     """One picture. Its ETag is made of the digests of what it is drawn from."""
     engagement = access.engagement_for(request.user, reference)
-    if name not in PICTURES or theme not in THEMES:
+    if name not in PICTURES:
         raise Http404("No such picture.")
-    in_theme: Theme = "dark" if theme == "dark" else "light"
+    in_theme = known_theme(theme)
     bench = bench_of(engagement, request.GET.dict())
     of = f"{DRAWING} {name} {theme} {_facts_of(bench, name)}"
     return svg.as_file(request, of=of, draw=lambda: PICTURES[name].draw(bench, in_theme))

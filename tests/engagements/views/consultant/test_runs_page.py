@@ -218,7 +218,7 @@ def test_the_record_is_downloaded_as_it_is_stored(client: Client, story: Story) 
 
 def test_pictures_come_in_both_themes_and_are_not_drawn_twice(client: Client, story: Story) -> None:
     asked = told.measured(story, 2.6)
-    for theme in ("light", "dark"):
+    for theme in ("light", "dark", "light_narrow", "dark_narrow"):
         url = reverse("run-picture", args=[story.reference, asked.pk, "interval", theme])
         first = client.get(url)
         assert first["Content-Type"].startswith("image/svg+xml")

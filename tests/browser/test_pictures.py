@@ -1,0 +1,55 @@
+"""A phone is given pictures as narrow as itself, and nothing of them is cut off."""
+
+from __future__ import annotations
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Browser, ViewportSize
+
+from engagements import charts
+from engagements.charts import slim
+from engagements.models import Role
+from engagements.queries import catalogue
+from tests.browser import staging
+from tests.browser.conftest import Window
+from tests.engagements.charts import test_audit_charts, test_charts
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+PHONE: ViewportSize = {"width": 390, "height": 844}
+# What is drawn beyond the edges of its picture, in points.
+OVER_THE_EDGE = """(svg) => {
+  const drawn = svg.getBBox(), sheet = svg.viewBox.baseVal;
+  return Math.max(
+    -drawn.x, -drawn.y, drawn.x + drawn.width - sheet.width, drawn.y + drawn.height - sheet.height
+  );
+}"""
+
+
+def test_every_picture_for_a_phone_is_drawn_whole(browser: Browser) -> None:
+    drawings = {
+        **test_charts.DRAWN,
+        **test_audit_charts.DRAWN,
+        "all ratios": lambda theme: charts.catalogue_ratios(catalogue.sound(), theme=theme),
+        "all kernels": lambda theme: charts.catalogue_roofline(catalogue.sound(), theme=theme),
+    }
+    page = browser.new_page(viewport=PHONE)
+    for name, draw in drawings.items():
+        page.set_content(draw(theme="light_narrow"))
+        svg = page.locator("svg").first
+        width_pt = svg.evaluate("(svg) => svg.viewBox.baseVal.width")
+        assert width_pt == pytest.approx(slim.WIDTH_IN * 72, abs=1), name
+        assert svg.evaluate(OVER_THE_EDGE) < 1.5, name
+    page.close()
+
+
+def test_a_phone_asks_for_the_narrow_ones_and_a_desk_for_the_wide_ones(window: Window) -> None:
+    page = window(staging.newcomer(Role.CONSULTANT), reduced_motion="reduce")
+    page.goto(reverse("catalogue"))
+    asked = "pictures => pictures.map((picture) => picture.currentSrc.split('/').pop())"
+    pictures = page.locator(".picture img")
+    assert pictures.evaluate_all(asked) == ["ratios-light.svg", "roofline-light.svg"]
+    page.set_viewport_size(PHONE)
+    page.emulate_media(color_scheme="dark")
+    page.reload()
+    assert pictures.evaluate_all(asked) == ["ratios-dark_narrow.svg", "roofline-dark_narrow.svg"]

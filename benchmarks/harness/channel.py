@@ -71,13 +71,17 @@ class Channel:
         except OSError as error:
             raise ChannelClosed("the other end is gone") from error
 
-    def receive(self, limit_s: float | None = None) -> dict[str, Any]:
+    def receive(self, limit_s: float | None = None, *, awake: bool = False) -> dict[str, Any]:
         """The next message; file descriptors sent along never get here.
+
+        `awake`: look again and again until it comes, on a processor of one's own. Who sleeps is
+        woken the later the longer it slept: on an H200's host 120 us late after an empty round,
+        220 to 300 us after one of 45 ms.
 
         Raises ChannelTimeout after `limit_s` seconds, ChannelClosed at the end of the stream,
         ChannelRubbish for a length over the limit or a body that is no JSON object.
         """
-        return self._message(limit_s, None)
+        return self._message(limit_s, None, awake=awake)
 
     def receive_with_descriptors(
         self, limit_s: float | None = None
@@ -89,13 +93,15 @@ class Channel:
         descriptors: list[int] = []
         return self._message(limit_s, descriptors), descriptors
 
-    def _message(self, limit_s: float | None, descriptors: list[int] | None) -> dict[str, Any]:
+    def _message(
+        self, limit_s: float | None, descriptors: list[int] | None, *, awake: bool = False
+    ) -> dict[str, Any]:
         deadline = None if limit_s is None else time.monotonic() + limit_s
-        head = self._exactly(_LENGTH.size, deadline, descriptors)
+        head = self._exactly(_LENGTH.size, deadline, descriptors, awake=awake)
         (length,) = _LENGTH.unpack(head)
         if length > MAX_MESSAGE_BYTES:
             raise ChannelRubbish(f"bytes that are no message: {head!r}…")
-        body = self._exactly(length, deadline, descriptors)
+        body = self._exactly(length, deadline, descriptors, awake=awake)
         try:
             message = json.loads(body)
         except (ValueError, RecursionError) as error:
@@ -105,19 +111,25 @@ class Channel:
             raise ChannelRubbish(f"JSON that is no message: {body[:60]!r}")
         return message
 
-    def _exactly(self, size: int, deadline: float | None, descriptors: list[int] | None) -> bytes:
+    def _exactly(
+        self,
+        size: int,
+        deadline: float | None,
+        descriptors: list[int] | None,
+        *,
+        awake: bool,
+    ) -> bytes:
         parts: list[bytes] = []
         missing = size
         while missing:
-            if deadline is None:
-                self._socket.settimeout(None)
-            else:
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise ChannelTimeout("no answer in time")
-                self._socket.settimeout(left)
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                raise ChannelTimeout("no answer in time")
+            self._socket.settimeout(0 if awake else left)
             try:
                 part = self._part(missing, descriptors)
+            except BlockingIOError:
+                continue
             except TimeoutError as error:
                 raise ChannelTimeout("no answer in time") from error
             except OSError as error:

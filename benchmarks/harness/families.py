@@ -91,16 +91,19 @@ def signal_all(pids: set[int], number: int) -> None:
             os.kill(pid, number)
 
 
-def stop(first: int, user: int | None) -> None:
-    """Stop the whole family; who keeps forking away is left to the count of its work."""
+def stop(first: int, user: int | None) -> set[int]:
+    """Stop the whole family; who they are. Who keeps forking away is left to their work's count."""
+    family: set[int] = set()
     for sweep in range(_MOST_SWEEPS):
-        running = {pid for pid in members(first, user) if (_stat(pid) or ["X"])[0] not in _STOPPED}
+        family = members(first, user)
+        running = {pid for pid in family if (_stat(pid) or ["X"])[0] not in _STOPPED}
         if not running:
-            return
+            break
         signal_all(running, signal.SIGSTOP)
         if sweep:
             # Who was asleep needs a processor to stop on, and the machine may be busy.
             time.sleep(_SWEEP_S)
+    return family
 
 
 def resume(first: int, user: int | None) -> None:
@@ -176,19 +179,20 @@ class Idleness:
     _since: tuple[float, float] | None = None
     _standing: Threads = field(default_factory=dict)
 
-    def begins(self) -> None:
-        """Its turn is over."""
+    def begins(self, family: set[int] | None = None) -> None:
+        """Its turn is over; `family` where it is known already who they are."""
         # Looked for once: on a host of many processes that takes its time, in every round.
-        family = members(self.first, self.user)
+        if family is None:
+            family = members(self.first, self.user)
         self._since = (time.monotonic(), processor_s(family))
         self._standing = threads(family) if self.stopped else {}
 
-    def ends(self) -> None:
-        """Its next turn comes."""
-        if self._since is None:
-            return
-        began, used = self._since
+    def ends(self) -> set[int]:
+        """Its next turn comes; who the family are."""
         family = members(self.first, self.user)
+        if self._since is None:
+            return family
+        began, used = self._since
         self.worked_s += max(0.0, processor_s(family) - used)
         # After the count: finding a family among a host's processes can outlast the wait itself.
         waited_s = time.monotonic() - began
@@ -199,6 +203,7 @@ class Idleness:
         if self._standing:
             self.wakes += woke(self._standing, threads(family))
         self._since = None
+        return family
 
     @property
     def complaint(self) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import random
 import secrets
 import time
@@ -11,7 +12,7 @@ from typing import Any
 import torch
 
 from benchmarks.harness import contents, levels
-from benchmarks.harness.arenas import Arena
+from benchmarks.harness.arenas import Arena, Device
 from benchmarks.harness.channel import encode
 from benchmarks.harness.inspections import Inspection
 from benchmarks.harness.layouts import Layout
@@ -26,6 +27,13 @@ from benchmarks.harness.telemetry import Reading
 _RANDOM = random.SystemRandom()
 # Once may be chance: each has other inputs.
 _ATTEMPTS = 5
+# A side's own threads and CUDA's want some.
+_PROCESSORS_TO_SPARE_ONE = 4
+
+
+def _spares_a_processor(device: Device) -> bool:
+    """Whether the referee may wait awake for a round's end: not where sides compute on the CPU."""
+    return device.kind != "cpu" and len(os.sched_getaffinity(0)) >= _PROCESSORS_TO_SPARE_ONE
 
 
 class Lane:
@@ -44,6 +52,7 @@ class Lane:
         self.side = side
         self.reading: Reading | None = None
         self._level = level
+        self._awake = _spares_a_processor(setting.device)
         self.setup_s = 0.0
         self.setup_memory_bytes: int | None = None
         self.tally = Tally()
@@ -216,7 +225,7 @@ class Lane:
         gc.disable()
         try:
             with self.side.turn() as began_ns:
-                self.side.go(order, token=token, limit_s=limit_s, doing=doing)
+                self.side.go(order, token=token, limit_s=limit_s, doing=doing, awake=self._awake)
                 # Inside the clock: work that the answer did not wait for gains nothing, or
                 # is read here as poison.
                 self._probe.read()

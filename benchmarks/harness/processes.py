@@ -103,12 +103,12 @@ class SideProcess:
 
         Yields when that began, by `time.perf_counter_ns`: before the first of its processes ran.
         """
-        self.idleness.ends()
         # Looked for before: who has many processes has the last of them woken late, and the first
         # would have a start on the clock.
-        family = families.members(*self._family) if self._stops_when_idle else set()
+        family = self.idleness.ends()
         began_ns = time.perf_counter_ns()
-        families.signal_all(family, signal.SIGCONT)
+        if self._stops_when_idle:
+            families.signal_all(family, signal.SIGCONT)
         try:
             yield began_ns
         finally:
@@ -142,10 +142,11 @@ class SideProcess:
         return self._process.pid, self._cell.user if alone else None
 
     def _wait_for_turn(self) -> None:
+        family = None
         if self._stops_when_idle:
             self._signal(signal.SIGSTOP)
-            families.stop(*self._family)
-        self.idleness.begins()
+            family = families.stop(*self._family)
+        self.idleness.begins(family)
 
     def start(self, message: dict[str, Any]) -> None:
         """Send the side what it is; `started` ends the wait for it."""
@@ -170,10 +171,13 @@ class SideProcess:
             self._tell(encode(message), descriptors, doing)
             return self.answer(expect, limit_s=limit_s, doing=doing)
 
-    def go(self, order: bytes, *, token: str, limit_s: float, doing: str) -> None:
-        """One timed exchange: an encoded order out, its token back. Nothing else, for the clock."""
+    def go(self, order: bytes, *, token: str, limit_s: float, doing: str, awake: bool) -> None:
+        """One timed exchange: an encoded order out, its token back. Nothing else, for the clock.
+
+        `awake`: wait for it on a processor of the referee's own, as Channel.receive does.
+        """
         self._tell(order, (), doing)
-        reply = self.answer("done", limit_s=limit_s, doing=doing)
+        reply = self.answer("done", limit_s=limit_s, doing=doing, awake=awake)
         if reply.get("token") != token:
             raise self.failed("answered a round with another round's token", doing)
 
@@ -186,10 +190,12 @@ class SideProcess:
             # What it said before it went, or how it ended, the next `answer` tells.
             return
 
-    def answer(self, expect: str, *, limit_s: float, doing: str) -> dict[str, Any]:
+    def answer(
+        self, expect: str, *, limit_s: float, doing: str, awake: bool = False
+    ) -> dict[str, Any]:
         """The side's next message, which must be of type `expect`; SideFailed otherwise."""
         try:
-            reply = self._channel.receive(limit_s)
+            reply = self._channel.receive(limit_s, awake=awake)
         except ChannelTimeout as error:
             text = f"did not answer within {limit_s:g} s and was stopped"
             raise self.failed(text, doing) from error

@@ -27,6 +27,8 @@ from kernels.cuda import CompileError
 
 _PR_SET_PDEATHSIG = 1
 _MAX_FILE_BYTES = 1 << 30
+# All that Triton says of a machine without a GPU.
+_NO_DRIVER = "0 active drivers"
 
 
 def limit_process(address_space_bytes: int | None, *, parent: int) -> None:
@@ -66,6 +68,8 @@ class Side:
         self._build: Any = None
         self._step: Any = None
         self._launch: Callable[..., None] | None = None
+        # All of a round's calls at once, where they are launched so.
+        self._launch_all: Callable[[], None] | None = None
         self._calls: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
     def setup(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
@@ -84,14 +88,14 @@ class Side:
             state=layout.tensors(arena.memory, 0),
             axes=message["axes"],
         )
-        self._step, self._launch = self._build(), None
+        self._step, self._launch, self._launch_all = self._build(), None, None
         self._device.synchronize()
         return {"type": "ready", "elapsed_s": time.perf_counter() - started}
 
     def renew(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Build the step again: the state that it was built on has other contents now."""
         # First, so that what was derived from state is not held twice.
-        self._step = self._launch = None
+        self._step = self._launch = self._launch_all = None
         gc.collect()
         self._step = self._build()
         self._make_ready()
@@ -122,7 +126,7 @@ class Side:
 
         graphed = self._start["launch"] == "graph"
         if self._level == "operator" and graphed:
-            self._launch = launches.graph_of_each(self._step, self._calls)
+            self._launch_all = launches.graph_of_all(self._step, self._calls)
         elif self._launch is None:
             first = self._calls[0][0]
             self._launch = launches.graph(self._step, first) if graphed else self._step
@@ -131,15 +135,18 @@ class Side:
 
     def go(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Run `calls` calls from `first` on, wait for them, answer with the round's token."""
-        launch = self._launch
-        assert launch is not None
-        first = message["first"]
-        if message["calls"] == 0:
+        first, count = message["first"], message["calls"]
+        if count == 0:
             # A round's fixed cost has the device's change from the referee's context to this
             # one in it, which takes some work to do: without any, 0.9 ms a round were missing.
             self._mark.add_(1)
-        for inputs, outputs in self._calls[first : first + message["calls"]]:
-            launch(inputs, outputs)
+        elif self._launch_all is not None:
+            assert count == len(self._calls), "captured as one round"
+            self._launch_all()
+        else:
+            assert self._launch is not None
+            for inputs, outputs in self._calls[first : first + count]:
+                self._launch(inputs, outputs)
         self._device.synchronize()
         return {"type": "done", "token": message["token"]}
 
@@ -176,7 +183,7 @@ class Side:
     def release(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Forget the workload: step, state and all."""
         self._drop_calls()
-        self._launch = self._step = self._build = None
+        self._launch = self._launch_all = self._step = self._build = None
         gc.collect()
         for arena in self._arenas:
             arena.close()
@@ -188,7 +195,7 @@ class Side:
         return {"type": "released"}
 
     def _drop_calls(self) -> None:
-        self._calls = []
+        self._calls, self._launch_all = [], None
         # The state's arena, opened first, stays until release.
         for arena in self._arenas[1:]:
             arena.close()
@@ -218,6 +225,8 @@ def _described(error: BaseException) -> dict[str, str]:
     own = [frame for frame in frames if Path(frame.filename).stem == "candidate"]
     last = (own or frames)[-1] if frames else None
     text = " ".join(str(error).split())[:500]
+    if _NO_DRIVER in text:
+        text = f"Triton finds no GPU here ({text}); without one, set TRITON_INTERPRET=1"
     where = "" if last is None else f"{Path(last.filename).name} line {last.lineno} in {last.name}"
     described = {"type": "failed", "error": f"{type(error).__name__}: {text}", "where": where}
     if isinstance(error, CompileError):

@@ -3,6 +3,8 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import threading
+import time
 
 import pytest
 
@@ -58,11 +60,30 @@ def test_the_referee_takes_no_files_from_a_side() -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
+def test_who_waits_awake_gets_a_message_that_comes_late_and_in_parts() -> None:
+    ours, raw = Channel.pair()
+    content = encode({"type": "done"})
+
+    def late() -> None:
+        for at in range(len(content)):
+            time.sleep(0.001)
+            raw.sendall(content[at : at + 1])
+
+    sender = threading.Thread(target=late)
+    sender.start()
+    assert ours.receive(5, awake=True) == {"type": "done"}
+    sender.join()
+
+
 def test_silence_and_half_a_message_run_into_the_limit() -> None:
     ours, raw = Channel.pair()
     with pytest.raises(ChannelTimeout):
         ours.receive(0.02)
+    with pytest.raises(ChannelTimeout):
+        ours.receive(0.02, awake=True)
     raw.sendall(struct.pack("!I", 100) + b"{")
+    with pytest.raises(ChannelTimeout):
+        ours.receive(0.02, awake=True)
     with pytest.raises(ChannelTimeout):
         ours.receive(0.02)
 

@@ -34,7 +34,7 @@ _CALLS_US = {"cuda": (10, 100, 1_000, 10_000), "cpu": (2_000,)}
 _CANDIDATE_UNITS = 20
 _BASELINE_UNITS = {"cuda": (39, 40, 41), "cpu": (10, 80)}
 _PROTOCOL = {
-    "cuda": {"replicates": 4, "rounds": 8, "round_ms": 40.0, "warmup_ms": 100.0},
+    "cuda": {"replicates": 4, "rounds": 4, "round_ms": 40.0, "warmup_ms": 100.0},
     "cpu": {"replicates": 3, "rounds": 6, "round_ms": 12.0, "warmup_ms": 0.0},
 }
 

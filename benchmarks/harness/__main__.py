@@ -196,8 +196,10 @@ def _keygen(arguments: argparse.Namespace) -> int:
 
 
 def _content(path: Path) -> bytes:
+    """A file's bytes, no more of them than show that it is too large for whatever is read here."""
     try:
-        return path.read_bytes()
+        with path.open("rb") as opened:
+            return opened.read(records.MAX_BYTES + 1)
     except OSError as error:
         raise BenchmarkError(f"cannot read {path}: {error.strerror}") from error
 

@@ -60,6 +60,8 @@ class Device(Protocol):
 def device(kind: str) -> Device:
     """The back end for `cpu` or `cuda`; RuntimeError says why there is none."""
     if kind == "cuda":
+        if not torch.cuda.is_available():
+            raise RuntimeError("torch sees no CUDA device here")
         from benchmarks.harness.devices.cuda import CudaDevice
 
         return CudaDevice()

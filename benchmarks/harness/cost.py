@@ -49,6 +49,7 @@ def table(record: Mapping[str, Any]) -> str:
     summary = record["summary"]
     lines = ["| spent on | s | share |", "|---|---|---|"]
     lines += [f"| {part.name} | {part.spent_s:.1f} | {part.share:.0%} |" for part in parts(record)]
-    replicates = f"{summary['replicates']} replicates, {summary['rounds']} rounds"
-    lines += ["", f"{summary['verdict']} in {record['elapsed_s']:.1f} s: {replicates}"]
+    count = summary["replicates"]
+    measured = f"{count} {'replicate' if count == 1 else 'replicates'}, {summary['rounds']} rounds"
+    lines += ["", f"{summary['verdict']} in {record['elapsed_s']:.1f} s: {measured}"]
     return "\n".join(lines)

@@ -115,6 +115,8 @@ def private_key(text: bytes) -> SigningKey:
 
 def public_key(text: bytes) -> PublicKey:
     """A public key in PEM, or its 32 bytes in base64. KeyUnusable for anything else."""
+    if b"PRIVATE KEY" in text:
+        raise KeyUnusable("this is a private key: give the public half, which keygen prints")
     block = _PEM.search(text)
     try:
         if block is None:

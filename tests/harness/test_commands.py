@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
-from benchmarks.harness import records
+from benchmarks.harness import arenas, records, side, signatures
 from benchmarks.harness.canonical import canonical
 from tests.harness.samples import twice_as_fast
 from tests.harness.softmax import EXPLOITS, softmax_benchmark
@@ -79,10 +80,28 @@ def test_a_candidate_that_raises_exits_3_with_one_line_and_no_record(
     assert list(tmp_path.iterdir()) == [benchmark]
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_what_needs_a_gpu_says_so_where_there_is_none() -> None:
+    with pytest.raises(RuntimeError, match="torch sees no CUDA device here"):
+        arenas.device("cuda")
+    triton = pytest.importorskip("triton")
+    with pytest.raises(RuntimeError) as raised:
+        triton.runtime.driver.active.get_current_device()
+    told = side._described(raised.value)["error"]
+    assert "Triton finds no GPU here" in told
+    assert "TRITON_INTERPRET=1" in told
+
+
 def test_unusable_input_exits_2_with_one_line(benchmark: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.json"
     broken = tmp_path / "broken.json"
     broken.write_text("{")
+    private = tmp_path / "private"
+    signatures.make_key(private)
+    endless = tmp_path / "endless.json"
+    with endless.open("wb") as opened:
+        # Of holes alone: nobody has so much memory.
+        opened.truncate(1 << 36)
     refused: list[tuple[tuple[str | Path, ...], str]] = [
         (("run", broken, EXPLOITS / "honest.py", "--out", out), "not JSON"),
         (("run", tmp_path / "none.json", "x.py", "--out", out), "cannot read"),
@@ -90,6 +109,8 @@ def test_unusable_input_exits_2_with_one_line(benchmark: Path, tmp_path: Path) -
         (("new", "no_such_operator"), "no_such_operator"),
         (("verify", broken), "not JSON"),
         (("verify", tmp_path / "none.json"), "cannot read"),
+        (("verify", endless), "larger than 8,000,000 bytes"),
+        (("verify", benchmark, "--public-key", private), "this is a private key"),
     ]
     for arguments, complaint in refused:
         ran = _harness(*arguments)

@@ -33,7 +33,7 @@ def test_the_command_prints_shares_and_the_verdict(
     said = capsys.readouterr().out
     assert "| rounds that count | 15.0 | 25% |" in said
     assert "| starting processes, preparing, setup | 45.0 | 75% |" in said
-    assert "met in 60.0 s: 1 replicates, 3 rounds" in said
+    assert "met in 60.0 s: 1 replicate, 3 rounds" in said
 
 
 def test_a_record_from_before_phases_stays_readable(

@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmarks.errors import Refused
+from benchmarks.harness import records
 from benchmarks.services import repetitions
 from consultancy.signing import person
 from engagements.models import EngagementRun
@@ -31,12 +32,22 @@ class Command(BaseCommand):
             raise CommandError(f"There is no run {run}.")
         try:
             kept = repetitions.add(
-                content=file.read_bytes(), by=person(), run=asked.run if asked else None
+                content=_content(file), by=person(), run=asked.run if asked else None
             )
-        except (Refused, OSError) as error:
+        except Refused as error:
             raise CommandError(str(error)) from error
+        beside = asked or EngagementRun.objects.filter(run=kept.run).first()
         measured = f" {kept.ratio:.2f}x" if kept.ratio is not None else ""
         self.stdout.write(
             f"{kept.verdict}{measured} on {kept.device_name}, {kept.signer}; kept beside "
-            f"run {kept.run_id}, whose verdict it does not change"
+            f"run {beside.pk if beside else 'of no engagement'}, whose verdict it does not change"
         )
+
+
+def _content(file: Path) -> bytes:
+    """The file's bytes, no more of them than show that it is too large for a record."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(records.MAX_BYTES + 1)
+    except OSError as error:
+        raise CommandError(f"cannot read {file}: {error.strerror}") from error

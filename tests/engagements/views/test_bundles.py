@@ -97,10 +97,20 @@ def test_the_commands_write_a_bundle_and_take_a_record_back_in(
     with zipfile.ZipFile(tmp_path / "b.zip") as archive:
         archive.extract("record.json", tmp_path)
     call_command("record", "add", str(tmp_path / "record.json"), "--run", str(asked.pk))
-    assert "whose verdict it does not change" in capsys.readouterr().out
+    said = f"kept beside run {asked.pk}, whose verdict it does not change"
+    assert said in capsys.readouterr().out
+    call_command("record", "add", str(tmp_path / "record.json"))
+    assert said in capsys.readouterr().out
     client.force_login(story.consultant)
     page = client.get(reverse("run", args=[story.reference, asked.pk])).content.decode()
     assert "<dt>Repeated</dt>" in page
-    for command in (["bundle", "0"], ["record", "add", str(tmp_path / "none")]):
+    with (tmp_path / "endless").open("wb") as endless:
+        endless.truncate(1 << 36)
+    for command in (
+        ["bundle", "0"],
+        ["record", "add", str(tmp_path / "none")],
+        ["record", "add", str(tmp_path)],
+        ["record", "add", str(tmp_path / "endless")],
+    ):
         with pytest.raises(CommandError):
             call_command(*command)

@@ -1,11 +1,12 @@
 """What the field claims, held against committed records: `python -m kernels claims [--json]`.
 
-The claims are data (kernels/claims/claims.toml). A verdict follows from signed records alone:
+The claims are data (kernels/claims/claims.toml). A verdict follows from signed records alone, or,
+where one Solution is claimed to be faster than another, from signed surveys:
 
 - *holds*: every record of the operator does, over its whole interval;
 - *holds under conditions*: some records or workloads do, which are named;
 - *does not hold*: none does;
-- *not measured*: there is no record whose signature holds.
+- *not measured*: there is no record, or survey, whose signature holds.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import argparse
 import json
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from benchmarks.harness import reports
+from benchmarks.harness import reports, surveys
 from benchmarks.harness.committed import CATALOGUE
 from benchmarks.harness.reports import Report
 
@@ -30,7 +31,11 @@ Verdict = Literal["holds", "holds under conditions", "does not hold", "not measu
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A sentence of a source, and the figure that tests it; `operator` is "" where none does."""
+    """A sentence of a source, and the figure that tests it; `operator` is "" where none does.
+
+    `faster` and `slower` are Solutions of it that are held against each other; "": the candidate
+    and the baseline of each record.
+    """
 
     source: str
     author: str
@@ -40,6 +45,8 @@ class Claim:
     figure: Literal["program", "operator"]
     holds: Literal["at_least", "at_most"]
     ratio: float
+    faster: str = ""
+    slower: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,13 +90,13 @@ def claims(file: Path = FILE) -> list[Claim]:
 
 
 def judged(claim: Claim, found: Sequence[Report]) -> Judged:
-    """The claim against the records of its operator whose signature holds."""
-    records = [
-        one for one in found if one.operator == claim.operator and one.signature.valid and one.ratio
-    ]
-    wholes = [point for one in records for point in _whole(claim, one)]
-    points = wholes + [point for one in records for point in _by_workload(claim, one)]
-    where = [point.name for point in points if _stands(claim, point)]
+    """The claim against the records, or surveys, of its operator whose signature holds."""
+    mine = [one for one in found if one.operator == claim.operator]
+    if claim.faster:
+        wholes, parts = _of_surveys(claim, mine)
+    else:
+        wholes, parts = _of_records(claim, mine)
+    where = [point.name for point in wholes + parts if _stands(claim, point)]
     verdict: Verdict = "does not hold"
     if not wholes:
         verdict = "not measured"
@@ -106,6 +113,69 @@ def _stands(claim: Claim, point: _Point) -> bool:
     if claim.holds == "at_least":
         return point.low >= claim.ratio
     return point.high <= claim.ratio
+
+
+def _of_records(claim: Claim, found: Sequence[Report]) -> tuple[list[_Point], list[_Point]]:
+    """The records' own ratios, and those of their workloads."""
+    records = [one for one in found if one.signature.valid and one.ratio]
+    return (
+        [point for one in records for point in _whole(claim, one)],
+        [point for one in records for point in _by_workload(claim, one)],
+    )
+
+
+def _of_surveys(claim: Claim, found: Sequence[Report]) -> tuple[list[_Point], list[_Point]]:
+    """One Solution over another, all workloads together and each alone, of every survey."""
+    wholes: dict[str, _Point] = {}
+    parts: dict[tuple[str, str], _Point] = {}
+    for one in found:
+        if one.survey is None or one.survey_signature is None or not one.survey_signature.valid:
+            continue
+        names = {solution["name"] for solution in one.survey["solutions"]}
+        if not {claim.faster, claim.slower} <= names:
+            continue
+        times = _times(claim, one.survey)
+        digest, over = one.survey["digest"], f"{claim.faster} over {claim.slower}"
+        for name, pair in times.items():
+            parts[digest, name] = _over(f"{name}, {over}", [pair])
+        if len(times) == len(one.survey["workloads"]):
+            wholes[digest] = _over(f"{over}, {one.device}", list(times.values()))
+    return list(wholes.values()), list(parts.values())
+
+
+_Times = tuple[float, Mapping[str, float], Mapping[str, float]]
+
+
+def _times(claim: Claim, survey: Mapping[str, Any]) -> dict[str, _Times]:
+    """Weight, the faster's and the slower's times, by workload, where both were measured."""
+    quick, slow = (
+        {load["name"]: (load["weight"], result) for load, result in of}
+        for of in (
+            surveys.results(survey, claim.faster, claim.figure),
+            surveys.results(survey, claim.slower, claim.figure),
+        )
+    )
+    return {
+        name: (weight, result, slow[name][1])
+        for name, (weight, result) in quick.items()
+        if name in slow and result["median_us"] and slow[name][1]["median_us"]
+    }
+
+
+def _over(name: str, times: Sequence[_Times]) -> _Point:
+    """The slower's time over the faster's; the bounds are those of the times, at their worst."""
+
+    def total(side: int, bound: str) -> float:
+        return sum(
+            weight * (pair[side][bound] or pair[side]["median_us"]) for weight, *pair in times
+        )
+
+    return _Point(
+        name=name,
+        ratio=total(1, "median_us") / total(0, "median_us"),
+        low=total(1, "low_us") / total(0, "high_us"),
+        high=total(1, "high_us") / total(0, "low_us"),
+    )
 
 
 def _whole(claim: Claim, one: Report) -> Iterator[_Point]:

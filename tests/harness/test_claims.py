@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from benchmarks.harness import claims
+from benchmarks.harness import claims, reports
 from benchmarks.harness.claims import Claim
 from benchmarks.harness.committed import Signature
 from benchmarks.harness.reports import Report
@@ -99,6 +101,85 @@ def test_a_claim_that_little_is_won_holds_when_the_whole_interval_is_below() -> 
 
 def test_the_operator_alone_is_another_figure_than_the_program() -> None:
     assert claims.judged(_claim(figure="operator"), [_report(1.1, 1.2)]).verdict == "holds"
+
+
+def _result(load: str, us: float | None) -> dict[str, Any]:
+    low, high = (us and us * 0.9), (us and us * 1.1)
+    times = {"median_us": us, "low_us": low, "high_us": high}
+    return {"workload": load, "level": "operator", "note": "", **times}
+
+
+def _surveyed(
+    times: Mapping[str, tuple[float | None, float | None]],
+    *,
+    valid: bool = True,
+    digest: str = "one",
+) -> Report:
+    """A record beside a survey in which each Solution took so long, by workload: long, short."""
+    survey = {
+        "digest": digest,
+        "workloads": [{"name": "long", "weight": 3.0}, {"name": "short", "weight": 1.0}],
+        "solutions": [
+            {"name": name, "results": [_result("long", long), _result("short", short)]}
+            for name, (long, short) in times.items()
+        ],
+    }
+    signature = Signature(valid=valid, key_id="0" * 16, words="")
+    return replace(_report(1.0, 1.1), survey=survey, survey_signature=signature)
+
+
+TILED = _claim(figure="operator", ratio=2.0, faster="tiled", slower="naive")
+
+
+@pytest.mark.parametrize(
+    ("tiled", "naive", "verdict"),
+    [
+        ((10.0, 10.0), (30.0, 30.0), "holds"),
+        # 2.1 times, and at their worst 1.7.
+        ((10.0, 10.0), (21.0, 21.0), "does not hold"),
+        ((10.0, 10.0), (28.0, 5.0), "holds under conditions"),
+        ((10.0, None), (30.0, 10.0), "not measured"),
+    ],
+)
+def test_one_solution_over_another_is_judged_by_a_survey(
+    tiled: tuple[float, float | None], naive: tuple[float, float], verdict: str
+) -> None:
+    found = _surveyed({"tiled": tiled, "naive": naive})
+    assert claims.judged(TILED, [found]).verdict == verdict
+
+
+def test_the_survey_says_how_much_and_on_what() -> None:
+    found = _surveyed({"tiled": (10.0, 20.0), "naive": (40.0, 20.0)})
+    judged = claims.judged(TILED, [found, found])
+    assert judged.measured == ["tiled over naive, NVIDIA H200: 2.80x (2.29 to 3.42)"]
+    assert judged.where == [
+        "tiled over naive, NVIDIA H200",
+        "long, tiled over naive",
+    ]
+
+
+def test_no_survey_none_signed_and_none_with_both_is_not_measured() -> None:
+    both = {"tiled": (10.0, 10.0), "naive": (30.0, 30.0)}
+    for found in (
+        _report(2.1, 2.3),
+        _surveyed(both, valid=False),
+        _surveyed({"tiled": (10.0, 10.0)}),
+    ):
+        assert claims.judged(TILED, [found]).verdict == "not measured"
+
+
+def test_solutions_that_are_claimed_about_are_the_operators() -> None:
+    for claim in claims.claims():
+        assert bool(claim.faster) == bool(claim.slower)
+        if claim.faster:
+            known = {*catalogue.baselines(claim.operator), *catalogue.candidates(claim.operator)}
+            assert {claim.faster, claim.slower} <= known
+
+
+def test_what_the_committed_survey_says_of_triton_and_cuda_is_judged() -> None:
+    [claim] = [one for one in claims.claims() if one.faster == "cuda_add"]
+    judged = claims.judged(claim, reports.reports(operators=["vector_add"]))
+    assert judged.verdict == "holds"
 
 
 def test_every_claim_names_an_operator_of_the_catalogue_or_none() -> None:

@@ -9,8 +9,19 @@ def main() -> None:
     """Run one management command."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "consultancy.settings")
     from django.core.management import execute_from_command_line
+    from django.db import ProgrammingError
+    from psycopg.errors import UndefinedTable
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except ProgrammingError as error:
+        if not isinstance(error.__cause__, UndefinedTable):
+            raise
+        missing = str(error).partition("\n")[0]
+        sys.exit(
+            f"{missing}: bring the database up to date with `manage.py migrate`, or name another "
+            "in TWOFOLD_HOME or DATABASE_URL (the demonstration's home is .twofold/demo)"
+        )
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from engagements import money, speedups
 from engagements.days import in_words
 from engagements.documents import wording
 from engagements.documents.paper import Enclosure, Paper
+from engagements.documents.settlement_statement.steps import steps_to
 from engagements.documents.subjects import Subject
 from engagements.errors import Refused
 from engagements.models import (
@@ -146,7 +147,7 @@ def _context(settlement: Settlement, payments: list[Payment], paid_at: datetime)
         "payments": [_payment(payment, currency) for payment in payments],
         "milestones": [_milestone(each, currency) for each in _milestones(settlement)],
         "run": _deciding_run(settlement),
-        "steps": _steps(settlement, paid_at),
+        "steps": steps_to(settlement, paid_at),
         "paid_on": in_words(paid_at),
         "confidence": wording.share(terms["benchmark"]["confidence"]),
         "refund_days": contract.refund_days,
@@ -238,40 +239,3 @@ def _deciding_run(settlement: Settlement) -> dict[str, str] | None:
         "digest": record.digest,
         "measured_on": in_words(record.received_at),
     }
-
-
-def _proposal(settlement: Settlement, note: str) -> dict[str, str]:
-    return {
-        "what": "Proposed",
-        "who": str(settlement.proposed_by) if settlement.proposed_by else "Twofold, by itself",
-        "when": wording.moment(settlement.proposed_at),
-        "note": note,
-    }
-
-
-def _steps(settlement: Settlement, paid_at: datetime) -> list[dict[str, str]]:
-    steps = [
-        *(
-            _proposal(before, "set aside and proposed anew")
-            for before in settlement.set_aside_before
-        ),
-        _proposal(settlement, settlement.get_reason_display()),
-    ]
-    if settlement.approved_at:
-        steps.append(
-            {
-                "what": "Approved",
-                "who": str(settlement.approved_by),
-                "when": wording.moment(settlement.approved_at),
-                "note": "by another person than proposed it" if settlement.proposed_by else "",
-            }
-        )
-    return [
-        *steps,
-        {
-            "what": "Paid" if settlement.refund > 0 else "Concluded",
-            "who": str(settlement.paid_by),
-            "when": wording.moment(paid_at),
-            "note": f"reference {settlement.payment_reference}",
-        },
-    ]

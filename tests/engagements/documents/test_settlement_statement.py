@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from decimal import Decimal
 
 import pytest
 from pypdf import PdfReader
@@ -11,6 +12,7 @@ from engagements.days import in_words
 from engagements.documents import kinds, press
 from engagements.documents.subjects import Subject
 from engagements.errors import Refused
+from engagements.services import disputes, settlements
 from tests.engagements.charts import measured
 from tests.engagements.documents.reading import attached, words
 from tests.engagements.documents.story import Story
@@ -57,6 +59,30 @@ def test_the_statement_says_until_when_it_may_be_disputed(story: Story) -> None:
     assert settlement.refund_due_on is not None
     counts_from, due_on = settlement.refund_counts_from, settlement.refund_due_on
     assert f"gives 14 days from {in_words(counts_from)}, until {in_words(due_on)}" in html
+
+
+def test_a_dispute_and_what_went_back_before_stand_on_the_statement(story: Story) -> None:
+    story.audited()
+    contract = story.accepted(story.offered(dispute_days=10))
+    story.paid_first_milestone(contract)
+    story.measured(measured.record(speedup=1.1))
+    disputed = contract.settlements.get()
+    disputes.raise_dispute(settlement=disputed, reason="Travel was paid too.", by=story.sam)
+    disputes.resolve_open(settlement=disputed, note="It was no fee.", by=story.finn)
+    first = story.settled(contract)
+    further = settlements.propose(
+        contract=contract, reason="further", note="Agreed.", audit_cost=Decimal(0), by=story.greta
+    )
+    further = settlements.approve(settlement=further, by=story.finn)
+    further = settlements.mark_paid(settlement=further, reference="SEPA 2", by=story.greta)
+    steps = ("Proposed", "Disputed", "Resolved", "Approved", "Paid")
+    composer = kinds.kind_of("settlement_statement")
+    one, two = (composer.compose(Subject("settlement", row.pk)) for row in (first, further))
+    assert tuple(step["what"] for step in one.context["steps"]) == steps
+    assert "Travel was paid too." in press.markup(one)
+    assert "less the cost of the audit, both with their tax." in press.markup(one)
+    assert "It was no fee." not in press.markup(two)
+    assert "under this contract, less what went back before. Transferred" in press.markup(two)
 
 
 def test_a_time_box_that_ran_out_names_no_run(story: Story) -> None:

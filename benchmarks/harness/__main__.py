@@ -95,7 +95,9 @@ def _calibrate(arguments: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return 3
     _keep(arguments.benchmark, (json.dumps(found, indent=2) + "\n").encode())
-    measured = found["calibration"]
+    measured, baseline = found["calibration"], found["baseline"]
+    if "version" in baseline:
+        print(f"baseline {baseline['name']}: {baseline['package']} {baseline['version']}")
     for name, baseline_us in measured["baseline_us"].items():
         print(f"{name}: baseline {baseline_us:,.1f} us, band {measured['band']:.0%}")
     return 0

@@ -12,7 +12,15 @@ from typing import Any
 
 import torch
 
-from benchmarks.harness import documents, folders, isolation, operators, replicates, users
+from benchmarks.harness import (
+    documents,
+    environment,
+    folders,
+    isolation,
+    operators,
+    replicates,
+    users,
+)
 from benchmarks.harness.candidates import Candidate
 from benchmarks.harness.counted import times_us
 from benchmarks.harness.documents import BenchmarkError
@@ -29,7 +37,7 @@ _NOBODY = Candidate(name="nobody", filename="nobody.py", source="")
 
 @torch.no_grad()
 def calibrated(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any]:
-    """The document with its `calibration` measured here.
+    """The document with its `calibration` measured here, and its baseline's version pinned.
 
     Raises BenchmarkError, SideFailed or DeviceFailed as a run does, and Caught for a baseline
     whose results are wrong.
@@ -53,6 +61,7 @@ def calibrated(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any
         )
     found = {
         **document,
+        "baseline": _pinned(document["baseline"]),
         "calibration": {
             "baseline_us": {name: statistics.fmean(each) for name, each in times.items()},
             "band": round(band, 4),
@@ -61,6 +70,12 @@ def calibrated(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any
     }
     documents.check(found)
     return found
+
+
+def _pinned(baseline: dict[str, Any]) -> dict[str, Any]:
+    """The baseline with the version of its package here, where it is one that is installed."""
+    version = environment.packages().get(baseline["package"].lower())
+    return baseline if version is None else {**baseline, "version": version}
 
 
 def _spread(times: dict[str, list[float]]) -> float:

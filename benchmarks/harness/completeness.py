@@ -11,7 +11,7 @@ from benchmarks.harness import looks
 def unusable(record: Mapping[str, Any]) -> list[str]:
     """Why no estimate can be made of what the record holds; empty when one can."""
     reasons = [finding["message"] for finding in record["findings"]]
-    reasons += _wrong_device(record)
+    reasons += _wrong_device(record) + _wrong_version(record)
     protocol = record["benchmark"]["protocol"]
     replicates = record["replicates"]
     count, scheduled = len(replicates), looks.schedule(protocol)
@@ -43,6 +43,17 @@ def _wrong_device(record: Mapping[str, Any]) -> list[str]:
     if sealed["name"] is not None and here["name"] != sealed["name"]:
         return [f"measured on {here['name']}, and the benchmark names {sealed['name']}"]
     return []
+
+
+def _wrong_version(record: Mapping[str, Any]) -> list[str]:
+    """An older release of the same package may be a slower baseline."""
+    sealed = record["benchmark"]["baseline"]
+    package, version = sealed["package"], sealed.get("version")
+    here = record["environment"]["packages"].get(package.lower())
+    if version is None or here == version:
+        return []
+    found = f"{package} {here}" if here else f"no {package}"
+    return [f"measured with {found}, and the benchmark names {package} {version}"]
 
 
 def _incomplete(record: Mapping[str, Any], replicate: Mapping[str, Any]) -> list[str]:

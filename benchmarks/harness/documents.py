@@ -101,7 +101,12 @@ SCHEMA = schemas.exactly(
     workloads=schemas.listed(_WORKLOAD, at_least=1),
     tolerance=_TOLERANCE,
     baseline=schemas.exactly(
-        name=schemas.TEXT, package={"type": "string"}, title={"type": "string"}
+        # The package's, put in when it is calibrated; what was sealed without takes any.
+        optional=("version",),
+        name=schemas.TEXT,
+        package={"type": "string"},
+        title={"type": "string"},
+        version=schemas.TEXT,
     ),
     hardware=schemas.exactly(device=schemas.DEVICE, name=schemas.nullable(schemas.TEXT)),
     calibration=schemas.nullable(_CALIBRATION),

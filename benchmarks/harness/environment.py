@@ -37,7 +37,7 @@ def capture(device: Device, cells: Cells, ceilings: dict[str, Any] | None) -> di
 
 def machine(device: Device, ceilings: dict[str, Any] | None) -> dict[str, Any]:
     """Device, versions and packages, whatever was measured and however it was kept apart."""
-    packages = _packages()
+    installed = packages()
     return {
         "device": {
             "kind": device.kind,
@@ -51,16 +51,17 @@ def machine(device: Device, ceilings: dict[str, Any] | None) -> dict[str, Any]:
         "cpu": CpuDevice().name(),
         "cores": cores(),
         "torch": str(torch.__version__),
-        "triton": packages.get("triton"),
+        "triton": installed.get("triton"),
         "cuda": torch.version.cuda if device.kind == "cuda" else None,
         "driver": _driver() if device.kind == "cuda" else None,
-        "packages": dict(packages),
+        "packages": dict(installed),
     }
 
 
 # Reading what two hundred packages say of themselves takes a third of a second.
 @functools.cache
-def _packages() -> Mapping[str, str]:
+def packages() -> Mapping[str, str]:
+    """Versions of every installed package, by its name in small letters."""
     said = [distribution.metadata for distribution in importlib.metadata.distributions()]
     named = {each["Name"].lower(): each["Version"] for each in said if each["Name"]}
     return MappingProxyType(dict(sorted(named.items())))

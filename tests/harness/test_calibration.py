@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,15 @@ def test_the_band_is_as_wide_as_processes_differ(monkeypatch: pytest.MonkeyPatch
     assert found["baseline_us"] == {"wide": pytest.approx(100.0)}
     assert found["band"] == pytest.approx(4 * 0.08165, abs=1e-3)
     assert found["device"]
+
+
+def test_the_version_of_the_baselines_package_is_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replicates, "same_code", _pairs(*[100.0] * 8))
+    found = calibration.calibrated(softmax_benchmark(), pairs=2)
+    assert found["baseline"]["version"] == importlib.metadata.version("torch")
+    document = softmax_benchmark()
+    document["baseline"]["package"] = "Nothing-Installed"
+    assert "version" not in calibration.calibrated(document, pairs=2)["baseline"]
 
 
 def test_the_band_is_no_narrower_than_a_machines_own_days(

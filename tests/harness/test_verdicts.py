@@ -74,6 +74,18 @@ def test_another_device_than_the_sealed_one_is_invalid() -> None:
     assert "the benchmark names cuda" in _invalid(record)
 
 
+def test_another_version_of_the_baselines_package_is_invalid() -> None:
+    document = softmax_benchmark()
+    document["baseline"]["version"] = "2.13.0"
+    record = twice_as_fast()
+    made = {**record, "benchmark": document}
+    assert recompute(made).verdict == record["summary"]["verdict"]
+    document["baseline"]["version"] = "2.14.0"
+    assert _invalid(made) == "measured with torch 2.13.0, and the benchmark names torch 2.14.0"
+    made["environment"]["packages"] = {}
+    assert "measured with no torch" in _invalid(made)
+
+
 def test_samples_that_were_left_out_are_missed() -> None:
     sound = twice_as_fast()
     fewer_rounds = copy.deepcopy(sound)

@@ -13,9 +13,10 @@ torch.export and autograd without a graph break. A solution's file needs nothing
 `prepare` and `run`.
 
 What `prepare` made of a state is kept for as long as the same tensors hold the same contents:
-weights are packed once. A tensor that is written in place is prepared again, as its version tells;
-writes that torch does not see (raw pointers) must be told by `torch.autograd.graph.
-increment_version`. One stream at a time: scratch of `prepare` belongs to one call after the other.
+weights are packed once. A tensor that is written in place, or given other memory (`weight.data =`),
+is prepared again; writes that torch does not count (raw pointers, `weight.data.copy_()`) must be
+told by `torch.autograd.graph.increment_version`. One stream at a time: scratch of `prepare` belongs
+to one call after the other.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from __future__ import annotations
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -142,6 +144,7 @@ class _Registered:
             kept = _Prepared(
                 state,
                 self.solution.prepare(dict(zip(_names(self.what.state), state, strict=True)), axes),
+                forget=partial(self._prepared.pop, key, None),
             )
             self._prepared[key] = kept
         self._prepared.move_to_end(key)
@@ -170,11 +173,16 @@ class _Registered:
 
 
 class _Prepared:
-    """What `prepare` gave, and for which tensors at which version of their contents."""
+    """What `prepare` gave, and for which tensors at which version of their contents.
 
-    def __init__(self, state: Sequence[Tensor], value: Any) -> None:
+    `forget` is called when one of them is gone: packed weights are as large as the weights.
+    """
+
+    def __init__(
+        self, state: Sequence[Tensor], value: Any, *, forget: Callable[[], object]
+    ) -> None:
         self.value = value
-        self._tensors = [weakref.ref(tensor) for tensor in state]
+        self._tensors = [weakref.ref(tensor, lambda _: forget()) for tensor in state]
         self._versions = [_version(tensor) for tensor in state]
 
     def holds(self, state: Sequence[Tensor]) -> bool:
@@ -184,9 +192,9 @@ class _Prepared:
         return same and None not in versions and versions == self._versions
 
 
-def _version(tensor: Tensor) -> int | None:
-    """How often it was written to; None where torch does not count (inference tensors)."""
-    return None if tensor.is_inference() else tensor._version
+def _version(tensor: Tensor) -> tuple[int, int] | None:
+    """Where it lies and how often it was written to; None where torch does not count."""
+    return None if tensor.is_inference() else (tensor.data_ptr(), tensor._version)
 
 
 def _axes_in(specs: tuple[TensorSpec, ...]) -> set[str]:

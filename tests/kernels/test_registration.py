@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -83,7 +85,8 @@ class Scaled:
 
     def prepare(self, state: Mapping[str, Tensor], axes: Mapping[str, int]) -> Tensor:
         self.prepared += 1
-        return state["weight"] ** axes["power"]
+        self.last = state["weight"] ** axes["power"]
+        return self.last
 
     def run(
         self, prepared: Tensor, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]
@@ -123,6 +126,26 @@ def test_a_state_is_prepared_once_for_as_long_as_it_stays_the_same() -> None:
     assert scaled.prepared == 2
     scaled.operator(weight, torch.ones(7, 2), 2)
     assert scaled.prepared == 3, "another size has scratch of its own"
+
+
+def test_a_weight_that_is_given_other_memory_is_prepared_anew() -> None:
+    scaled, weight, x = Scaled(), torch.nn.Parameter(torch.tensor([2.0, 3.0])), torch.ones(1, 2)
+    scaled.operator(weight, x, 1)
+    # How checkpoints are loaded: torch counts no write.
+    weight.data = torch.tensor([5.0, 7.0])
+    assert torch.equal(scaled.operator(weight, x, 1)[0], torch.tensor([5.0, 7.0]))
+
+
+def test_what_was_prepared_of_a_tensor_goes_with_it() -> None:
+    scaled, weight, x = Scaled(), torch.tensor([2.0, 3.0]), torch.ones(1, 2)
+    scaled.operator(weight, x, 1)
+    packed = weakref.ref(scaled.last)
+    del scaled.last
+    gc.collect()
+    assert packed() is not None
+    del weight
+    gc.collect()
+    assert packed() is None
 
 
 def test_a_new_tensor_at_an_old_ones_address_is_prepared_anew() -> None:

@@ -14,6 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 from consultancy.demo import cast
 from consultancy.demo.cast import Cast
 from engagements.models import User
+from tests.engagements.views.signing_in import as_just_signed_in
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -87,7 +88,7 @@ def window(
 def _session_of(user: User, url: str) -> Any:
     """The cookie of somebody who has signed in, for tests that are not about signing in."""
     client = Client()
-    client.force_login(user)
+    as_just_signed_in(client, user, again=False)
     return {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": url}
 
 

@@ -9,12 +9,12 @@ from django.test import Client
 from engagements.models import User
 
 
-def as_just_signed_in(client: Client, person: User) -> None:
-    """As if `person` had typed their password again a moment ago."""
+def as_just_signed_in(client: Client, person: User, *, again: bool = True) -> None:
+    """As if `person` had signed in a moment ago, and been asked for their password `again`."""
     client.force_login(person)
     session = client.session
     session["account_authentication_methods"] = [
-        {"method": "password", "at": time.time(), "reauthenticated": True}
+        {"method": "password", "at": time.time(), "reauthenticated": again}
     ]
     session["account_authentication_methods_user"] = str(person.pk)
     session.save()

@@ -114,3 +114,23 @@ def test_what_is_refused_after_the_password_is_sent_again_to_where_it_belongs(
     row = settlements.approve(settlement=world.settlement(), by=world.controller)
     page = client.get(reverse("transfers"), {"settlement": row.pk}).content.decode()
     assert f'method="post" action="{reverse("transfers")}"' in page
+
+
+def test_who_has_no_password_to_confirm_with_is_told_how_to_get_one(
+    client: Client, world: World, contract: ContractVersion
+) -> None:
+    row = world.settlement()
+    party = acceptance(contract, Party.CUSTOMER)
+    acts = [
+        (world.signatory, *party),
+        (world.finance, reverse("settlement-approve", args=[row.pk]), {}),
+    ]
+    for person, url, data in acts:
+        client.force_login(person)
+        told = client.post(url, data)
+        assert told.status_code == 403
+        assert "Choose a password first" in told.content.decode()
+        assert reverse("account_reset_password") in told.content.decode()
+    assert not contract.acceptances.exists()
+    row.refresh_from_db()
+    assert row.state == "proposed"

@@ -13,6 +13,7 @@ from django.urls import reverse
 from benchmarks.models import Benchmark
 from engagements.models import ContractVersion, Engagement, Party, Stage
 from engagements.services import clauses
+from tests.engagements.views.signing_in import as_just_signed_in
 from tests.engagements.world import MILESTONES, World, fresh, today
 
 pytestmark = pytest.mark.django_db
@@ -244,6 +245,7 @@ def test_an_offer_is_sealed_once_and_shows_its_digest(signed_in: Client, world: 
 
 
 def test_the_house_accepts_exactly_the_digest_it_was_shown(signed_in: Client, world: World) -> None:
+    as_just_signed_in(signed_in, world.consultant)
     contract = world.offered()
     accept = url("contract-accept", contract.engagement)
     other = {"typed_name": "Connie", "digest": "sha256:" + "0" * 64}

@@ -91,7 +91,7 @@ def test_overpayments_that_another_proposed_go_out_with_the_refunds(
     mine = pay_backs.propose(
         invoice=world.overpaid(Decimal(30)), amount=Decimal(30), by=world.finance
     )
-    client.force_login(world.finance)
+    as_just_signed_in(client, world.finance)
     page = client.get(reverse("transfers"), {"overpaid": row.pk}).content.decode()
     assert f"overpayment of {invoice.reference}" in page
     assert "You proposed it, so somebody else sends it." in page

@@ -12,6 +12,7 @@ from django.urls import reverse
 from engagements.models import ContractVersion, Party, Stage
 from engagements.services import contracts
 from tests.engagements.views import story as told
+from tests.engagements.views.signing_in import as_just_signed_in
 from tests.engagements.views.story import Story
 
 pytestmark = pytest.mark.django_db
@@ -50,14 +51,14 @@ def test_the_terms_on_the_screen_are_those_that_were_sealed(client: Client, stor
 
 def test_a_draft_is_never_shown(client: Client) -> None:
     story = told.audited(told.opened())
-    client.force_login(story.signatory)
+    as_just_signed_in(client, story.signatory)
     assert client.get(reverse("portal-contract", args=[story.reference])).status_code == 404
     client.force_login(story.consultant)
     assert client.get(reverse("portal-contract", args=[story.reference])).status_code == 404
 
 
 def test_a_signatory_accepts_and_is_told_what_is_next(client: Client, story: Story) -> None:
-    client.force_login(story.signatory)
+    as_just_signed_in(client, story.signatory)
     response = sign(client, story)
     assert response.status_code == 302
     acceptance = story.contract.acceptances.get(party=Party.CUSTOMER)
@@ -68,14 +69,14 @@ def test_a_signatory_accepts_and_is_told_what_is_next(client: Client, story: Sto
 
 
 def test_accepting_twice_changes_nothing_the_second_time(client: Client, story: Story) -> None:
-    client.force_login(story.signatory)
+    as_just_signed_in(client, story.signatory)
     assert sign(client, story).status_code == 302
     assert sign(client, story).status_code == 302
     assert story.contract.acceptances.count() == 1
 
 
 def test_an_old_digest_is_refused_and_what_was_typed_is_kept(client: Client, story: Story) -> None:
-    client.force_login(story.signatory)
+    as_just_signed_in(client, story.signatory)
     response = sign(client, story, digest="sha256:" + "0" * 64)
     assert response.status_code == 422
     page = response.content.decode()
@@ -88,7 +89,7 @@ def test_an_offer_withdrawn_meanwhile_says_why_nothing_was_accepted(
     client: Client, story: Story
 ) -> None:
     contracts.withdraw(contract=story.contract, reason="Wrong weeks.", by=story.consultant)
-    client.force_login(story.signatory)
+    as_just_signed_in(client, story.signatory)
     response = sign(client, story)
     assert response.status_code == 422
     page = response.content.decode()
@@ -99,7 +100,7 @@ def test_an_offer_withdrawn_meanwhile_says_why_nothing_was_accepted(
 
 @pytest.mark.parametrize("missing", ["typed_name", "agreed"])
 def test_name_and_tick_are_both_needed(client: Client, story: Story, missing: str) -> None:
-    client.force_login(story.signatory)
+    as_just_signed_in(client, story.signatory)
     response = sign(client, story, **{missing: ""})
     assert response.status_code == 422
     assert 'aria-invalid="true"' in response.content.decode()
@@ -118,23 +119,23 @@ def test_whom_the_terms_name_is_told_to_sign_and_nobody_else(client: Client) -> 
     other = told.member(story.customer, "Olga Other", "signatory")
     told.offered(story, signatory=story.signatory)
     for person, signs in ((story.signatory, True), (other, False)):
-        client.force_login(person)
+        as_just_signed_in(client, person)
         page = read(client, story)
         assert ('id="signing"' in page) == signs
         assert ("Petra Signatory, who alone signs them" in page) != signs
         start = client.get(reverse("portal-engagement", args=[story.reference])).content.decode()
         assert ("Signing it takes Petra Signatory." in start) != signs
-    client.force_login(other)
+    as_just_signed_in(client, other)
     refused = sign(client, story)
     assert refused.status_code == 403
     assert "Petra Signatory, who alone signs them" in refused.content.decode()
     assert not story.contract.acceptances.exists()
-    client.force_login(story.signatory)
+    as_just_signed_in(client, story.signatory)
     assert sign(client, story).status_code == 302
 
 
 def test_declining_needs_a_reason_and_tells_the_consultancy(client: Client, story: Story) -> None:
-    client.force_login(story.signatory)
+    as_just_signed_in(client, story.signatory)
     url = reverse("portal-contract-decline", args=[story.reference, story.contract.number])
     assert client.post(url, {"reason": " "}).status_code == 422
     response = client.post(url, {"reason": "Too short a time-box."})
@@ -147,7 +148,7 @@ def test_declining_needs_a_reason_and_tells_the_consultancy(client: Client, stor
 
 def test_declining_after_accepting_is_refused_in_the_form(client: Client, story: Story) -> None:
     told.accept(story, Party.CUSTOMER)
-    client.force_login(story.signatory)
+    as_just_signed_in(client, story.signatory)
     url = reverse("portal-contract-decline", args=[story.reference, story.contract.number])
     assert client.post(url, {"reason": "Changed our mind"}).status_code == 422
 

@@ -47,6 +47,14 @@ def presets(operator: str) -> Mapping[str, Preset]:
     return found
 
 
+def preset_named(operator: str, name: str) -> Preset:
+    """One of the operator's presets. CatalogueError names those that there are."""
+    known = presets(operator)
+    if name not in known:
+        raise CatalogueError(f"{operator} has no preset '{name}'; it has {', '.join(known)}")
+    return known[name]
+
+
 def baselines(operator: str) -> dict[str, Baseline]:
     """The off-the-shelf Solutions by name. Whether one runs here, loading it will say."""
     return {known.name: known for known in _op(operator).BASELINES}
@@ -85,7 +93,7 @@ def benchmark_document(
     `baseline` names another than the preset's own.
     """
     what = definition(operator)
-    chosen = _preset(operator, preset)
+    chosen = preset_named(operator, preset)
     against = baseline or chosen.baseline
     if against not in baselines(operator):
         known = ", ".join(baselines(operator))
@@ -114,13 +122,6 @@ def benchmark_document(
 
 def _op(operator: str) -> ModuleType:
     return importlib.import_module(f"kernels.{checked(operator)}.op")
-
-
-def _preset(operator: str, preset: str) -> Preset:
-    known = presets(operator)
-    if preset not in known:
-        raise CatalogueError(f"{operator} has no preset '{preset}'; it has {', '.join(known)}")
-    return known[preset]
 
 
 def _digest(file: Path) -> str:

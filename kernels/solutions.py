@@ -145,7 +145,8 @@ class _CudaLoader(SourceFileLoader):
 def module_of(path: Path) -> ModuleType:
     """Run the file as a module of its own name; a SyntaxError is told with its line.
 
-    A `.cu` file's launcher is run, and finds the whole text in SOURCE.
+    A `.cu` file's launcher is run, and finds the whole text in SOURCE. SolutionError for what is
+    not Python, or not UTF-8.
     """
     name = f"solution_{path.stem}"
     loader = _CudaLoader(name, str(path)) if path.suffix == ".cu" else None
@@ -159,7 +160,11 @@ def module_of(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except SyntaxError as error:
         del sys.modules[name]
-        raise SolutionError(f"{path.name} line {error.lineno}: {error.msg}") from error
+        line = f" line {error.lineno}" if error.lineno else ""
+        raise SolutionError(f"{path.name}{line}: {error.msg}") from error
+    except UnicodeDecodeError as error:
+        del sys.modules[name]
+        raise SolutionError(f"{path.name} is not UTF-8: {error.reason}") from error
     except BaseException:
         del sys.modules[name]
         raise

@@ -118,12 +118,15 @@ def main() -> None:
     """Read the command line, print the lines."""
     parser = argparse.ArgumentParser(prog="python -m kernels.surveys")
     parser.add_argument("operator", choices=catalogue.operators())
-    parser.add_argument("--preset", default="cpu")
+    parser.add_argument("--preset", default="tiny", help="every operator has tiny, for a processor")
     parser.add_argument("--begin", type=int, default=0, metavar="JOB")
     parser.add_argument("--without", action="append", default=[], metavar="SOLUTION")
     parser.add_argument("--budget-s", type=float, default=60.0, help="begin no more after this")
     asked = parser.parse_args()
-    preset = catalogue.presets(asked.operator)[asked.preset]
+    try:
+        preset = catalogue.preset_named(asked.operator, asked.preset)
+    except catalogue.CatalogueError as error:
+        parser.error(str(error))
     lines = survey(
         asked.operator,
         preset,

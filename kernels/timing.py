@@ -132,7 +132,7 @@ def main() -> None:
     """Read the command line, measure, print."""
     parser = argparse.ArgumentParser(prog="python -m kernels.timing")
     parser.add_argument("operator", choices=catalogue.operators())
-    parser.add_argument("--preset", default="cpu")
+    parser.add_argument("--preset", default="tiny", help="every operator has tiny, for a processor")
     parser.add_argument("--variants", action="store_true", help="every cut that a candidate has")
     parser.add_argument("--step", action="store_true", help="the whole Program as well")
     parser.add_argument("--only", default="", help="Solutions whose name begins so")
@@ -140,7 +140,10 @@ def main() -> None:
     parser.add_argument("--budget-s", type=float, default=200.0, help="start no more after this")
     asked = parser.parse_args()
     deadline = time.monotonic() + asked.budget_s
-    preset = catalogue.presets(asked.operator)[asked.preset]
+    try:
+        preset = catalogue.preset_named(asked.operator, asked.preset)
+    except catalogue.CatalogueError as error:
+        parser.error(str(error))
     loads = tuple(load for load in preset.workloads if load.name.startswith(asked.workload))
     preset = replace(preset, workloads=loads)
     for job in jobs(asked.operator, preset, variants=asked.variants, step=asked.step):

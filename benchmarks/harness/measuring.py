@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from benchmarks.harness import signatures, surveys
@@ -39,17 +40,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
     operators = catalogue.operators() if asked.all else [asked.operator]
     if operators == [None]:
         _parser().error("name an operator, or --all")
+    lacking = [said for operator in operators if (said := _lacking(operator, asked))]
+    if lacking:
+        print("\n".join(lacking), file=sys.stderr)
+        return 2
     if asked.key is not None:
         os.environ[signatures.KEY_FILE_VARIABLE] = str(asked.key.resolve())
     codes = [
         _measured(operator, preset, asked)
         for operator in operators
-        for preset in fnmatch.filter(catalogue.presets(operator), asked.preset)
+        for preset in _presets(operator, asked)
     ]
     if not codes:
         print(f"there is no preset {asked.preset}", file=sys.stderr)
         return 2
     return next((code for code in codes if code), 0)
+
+
+def _presets(operator: str, asked: argparse.Namespace) -> list[str]:
+    return fnmatch.filter(catalogue.presets(operator), asked.preset)
+
+
+def _lacking(operator: str, asked: argparse.Namespace) -> str | None:
+    """Why what is asked for cannot be measured here, in one line; None: it can."""
+    known, chosen = catalogue.presets(operator), _presets(operator, asked)
+    baselines = catalogue.baselines(operator)
+    if asked.against not in (None, STRONGEST, *baselines):
+        return f"{operator} has no baseline '{asked.against}'; it has {', '.join(baselines)}"
+    if not any(known[name].device == "cuda" for name in chosen) or _sees_gpu():
+        return None
+    small = [name for name, preset in known.items() if preset.device == "cpu"]
+    return (
+        f"{operator}/{asked.preset} is measured on a CUDA GPU, and torch sees none here; on the "
+        f"processor, kept beside the signed ones unless --out says where: --preset "
+        f"{' or '.join(small)}"
+    )
+
+
+@cache
+def _sees_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -194,26 +194,23 @@ def _is_current(operator: str, candidate: str, record: Mapping[str, Any]) -> boo
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the report. 1 when a record contradicts itself or a signature does not hold."""
     parser = argparse.ArgumentParser(prog="python -m kernels report")
+    parser.add_argument("operators", metavar="OPERATOR", nargs="*", help="all where none is named")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true")
-    form.add_argument(
-        "--markdown",
-        metavar="OPERATOR",
-        nargs="*",
-        choices=catalogue.operators(),
-        help="as READMEs show them; all where none is named",
-    )
+    form.add_argument("--markdown", action="store_true", help="as READMEs show them")
     parser.add_argument("--folder", type=Path, default=CATALOGUE, help="another OPERATOR/records/")
     asked = parser.parse_args(arguments)
     try:
-        chosen = asked.markdown or catalogue.operators()
+        chosen = [catalogue.checked(name) for name in asked.operators] or catalogue.operators()
         found = reports(asked.folder, chosen)
+    except catalogue.CatalogueError as error:
+        parser.error(str(error))
     except (records.RecordError, surveys.SurveyError, KeyUnusable) as error:
         print(error, file=sys.stderr)
         return 2
     if asked.json:
         print(json.dumps([one.as_data() for one in found], indent=1))
-    elif asked.markdown is not None:
+    elif asked.markdown:
         print(report_tables.markdown(found, named=len(chosen) > 1))
     else:
         print(report_tables.text(found))

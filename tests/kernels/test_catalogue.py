@@ -177,3 +177,19 @@ def test_the_first_page_shows_the_figures_of_all_records() -> None:
     """Printed by `python -m kernels report --markdown`."""
     words = (KERNELS.parent / "README.md").read_text()
     assert report_tables.markdown(reports.reports(), named=True) in words
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("cuda_latin.cu", b"/* python\ndef run(p, i, o):\n    pass  # \xe9\n*/\n", "is not UTF-8"),
+        ("torch_binary.py", b"def run(p, i, o):\n    pass\n\x00", "torch_binary.py: source code"),
+    ],
+)
+def test_a_file_that_is_no_text_is_told_why(
+    tmp_path: Path, name: str, content: bytes, told: str
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(content)
+    with pytest.raises(solutions.SolutionError, match=told):
+        solutions.candidate(file)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
-from kernels import catalogue, timing
+from kernels import catalogue, surveys, timing
 from kernels.timing import Job
 
 
@@ -52,3 +53,26 @@ def test_a_table_has_a_line_for_what_failed_and_for_what_was_not_reached(
     job.run(time.monotonic() - 1)
 
     assert capsys.readouterr().out.count("not tried: out of time") == len(job.found)
+
+
+@pytest.mark.parametrize("operator", catalogue.operators())
+def test_every_operator_has_a_preset_that_tables_begin_with(operator: str) -> None:
+    assert catalogue.preset_named(operator, "tiny").device == "cpu"
+
+
+@pytest.mark.parametrize("module", [timing, surveys])
+def test_a_preset_that_is_not_there_is_answered_with_those_that_are(
+    module: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["timing", "vector_add", "--preset", "magic"])
+    with pytest.raises(SystemExit, match="2"):
+        module.main()
+    assert "vector_add has no preset 'magic'; it has tiny, cuda, h200" in capsys.readouterr().err
+
+
+def test_without_a_preset_named_the_small_one_is_timed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["timing", "embedding_lookup", "--only", "index_select"])
+    timing.main()
+    assert "us  index_select" in capsys.readouterr().out

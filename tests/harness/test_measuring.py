@@ -1,0 +1,54 @@
+"""What `python -m kernels measure` and `report` say before anything is measured or read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.harness import measuring, reports
+
+
+def test_where_there_is_no_gpu_measuring_says_what_runs_on_a_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(measuring, "_sees_gpu", lambda: False)
+    assert measuring.main(["shared_prefix_attention", "--out", str(tmp_path)]) == 2
+    told = capsys.readouterr().err
+    assert "torch sees none here" in told
+    assert told.endswith("--preset tiny or cpu\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_baseline_that_is_not_there_is_answered_with_those_that_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["vector_add", "--preset", "tiny", "--against", "magic", "--out", str(tmp_path)]
+    assert measuring.main(asked) == 2
+    assert "no baseline 'magic'; it has torch_add, compiled" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [([], "vector_add"), (["--json"], "triton_add"), (["--markdown"], "triton_add")],
+)
+def test_a_report_is_of_the_operators_that_are_named(
+    form: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reports.main([*form, "vector_add"]) == 0
+    printed = capsys.readouterr().out
+    assert told in printed
+    assert "rotary" not in printed
+    assert "triton_rotate" not in printed
+
+
+def test_a_report_in_json_names_what_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    reports.main(["vector_add", "--json"])
+    assert {one["operator"] for one in json.loads(capsys.readouterr().out)} == {"vector_add"}
+
+
+def test_a_report_of_what_is_not_there_names_what_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        reports.main(["magic"])
+    assert "no operator 'magic'; there are embedding_lookup" in capsys.readouterr().err

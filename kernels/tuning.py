@@ -59,12 +59,17 @@ class Machine:
     triton: str
 
 
-@cache
 def machine() -> Machine | None:
     """The current GPU, its driver and Triton's version; None without a CUDA GPU."""
     if not torch.cuda.is_available():
         return None
-    return Machine(gpu=torch.cuda.get_device_name(), driver=_driver(), triton=_version("triton"))
+    return _machine_of(torch.cuda.current_device())
+
+
+@cache
+def _machine_of(index: int) -> Machine:
+    name = torch.cuda.get_device_name(index)
+    return Machine(gpu=name, driver=_driver(), triton=_version("triton"))
 
 
 def best(

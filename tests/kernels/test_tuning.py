@@ -186,3 +186,18 @@ def test_a_side_keeps_it_beside_its_compiled_kernels(
     monkeypatch.delenv(tuning.FOLDER_VARIABLE, raising=False)
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     assert tuning.cache_folder() == tmp_path / "tuning"
+
+
+def test_two_kinds_of_gpu_in_one_process_are_two_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = [0]
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.current_device", lambda: at[0])
+    monkeypatch.setattr("torch.cuda.get_device_name", lambda index=None: f"GPU {at[0]}")
+    monkeypatch.setattr(tuning, "_driver", lambda: "570.1")
+    first = tuning.machine()
+    at[0] = 1
+    second = tuning.machine()
+    tuning._machine_of.cache_clear()
+    assert first is not None
+    assert second is not None
+    assert (first.gpu, second.gpu) == ("GPU 0", "GPU 1")

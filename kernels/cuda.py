@@ -56,12 +56,22 @@ class Kernel:
         self._kernel = kernel
         self._shared_bytes = _SHARED_BYTES_OF_RIGHT
 
-    def __call__(self, grid: Grid, block: Grid, *arguments: object, shared_bytes: int = 0) -> None:
+    def __call__(
+        self,
+        grid: Grid,
+        block: Grid,
+        *arguments: object,
+        shared_bytes: int = 0,
+        early: bool = False,
+    ) -> None:
         """Queue one launch on torch's current stream; may be captured in a CUDA graph.
 
         A tensor goes as its pointer, an int as a 32-bit int, a float as a 32-bit float, a tensor
         map (kernels.tensor_maps) as itself; another width as a ctypes value. TypeError or
         ValueError for anything else. RuntimeError in the driver's words.
+
+        `early`: it may begin while the kernel in front of it ends, and says itself, by
+        `griddepcontrol.wait`, from where on it needs what that one wrote.
         """
         import torch
         from cuda.bindings import driver
@@ -71,12 +81,15 @@ class Kernel:
         passed = [_argument(argument) for argument in arguments]
         places = (ctypes.c_void_p * len(passed))(*(_place(value) for value in passed))
         checked(
-            driver.cuLaunchKernel(
+            driver.cuLaunchKernelEx(
+                _launch(
+                    _three(grid),
+                    _three(block),
+                    shared_bytes,
+                    torch.cuda.current_stream().cuda_stream,
+                    early=early,
+                ),
                 driver.CUfunction(int(self._kernel.handle)),
-                *_three(grid),
-                *_three(block),
-                shared_bytes,
-                torch.cuda.current_stream().cuda_stream,
                 ctypes.addressof(places),
                 0,
             )
@@ -92,6 +105,26 @@ class Kernel:
         handle = driver.CUkernel(int(self._kernel.handle))
         checked(driver.cuKernelSetAttribute(most, shared_bytes, handle, device))
         self._shared_bytes = shared_bytes
+
+
+def _launch(
+    grid: tuple[int, ...], block: tuple[int, ...], shared_bytes: int, stream: int, *, early: bool
+) -> Any:
+    """The driver's own description of a launch."""
+    from cuda.bindings import driver
+
+    asked = driver.CUlaunchConfig()
+    asked.gridDimX, asked.gridDimY, asked.gridDimZ = grid
+    asked.blockDimX, asked.blockDimY, asked.blockDimZ = block
+    asked.sharedMemBytes, asked.hStream = shared_bytes, stream
+    if early:
+        attribute = driver.CUlaunchAttribute()
+        attribute.id = (
+            driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+        )
+        attribute.value.programmaticStreamSerializationAllowed = 1
+        asked.attrs, asked.numAttrs = [attribute], 1
+    return asked
 
 
 def checked(answer: tuple[Any, ...]) -> Any:

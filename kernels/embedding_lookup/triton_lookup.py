@@ -24,8 +24,8 @@ except ImportError as error:
     raise NotAvailable("triton_lookup needs Triton: pip install triton") from error
 
 # Numbers of a row that one program copies: four 16-byte loads of 16-bit numbers a thread.
-MOST_COLUMNS = 4096
-WARPS = 4
+MOST_COLUMNS = 1024
+WARPS = 1
 # Parts of a row that the gradient is cut into: a frequent token's rows are added by several.
 GRADIENT_COLUMNS = 512
 

@@ -186,7 +186,7 @@ PRESETS = {
         dtype="bfloat16",
         launch="graph",
         baseline="cublas",
-        candidate="cuda_warpgroups",
+        candidate="cuda_by_rows",
         target=2.0,
         confidence=0.95,
         workloads=(
@@ -194,6 +194,6 @@ PRESETS = {
             _workload(llama.LLAMA_8B, layers=LAYERS, batch=16, context_len=256, weight=0.4),
             _workload(llama.LLAMA_8B, layers=LAYERS, batch=64, context_len=256, weight=0.3),
         ),
-        protocol=replace(protocols.H200, max_calls=32),
+        protocol=replace(protocols.H200, max_calls=32, operator_rounds=8),
     ),
 }

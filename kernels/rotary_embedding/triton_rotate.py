@@ -22,7 +22,7 @@ try:
 except ImportError as error:
     raise NotAvailable("triton_rotate needs Triton: pip install triton") from error
 
-WARPS = 4
+WARPS = 8
 
 
 @triton.jit

@@ -135,7 +135,7 @@ class _Compiler:
         code = bytes(cuda.compiled(source, arch=ARCHITECTURE, options=options).code)
         waits = resources.serialised(code)
 
-        def launch(*args: object, shared_bytes: int = 0) -> None:
+        def launch(*args: object, shared_bytes: int = 0, early: bool = False) -> None:
             made = {"kernel": name, "shared_bytes": shared_bytes, "serialised": waits}
             self.kernels.append(made | (resources.of(code) if self._thorough else {}))
 

@@ -1,0 +1,122 @@
+"""The CUDA kernel that takes int8 weights by warps or by warpgroups: layout and cuts, no GPU."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from kernels import catalogue, solutions
+from kernels.definition import NotAvailable
+
+OPERATOR = "int8_linear"
+MULTIPROCESSORS = 132
+# out_features and in_features of a Llama-3-8B layer; wider than a round of all blocks; odd ones.
+WIDTHS = [(6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336), (14336, 4096)]
+ODD_WIDTHS = [(136, 528), (128256, 4096), (1, 1), (65, 130), (4097, 256)]
+
+
+@pytest.fixture(scope="module")
+def kernel() -> ModuleType:
+    return solutions.module_of(catalogue.candidates(OPERATOR)["cuda_by_rows"])
+
+
+def _operand(words: Tensor, lane: int) -> dict[tuple[int, int], int]:
+    """What a lane's 16 bytes are, by row and column of 16 x 32, as the kernel takes them apart.
+
+    PTX ISA, register fragments of mma.m16n8k16's A (the same as those of wgmma): registers 0 and 2
+    hold row g, 1 and 3 row g + 8; 0 and 1 columns 2 t and 2 t + 1, 2 and 3 those eight further on.
+    """
+    g, t = divmod(lane, 4)
+    held = {}
+    for place, word in enumerate(words.view(4, 4).tolist()):
+        k, lower = divmod(place, 2)
+        for upper_columns, pair in ((0, word[0::2]), (8, word[1::2])):
+            for odd, number in enumerate(pair):
+                held[g + 8 * lower, 16 * k + upper_columns + 2 * t + odd] = number
+    return held
+
+
+@pytest.mark.parametrize("column", [128, 512])
+def test_every_lane_finds_its_operands_in_its_sixteen_bytes(
+    kernel: ModuleType, column: int
+) -> None:
+    torch.manual_seed(8)
+    rows, depth = 80, 200
+    weight = torch.randint(-128, 128, (150, depth), dtype=torch.int8)
+    packed = kernel.packed(weight, rows, column)
+    pieces = -(-depth // column)
+    assert packed.shape[:4] == (2, pieces, rows // 16, column // 32)
+    whole = torch.zeros(160, pieces * column, dtype=torch.int8)
+    whole[:150, :depth] = weight
+    for tile, piece, sixteen, step in ((0, 0, 0, 0), (0, pieces - 1, 4, 1), (1, 0, 3, 3)):
+        row0, col0 = tile * rows + sixteen * 16, piece * column + step * 32
+        found: dict[tuple[int, int], int] = {}
+        for lane, own in enumerate(packed[tile, piece, sixteen, step].reshape(32, 16)):
+            found |= _operand(own, lane)
+        assert len(found) == 16 * 32
+        for (row, col), number in found.items():
+            assert number == whole[row0 + row, col0 + col]
+
+
+@pytest.mark.parametrize("turns", [1, 2, 4])
+def test_a_warp_reads_the_columns_of_x_that_its_weights_are_for(turns: int) -> None:
+    """The kernel's own arithmetic of places, on x as the engine lays it down, swizzled.
+
+    PTX ISA: within 1024 bytes the place of 16 bytes is its number in its row of 128, exclusive or
+    the row's number.
+    """
+    depth, tokens = 512, 16
+    piece = tokens * 128
+    laid: dict[int, tuple[int, int]] = {}
+    for part in range(depth // 64):
+        for token in range(tokens):
+            for sixteen in range(8):
+                place = part * piece + token * 128 + (sixteen ^ token % 8) * 16
+                laid[place] = (token, part * 64 + sixteen * 8)
+    for turn in range(turns):
+        for i in range(depth // 32 // turns):
+            step = i * turns + turn
+            for lane in range(32):
+                token, quarter = lane % 8, lane // 8
+                own = turn // 2 * piece + token * 128 + (turn % 2 * 4 + quarter ^ token) * 16
+                for group in range(tokens // 8):
+                    at = (own ^ i * turns % 2 * 64) + i * turns // 2 * piece + group * 1024
+                    assert laid[at] == (group * 8 + token, step * 32 + quarter * 8)
+
+
+@pytest.mark.parametrize("tokens", [1, 7, 16, 17, 64, 200])
+@pytest.mark.parametrize(("features", "depth"), WIDTHS + ODD_WIDTHS)
+def test_cuts_fit_a_multiprocessor_and_hold_every_feature(
+    kernel: ModuleType, features: int, depth: int, tokens: int
+) -> None:
+    found: list[Any] = kernel.cuts(features, depth, tokens, MULTIPROCESSORS)
+    assert found
+    for cut in found:
+        assert cut.shared_bytes <= kernel.SHARED_BYTES
+        assert cut.stages >= 3
+        assert cut.rows % 16 == 0
+        assert cut.threads <= 1024
+        assert cut.splits <= -(-depth // cut.depth)
+        assert cut.depth // 32 % max(1, cut.turns) == 0
+        assert (cut.turns > 0) == (cut.tokens <= kernel.FEW_TOKENS)
+        # What warps of a tile leave for its first one, and the result, lie where the ring was.
+        assert (cut.turns - 1) * cut.tokens * 2 * cut.holders <= cut.stages * cut.stage_bytes
+        assert cut.tokens * (cut.holders // 2 + 8) * 2 <= cut.stages * cut.stage_bytes
+
+
+def test_widths_of_a_model_leave_few_multiprocessors_without_work(kernel: ModuleType) -> None:
+    for features, depth in WIDTHS:
+        for tokens in (1, 16, 64):
+            for cut in kernel.cuts(features, depth, tokens, MULTIPROCESSORS):
+                blocks = -(-features // cut.rows) * cut.splits
+                assert MULTIPROCESSORS * 2 // 3 <= blocks <= MULTIPROCESSORS
+
+
+def test_without_a_hopper_gpu_it_says_so(kernel: ModuleType) -> None:
+    state = {"weight": torch.zeros(8, 8, dtype=torch.int8), "scale": torch.ones(8)}
+    with pytest.raises(NotAvailable, match="Hopper"):
+        kernel.prepare(state, {"batch": 1, "in_features": 8, "out_features": 8})

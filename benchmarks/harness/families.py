@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-_STOPPED = {"T", "t", "Z", "X"}
+# Of a process this is its first thread's state: one that is gone, or held by a tracer, says
+# nothing of the others, and is told to stop once all the same.
+_STOPPED, _FIRST_THREAD_ONLY = {"T", "t", "Z", "X"}, {"t", "Z"}
 _MOST_SWEEPS = 20
 _SWEEP_S = 0.001
 # Counted by ticks of 10 ms, and a signal takes its time to arrive.
@@ -94,12 +96,16 @@ def signal_all(pids: set[int], number: int) -> None:
 def stop(first: int, user: int | None) -> set[int]:
     """Stop the whole family; who they are. Who keeps forking away is left to their work's count."""
     family: set[int] = set()
+    told: set[int] = set()
     for sweep in range(_MOST_SWEEPS):
         family = members(first, user)
-        running = {pid for pid in family if (_stat(pid) or ["X"])[0] not in _STOPPED}
+        states = {pid: (_stat(pid) or ["X"])[0] for pid in family}
+        untold = {pid for pid in family - told if states[pid] in _FIRST_THREAD_ONLY}
+        running = untold | {pid for pid, state in states.items() if state not in _STOPPED}
         if not running:
             break
         signal_all(running, signal.SIGSTOP)
+        told |= running
         if sweep:
             # Who was asleep needs a processor to stop on, and the machine may be busy.
             time.sleep(_SWEEP_S)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -67,7 +68,9 @@ def side_environment(*, scratch: Path, cache: Path, threads: int) -> dict[str, s
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUNBUFFERED": "1",
         "LANG": "C.UTF-8",
-        "USER": "side",
+        # Some libraries keep what they compiled below a folder of this name in the machine's own
+        # temporary one: nobody must be there before.
+        "USER": f"side-{secrets.token_hex(8)}",
         "HOME": str(scratch),
         "TMPDIR": str(scratch),
         "TRITON_CACHE_DIR": str(cache / "triton"),
@@ -76,6 +79,7 @@ def side_environment(*, scratch: Path, cache: Path, threads: int) -> dict[str, s
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "CUDA_CACHE_PATH": str(cache / "cuda"),
         "FLASHINFER_WORKSPACE_BASE": str(cache / "flashinfer"),
+        "CUTE_DSL_CACHE_DIR": str(cache / "cute"),
         "OMP_NUM_THREADS": str(threads),
     }
 

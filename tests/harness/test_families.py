@@ -54,6 +54,32 @@ def test_who_left_the_process_group_is_stopped_too(spinning: int) -> None:
         assert time.monotonic() < deadline
 
 
+LOOKS_DEAD = """
+import ctypes, threading
+def spin():
+    while True:
+        pass
+threading.Thread(target=spin).start()
+print("spinning", flush=True)
+ctypes.CDLL(None).syscall(60, 0)
+"""
+
+
+def test_who_looks_dead_is_stopped_too() -> None:
+    with subprocess.Popen([sys.executable, "-c", LOOKS_DEAD], stdout=subprocess.PIPE) as found:
+        assert found.stdout is not None
+        found.stdout.readline()
+        try:
+            while families._stat(found.pid)[0] != "Z":
+                time.sleep(0.01)
+            families.stop(found.pid, None)
+            before = worked_s(found.pid)
+            time.sleep(0.3)
+            assert worked_s(found.pid) - before < 0.05
+        finally:
+            found.kill()
+
+
 def test_work_between_turns_is_held_against_the_side(spinning: int) -> None:
     idleness = Idleness(spinning, None)
     idleness.begins()

@@ -235,6 +235,22 @@ def test_the_sides_share_no_cache(inside: Inside, cell: Cell, folder: Path) -> N
     assert inside("answer = open(f'{path}/kernel.so').read()", path=str(cell.cache)) == "compiled"
 
 
+def test_what_is_compiled_lies_where_nobody_can_be_before(tmp_path: Path) -> None:
+    first, second = (
+        isolation.side_environment(scratch=tmp_path / "s", cache=tmp_path / "c", threads=1)
+        for _ in range(2)
+    )
+    for name, value in first.items():
+        if "CACHE" in name or "WORKSPACE" in name:
+            assert Path(value).is_relative_to(tmp_path / "c"), name
+    # CuTe's compiler kept what it made in /tmp/$USER, and did not ask for TMPDIR.
+    assert "CUTE_DSL_CACHE_DIR" in first
+    assert first["USER"] != second["USER"]
+    assert {name: first[name] for name in first if name != "USER"} == {
+        name: second[name] for name in second if name != "USER"
+    }
+
+
 def test_rights_cannot_be_won_back(inside: Inside) -> None:
     answer = inside(
         "import subprocess\n"

@@ -35,7 +35,7 @@ class Apart:
         return " with ".join(" and ".join(side) for side in sides) if all(sides) else None
 
     def __str__(self) -> str:
-        return f"{' or '.join(self.these)} with {' or '.join(self.those)}"
+        return f"{', '.join(self.these)} with {', '.join(self.those)}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -77,10 +77,18 @@ def test_what_is_apart_is_said_once_whatever_of_it_is_asked_for() -> None:
 
 
 def test_an_operator_may_run_on_fewer_gpus_than_its_library() -> None:
-    bf16 = Needs(dtype="bfloat16", architecture="sm90")
-    assert _verdicts("int8_linear", bf16)["CUTLASS"] == "fits"
-    ampere = replace(bf16, architecture="sm80")
-    assert _fit("CUTLASS", "int8_linear", ampere).missing == ("int8_linear with sm80",)
+    needs = Needs(dtype="bfloat16", architecture="sm120")
+    assert _verdicts("flash_attention", needs)["FlashAttention-4"] == "fits"
+    fit = _fit("FlashAttention-4", "sparse_mask_attention", needs)
+    assert fit.missing == ("sparse_mask_attention with sm120",)
+
+
+def test_int8_weights_are_off_the_shelf_on_hopper() -> None:
+    needs = Needs(dtype="bfloat16", architecture="sm90", features=("quantisation",))
+    found = _verdicts("int8_linear", needs)
+    assert found["CUTLASS mixed-input product"] == "fits"
+    # It quantises the activations, too.
+    assert found["vLLM INT8 (W8A8)"] == "nearly"
 
 
 def test_those_that_fit_come_first() -> None:

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from benchmarks.harness import operators
 from engagements.queries import catalogue as queries
-from kernels import catalogue
+from kernels import catalogue, coverage
 from tests.engagements.catalogue_files import Folder
 from tests.engagements.world import World
 from tests.harness.softmax import OPERATORS
@@ -114,6 +114,17 @@ def test_a_record_shows_with_its_interval_verdict_and_place(
     one = read("catalogue-operator", "moe_routing")
     assert "verified" in one
     assert f"signed by key {folder.key.public.id}" in one
+
+
+def test_what_a_library_does_not_do_together_stands_with_every_page_that_says_so(
+    read: Callable[..., str], folder: Folder
+) -> None:
+    page = read("catalogue-operator", "flash_attention")
+    assert "together: paging with training" in page
+    for known in coverage.libraries():
+        for address in (known.documented, *known.elsewhere):
+            if "flash_attention" in known.operators:
+                assert f'href="{address}"' in page
 
 
 def test_a_survey_without_a_record_gives_figures_and_no_verdict(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -71,14 +70,6 @@ class AtRisk:
     received: Decimal
     could_go_back: Decimal
     estimate: Estimate | None
-
-
-@dataclass(frozen=True)
-class ToSettle:
-    """A contract that wants a settlement, and the one that was set aside, if any was."""
-
-    contract: ContractVersion
-    set_aside: Settlement | None
 
 
 def live_settlements() -> QuerySet[Settlement]:
@@ -251,22 +242,3 @@ def payments_of(contract: ContractVersion) -> list[Payment]:
         .select_related("invoice", "recorded_by", "moved_from__invoice", "moved_to__invoice")
         .order_by("received_on", "pk")
     )
-
-
-def contracts_to_settle(*, today: datetime.date) -> list[ToSettle]:
-    """Contracts in force that want a settlement and have no live one.
-
-    The target was missed, or the time-box ran out before `today` without a verdict.
-    """
-    live = live_settlements()
-    wants = Q(engagement__stage=Stage.MISSED) | Q(
-        engagement__stage=Stage.ACTIVE, engagement__time_box__ends_on__lt=today
-    )
-    contracts = (
-        ContractVersion.objects.filter(wants, state=ContractVersion.State.ACCEPTED)
-        .exclude(pk__in=live.values("contract_version"))
-        .select_related("engagement__customer")
-        .prefetch_related("settlements__disputes")
-        .order_by("engagement__reference")
-    )
-    return [ToSettle(contract, contract.settlements.all().first()) for contract in contracts]

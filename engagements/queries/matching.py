@@ -9,6 +9,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from django.db.models import Q
+
 from engagements.models import BankLine, Stage
 from engagements.queries.balances import issued_invoices, open_invoices
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 # As printed, or with other marks or none between its parts.
 NUMBER = re.compile(r"(?<![A-Z])(INV|HAND)[\s\-_./]*(\d{4})[\s\-_./]*(\d{4,})(?!\d)")
-PAYABLE = (Stage.ACTIVE, Stage.MET, Stage.MISSED)
+ENDED = (Stage.CLOSED, Stage.CANCELLED)
 
 
 class Fit(StrEnum):
@@ -57,7 +59,7 @@ def proposals(lines: Iterable[BankLine]) -> list[Proposal]:
         (row.series, row.year, row.number): row
         for row in issued_invoices().filter(number__in={number for _, _, number in wanted})
     }
-    waiting = list(open_invoices().filter(engagement__stage__in=PAYABLE))
+    waiting = list(open_invoices())
     left: dict[int, Decimal] = {}
     return [
         _proposal(line, [by_number[n] for n in quoted[line.pk] if n in by_number], waiting, left)
@@ -91,10 +93,6 @@ def _proposal(
     wrong = next((row for row in named if row.currency != line.currency), None)
     if wrong:
         return Proposal(line, Fit.NONE, why_not=f"{wrong.reference} is in {wrong.currency}.")
-    closed = next((row for row in named if row.engagement.stage not in PAYABLE), None)
-    if closed:
-        stage = Stage(closed.engagement.stage).label.lower()
-        return Proposal(line, Fit.NONE, why_not=f"The engagement of {closed.reference} is {stage}.")
     rest, parts = line.amount, []
     for row in named:
         open_amount = left.get(row.pk, row.open_amount)
@@ -122,6 +120,11 @@ def _guess(line: BankLine, waiting: list[InvoiceWithBalance]) -> Proposal:
 
 
 def candidates(line: BankLine) -> list[InvoiceWithBalance]:
-    """Invoices that a person may assign a line to: in its currency, the open ones first."""
-    rows = issued_invoices().filter(currency=line.currency, engagement__stage__in=PAYABLE)
+    """Invoices that a person may assign a line to: in its currency, the open ones first.
+
+    Those of engagements that ended only where the payer quoted them: there are ever more.
+    """
+    quoted = {number for _, _, number in quoted_numbers(line.text)}
+    may_take = ~Q(engagement__stage__in=ENDED) | Q(number__in=quoted)
+    rows = issued_invoices().filter(may_take, currency=line.currency)
     return sorted(rows.order_by("due_on", "pk"), key=lambda row: row.open_amount <= 0)

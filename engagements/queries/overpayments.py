@@ -14,9 +14,6 @@ from engagements.queries.finance import live_settlements
 if TYPE_CHECKING:
     from engagements.queries.balances import InvoiceWithBalance
 
-# Where a payment may be recorded.
-TAKES_MONEY = (Stage.ACTIVE, Stage.MET, Stage.MISSED)
-
 
 def overpaid_invoices() -> QuerySet[InvoiceWithBalance]:
     """Issued invoices for which more arrived than was owed, the newest first.
@@ -69,11 +66,7 @@ def may_take(invoice: Invoice) -> QuerySet[InvoiceWithBalance]:
     """Other open invoices of the same customer and currency, the one due first at the head."""
     return (
         open_invoices()
-        .filter(
-            customer=invoice.customer_id,
-            currency=invoice.currency,
-            engagement__stage__in=TAKES_MONEY,
-        )
+        .filter(customer=invoice.customer_id, currency=invoice.currency)
         .exclude(pk=invoice.pk)
     )
 

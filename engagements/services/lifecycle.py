@@ -33,6 +33,7 @@ from engagements.money import format_money
 from engagements.queries.amounts import WITH_INVOICES, gross, outstanding, received
 from engagements.queries.balances import open_invoices
 from engagements.queries.overpayments import excess_of, overpaid_invoices
+from engagements.queries.to_settle import came_in_since
 from engagements.services import checked, events
 
 MOVES: Mapping[Stage, frozenset[Stage]] = MappingProxyType(
@@ -237,6 +238,8 @@ def _open_after_missed(engagement: Engagement) -> str | None:
         return "The settlement is not proposed yet."
     if settlement.state != Settlement.State.PAID:
         return "The settlement is not paid yet."
+    if came_in_since(engagement):
+        return "More came in since it was settled: send it back by a further settlement."
     return _open_of_the_audit(engagement)
 
 

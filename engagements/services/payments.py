@@ -12,7 +12,7 @@ from engagements import faults
 from engagements.days import in_words
 from engagements.errors import Refused
 from engagements.ledger import postings
-from engagements.models import BankLine, Engagement, Invoice, Payment, Stage, User
+from engagements.models import BankLine, Engagement, Invoice, Payment, User
 from engagements.money import format_money
 from engagements.queries.balances import balance_of
 from engagements.services import checked, events, lifecycle
@@ -46,7 +46,7 @@ def record(
     known = _known(row, reference, amount, received_on)
     if known:
         return known
-    _require_payable(row, engagement, received_on)
+    _require_payable(row, received_on)
     if bank_line is None:
         _require_plausible(row, received_on)
     if not may_exceed:
@@ -100,17 +100,15 @@ def _require_open(invoice: Invoice, amount: Decimal) -> None:
         raise Refused(f"{invoice.reference} has {left} open; {amount:f} would be too much.")
 
 
-def _require_payable(invoice: Invoice, engagement: Engagement, received_on: date) -> None:
+def _require_payable(invoice: Invoice, received_on: date) -> None:
     """Refuse money that nothing was billed for.
 
     What was credited since still takes a payment: it crossed the credit note, or a settlement
-    that counted on what had been received by then, and the next settlement counts it.
+    that counted on what had been received by then, and the next settlement counts it. What
+    comes after the end is too much, and goes back as such.
     """
     if not invoice.is_issued or invoice.is_credit_note:
         raise Refused("A payment is recorded for an issued invoice.")
-    lifecycle.require_stage(
-        engagement, Stage.ACTIVE, Stage.MET, Stage.MISSED, to="to take a payment"
-    )
     if received_on > timezone.localdate():
         raise Refused("A payment is recorded when it has arrived, not before.")
 

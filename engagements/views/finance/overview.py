@@ -9,6 +9,7 @@ from django.views.decorators.http import require_safe
 
 from engagements import access
 from engagements.queries import balances, finance, overpayments
+from engagements.queries.to_settle import contracts_to_settle
 from engagements.views.finance.words import waiting_for
 
 
@@ -21,8 +22,8 @@ def overview(request: HttpRequest) -> HttpResponse:
     to_bill = finance.milestones_to_bill()
     bills = list(balances.open_invoices())
     today = timezone.localdate()
-    to_settle = finance.contracts_to_settle(today=today)
-    refunds = [*waiting, *(row.set_aside for row in to_settle if row.set_aside)]
+    to_settle = contracts_to_settle(today=today)
+    refunds = [*waiting, *(row.last for row in to_settle if row.last)]
     overdue = [bill for bill in bills if bill.due_on and bill.due_on < today]
     going_back = list(overpayments.open_pay_backs())
     under_way = {row.invoice_id: row for row in going_back}

@@ -12,8 +12,9 @@ from django.db import IntegrityError, transaction
 from engagements.errors import Refused
 from engagements.models import BankImport, BankLine, Invoice, Payment
 from engagements.queries.balances import balance_of
-from engagements.queries.matching import Fit, Proposal, proposals, quoted_numbers
-from engagements.services import bank_imports, bank_lines
+from engagements.queries.matching import Fit, Proposal, candidates, proposals, quoted_numbers
+from engagements.queries.overpayments import overpaid_invoices
+from engagements.services import bank_imports, bank_lines, lifecycle
 from tests.engagements.bank.test_reading import GERMAN
 from tests.engagements.world import World
 
@@ -166,6 +167,19 @@ def test_without_a_number_a_person_decides(world: World) -> None:
     assert balance_of(invoice).open_amount == 0
     unknown = only(take_in(world, statement(("1.00", "hello"))))
     assert (unknown.fit, unknown.why_not) == (Fit.NONE, "No invoice is quoted.")
+
+
+def test_an_ended_engagement_s_invoice_takes_what_quotes_it_and_is_offered_for_nothing_else(
+    world: World,
+) -> None:
+    invoice = billed(world)
+    lifecycle.cancel(engagement=invoice.engagement, reason="Both agreed.", by=world.consultant)
+    row = take_in(world, statement(("14280.00", invoice.reference), ("1.00", "hello")))
+    crossed, other = row.lines.order_by("position")
+    assert [each.fit for each in proposals([crossed, other])] == [Fit.OVER, Fit.NONE]
+    assert (candidates(crossed), candidates(other)) == ([invoice], [])
+    bank_lines.assign(line=crossed, parts=[(invoice, D("14280.00"))], by=world.finance)
+    assert invoice in overpaid_invoices()
 
 
 def test_another_currency_is_never_assigned(world: World) -> None:

@@ -6,14 +6,19 @@ from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.test import Client
 
 from engagements.errors import Refused
+from engagements.ledger import chart
+from engagements.ledger.positions import positions_of
 from engagements.models import Invoice, Milestone, Payment
 from engagements.queries.amounts import outstanding, received
 from engagements.queries.balances import balance_of
 from engagements.queries.overpayments import overpaid_invoices
-from engagements.services import invoices, payments, settlements
+from engagements.queries.to_settle import contracts_to_settle
+from engagements.services import invoices, lifecycle, payments, settlements
 from engagements.services.contracts import MilestoneDraft
+from tests.engagements.paying_back import paid_back
 from tests.engagements.world import World, days, today
 
 D = Decimal
@@ -134,11 +139,62 @@ def test_a_payment_that_crosses_a_settlement_is_counted_by_the_next_one(world: W
     assert settlement.payments_received == D("21420.00")
 
 
-def test_a_closed_engagement_takes_no_money(world: World) -> None:
-    contract = world.settlement(paid=1).contract_version
-    type(contract.engagement).objects.filter(pk=contract.engagement_id).update(stage="closed")
-    with pytest.raises(Refused, match="Closed"):
-        record(world, contract.engagement.invoices.get(kind="invoice"), reference="late")
+def test_what_comes_after_the_end_is_too_much_and_goes_back(world: World) -> None:
+    last = world.met_paid_and_overpaid(D("5"))
+    paid_back(world, last, D("5"))
+    lifecycle.close(engagement=last.engagement, by=world.consultant)
+    with pytest.raises(Refused, match=r"0\.00 open"):
+        record(world, last, amount=D("119"), reference="late")
+    late = record(world, last, amount=D("119"), reference="late", may_exceed=True)
+    assert late.invoice in overpaid_invoices()
+    gone = paid_back(world, last, D("119"))
+    assert (gone.state, balance_of(last).open_amount) == ("paid", 0)
+    assert [payment.amount for payment in last.payments.all()][-2:] == [D("119"), D("-119")]
+    kinds = ("payment_received", "payment_paid_back", "pay_back_paid")
+    assert {kind: last.engagement.entries.filter(kind=kind).count() for kind in kinds} == {
+        "payment_received": 6,
+        "payment_paid_back": 2,
+        "pay_back_paid": 2,
+    }
+
+
+def test_what_comes_after_a_cancelled_engagement_goes_back(world: World) -> None:
+    invoice = billed(world)
+    lifecycle.cancel(engagement=invoice.engagement, reason="Both agreed.", by=world.consultant)
+    record(world, invoice, amount=invoice.gross, reference="crossed", may_exceed=True)
+    paid_back(world, invoice, invoice.gross)
+    assert positions_of(invoice.engagement, "EUR").balance(chart.BANK) == 0
+
+
+def test_what_comes_after_a_paid_settlement_goes_back_by_a_further_one(
+    world: World, client: Client
+) -> None:
+    settlement = settlements.approve(settlement=world.settlement(), by=world.controller)
+    settlements.mark_paid(settlement=settlement, reference="SEPA-1", by=world.controller)
+    contract = settlement.contract_version
+    assert contracts_to_settle(today=today()) == []
+    invoice = contract.engagement.invoices.filter(kind="invoice").order_by("pk")[0]
+    lifecycle.close(engagement=contract.engagement, by=world.consultant)
+    record(world, invoice, amount=D("119"), reference="late", may_exceed=True)
+    (waiting,) = contracts_to_settle(today=today())
+    assert waiting.last == settlement
+    client.force_login(world.finance)
+    assert "more came in since it was settled" in client.get("/finance/").content.decode()
+    further = settlements.propose(
+        contract=contract, reason="further", note="It came late.", by=world.finance
+    )
+    assert further.refund == D("119")
+    assert contracts_to_settle(today=today()) == []
+
+
+def test_an_engagement_is_not_closed_over_what_came_in_since_it_was_settled(world: World) -> None:
+    settlement = settlements.approve(settlement=world.settlement(), by=world.controller)
+    settlements.mark_paid(settlement=settlement, reference="SEPA-1", by=world.controller)
+    engagement = settlement.contract_version.engagement
+    invoice = engagement.invoices.filter(kind="invoice").order_by("pk")[0]
+    record(world, invoice, amount=D("119"), reference="late", may_exceed=True)
+    with pytest.raises(Refused, match="More came in since it was settled"):
+        lifecycle.close(engagement=engagement, by=world.consultant)
 
 
 def test_yesterday_s_payment_is_recorded_today(world: World) -> None:

@@ -8,6 +8,7 @@ import io
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from benchmarks import storage
 from benchmarks.errors import Refused
@@ -20,10 +21,11 @@ ROOT = Path(__file__).resolve().parent.parent
 # The oldest date that a zip can tell: an archive of the same files is the same bytes.
 DATE = (1980, 1, 1, 0, 0, 0)
 MODE = 0o644
+LIBRARIES = ("torch", "numpy", "rfc8785", "jsonschema", "cryptography")
+LIBRARIES_OF_A_GPU = ("triton", "nvidia-ml-py", "cuda-core[cu13]")
 SUFFIXES = (".py", ".cu", ".md")
 README = """\
-Needs Python 3.11 or 3.12 with torch, numpy, rfc8785, jsonschema and cryptography, and no \
-network; run these here, in this folder:
+Needs Python 3.11 or 3.12 with {libraries}, and no network; run these here, in this folder:
 Check the record, without a GPU:  \
 python -m benchmarks.harness verify record.json --public-key referee.pub
 Measure it again:  \
@@ -43,6 +45,7 @@ def archive(*, run: Run, with_source: bool, why_without: str = "") -> bytes:
     candidate = f"candidate{Path(run.solution.filename).suffix or '.py'}"
     files = {
         "README.txt": README.format(
+            libraries=_libraries(run.benchmark.document),
             candidate=candidate if with_source else "YOUR-KERNEL.py",
             missing="" if with_source else f"  ({why_without})",
         ).encode(),
@@ -55,6 +58,18 @@ def archive(*, run: Run, with_source: bool, why_without: str = "") -> bytes:
     if record.signed_by is not None:
         files["referee.pub"] = record.signed_by.public_key.encode()
     return _zipped(files)
+
+
+def _libraries(document: dict[str, Any]) -> str:
+    """What has to be installed, in words: the referee's own needs and the baseline's package."""
+    baseline = document["baseline"]
+    needed = dict.fromkeys(LIBRARIES)
+    if document["hardware"]["device"] == "cuda":
+        needed |= dict.fromkeys(LIBRARIES_OF_A_GPU)
+    if baseline["package"]:
+        needed[baseline["package"]] = baseline.get("version")
+    *first, last = [f"{name} {version}" if version else name for name, version in needed.items()]
+    return f"{', '.join(first)} and {last}"
 
 
 def _sources(run: Run) -> dict[str, bytes]:

@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from benchmarks.harness import looks
+
 OnRound = Callable[[int, float, float], None]
 Watcher = Callable[[Mapping[str, Any]], None]
 
@@ -24,6 +26,7 @@ class Progress:
         self._shown = shown
         self._watcher = watcher
         protocol = document["protocol"]
+        self._looks = looks.schedule(protocol)
         self._replicates: int = protocol["replicates"]
         self._rounds: int = protocol["rounds"]
         self._weights = {w["name"]: float(w["weight"]) for w in document["workloads"]}
@@ -53,6 +56,7 @@ class Progress:
             self._baseline_us[workload].append(baseline_us)
             self._candidate_us[workload].append(candidate_us)
             self._last = {"replicate": replicate + 1, "round": index + 1, "workload": workload}
+            self._expect(replicate + 1)
             self._say("round", "")
 
         return on_round
@@ -61,8 +65,13 @@ class Progress:
         """A replicate is done and the interval is new; `index` counts from 0."""
         self._low, self._high = low, high
         self._last = {"replicate": index + 1, "round": self._rounds, "workload": None}
-        self._replicates = max(self._replicates, index + 1)
+        self._expect(index + 1)
         self._say("replicate", message)
+
+    def _expect(self, replicate: int) -> None:
+        """This replicate came; the run goes on to the next look at least."""
+        following = (look for look in self._looks if look >= replicate)
+        self._replicates = max(self._replicates, next(following, replicate))
 
     def finished(self, summary: dict[str, Any]) -> None:
         """The verdict is there."""

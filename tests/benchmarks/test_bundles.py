@@ -65,6 +65,17 @@ def test_a_bundle_verifies_and_measures_and_its_record_comes_back(
     assert Record.objects.values().get() == before
 
 
+def test_the_first_line_names_what_a_gpu_and_the_baseline_want(finished: Run) -> None:
+    document = finished.benchmark.document
+    said = bundles._libraries(document)
+    assert said == "torch, numpy, rfc8785, jsonschema and cryptography"
+    document["hardware"]["device"] = "cuda"
+    document["baseline"] |= {"package": "flashinfer-python", "version": "0.6.1"}
+    said = bundles._libraries(document)
+    assert "nvidia-ml-py" in said
+    assert said.endswith(" and flashinfer-python 0.6.1")
+
+
 def test_the_same_run_gives_the_same_bytes(finished: Run) -> None:
     assert bundles.archive(run=finished, with_source=True) == bundles.archive(
         run=finished, with_source=True

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.harness import terminal
 from benchmarks.harness.progress import Progress
-from benchmarks.harness.terminal import Pace
+from benchmarks.harness.terminal import Event, Pace
 from tests.harness.softmax import softmax_benchmark
 
 
@@ -43,6 +43,18 @@ def test_lines_say_where_the_run_is_and_its_estimate() -> None:
         "replicate 2 of 2: 2.00x (1.90 to 2.10): 0:00 left",
         "met: all of it",
     ]
+
+
+def test_a_run_that_goes_on_goes_on_to_its_next_look() -> None:
+    events: list[Event] = []
+    document = softmax_benchmark(replicates=4, max_replicates=7, look_every=2)
+    progress = Progress(document, shown=False, watcher=events.append)
+    for replicate in range(7):
+        progress.rounds_of(replicate=replicate, workload="wide")(0, 2.0, 1.0)
+        progress.replicate(replicate, low=None, high=None, message="")
+    asked = [event["replicates"] for event in events if event["event"] == "round"]
+    assert asked == [4, 4, 4, 4, 6, 6, 7]
+    assert asked == [event["replicates"] for event in events if event["event"] == "replicate"]
 
 
 def test_a_terminal_gets_a_bar() -> None:

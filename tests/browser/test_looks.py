@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Page, ViewportSize
+from playwright.sync_api import Page, ViewportSize, expect
 
 from engagements.models import Role, User
+from engagements.services import bank_imports
 from tests.browser import staging
 from tests.browser.conftest import Window
 from tests.browser.looking import (
@@ -21,6 +22,7 @@ from tests.browser.looking import (
     sticking_out,
     unfold,
 )
+from tests.engagements.services.test_bank import statement
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -109,6 +111,8 @@ def test_a_fresh_house_has_pages_that_say_what_to_do(window: Window) -> None:
 def test_very_long_names_break_no_page(window: Window) -> None:
     told, offered = staging.long_named()
     asked = told.engagement.runs.get()
+    passed_on = statement(("5.00", f"{told.invoice.reference} {'EREF+' * 24}"))
+    taken = bank_imports.take_in(filename=f"{'x' * 90}.xml", content=passed_on, by=told.finance)
     viewer = Viewer(window)
 
     on_it = ["engagement", "engagement-audit", "engagement-contract"]
@@ -118,6 +122,8 @@ def test_very_long_names_break_no_page(window: Window) -> None:
         (told.consultant, staging.run_page("run", asked)),
         (told.finance, reverse("finance")),
         (told.finance, reverse("settlement", args=[told.settlement.pk])),
+        (told.finance, reverse("bank")),
+        (told.finance, reverse("bank-import", args=[taken.pk])),
         (told.signatory, reverse("portal")),
         (told.signatory, reverse("portal-engagement", args=[told.reference])),
         (told.signatory, reverse("portal-contract", args=[told.reference])),
@@ -137,3 +143,14 @@ def test_a_camera_can_read_the_code_of_a_second_factor_in_the_dark_too(window: W
     ground = page.locator("img.qr").evaluate("(code) => getComputedStyle(code).backgroundColor")
 
     assert ground == "rgb(255, 255, 255)"
+
+
+def test_paper_is_white_in_the_dark_too_and_shows_nothing_to_press(window: Window) -> None:
+    page = window(staging.newcomer(Role.FINANCE), color_scheme="dark")
+    page.goto(reverse("finance"))
+    ink = "getComputedStyle(document.body).color"
+    assert page.evaluate(ink) == "rgb(236, 239, 242)"
+    page.emulate_media(media="print")
+    assert page.evaluate(ink) == "rgb(20, 24, 29)"
+    for name in ("Main", "Finance"):
+        expect(page.get_by_role("navigation", name=name, include_hidden=True)).to_be_hidden()

@@ -92,7 +92,8 @@ def import_page(request: HttpRequest, pk: int) -> HttpResponse:
     lines = row.lines.select_related("handled_by").prefetch_related("payments__invoice")
     if request.GET.get("format") == "csv":
         return as_csv(f"bank-{row.pk}", COLUMNS, map(_cells, lines))
-    context = {"row": row, "lines": lines}
+    listed = Paginator(lines, PER_PAGE).get_page(request.GET.get("page"))
+    context = {"row": row, "listed": listed}
     return render(request, "finance/bank_import.html", context)
 
 

@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from engagements.models import BankImport, BankLine, Invoice, Payment
+from engagements.views.finance.bank import PER_PAGE
 from tests.engagements.services.test_bank import statement
 from tests.engagements.views import story as told
 from tests.engagements.views.story import Story
@@ -70,6 +71,16 @@ def test_every_ticked_line_is_recorded_and_not_the_first_only(
     chosen = tokens(fritz.get(reverse("bank")).content.decode())
     fritz.post(reverse("bank-record"), {"proposal": chosen})
     assert Payment.objects.count() == 5
+
+
+def test_what_a_long_file_brought_comes_in_pages(fritz: Client) -> None:
+    url = hand_in(fritz, statement(*[(f"{n}.00", f"part {n}.") for n in range(1, PER_PAGE + 2)]))
+    first, second = (fritz.get(url, {"page": n}).content.decode() for n in (1, 2))
+    assert "Page 1 of 2" in first
+    assert f"part {PER_PAGE}." in first
+    assert f"part {PER_PAGE + 1}." not in first
+    assert f"part {PER_PAGE + 1}." in second
+    assert f"<dd>{PER_PAGE + 1}</dd>" in second
 
 
 def test_what_changed_since_it_was_shown_is_not_recorded(fritz: Client, invoice: Invoice) -> None:

@@ -304,6 +304,6 @@ def test_a_long_list_is_read_page_by_page(client: Client) -> None:
         told.start_another(story, f"Engagement number {number}")
     client.force_login(story.viewer)
     first = client.get(reverse("portal")).content.decode()
-    assert "page 1 of 2" in first
+    assert "Page 1 of 2" in first
     assert story.engagement.title not in first
     assert story.engagement.title in client.get(reverse("portal") + "?page=2").content.decode()

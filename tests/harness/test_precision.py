@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from benchmarks.harness import documents, operators
 from benchmarks.harness.precision import __main__ as command
@@ -109,6 +110,39 @@ def test_parts_that_do_not_belong_together_are_refused(
     other.write_text(json.dumps({**json.loads(part.read_text()), **change}))
     with pytest.raises(shards.PartsDiffer, match=complaint):
         shards.combined([part, other])
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [(None, "cannot read"), ("{", "is not JSON"), ("[]", "is no part"), ("{}", "is no part")],
+)
+def test_what_is_no_part_is_told_in_one_line(
+    content: str | None,
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "part.json"
+    if content is not None:
+        file.write_text(content)
+    monkeypatch.setattr(sys, "argv", ["precision", "--combine", str(file)])
+    assert command.main() == 2
+    said = capsys.readouterr().err
+    assert complaint in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
+def test_precision_on_a_gpu_that_is_not_there_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # By turns with other tests, whose operators are found elsewhere.
+    monkeypatch.setenv(operators.SEARCH_PATH_VARIABLE, str(conditions.FOLDER))
+    monkeypatch.setattr(sys, "argv", ["precision", "--shard", "1/40"])
+    monkeypatch.setattr("benchmarks.harness.isolation.hide_referee", lambda: None)
+    assert command.main() == 2
+    assert "torch sees no CUDA device here" in capsys.readouterr().err
 
 
 def test_forty_trials_are_shared_out_whole() -> None:

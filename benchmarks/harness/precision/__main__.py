@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import folders, operators
+from benchmarks.harness.failures import BenchmarkError
 from benchmarks.harness.precision import shards, tables
 
 _CHANGEABLE = {"replicates": int, "rounds": int, "round_ms": float, "warmup_ms": float}
@@ -33,7 +34,7 @@ def main() -> int:
     try:
         # More shards than trials leave some of them nothing to do.
         parts = [part for part in _parts(asked) if part["trials"]]
-    except shards.PartsDiffer as error:
+    except (BenchmarkError, shards.PartsDiffer, shards.PartUnreadable) as error:
         print(error, file=sys.stderr)
         return 2
     if not parts:

@@ -17,9 +17,25 @@ class PartsDiffer(ValueError):
     """Parts that are no parts of one measurement; the text says which, and in what."""
 
 
+class PartUnreadable(ValueError):
+    """A file is no part of a measurement; the text says which, and why."""
+
+
+def _part(file: Path) -> dict[str, Any]:
+    try:
+        part = json.loads(file.read_bytes())
+    except OSError as error:
+        raise PartUnreadable(f"cannot read {file}: {error.strerror}") from error
+    except ValueError as error:
+        raise PartUnreadable(f"{file} is not JSON: {error}") from error
+    if not (isinstance(part, dict) and {"id", "trials", *_SAME} <= part.keys()):
+        raise PartUnreadable(f"{file} is no part of a measurement")
+    return part
+
+
 def combined(files: Sequence[Path]) -> list[dict[str, Any]]:
     """The parts in these files, which must be of one protocol, one kind of device, and distinct."""
-    parts = [json.loads(file.read_text()) for file in files]
+    parts = [_part(file) for file in files]
     seen: dict[str, Path] = {}
     for file, part in zip(files, parts, strict=True):
         if part["id"] in seen:

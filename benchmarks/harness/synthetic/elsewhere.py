@@ -12,13 +12,14 @@ import argparse
 import time
 from collections.abc import Callable
 
+import torch
+
 from benchmarks.harness.precision.conditions import AXES, DTYPES
 from benchmarks.harness.synthetic.programs import units_of
 
 
 def ratio(baseline_units: int, candidate_units: int) -> float:
     """Baseline's time over candidate's, each `do_bench` with its defaults."""
-    import torch
     from triton import testing
 
     axes, dtype = AXES["cuda"], getattr(torch, DTYPES["cuda"])
@@ -48,6 +49,8 @@ def main() -> None:
     parser.add_argument("--true-ratio", type=float, default=2.2)
     parser.add_argument("--times", type=int, default=1)
     asked = parser.parse_args()
+    if not torch.cuda.is_available():
+        parser.error("do_bench needs a CUDA device, and torch sees none here")
     units = units_of("cuda", asked.call_us, asked.true_ratio)
     for _ in range(asked.times):
         found = ratio(*units)

@@ -91,6 +91,11 @@ class PortalEngagement:
         return next((estimate for estimate in estimates if estimate is not None), None)
 
     @property
+    def owes(self) -> bool:
+        """Whether an invoice waits to be paid."""
+        return any(line.open_amount > 0 for line in self.milestones)
+
+    @property
     def handover_is_open(self) -> bool:
         """Whether the contract in force still waits for the customer to accept the handover."""
         return any(

@@ -16,6 +16,7 @@ from engagements.errors import Refused
 from engagements.forms.portal import AcceptHandoverForm
 from engagements.models import Engagement
 from engagements.queries.portal import PortalEngagement, portal_engagement
+from engagements.queries.turns import customers_turn_first
 from engagements.services import milestones
 from engagements.views.answers import actor
 from engagements.views.portal.measured import measured_words, run_row
@@ -45,11 +46,10 @@ def _can_sign(request: HttpRequest, page: PortalEngagement) -> bool:
 @access.portal_page
 @require_safe
 def engagement_list(request: HttpRequest) -> HttpResponse:
-    """The engagements of the person's own company, each with its next step."""
+    """The engagements of the person's own company, each with its next step: theirs first."""
     rows = []
-    listed = Paginator(access.engagements_for(request.user), PER_PAGE).get_page(
-        request.GET.get("page")
-    )
+    found = customers_turn_first(access.engagements_for(request.user))
+    listed = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
     for engagement in listed:
         page = _page(engagement)
         rows.append(

@@ -16,6 +16,7 @@ from engagements.views.portal.words import OUTCOME_SENTENCE, joined
 US = "us"
 NOBODY = "nothing"
 YOU = "you"
+OPEN_INVOICE = "An invoice is open: the milestones say which."
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,8 @@ def _active_next(page: PortalEngagement, by_us: str) -> Next:
         return Next(page.clock.waited_for, page.clock.why_paused, tone="doubt")
     ends = page.clock.ends_on
     start = "" if page.clock.has_started else "Work starts as agreed. "
-    return Next(
-        by_us,
-        f"{start}We build the kernel and measure it by {in_words(ends)}. "
-        "Nothing is needed from you.",
-    )
+    wanted = OPEN_INVOICE if page.owes else "Nothing is needed from you."
+    return Next(by_us, f"{start}We build the kernel and measure it by {in_words(ends)}. {wanted}")
 
 
 def _met_next(page: PortalEngagement, *, can_sign: bool) -> Next:
@@ -111,13 +109,15 @@ def _met_next(page: PortalEngagement, *, can_sign: bool) -> Next:
             return Next(YOU, text, tone="doubt", url=url, action="Accept the handover")
         who = joined(page.signatories) or "a signatory of your company"
         return Next(who, f"{text} That takes {who}.", tone="doubt", url=url, action="See it")
-    if any(line.open_amount > 0 for line in page.milestones):
-        return Next(YOU, "An invoice is open: the milestones say which.", tone="doubt")
+    if page.owes:
+        return Next(YOU, OPEN_INVOICE, tone="doubt")
     return Next(US, "We invoice what is left and close the engagement.")
 
 
 def _missed_next(page: PortalEngagement) -> Next:
     settlement = page.settlement
+    if page.owes:
+        return Next(YOU, OPEN_INVOICE, tone="doubt")
     if settlement is None:
         return Next(US, "We work out what goes back to you and propose it for approval.")
     if settlement.state == Settlement.State.PAID:

@@ -56,7 +56,8 @@ class Viewer:
         self._note(user, address, "heard", ear.heard())
 
     def _read(self, user: User | None, address: str, width: int, page: Page) -> None:
-        for theme in ("light", "dark"):
+        # Narrow and dark at once shows nothing that was not narrow or dark before.
+        for theme in ("light", "dark") if width == WIDE["width"] else ("light",):
             page.emulate_media(color_scheme=theme)
             where = f"{width} px {theme}"
             self._note(user, address, where, broken_pictures(page))
@@ -66,7 +67,7 @@ class Viewer:
                 note_looks(page)
             elif theme == "light":
                 self._note(user, address, where, barriers_since(page))
-            elif width == WIDE["width"]:
+            else:
                 self._note(user, address, where, barriers(page, **CONTRAST_ONLY))
 
     def _window_of(self, user: User | None) -> tuple[Page, Ear]:

@@ -12,6 +12,7 @@ from engagements.models import Role
 from engagements.queries import catalogue
 from tests.browser import staging
 from tests.browser.conftest import Window
+from tests.browser.looking import broken_pictures
 from tests.engagements.charts import test_audit_charts, test_charts
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -53,3 +54,4 @@ def test_a_phone_asks_for_the_narrow_ones_and_a_desk_for_the_wide_ones(window: W
     page.emulate_media(color_scheme="dark")
     page.reload()
     assert pictures.evaluate_all(asked) == ["ratios-dark_narrow.svg", "roofline-dark_narrow.svg"]
+    assert not broken_pictures(page)

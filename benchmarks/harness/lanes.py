@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.harness import contents, levels
+from benchmarks.harness import contents, fixed_costs, levels
 from benchmarks.harness.arenas import Arena, Device
 from benchmarks.harness.channel import encode
 from benchmarks.harness.inspections import Inspection
@@ -157,6 +157,19 @@ class Lane:
         """
         call = _RANDOM.randrange(self._outputs.calls)
         return self._round_us(range(call, call + 1))
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether rounds of a part of the calls tell what a round costs beside them.
+
+        They are no measure where others want the processors: what differs from round to round is
+        more than what they are to tell.
+        """
+        return self._awake and fixed_costs.part_of(self._outputs.calls) is not None
+
+    def part_us(self) -> float:
+        """One round of a part of the calls, the first ones, checked like any other."""
+        return self._round_us(range(fixed_costs.part_of(self._outputs.calls) or 0))
 
     def round_us(self, *, repeated: bool = False) -> float:
         """One round: fresh inputs, poison, the clock, every check. Raises Caught.

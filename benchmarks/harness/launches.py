@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 
@@ -20,8 +20,10 @@ def graph(step: Launch, inputs: Tensors) -> Launch:
     return _Captured(step, static_inputs)
 
 
-def graph_of_all(step: Launch, calls: Sequence[tuple[Tensors, Tensors]]) -> Callable[[], None]:
-    """Capture `step` for all of the calls, one after the other, as one graph; what launches it.
+def graphs_of_rounds(
+    step: Launch, calls: Sequence[tuple[Tensors, Tensors]], rounds: Iterable[int]
+) -> dict[int, Callable[[], None]]:
+    """Capture `step` for the first so many calls, one after the other, as one graph for each.
 
     The operator alone is launched so: on each call's own buffers, since the step, whose
     intermediate results its inputs are, does not copy them either; and as the step's graph holds
@@ -32,11 +34,14 @@ def graph_of_all(step: Launch, calls: Sequence[tuple[Tensors, Tensors]]) -> Call
     for inputs, outputs in calls:
         _warm_up(step, inputs, outputs, side_stream, times=1)
 
-    def every(inputs: Tensors, outputs: Tensors) -> None:
-        for each_inputs, each_outputs in calls:
-            step(each_inputs, each_outputs)
+    def captured(count: int) -> Callable[[], None]:
+        def every(inputs: Tensors, outputs: Tensors) -> None:
+            for each_inputs, each_outputs in calls[:count]:
+                step(each_inputs, each_outputs)
 
-    return _captured(every, {}, {}, side_stream).replay
+        return _captured(every, {}, {}, side_stream).replay
+
+    return {count: captured(count) for count in rounds}
 
 
 def _warm_up(

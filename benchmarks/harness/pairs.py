@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import statistics
 from collections.abc import Callable
@@ -12,21 +11,18 @@ from typing import Any
 
 from benchmarks.harness import watches
 from benchmarks.harness.failures import Caught, DeviceFailed, Finding, Role
+from benchmarks.harness.fixed_costs import FixedCost
 from benchmarks.harness.lanes import Lane
 from benchmarks.harness.processes import SideProcess
 from benchmarks.harness.quiet import NotQuiet
 from benchmarks.harness.settings import Setting
+from benchmarks.harness.sizing import Sizing
 from benchmarks.harness.states import SharedState
 from benchmarks.harness.telemetry import Reading
 
 _RANDOM = random.SystemRandom()
 _EMPTY_ROUNDS = 9
-_SIZING_ROUNDS = 3
-_LARGEST_STEP = 16
-_CACHES_TO_OUTGROW = 4
-_SHARE_OF_FREE_MEMORY = 0.25
-# Aimed a little above the sealed round length, so that one more sizing step is rarely needed.
-_MARGIN = 1.1
+_PARTS_A_ROUND = 2
 
 OnRound = Callable[[int, float, float], None]
 
@@ -150,13 +146,15 @@ class _Pair:
         self._lanes = lanes
         self._state = state
         self._course = course
+        self._cost = FixedCost(0.0)
 
     def measure(self, calls: int | None, on_round: OnRound) -> dict[str, Any]:
         """The record's entry for this workload; `calls` None sizes the rounds first."""
         phases = self._setting.phases
         with phases.of("sizing"):
-            chosen = self.sized_calls() if calls is None else calls
-            self.bind(chosen)
+            sizing = Sizing(self._setting, self._lanes, self._state)
+            chosen = sizing.calls() if calls is None else calls
+            sizing.bind(chosen)
         with ExitStack() as stack:
             for lane in self._lanes.values():
                 stack.enter_context(lane.side.held())
@@ -164,19 +162,14 @@ class _Pair:
                 self.warm_up()
             with phases.of("measuring"):
                 entry = self.rounds(chosen, on_round)
-                entry["single"] = self.singles(chosen, entry["overhead_us"])
+                entry["single"] = self.singles(chosen)
         # A writer to state that no round's check saw is the candidate: the baseline is the
         # catalogue's own code, the candidate is the stranger here.
         self._lanes["candidate"].check_state()
         return entry
 
-    def bind(self, calls: int) -> None:
-        """Both sides get room for `calls` calls."""
-        for lane in self._lanes.values():
-            lane.bind(calls)
-
-    def _overhead_us(self) -> float:
-        """What an empty round costs: the lower of the sides' medians, taken off both.
+    def _empty_us(self) -> float:
+        """What an empty round costs: the lower of the sides' medians, for both.
 
         The lower, because a candidate could answer empty rounds slowly to have more taken off.
         """
@@ -185,48 +178,6 @@ class _Pair:
             for lane in self._lanes.values()
         ]
         return min(medians)
-
-    def sized_calls(self) -> int:
-        """The calls that make the faster side's round last as long as the protocol asks.
-
-        Sized by what one more call adds: the fixed cost of a round, which a busy machine makes
-        large, must not pass for time spent in calls.
-        """
-        protocol = self._setting.protocol
-        most = min(protocol["max_calls"], self._calls_that_fit())
-        least = min(most, self._calls_that_outgrow_the_cache())
-        if most == 1:
-            return 1
-        round_us = 1e3 * _MARGIN * protocol["round_ms"]
-        single_us = self._fastest_us(1)
-        calls = min(most, max(least, 2, min(_LARGEST_STEP, math.ceil(round_us / single_us))))
-        while True:
-            per_call_us = (self._fastest_us(calls) - single_us) / (calls - 1)
-            wanted = math.ceil(round_us / per_call_us) if per_call_us > 0 else most
-            wanted = max(least, min(most, wanted))
-            if wanted <= calls:
-                return wanted
-            calls = min(wanted, calls * _LARGEST_STEP)
-
-    def _fastest_us(self, calls: int) -> float:
-        """The shortest of a few rounds of either side: noise only ever lengthens one."""
-        self.bind(calls)
-        return min(lane.round_us() for lane in self._lanes.values() for _ in range(_SIZING_ROUNDS))
-
-    def _call_bytes(self) -> int:
-        return next(iter(self._lanes.values())).call_bytes()
-
-    def _calls_that_fit(self) -> int:
-        # Both sides' arenas and the referee's own copies.
-        room = self._setting.device.free_bytes() * _SHARE_OF_FREE_MEMORY
-        return max(1, int(room / (3 * self._call_bytes())))
-
-    def _calls_that_outgrow_the_cache(self) -> int:
-        cache = self._setting.device.cache_bytes()
-        if cache is None:
-            return 1
-        missing = _CACHES_TO_OUTGROW * cache - self._state.layout.nbytes
-        return max(1, math.ceil(missing / self._call_bytes()))
 
     def warm_up(self) -> None:
         """As many rounds of both sides, and for as long, as the protocol asks."""
@@ -237,12 +188,12 @@ class _Pair:
             done += 1
 
     def rounds(self, calls: int, on_round: OnRound) -> dict[str, Any]:
-        """Run the pairs in random order, the overhead taken before and after them.
+        """Run the pairs in random order, with empty rounds before and after them.
 
-        The lower one counts: had the machine been busy just then, more would be taken off than a
-        round costs, and a ratio above 1 would grow by it.
+        The lower cost of these counts: had the machine been busy just then, more would be taken
+        off than a round costs, and a ratio above 1 would grow by it.
         """
-        overhead_us = self._overhead_us()
+        cost = self._cost = FixedCost(self._empty_us())
         count = self._course.rounds
         rounds: list[tuple[Role, dict[Role, float]]] = []
         readings: dict[Role, list[Reading | None]] = {role: [] for role in self._lanes}
@@ -255,17 +206,25 @@ class _Pair:
             for role, lane in self._lanes.items():
                 readings[role].append(lane.reading)
             rounds.append((order[0], whole_us))
-            so_far = _entry(order[0], whole_us, overhead_us, calls)
+            cost.parts_us += self._parts_us()
+            so_far = _entry(order[0], whole_us, cost.empty_us, calls)
             on_round(index, so_far["baseline_us"], so_far["candidate_us"])
-        overhead_us = min(overhead_us, self._overhead_us())
+        cost.empty_us = min(cost.empty_us, self._empty_us())
+        off_us = cost.off_us([took_us["baseline"] for _, took_us in rounds], calls)
         return {
             "calls": calls,
-            "overhead_us": overhead_us,
-            "working_set_bytes": self._state.layout.nbytes + calls * self._call_bytes(),
-            "rounds": [_entry(first, took_us, overhead_us, calls) for first, took_us in rounds],
+            "overhead_us": off_us,
+            "working_set_bytes": self._state.layout.nbytes
+            + calls * self._lanes["baseline"].call_bytes(),
+            "rounds": [_entry(first, took_us, off_us, calls) for first, took_us in rounds],
             "telemetry": watches.columns(readings),
             "checks": self._lanes["candidate"].tally.as_data(),
         }
+
+    def _parts_us(self) -> list[float]:
+        """Rounds of a part of the calls, among those that count; none where they tell nothing."""
+        lane = self._lanes["baseline"]
+        return [lane.part_us() for _ in range(_PARTS_A_ROUND)] if lane.has_parts else []
 
     def renew_state(self) -> None:
         """New contents of state, at a moment that no side knows; both prepare anew, untimed.
@@ -282,14 +241,17 @@ class _Pair:
         with self._setting.phases.of("warming_up"):
             self.warm_up()
 
-    def singles(self, calls: int, overhead_us: float) -> dict[Role, list[float]] | None:
-        """Rounds of one call each, in us; None where every round is of one call anyway."""
+    def singles(self, calls: int) -> dict[Role, list[float]] | None:
+        """Rounds of one call each, in us; None where every round is of one call anyway.
+
+        So short a round costs beside its call what an empty one does.
+        """
         if calls == 1 or self._course.single_rounds == 0:
             return None
         took_us: dict[Role, list[float]] = {role: [] for role in self._lanes}
         for _ in range(self._course.single_rounds):
             for role in _RANDOM.sample(sorted(self._lanes), len(self._lanes)):
-                took_us[role].append(self._lanes[role].single_us() - overhead_us)
+                took_us[role].append(self._lanes[role].single_us() - self._cost.empty_us)
         return took_us
 
 

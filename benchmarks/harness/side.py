@@ -68,8 +68,8 @@ class Side:
         self._build: Any = None
         self._step: Any = None
         self._launch: Callable[..., None] | None = None
-        # All of a round's calls at once, where they are launched so.
-        self._launch_all: Callable[[], None] | None = None
+        # A round's calls at once, by how many they are, where they are launched so.
+        self._launch_rounds: dict[int, Callable[[], None]] = {}
         self._calls: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
     def setup(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
@@ -88,14 +88,16 @@ class Side:
             state=layout.tensors(arena.memory, 0),
             axes=message["axes"],
         )
-        self._step, self._launch, self._launch_all = self._build(), None, None
+        self._step, self._launch = self._build(), None
+        self._launch_rounds = {}
         self._device.synchronize()
         return {"type": "ready", "elapsed_s": time.perf_counter() - started}
 
     def renew(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Build the step again: the state that it was built on has other contents now."""
         # First, so that what was derived from state is not held twice.
-        self._step = self._launch = self._launch_all = None
+        self._step = self._launch = None
+        self._launch_rounds = {}
         gc.collect()
         self._step = self._build()
         self._make_ready()
@@ -122,11 +124,14 @@ class Side:
 
     def _make_ready(self) -> None:
         """Compile, tune and capture, which belongs to the setup and not to the first round."""
-        from benchmarks.harness import launches
+        from benchmarks.harness import fixed_costs, launches
 
         graphed = self._start["launch"] == "graph"
         if self._level == "operator" and graphed:
-            self._launch_all = launches.graph_of_all(self._step, self._calls)
+            count = len(self._calls)
+            self._launch_rounds = launches.graphs_of_rounds(
+                self._step, self._calls, {count, fixed_costs.part_of(count) or count}
+            )
         elif self._launch is None:
             first = self._calls[0][0]
             self._launch = launches.graph(self._step, first) if graphed else self._step
@@ -140,9 +145,10 @@ class Side:
             # A round's fixed cost has the device's change from the referee's context to this
             # one in it, which takes some work to do: without any, 0.9 ms a round were missing.
             self._mark.add_(1)
-        elif self._launch_all is not None:
-            assert count == len(self._calls), "captured as one round"
-            self._launch_all()
+        elif self._launch_rounds:
+            # Captured from the first call on.
+            assert first == 0
+            self._launch_rounds[count]()
         else:
             assert self._launch is not None
             for inputs, outputs in self._calls[first : first + count]:
@@ -183,7 +189,7 @@ class Side:
     def release(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Forget the workload: step, state and all."""
         self._drop_calls()
-        self._launch = self._launch_all = self._step = self._build = None
+        self._launch = self._step = self._build = None
         gc.collect()
         for arena in self._arenas:
             arena.close()
@@ -195,7 +201,7 @@ class Side:
         return {"type": "released"}
 
     def _drop_calls(self) -> None:
-        self._calls, self._launch_all = [], None
+        self._calls, self._launch_rounds = [], {}
         # The state's arena, opened first, stays until release.
         for arena in self._arenas[1:]:
             arena.close()

@@ -55,6 +55,18 @@ class PaymentFilterForm(forms.Form):
         }
 
 
+class WaiveForm(forms.Form):
+    """Why an audit that led to no contract is owed no more."""
+
+    reason = forms.CharField(
+        label="Why it is owed no more",
+        max_length=500,
+        help_text="Such as: billed outside as 2026-17, given up as a favour.",
+        error_messages={"required": "Say why it is owed no more."},
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+
+
 class PaymentForm(forms.Form):
     """Money that arrived for one invoice, gross, in its currency.
 

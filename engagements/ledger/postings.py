@@ -95,7 +95,7 @@ def audit_delivered(audit: Audit, *, dated_on: date) -> Entry | None:
 
 
 def audit_waived(audit: Audit) -> Entry | None:
-    """Its engagement was cancelled, unpaid: what the audit had earned nobody owes any more."""
+    """Its engagement was cancelled, or it led to no contract: nobody owes it any more."""
     position = positions_of(audit.engagement, audit.currency)
     effect = effects.audit_earned(position, Decimal(0))
     key = f"{Kind.AUDIT_WAIVED}:audit:{audit.pk}"

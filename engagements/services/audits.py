@@ -13,8 +13,10 @@ from engagements.audit import Outcome
 from engagements.errors import Refused
 from engagements.ledger import postings
 from engagements.models import Audit, Engagement, Finding, FindingOutcome, Stage, User
+from engagements.queries.unbilled_audits import WITHOUT_A_CONTRACT, unbilled_audits
 from engagements.services import checked, dispatch, events, lifecycle
 from engagements.services import checks as computing
+from engagements.services.milestones import require_finance
 
 STAGE_AFTER = {
     Audit.Outcome.CUSTOM: Stage.AUDITED,
@@ -186,6 +188,30 @@ def deliver(*, audit: Audit, by: User, seen: str | None = None) -> Audit:
     )
     postings.audit_delivered(row, dated_on=timezone.localdate())
     dispatch.issue_document("audit_report", f"audit:{row.pk}")
+    return row
+
+
+@transaction.atomic
+def waive(*, audit: Audit, reason: str, by: User) -> Audit:
+    """Ask no more for an audit that ended without a contract: it was billed outside, or given up.
+
+    Done already, nothing changes.
+    """
+    engagement = lifecycle.locked(audit.engagement_id)
+    require_finance(by)
+    why = checked.text(reason, noun="Why it is owed no more")
+    lifecycle.require_stage(engagement, *WITHOUT_A_CONTRACT, to="for its audit to be waived")
+    row = unbilled_audits().filter(pk=audit.pk).first()
+    if row is None:
+        return audit
+    events.record(
+        engagement=engagement,
+        verb="audit.waived",
+        summary=f"Nothing is asked for the audit any more: {why}",
+        actor=by,
+        changes={"audit": row.pk, "cost": str(row.cost), "reason": why},
+    )
+    postings.audit_waived(row)
     return row
 
 

@@ -6,15 +6,17 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from engagements import access
 from engagements.errors import Refused
-from engagements.models import Invoice, Milestone, User
+from engagements.forms.billing import WaiveForm
+from engagements.models import Audit, Invoice, Milestone, User
 from engagements.queries import billing
 from engagements.queries.finance import MilestoneLine
-from engagements.services import invoices
+from engagements.queries.unbilled_audits import unbilled_audits
+from engagements.services import audits, invoices
 from engagements.views.answers import UNPROCESSABLE, actor
 from engagements.views.finance.tables import amounts, as_csv
 
@@ -44,10 +46,25 @@ def to_bill(request: HttpRequest) -> HttpResponse:
     context = {
         "groups": groups,
         "drafts": [(row, invoices.preview(invoice=row)) for row in billing.drafts()],
+        "audits": [(row, WaiveForm(auto_id=f"id_{row.pk}_%s")) for row in unbilled_audits()],
         "acts": access.is_finance(request.user),
     }
     status = UNPROCESSABLE if request.method == "POST" else 200
     return render(request, "finance/to_bill.html", context, status=status)
+
+
+@access.finance_page
+@require_POST
+def waive_audit(request: HttpRequest, reference: str) -> HttpResponse:
+    """Ask no more for an audit that led to no contract."""
+    audit = get_object_or_404(Audit, engagement=access.engagement_for(request.user, reference))
+    try:
+        audits.waive(audit=audit, reason=request.POST.get("reason", ""), by=actor(request))
+    except Refused as refused:
+        messages.error(request, str(refused))
+    else:
+        messages.success(request, f"The audit of {reference} is owed no more.")
+    return redirect("to-bill")
 
 
 def _cells(line: MilestoneLine) -> tuple[Any, ...]:

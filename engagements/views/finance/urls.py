@@ -28,6 +28,7 @@ urlpatterns = [
     path("", overview.overview, name="finance"),
     path("to-bill/", billing.to_bill, name="to-bill"),
     path("to-bill/issue/", billing.issue_drafts, name="drafts-issue"),
+    path("to-bill/<slug:reference>/waive/", billing.waive_audit, name="audit-waive"),
     path("invoices/", invoices.invoice_list, name="invoices"),
     path("invoices/<int:pk>/", invoices.invoice_page, name="invoice"),
     path("invoices/<int:pk>/issue/", invoices.issue, name="invoice-issue"),

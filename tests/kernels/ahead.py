@@ -16,6 +16,7 @@ import argparse
 import importlib
 import importlib.util
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +25,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import torch
 import triton
 from torch import Tensor
@@ -183,6 +185,9 @@ def compiled(
         patch.object(cuda, "compile", compiler.compile_source),
         # It has the driver write the map; a launch that only compiles needs none.
         patch.object(tensor_maps, "tensor_map", lambda *args, **named: 0),
+        # What a candidate has torch do between its launches would be done at an H200's sizes.
+        patch.object(torch, "mm", _not_multiplied),
+        patch.object(torch, "zeros_like", _untouched_like),
     ):
         everywhere = _sizes(reference.partition("/")[0])
         for place, axes in enumerate(everywhere[:1] if variants else everywhere):
@@ -204,13 +209,27 @@ def _sizes(operator: str) -> list[Axes]:
 
 
 def _zeros(specs: tuple[TensorSpec, ...], axes: Axes, dtype: torch.dtype) -> dict[str, Tensor]:
-    """Untouched memory costs nothing until it is written to, so sizes may be the H200's own."""
     return {
-        spec.name: torch.zeros(
-            spec.sizes(axes), dtype=getattr(torch, spec.dtype) if spec.dtype else dtype
-        )
+        spec.name: _untouched(spec.sizes(axes), getattr(torch, spec.dtype) if spec.dtype else dtype)
         for spec in specs
     }
+
+
+def _untouched(sizes: Sequence[int], dtype: torch.dtype) -> Tensor:
+    """Zeros that cost nothing until they are read, so sizes may be the H200's own.
+
+    NumPy asks the system for zeros; torch writes them.
+    """
+    content = np.zeros(math.prod(sizes) * dtype.itemsize, np.uint8)
+    return torch.from_numpy(content).view(dtype).reshape(tuple(sizes))
+
+
+def _untouched_like(tensor: Tensor, *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
+    return _untouched(tensor.shape, dtype or tensor.dtype)
+
+
+def _not_multiplied(left: Tensor, right: Tensor, *, out: Tensor | None = None) -> Tensor:
+    return _untouched((left.shape[0], right.shape[1]), left.dtype) if out is None else out
 
 
 def _as_if_on_a_gpu() -> Iterator[Any]:

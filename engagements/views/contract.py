@@ -10,7 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from benchmarks.services import benchmarks
-from engagements import access
+from engagements import access, fresh_sign_in
 from engagements.access import consultant_page
 from engagements.forms.contract import AcceptForm, SealBenchmarkForm
 from engagements.forms.engagement import ReasonForm
@@ -142,7 +142,7 @@ def discard(request: HttpRequest, reference: str) -> HttpResponse:
 def accept(request: HttpRequest, reference: str) -> HttpResponse:
     """Accept, for the consultancy, exactly the terms that were shown, after a fresh sign-in."""
     engagement = access.engagement_for(request.user, reference)
-    access.require_fresh_sign_in(request)
+    fresh_sign_in.require_fresh_sign_in(request)
     form = AcceptForm(request.POST)
     if form.is_valid():
         try:
@@ -152,7 +152,7 @@ def accept(request: HttpRequest, reference: str) -> HttpResponse:
                 **form.cleaned_data,
                 by=actor(request),
                 address=current_address(),
-                signed_in_at=access.signed_in_at(request),
+                signed_in_at=fresh_sign_in.signed_in_at(request),
             )
         except REFUSALS as refused:
             refuse(request, refused, form)

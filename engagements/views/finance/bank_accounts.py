@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from engagements import access
+from engagements import access, fresh_sign_in
 from engagements.errors import Refused
 from engagements.forms.settlements import BankAccountForm
 from engagements.services import bank_accounts
@@ -16,7 +16,7 @@ from engagements.views.answers import UNPROCESSABLE, actor
 
 @access.finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
-@access.with_fresh_sign_in
+@fresh_sign_in.with_fresh_sign_in
 def bank_account(request: HttpRequest, pk: int) -> HttpResponse:
     """The account that counts, those before it, and writing down a new one.
 

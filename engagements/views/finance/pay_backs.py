@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from engagements import access
+from engagements import access, fresh_sign_in
 from engagements.models import PayBack
 from engagements.services import pay_backs
 from engagements.views.finance.overpayments import page
@@ -42,7 +42,7 @@ def act(request: HttpRequest, pk: int, step: str) -> HttpResponse:
 
 @access.finance_page
 @require_POST
-@access.with_fresh_sign_in
+@fresh_sign_in.with_fresh_sign_in
 def send(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     """Sending lets money go: whoever does has just proved who they are."""
     return _act(request, pk, step)

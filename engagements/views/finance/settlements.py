@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from engagements import access
+from engagements import access, fresh_sign_in
 from engagements.errors import Refused
 from engagements.forms.settlements import ProposeSettlementForm
 from engagements.models import ContractVersion, Document, Engagement, Settlement, Stage
@@ -71,7 +71,7 @@ def act(request: HttpRequest, pk: int, step: str) -> HttpResponse:
 
 @access.finance_page
 @require_POST
-@access.with_fresh_sign_in
+@fresh_sign_in.with_fresh_sign_in
 def approve(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     """Approving says that the money may go: whoever does has just proved who they are."""
     return _act(request, pk, step)

@@ -13,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from engagements import access
+from engagements import access, fresh_sign_in
 from engagements.errors import Refused
 from engagements.models import BankAccount, Engagement, PayBack, Settlement, TransferFile
 from engagements.queries import overpayments, settlement_queues
@@ -37,7 +37,7 @@ def make(request: HttpRequest) -> HttpResponse:
     overpaid = list(PayBack.objects.filter(pk__in=_keys(request, "overpaid")))
     if overpaid:
         # Whoever approved a refund had proved who they are; this is all that lets these go.
-        access.require_fresh_sign_in(request)
+        fresh_sign_in.require_fresh_sign_in(request)
     try:
         file = transfer_files.make(
             settlements=list(Settlement.objects.filter(pk__in=_keys(request, "settlement"))),

@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from engagements import access
+from engagements import access, fresh_sign_in
 from engagements.errors import Refused
 from engagements.forms.portal import AcceptContractForm, DeclineContractForm
 from engagements.models import ContractVersion, Party
@@ -46,7 +46,7 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     form = AcceptContractForm(request.POST, contract=contract)
     if not access.may_accept(request.user, contract):
         return _render(request, contract, status=403)
-    access.require_fresh_sign_in(request)
+    fresh_sign_in.require_fresh_sign_in(request)
     if form.is_valid():
         try:
             contracts.accept(
@@ -56,7 +56,7 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
                 digest=form.cleaned_data["digest"],
                 by=actor(request),
                 address=current_address(),
-                signed_in_at=access.signed_in_at(request),
+                signed_in_at=fresh_sign_in.signed_in_at(request),
             )
         except Refused as refusal:
             form.add_error(None, str(refusal))

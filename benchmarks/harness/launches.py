@@ -31,8 +31,7 @@ def graphs_of_rounds(
     graph than the last costs an H200 35 to 110 us on the device, whatever is in it.
     """
     side_stream = torch.cuda.Stream()
-    for inputs, outputs in calls:
-        _warm_up(step, inputs, outputs, side_stream, times=1)
+    _warm_up(step, calls, side_stream)
 
     def captured(count: int) -> Callable[[], None]:
         def every(inputs: Tensors, outputs: Tensors) -> None:
@@ -45,12 +44,12 @@ def graphs_of_rounds(
 
 
 def _warm_up(
-    step: Launch, inputs: Tensors, outputs: Tensors, stream: torch.cuda.Stream, *, times: int
+    step: Launch, calls: Iterable[tuple[Tensors, Tensors]], stream: torch.cuda.Stream
 ) -> None:
     """Capture wants whatever is made at the first call to be there, made on another stream."""
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
-        for _ in range(times):
+        for inputs, outputs in calls:
             step(inputs, outputs)
     torch.cuda.current_stream().wait_stream(stream)
     torch.cuda.synchronize()
@@ -76,7 +75,7 @@ class _Captured:
     def _capture(self, outputs: Tensors) -> torch.cuda.CUDAGraph:
         self._outputs = {name: torch.empty_like(tensor) for name, tensor in outputs.items()}
         side_stream = torch.cuda.Stream()
-        _warm_up(self._step, self._inputs, self._outputs, side_stream, times=_WARMUP_CALLS)
+        _warm_up(self._step, [(self._inputs, self._outputs)] * _WARMUP_CALLS, side_stream)
         return _captured(self._step, self._inputs, self._outputs, side_stream)
 
     def __call__(self, inputs: Tensors, outputs: Tensors) -> None:

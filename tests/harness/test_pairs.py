@@ -50,7 +50,7 @@ def _measured(*medians_us: float, beside_us: float | None = None) -> dict[str, A
     """An entry of four rounds, with the median of each side's empty rounds before, then after."""
     state: Any = SimpleNamespace(layout=SimpleNamespace(nbytes=64))
     setting: Any = SimpleNamespace(phases=Phases())
-    each = pairs._EMPTY_ROUNDS
+    each = pairs._EMPTY_ROUNDS if beside_us is None else pairs._EMPTY_ROUNDS_BESIDE_PARTS
     lanes: Any = {
         role: _Lane(role, iter([us for us in medians_us for _ in range(each)]), beside_us)
         for role in CALLS_US

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
 import pytest
 from django.conf import LazySettings
+from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
@@ -71,9 +76,15 @@ def test_error_pages_wear_the_same_look(client: Client, world: World) -> None:
     assert "Your role does not open this page" in refused.content.decode()
 
 
-def test_the_page_for_our_own_errors_stands_without_anything() -> None:
-    page = render_to_string("500.html")
+def test_the_page_for_our_own_errors_stands_without_anything(
+    django_assert_num_queries: Callable[[int], AbstractContextManager[object]],
+) -> None:
+    with django_assert_num_queries(0):
+        page = render_to_string("500.html")
     assert "Something broke on our side" in page
+    styles = re.findall(r'href="/static/([^"]+)"', page)
+    assert "css/tokens.css" in styles
+    assert all(finders.find(name) for name in styles)
 
 
 def test_a_form_from_another_site_is_refused_in_words(world: World) -> None:

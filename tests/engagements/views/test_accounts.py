@@ -74,6 +74,10 @@ def test_who_was_invited_chooses_a_password_and_turns_on_the_second_factor(
     other.post(reverse("mfa_authenticate"), {"code": code[1]})
     assert other.get(reverse("portal")).status_code == 200
 
+    by_password, by_code = reverse("account_reauthenticate"), reverse("mfa_reauthenticate")
+    assert f'href="{by_code}"' in other.get(by_password).content.decode()
+    assert f'href="{by_password}"' in other.get(by_code).content.decode()
+
 
 def test_an_address_is_the_consultancys_to_change(client: Client, world: World) -> None:
     client.force_login(world.signatory)

@@ -35,6 +35,8 @@ def keep(file: Path, code: bytes) -> None:
     """Keep it for the next process, whole or not at all; nothing happens where that cannot be."""
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as half:
-            half.write(code)
-        os.replace(half.name, file)
+        # What cannot be finished goes with its room: no halves fill a disk that is full.
+        with tempfile.TemporaryDirectory(dir=file.parent) as room:
+            half = Path(room) / file.name
+            half.write_bytes(code)
+            os.replace(half, file)

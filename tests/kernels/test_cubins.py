@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from kernels import cuda, tuning
+from kernels import cubins, cuda, tuning
 
 SOURCE = 'extern "C" __global__ void scale() {}'
 
@@ -92,3 +92,14 @@ def test_where_nothing_can_be_kept_it_is_compiled_every_time(
     for _ in range(2):
         cuda.compile(SOURCE, "scale")
     assert len(compiled) == 2
+
+
+def test_what_cannot_be_kept_leaves_no_half_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("kernels.cubins.os.replace", full)
+    cubins.keep(tmp_path / "kept" / "a.cubin", b"code")
+    assert not list((tmp_path / "kept").iterdir())

@@ -11,10 +11,8 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from engagements.days import in_words
 from engagements.models import Milestone, Party, Stage
-from engagements.money import format_money
-from engagements.services import amendments, audits, bank_accounts, contracts, settlements
+from engagements.services import amendments, audits, contracts
 from engagements.services.drafting import PauseDraft
 from tests.engagements.views import story as told
 from tests.engagements.views.story import Story
@@ -137,71 +135,6 @@ def test_a_handover_before_the_target_is_met_is_refused(client: Client) -> None:
     url = reverse("portal-handover", args=[story.reference])
     assert client.post(url, {"agreed": "on"}).status_code == 422
     assert story.milestone(4).state == Milestone.State.PENDING
-
-
-def test_a_missed_target_says_what_goes_back_and_when(client: Client) -> None:
-    story = told.missed()
-    page = page_of(client, story)
-    assert "The settlement is being prepared." in page
-    assert "Not owed" in page
-    told.approved(story)
-    page = page_of(client, story)
-    assert "You paid EUR\xa017,136.00." in page
-    assert "The rest, EUR\xa09,401.00, goes back to you." in page
-    assert "We make the transfer next" in page
-    settlements.start_payment(settlement=story.settlement, by=story.finance)
-    settlements.mark_failed(settlement=story.settlement, reason="IBAN typo", by=story.finance)
-    failed = page_of(client, story)
-    assert "We are on it" in failed
-    assert "IBAN typo" not in failed
-    settlements.mark_paid(settlement=story.settlement, reference="SEPA-77", by=story.finance)
-    page = page_of(client, story)
-    assert "reference SEPA-77" in page
-    assert "What you paid went back, less the audit." in page
-
-
-def test_the_customer_reads_by_when_the_refund_is_paid_and_whether_it_is_late(
-    client: Client, on_day: Callable[[date], None]
-) -> None:
-    story = told.missed()
-    due_on = story.settlement.refund_due_on
-    assert due_on is not None
-    page = page_of(client, story)
-    assert f"By the contract it is paid by {in_words(due_on)}." in page
-    assert "We do not know the account that it goes to yet" in page
-    assert f"Tell {story.engagement.lead} the account that your refund goes to." in page
-    bank_accounts.add(
-        customer=story.customer,
-        holder="Longprompt GmbH",
-        iban="DE02120300000000202051",
-        bic="",
-        by=story.finance,
-    )
-    page = page_of(client, story)
-    assert "It goes to Longprompt GmbH," in page
-    assert "We return what you paid, less the audit." in page
-    on_day(due_on + timedelta(days=1))
-    page = page_of(client, story)
-    assert f"to be paid by {in_words(due_on)}: it is late." in page
-    assert f"less the audit. It was due by {in_words(due_on)} and is late." in page
-
-
-def test_no_figure_reaches_the_customer_before_a_second_person_approved_it(
-    client: Client,
-) -> None:
-    story = told.missed()
-    refund = format_money(story.settlement.refund, story.settlement.currency)
-    assert refund not in page_of(client, story)
-    told.approved(story)
-    assert refund in page_of(client, story)
-
-
-def test_a_voided_settlement_was_never_anything_to_the_customer(client: Client) -> None:
-    story = told.missed()
-    settlements.void(settlement=story.settlement, reason="Wrong figures, oops", by=story.finance)
-    page = page_of(client, story)
-    assert "What goes back to you" not in page
-    assert "oops" not in page
 
 
 def test_internals_stay_inside(client: Client) -> None:

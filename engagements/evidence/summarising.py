@@ -10,6 +10,7 @@ from engagements.evidence import families, gaps, grouping, intervals, limits, re
 from engagements.evidence.arrays import Floats, Integers, rows_by
 from engagements.evidence.facts import (
     DeviceTime,
+    Gaps,
     KernelTime,
     Launches,
     StepTime,
@@ -53,17 +54,18 @@ def summarise(recorded: Recording, patterns: Mapping[str, str] | None = None) ->
         devices=_devices(profile),
         steps=_steps(profile, has_operations),
         timeline=_timeline(profile, by_name) if has_operations else None,
-        gaps=gaps.measure(
-            profile.busy, profile.window, profile.launched, profile.starts, profile.inside
-        )
-        if has_operations
-        else None,
+        gaps=_gaps(profile) if has_operations else None,
         launches=_launches(profile),
         copy_share=sum(copies) if has_operations else None,
         communication_share=shares.get(families.COMMUNICATION, 0.0) if has_operations else None,
         overlap_ms=_overlap_ms(profile, kernels),
         warnings=tuple(recorded.warnings),
     )
+
+
+def _gaps(profile: Profile) -> Gaps:
+    busy, window = profile.busy, profile.window
+    return gaps.measure(busy, window, profile.launched, profile.starts, profile.inside)
 
 
 def _rest(share: float | None) -> float | None:

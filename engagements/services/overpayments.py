@@ -84,11 +84,15 @@ def move(*, invoice: Invoice, to: Invoice, amount: Decimal, reference: str, by: 
     _tell_move(source, target, amount, reference, by)
     faults.point("move_overpayment.told")
     if source.engagement_id != target.engagement_id:
-        postings.payment_moved(left)
-        faults.point("move_overpayment.left_posted")
-        postings.payment_moved(arrived)
-        faults.point("move_overpayment.posted")
+        _post_move(left, arrived)
     return arrived
+
+
+def _post_move(left: Payment, arrived: Payment) -> None:
+    postings.payment_moved(left)
+    faults.point("move_overpayment.left_posted")
+    postings.payment_moved(arrived)
+    faults.point("move_overpayment.posted")
 
 
 def _read(invoice: Invoice) -> Invoice:

@@ -85,8 +85,9 @@ class DisputeForm(forms.Form):
 
 
 class ResolveForm(forms.Form):
-    """How a dispute ended."""
+    """How a dispute ended: `dispute` is the one that was shown."""
 
+    dispute = forms.IntegerField(widget=forms.HiddenInput, required=False)
     note = forms.CharField(
         label="How it was resolved",
         max_length=LONGEST_TEXT,

@@ -81,10 +81,18 @@ def resolve(*, dispute: Dispute, note: str, by: User) -> Dispute:
 
 
 @transaction.atomic
-def resolve_open(*, settlement: Settlement, note: str, by: User) -> Settlement:
-    """`resolve` for whichever dispute holds the settlement up; without one nothing changes."""
+def resolve_open(
+    *, settlement: Settlement, note: str, by: User, seen: int | None = None
+) -> Settlement:
+    """`resolve` for whichever dispute holds the settlement up; without one nothing changes.
+
+    `seen` is the key of the one that `by` has read: refused when another was raised since.
+    """
     row, _ = locked(settlement)
     require_finance(by)
+    dispute = open_dispute(row)
+    if dispute and seen is not None and dispute.pk != seen:
+        raise Refused("Another dispute was raised since you looked: open this page again.")
     end_with(row, resolution=checked.text(note, noun="How it was resolved"), by=by)
     return row
 

@@ -49,7 +49,9 @@ STEPS: dict[str, Taken[Settlement]] = {
         "The settlement is voided.",
     ),
     "resolve": (
-        lambda row, by, data: disputes.resolve_open(settlement=row, note=data["note"], by=by),
+        lambda row, by, data: disputes.resolve_open(
+            settlement=row, note=data["note"], seen=data["dispute"], by=by
+        ),
         "The dispute is resolved.",
     ),
 }

@@ -78,7 +78,12 @@ def actions(
         labels=LABELS | again,
         why_not=lambda name: _why_not(settlement, name, user),
         refused=sent or {},
-        initial={"attempt": settlement.transfers.aggregate(last=Max("attempt"))["last"]},
+        initial={
+            "attempt": settlement.transfers.aggregate(last=Max("attempt"))["last"],
+            "dispute": settlement.disputes.filter(resolved_at__isnull=True).aggregate(
+                last=Max("pk")
+            )["last"],
+        },
     )
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable
 
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django.test import Client
+from django.urls import reverse
 
 from engagements.errors import Refused
 from engagements.models import Settlement
@@ -93,3 +96,23 @@ def test_the_database_keeps_transfers_and_what_is_paid(world: World) -> None:
     refused_by_the_database(
         "UPDATE engagements_settlement SET payment_reference = 'R-2' WHERE id = %s", row.pk
     )
+
+
+def test_a_dispute_that_nobody_has_read_is_not_resolved_by_an_old_page(
+    world: World, client: Client
+) -> None:
+    row = world.settlement(dispute_days=14)
+    first = disputes.raise_dispute(settlement=row, reason="Too little.", by=world.signatory)
+    client.force_login(world.finance)
+    page = client.get(reverse("settlement", args=[row.pk])).content.decode()
+    assert re.search(rf'name="dispute" value="{first.pk}"', page)
+    disputes.resolve(dispute=first, note="It stays.", by=world.controller)
+    second = disputes.raise_dispute(settlement=row, reason="The tax.", by=world.signatory)
+    sent = {"note": "It stays.", "dispute": first.pk}
+    answer = client.post(reverse("settlement-resolve", args=[row.pk]), sent)
+    assert answer.status_code == 422
+    assert "Another dispute was raised since you looked" in answer.content.decode()
+    second.refresh_from_db()
+    assert second.resolved_at is None
+    sent = {"note": "Corrected.", "dispute": second.pk}
+    assert client.post(reverse("settlement-resolve", args=[row.pk]), sent).status_code == 302

@@ -15,7 +15,6 @@ MEASURED = {
     "audit": "what a kernel would be worth: estimates from measured shares, never billed",
     "evidence": "what was measured on the customer's machines",
     "documents/audit_report/tables.py": "what the checks computed; its amounts are estimates",
-    "documents/wording.py::ratio": "a measured ratio in words",
     "forms/contract.py::SealBenchmarkForm": "the benchmark's document has its target as JSON",
     "documents/wording.py::share": "how sure an interval is, never what something costs",
     "forms/evidence.py": "answers in hours and shares; the bill among them is a DecimalField",
@@ -23,6 +22,7 @@ MEASURED = {
     "forms/workbench.py": "shares, hours and ratios; the fee is read as an amount",
     "pitch": "what somebody else claims: estimates, never billed",
     "queries/differences.py": "how alike two wordings are",
+    "speedups.py": "ratios as they are written, never what something costs",
     "templatetags/bars.py": "ratios and their interval, drawn to a scale",
     "templatetags/show.py": "ratios and shares beside amounts, each by a filter of its own",
 }

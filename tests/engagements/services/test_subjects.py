@@ -11,7 +11,7 @@ import pytest
 from engagements import audit as checks
 from engagements import tasks
 from engagements.errors import Refused
-from engagements.models import Audit
+from engagements.models import Audit, EngagementRun
 from engagements.services import operators, runs, subjects
 from tests.engagements.audit.cases import LLAMA_32K, ratio
 from tests.engagements.services.test_checks import finding, keep, overlapping
@@ -74,19 +74,25 @@ def test_the_subject_gives_needs_work_and_what_was_tried(world: World, audit: Au
     assert verdict.findings[5].outcome == "pass"
 
 
-def test_a_trial_run_says_what_the_kernel_gains(world: World, audit: Audit) -> None:
-    by = world.consultant
-    subjects.set_needs(audit=audit, needs=LLAMA_32K, by=by)
-    subjects.set_estimates(audit=audit, by=by, end_to_end=ratio(9.0))
+def tried_out(world: World, audit: Audit, verdict: str) -> EngagementRun:
+    """A trial run of the engagement that came to `verdict`."""
     asked = runs.request(
         engagement=audit.engagement,
         solution=world.solution,
         purpose="trial",
         request_key=uuid4(),
         benchmark=world.benchmark,
-        by=by,
+        by=world.consultant,
     )
-    measured(asked, "met")
+    measured(asked, verdict)
+    return asked
+
+
+def test_a_trial_run_says_what_the_kernel_gains(world: World, audit: Audit) -> None:
+    by = world.consultant
+    subjects.set_needs(audit=audit, needs=LLAMA_32K, by=by)
+    subjects.set_estimates(audit=audit, by=by, end_to_end=ratio(9.0))
+    asked = tried_out(world, audit, "met")
     assert tasks.compute_findings(audit.engagement_id) is True
     worth = finding(audit, "worth").computed_finding
     assert worth is not None
@@ -99,15 +105,7 @@ def test_a_trial_run_says_what_the_kernel_gains(world: World, audit: Audit) -> N
 def test_a_run_that_was_disqualified_says_nothing(world: World, audit: Audit) -> None:
     by = world.consultant
     subjects.set_needs(audit=audit, needs=LLAMA_32K, by=by)
-    asked = runs.request(
-        engagement=audit.engagement,
-        solution=world.solution,
-        purpose="trial",
-        request_key=uuid4(),
-        benchmark=world.benchmark,
-        by=by,
-    )
-    measured(asked, "disqualified")
+    tried_out(world, audit, "disqualified")
     assert tasks.compute_findings(audit.engagement_id) is False
     assert finding(audit, "worth").outcome == "unknown"
 

@@ -14,12 +14,6 @@ from tests.engagements.world import World, fresh
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def signed_in(client: Client, world: World) -> Client:
-    client.force_login(world.consultant)
-    return client
-
-
 def url(name: str, engagement: Engagement, *more: str) -> str:
     return reverse(name, args=[engagement.reference, *more])
 

@@ -19,12 +19,6 @@ from tests.engagements.world import MILESTONES, World, fresh, today
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def signed_in(client: Client, world: World) -> Client:
-    client.force_login(world.consultant)
-    return client
-
-
 def url(name: str, engagement: Engagement) -> str:
     return reverse(name, args=[engagement.reference])
 

@@ -14,12 +14,6 @@ from tests.engagements.world import World
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def signed_in(client: Client, world: World) -> Client:
-    client.force_login(world.consultant)
-    return client
-
-
 def read_on(client: Client, engagement: Engagement) -> str:
     """The digest of the draft that the page's forms carry."""
     page = client.get(url("engagement-contract", engagement)).content.decode()

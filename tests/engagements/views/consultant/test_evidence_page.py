@@ -20,12 +20,6 @@ pytestmark = pytest.mark.django_db
 HOSTILE = "../../etc/<script>alert(1)</script>\u202e\r\nX-Evil: yes.json"
 
 
-@pytest.fixture
-def signed_in(client: Client, world: World) -> Client:
-    client.force_login(world.consultant)
-    return client
-
-
 def url(name: str, engagement: Engagement, *more: str | int) -> str:
     return reverse(name, args=[engagement.reference, *more])
 

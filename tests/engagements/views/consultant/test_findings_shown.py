@@ -13,21 +13,6 @@ from tests.engagements.world import World
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def signed_in(client: Client, world: World) -> Client:
-    client.force_login(world.consultant)
-    return client
-
-
-@pytest.fixture
-def audit(world: World) -> Audit:
-    """Under way, with the trace of a decode step and a log of shapes."""
-    audit = world.auditing()
-    kept.added(audit.engagement, world.consultant, kept.DECODE)
-    kept.added(audit.engagement, world.consultant, "calls.csv", kept.TRAFFIC)
-    return audit
-
-
 def test_the_report_is_a_page_too_and_a_delivered_one_is_the_customers(
     signed_in: Client, audit: Audit, world: World
 ) -> None:

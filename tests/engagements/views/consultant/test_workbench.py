@@ -18,12 +18,6 @@ pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
 
 
-@pytest.fixture
-def signed_in(client: Client, world: World) -> Client:
-    client.force_login(world.consultant)
-    return client
-
-
 def url(name: str, engagement: Engagement, *more: str) -> str:
     return reverse(name, args=[engagement.reference, *more])
 

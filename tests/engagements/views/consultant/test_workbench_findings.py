@@ -17,21 +17,6 @@ from tests.engagements.world import World, fresh
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def signed_in(client: Client, world: World) -> Client:
-    client.force_login(world.consultant)
-    return client
-
-
-@pytest.fixture
-def audit(world: World) -> Audit:
-    """Under way, with the trace of a decode step and a log of shapes."""
-    audit = world.auditing()
-    kept.added(audit.engagement, world.consultant, kept.DECODE)
-    kept.added(audit.engagement, world.consultant, "calls.csv", kept.TRAFFIC)
-    return audit
-
-
 def url(name: str, engagement: Engagement, *more: str) -> str:
     return reverse(name, args=[engagement.reference, *more])
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from kernels import catalogue, solutions
 from kernels.definition import NotAvailable
+from tests.kernels.int8_fragments import assert_lanes_hold
 
 OPERATOR = "int8_linear"
 MULTIPROCESSORS = 132
@@ -24,22 +24,6 @@ def kernel() -> ModuleType:
     return solutions.module_of(catalogue.candidates(OPERATOR)["cuda_warpgroups"])
 
 
-def _operand(words: Tensor, lane: int) -> dict[tuple[int, int], int]:
-    """What a lane's 16 bytes are, by row and column of 16 x 32, as the kernel takes them apart.
-
-    PTX ISA, register fragments of wgmma's A (the same as those of mma.m16n8k16): registers 0 and 2
-    hold row g, 1 and 3 row g + 8; 0 and 1 columns 2 t and 2 t + 1, 2 and 3 those eight further on.
-    """
-    g, t = divmod(lane, 4)
-    held = {}
-    for place, word in enumerate(words.view(4, 4).tolist()):
-        k, lower = divmod(place, 2)
-        for upper_columns, pair in ((0, word[0::2]), (8, word[1::2])):
-            for odd, number in enumerate(pair):
-                held[g + 8 * lower, 16 * k + upper_columns + 2 * t + odd] = number
-    return held
-
-
 def test_every_lane_finds_its_operands_in_its_sixteen_bytes(kernel: ModuleType) -> None:
     torch.manual_seed(8)
     rows, depth = 80, 200
@@ -50,12 +34,9 @@ def test_every_lane_finds_its_operands_in_its_sixteen_bytes(kernel: ModuleType) 
     whole[:150, :depth] = weight
     for tile, piece, sixteen, step in ((0, 0, 0, 0), (0, 1, 4, 1), (1, 0, 3, 3), (1, 1, 4, 2)):
         row0, col0 = tile * rows + sixteen * 16, piece * kernel.DEPTH + step * 32
-        found: dict[tuple[int, int], int] = {}
-        for lane, own in enumerate(packed[tile, piece, sixteen, step].reshape(32, 16)):
-            found |= _operand(own, lane)
-        assert len(found) == 16 * 32
-        for (row, col), number in found.items():
-            assert number == whole[row0 + row, col0 + col]
+        assert_lanes_hold(
+            packed[tile, piece, sixteen, step], whole[row0 : row0 + 16, col0 : col0 + 32]
+        )
 
 
 @pytest.mark.parametrize("tokens", [1, 7, 16, 64, 200])

@@ -40,10 +40,10 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Counted]:
     return made
 
 
-def model(**changes: Any) -> Any:
-    """A Llama of two layers with grouped queries and random weights, always the same."""
+def model(family: str = "Llama", **changes: Any) -> Any:
+    """Two layers with grouped queries and random weights, always the same."""
     torch.manual_seed(0)
-    config = transformers.LlamaConfig(
+    config = getattr(transformers, f"{family}Config")(
         vocab_size=64,
         hidden_size=32,
         intermediate_size=48,
@@ -53,7 +53,7 @@ def model(**changes: Any) -> Any:
         attn_implementation="sdpa",
         **changes,
     )
-    return transformers.LlamaForCausalLM(config).eval()
+    return getattr(transformers, f"{family}ForCausalLM")(config).eval()
 
 
 @torch.no_grad()
@@ -90,18 +90,7 @@ def test_training_goes_where_there_are_gradients(counted: list[Counted]) -> None
 
 @torch.no_grad()
 def test_a_window_is_not_ignored(counted: list[Counted]) -> None:
-    torch.manual_seed(0)
-    config = transformers.MistralConfig(
-        vocab_size=64,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        sliding_window=4,
-        attn_implementation="sdpa",
-    )
-    asked = transformers.MistralForCausalLM(config).eval()
+    asked = model("Mistral", sliding_window=4)
     expected = asked(PROMPT).logits
     asked.set_attn_implementation(transformers_attention.register("torch_naive"))
     torch.testing.assert_close(asked(PROMPT).logits, expected)

@@ -198,10 +198,9 @@ def _keygen(arguments: argparse.Namespace) -> int:
 
 
 def _content(path: Path) -> bytes:
-    """A file's bytes, no more of them than show that it is too large for whatever is read here."""
+    """A file's bytes; enough of them for whatever is read here, or to show that it is too large."""
     try:
-        with path.open("rb") as opened:
-            return opened.read(records.MAX_BYTES + 1)
+        return records.content_of(path)
     except OSError as error:
         raise BenchmarkError(f"cannot read {path}: {error.strerror}") from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, get_args
 
 from benchmarks.harness import (
@@ -180,6 +181,12 @@ def published_schema() -> dict[str, Any]:
     }
     form = schemas.exactly(optional=_OPTIONAL, **fields)
     return schemas.published(form, name=SCHEMA_NAME, title="A Twofold record")
+
+
+def content_of(file: Path) -> bytes:
+    """A file's bytes, no more of them than show that it is too large. OSError as reading has it."""
+    with file.open("rb") as opened:
+        return opened.read(MAX_BYTES + 1)
 
 
 def load(content: bytes) -> dict[str, Any]:

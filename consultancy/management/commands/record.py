@@ -45,9 +45,7 @@ class Command(BaseCommand):
 
 
 def _content(file: Path) -> bytes:
-    """The file's bytes, no more of them than show that it is too large for a record."""
     try:
-        with file.open("rb") as opened:
-            return opened.read(records.MAX_BYTES + 1)
+        return records.content_of(file)
     except OSError as error:
         raise CommandError(f"cannot read {file}: {error.strerror}") from error

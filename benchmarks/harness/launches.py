@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import torch
 
@@ -34,11 +35,11 @@ def graphs_of_rounds(
     _warm_up(step, calls, side_stream)
 
     def captured(count: int) -> Callable[[], None]:
-        def every(inputs: Tensors, outputs: Tensors) -> None:
-            for each_inputs, each_outputs in calls[:count]:
-                step(each_inputs, each_outputs)
+        def work() -> None:
+            for inputs, outputs in calls[:count]:
+                step(inputs, outputs)
 
-        return _captured(every, {}, {}, side_stream).replay
+        return _captured(work, side_stream).replay
 
     return {count: captured(count) for count in rounds}
 
@@ -55,13 +56,11 @@ def _warm_up(
     torch.cuda.synchronize()
 
 
-def _captured(
-    step: Launch, inputs: Tensors, outputs: Tensors, stream: torch.cuda.Stream
-) -> torch.cuda.CUDAGraph:
-    """A graph of one call on exactly these tensors, of a step that is warm."""
+def _captured(work: Callable[[], None], stream: torch.cuda.Stream) -> torch.cuda.CUDAGraph:
+    """A graph of what `work` launches, whose steps are warm, on exactly the tensors it is given."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, stream=stream):
-        step(inputs, outputs)
+        work()
     return graph
 
 
@@ -76,7 +75,7 @@ class _Captured:
         self._outputs = {name: torch.empty_like(tensor) for name, tensor in outputs.items()}
         side_stream = torch.cuda.Stream()
         _warm_up(self._step, [(self._inputs, self._outputs)] * _WARMUP_CALLS, side_stream)
-        return _captured(self._step, self._inputs, self._outputs, side_stream)
+        return _captured(partial(self._step, self._inputs, self._outputs), side_stream)
 
     def __call__(self, inputs: Tensors, outputs: Tensors) -> None:
         if self._graph is None:

@@ -89,7 +89,6 @@ class Side:
             axes=message["axes"],
         )
         self._step, self._launch = self._build(), None
-        self._launch_rounds = {}
         self._device.synchronize()
         return {"type": "ready", "elapsed_s": time.perf_counter() - started}
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from benchmarks.harness.reports import Report
@@ -16,7 +15,7 @@ from engagements.charts import describe_catalogue
 from engagements.markdown import as_html
 from engagements.queries import catalogue
 from engagements.views import svg
-from engagements.views.pictures import THEMES, known_theme
+from engagements.views.pictures import addresses, known_theme
 
 _PICTURES: dict[str, tuple[Callable[..., str], Callable[[Sequence[Report]], str], str, str]] = {
     "roofline": (
@@ -110,7 +109,7 @@ def _pictures(drawn: Sequence[Report]) -> list[dict[str, str]]:
     wanted = [name for name, has in (("ratios", has_ratios), ("roofline", has_points)) if has]
     return [
         {
-            **{theme: reverse("catalogue-picture", args=[name, theme]) for theme in THEMES},
+            **addresses("catalogue-picture", name),
             "alt": _PICTURES[name][1](drawn),
             "title": _PICTURES[name][2],
             "caption": _PICTURES[name][3],

@@ -6,7 +6,6 @@ import json
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponseBase
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from engagements import access
@@ -14,7 +13,7 @@ from engagements.charts import of_finding
 from engagements.documents.audit_report.sections import Section, sections_of
 from engagements.models import Audit
 from engagements.views import svg
-from engagements.views.pictures import THEMES, known_theme
+from engagements.views.pictures import addresses, known_theme
 
 # What is drawn from the same facts changes when the drawing does.
 DRAWING = "1"
@@ -24,12 +23,7 @@ def figures(audit: Audit, sections: list[Section]) -> dict[str, dict[str, str]]:
     """By check, what the picture fragment wants; without those that have no picture."""
     return {
         section.check.name: {
-            **{
-                theme: reverse(
-                    "audit-picture", args=[audit.engagement.reference, section.check.name, theme]
-                )
-                for theme in THEMES
-            },
+            **addresses("audit-picture", audit.engagement.reference, section.check.name),
             "alt": told.words,
             "title": told.title,
             "caption": told.caption,

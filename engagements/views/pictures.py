@@ -25,6 +25,11 @@ def known_theme(name: str) -> Theme:
     raise Http404("No such theme.")
 
 
+def addresses(view: str, *args: object, query: str = "") -> dict[str, str]:
+    """Where a picture is drawn, by theme, as the fragment wants it: `view` takes the theme last."""
+    return {theme: reverse(view, args=[*args, theme]) + query for theme in THEMES}
+
+
 @dataclass(frozen=True)
 class Picture:
     """One kind of picture: how it is drawn, told in words, and captioned."""
@@ -72,9 +77,9 @@ def of(run: EngagementRun, record: Mapping[str, Any]) -> list[dict[str, str]]:
 
 
 def _figure(run: EngagementRun, record: Mapping[str, Any], name: str) -> dict[str, str]:
-    picture, args = PICTURES[name], [run.engagement.reference, run.pk, name]
+    picture = PICTURES[name]
     return {
-        **{theme: reverse("run-picture", args=[*args, theme]) for theme in THEMES},
+        **addresses("run-picture", run.engagement.reference, run.pk, name),
         "alt": picture.tell(record),
         "title": picture.title,
         "caption": picture.caption,

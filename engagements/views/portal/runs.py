@@ -21,7 +21,7 @@ from engagements.queries.overview import record_of
 from engagements.services import bundles
 from engagements.views import record_files
 from engagements.views.live import live_of
-from engagements.views.pictures import THEMES, known_theme
+from engagements.views.pictures import addresses, known_theme
 from engagements.views.portal.measured import (
     PHASE_WORD,
     RUN_WORD,
@@ -166,12 +166,7 @@ def _pictures(run: EngagementRun, data: Mapping[str, Any]) -> list[dict[str, str
             "alt": words(data),
             "title": title,
             "caption": caption,
-            **{
-                theme: reverse(
-                    "portal-run-chart", args=[run.engagement.reference, run.pk, name, theme]
-                )
-                for theme in THEMES
-            },
+            **addresses("portal-run-chart", run.engagement.reference, run.pk, name),
         }
         for name, (_, words, title, caption) in CHARTS.items()
     ]

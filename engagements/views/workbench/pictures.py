@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.http import Http404, HttpRequest, HttpResponseBase
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from engagements import access, charts
@@ -14,7 +13,7 @@ from engagements.access import consultant_page
 from engagements.charts.palette import Theme
 from engagements.views import svg
 from engagements.views.check_pictures import DRAWING
-from engagements.views.pictures import THEMES, known_theme
+from engagements.views.pictures import addresses, known_theme
 from engagements.views.workbench.bench import Bench, bench_of
 
 
@@ -78,13 +77,9 @@ def figure(bench: Bench, name: str) -> dict[str, str] | None:
     picture = PICTURES[name]
     if not _facts_of(bench, name):
         return None
-    query = _query(bench)
+    reference, query = bench.engagement.reference, _query(bench)
     return {
-        **{
-            theme: reverse("workbench-picture", args=[bench.engagement.reference, name, theme])
-            + query
-            for theme in THEMES
-        },
+        **addresses("workbench-picture", reference, name, query=query),
         "alt": picture.tell(bench),
         "title": picture.title,
         "caption": picture.caption,

@@ -78,8 +78,8 @@ def test_a_cu_file_without_a_launcher_or_with_a_broken_one_says_so(tmp_path: Pat
         solutions.candidate(broken)
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
-def test_a_cuda_candidate_says_that_it_needs_a_gpu() -> None:
+def test_a_cuda_candidate_says_that_it_needs_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(NotAvailable, match="CUDA GPU"):
         cuda.compile("", "nothing")
 

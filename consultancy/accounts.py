@@ -6,6 +6,8 @@ from allauth.account.adapter import DefaultAccountAdapter
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.http import Http404, HttpRequest, HttpResponse
 
+from engagements.origin import current_address
+
 
 class AccountAdapter(DefaultAccountAdapter):
     """Sign-in as allauth does it, sign-up closed."""
@@ -22,6 +24,10 @@ class AccountAdapter(DefaultAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """An account comes with a role or a membership, which only the consultancy gives."""
         return False
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """Whose attempts are counted together: behind a proxy those of an address, not of all."""
+        return current_address() or super().get_client_ip(request)
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):

@@ -1,4 +1,4 @@
-"""What Django 5.2 does not see to itself: a response header, and addresses with null bytes."""
+"""What Django 5.2 does not see to itself: response headers, and addresses with null bytes."""
 
 from collections.abc import Callable
 
@@ -32,3 +32,18 @@ class NullByteMiddleware:
         if "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
             raise BadRequest("An address has no null byte.")
         return self.get_response(request)
+
+
+class PrivateMiddleware:
+    """Keeps what somebody reads signed in out of every cache: after they have left, nobody finds
+    it by going back, or in a proxy of theirs."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Add the header, unless the view set its own."""
+        response = self.get_response(request)
+        if request.user.is_authenticated:
+            response.headers.setdefault("Cache-Control", "private, no-store")
+        return response

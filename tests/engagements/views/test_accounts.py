@@ -8,7 +8,7 @@ import pytest
 from allauth.account.models import EmailAddress
 from allauth.mfa.totp.internal import auth as totp
 from django.core.mail import EmailMessage
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import reverse
 
 from engagements.models import User
@@ -124,3 +124,29 @@ def test_a_customer_at_the_houses_door_is_shown_to_their_own(client: Client, wor
     refused = client.get("/admin/", follow=True)
     assert refused.status_code == 403
     assert "This page is the consultancy's own" in refused.content.decode()
+
+
+@override_settings(SECURE_PROXY_SSL_HEADER=("HTTP_X_FORWARDED_PROTO", "https"))
+def test_behind_a_proxy_nobody_uses_up_what_others_may_ask_for(
+    client: Client, world: World, nothing_asked: None
+) -> None:
+    def status(number: int, written: str) -> int:
+        """What is answered to one more mail asked for, by whom the proxy says and they say."""
+        asked = {"email": f"{number}@people.example"}
+        reset = reverse("account_reset_password")
+        return client.post(reset, asked, headers={"X-Forwarded-For": written}).status_code
+
+    answers = [status(number, f"192.0.2.{number}, 203.0.113.9") for number in range(21)]
+    assert answers == [302] * 20 + [429]
+    assert status(21, "203.0.113.10") == 302
+
+
+def test_what_is_read_signed_in_is_kept_in_no_cache(client: Client, world: World) -> None:
+    engagement = world.scoping()
+    mine = reverse("portal-engagement", args=[engagement.reference])
+    pages = ("portal", "mfa_index", "account_logout", "api-engagements")
+    client.force_login(world.signatory)
+    for address in (mine, "/portal/none/", *map(reverse, pages)):
+        assert client.get(address)["Cache-Control"] == "private, no-store", address
+    client.logout()
+    assert "no-store" not in client.get(reverse("verify")).get("Cache-Control", "")

@@ -156,6 +156,8 @@ class Protocol:
     the run invalid.
     Where the baseline's rounds scatter, or its A/A pair comes apart, by more than the share
     `noise_band`, a ratio no farther than that from the target is inconclusive.
+    A round longer than its side's usual by more than the share `interrupted_band` of the shorter
+    side's, and by more than that side's rounds scatter, is left out with its pair.
     `held_back_shapes` is how many sizes are drawn for the trials of a run.
     """
 
@@ -176,6 +178,7 @@ class Protocol:
     clock_band: float = 0.15
     max_discarded: float = 0.25
     noise_band: float = 0.1
+    interrupted_band: float = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)

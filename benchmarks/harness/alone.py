@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.counted import counted, times_us
-from benchmarks.harness.statistics import inside_band
+from benchmarks.harness.interruptions import uninterrupted
 
 
 def summarised(record: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -44,7 +44,8 @@ def _workload(
     step_us: tuple[float, float],
 ) -> dict[str, Any]:
     baseline, candidate = times_us(entry["rounds"])
-    kept = inside_band(baseline, candidate)
+    band = record["benchmark"]["protocol"].get("interrupted_band")
+    kept = uninterrupted(baseline, candidate, band)
     if kept.any():
         baseline, candidate = baseline[kept], candidate[kept]
     baseline_us, candidate_us = float(baseline.mean()), float(candidate.mean())

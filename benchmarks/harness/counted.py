@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmarks.harness import statistics, throttling
+from benchmarks.harness import throttling
+from benchmarks.harness.interruptions import Flags, interrupted
 from benchmarks.harness.statistics import Floats, Samples
 
-Flags = NDArray[np.bool_]
 SIDES = ("baseline", "candidate")
 
 
@@ -38,16 +37,16 @@ class Counted:
 def counted(record: Mapping[str, Any], replicates: int | None = None) -> Counted:
     """The samples of the first `replicates` replicates, of all by default."""
     chosen = record["replicates"][:replicates]
-    usual_mhz = _usual_clocks(chosen)
+    usual_mhz, protocol = _usual_clocks(chosen), record["benchmark"]["protocol"]
     samples: dict[str, list[tuple[Floats, Floats]]] = {}
     whole: dict[str, list[tuple[Floats, Floats]]] = {}
     slow_alone = dict.fromkeys(SIDES, 0)
-    rounds = interrupted = unsteady = 0
+    rounds = left_out = unsteady = 0
     for replicate in chosen:
         for workload in replicate["workloads"]:
             baseline, candidate = times_us(workload["rounds"])
-            off = _unsteady(workload, usual_mhz, record["benchmark"]["protocol"]["clock_band"])
-            slow = statistics.over_band(baseline), statistics.over_band(candidate)
+            off = _unsteady(workload, usual_mhz, protocol["clock_band"])
+            slow = interrupted(baseline, candidate, protocol.get("interrupted_band"))
             for side, alone in zip(SIDES, (slow[0] & ~slow[1], slow[1] & ~slow[0]), strict=True):
                 slow_alone[side] += int((alone & ~off).sum())
             inside = ~(slow[0] | slow[1])
@@ -56,14 +55,14 @@ def counted(record: Mapping[str, Any], replicates: int | None = None) -> Counted
             kept = kept if kept.sum() > 1 else np.ones_like(kept)
             rounds += len(kept)
             unsteady += int(off.sum())
-            interrupted += int((~inside & ~off).sum())
+            left_out += int((~inside & ~off).sum())
             samples.setdefault(workload["name"], []).append((baseline[kept], candidate[kept]))
             all_of = kept | ~off
             whole.setdefault(workload["name"], []).append((baseline[all_of], candidate[all_of]))
     return Counted(
         samples=samples,
         rounds=rounds,
-        interrupted=interrupted,
+        interrupted=left_out,
         unsteady=unsteady,
         with_interrupted=whole,
         slow_alone=slow_alone,

@@ -63,7 +63,7 @@ _DEFINITION = schemas.exactly(
 )
 _PROTOCOL = schemas.exactly(
     # What was sealed before there was one is judged without.
-    optional=("noise_band",),
+    optional=("noise_band", "interrupted_band"),
     replicates=schemas.POSITIVE_COUNT,
     max_replicates=schemas.POSITIVE_COUNT,
     rounds=schemas.POSITIVE_COUNT,
@@ -80,6 +80,7 @@ _PROTOCOL = schemas.exactly(
     clock_band=schemas.SHARE,
     max_discarded=schemas.SHARE,
     noise_band=schemas.SHARE,
+    interrupted_band=schemas.SHARE,
     held_back_shapes=schemas.COUNT,
 )
 _CALIBRATION = schemas.exactly(

@@ -65,7 +65,7 @@ def doubt_of_same_code(record: Mapping[str, Any], ratio: float) -> str | None:
     pair = record["observations"]["same_code"]
     if pair is None:
         return None
-    apart, _ = same_code.within(pair["rounds"])
+    apart, _ = same_code.within(record, pair)
     share = max(apart, 1 / apart) - 1 if apart > 0 else math.inf
     if not _hides(record, share, ratio):
         return None
@@ -114,7 +114,7 @@ def doubt_of_slowed_baseline(
     on_gpu = record["environment"]["device"]["kind"] == "cuda"
     if pair is None or band is None or ratio < target or not on_gpu:
         return None
-    by_itself = float(np.mean([side.mean() for side in same_code.counting(pair["rounds"])]))
+    by_itself = float(np.mean([side.mean() for side in same_code.counting(record, pair)]))
     beside = float(np.mean([baseline.mean() for baseline, _ in samples[pair["name"]]]))
     slower = beside / by_itself - 1
     if slower <= band or ratio / (1 + slower) >= target:

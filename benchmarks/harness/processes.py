@@ -74,9 +74,11 @@ class SideProcess:
         pid = self._process.pid
         if self._cell.arrangement.own_process_ids:
             # unshare waits for the first process of the cell, and that one for the side.
-            for _ in range(2):
-                children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-                pid = int(children[0]) if children else pid
+            # Any of them may have died just now.
+            with contextlib.suppress(OSError):
+                for _ in range(2):
+                    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+                    pid = int(children[0]) if children else pid
         return pid
 
     def __enter__(self) -> SideProcess:

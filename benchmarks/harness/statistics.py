@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import student
 
-BAND = 1.5
 # A factor of e^50 either way says that nothing is known, and is still a JSON number.
 _MOST_REACH = 50.0
 
@@ -49,22 +48,6 @@ class Estimates:
 
     overall: Estimate
     workloads: Mapping[str, Estimate]
-
-
-def inside_band(baseline: Floats, candidate: Floats) -> NDArray[np.bool_]:
-    """Which pairs of one workload and replicate count: neither time is over BAND medians.
-
-    A round far over its own side's median was interrupted by something else on the machine;
-    such pairs are left out whole, so that both sides keep the same rounds.
-    """
-    kept: NDArray[np.bool_] = ~(over_band(baseline) | over_band(candidate))
-    return kept
-
-
-def over_band(times: Floats) -> NDArray[np.bool_]:
-    """Which rounds of one side, workload and replicate took more than BAND medians."""
-    over: NDArray[np.bool_] = times > BAND * np.median(times)
-    return over
 
 
 def estimate(samples: Samples, weights: Mapping[str, float], *, confidence: float) -> Estimates:

@@ -14,7 +14,8 @@ from typing import Any
 from benchmarks.harness import student
 from benchmarks.harness.controls.outcome import Control
 from benchmarks.harness.counted import counted, times_us
-from benchmarks.harness.statistics import Floats, inside_band
+from benchmarks.harness.interruptions import uninterrupted
+from benchmarks.harness.statistics import Floats
 
 NAME = "same code on both sides"
 # One sound run in a hundred fails here.
@@ -35,7 +36,7 @@ def judge(record: Mapping[str, Any]) -> Control:
         detail = "one replicate does not tell how much processes of the same code differ"
         return Control(name=NAME, passed=None, detail=detail)
     spread, degrees = between
-    ratio, error = within(pair["rounds"])
+    ratio, error = within(record, pair)
     error = math.hypot(error, spread)
     reach = math.exp(min(50.0, student.critical(CONFIDENCE, degrees) * error))
     low, high = ratio / reach, ratio * reach
@@ -54,18 +55,19 @@ def _as_asked(record: Mapping[str, Any], pair: Mapping[str, Any]) -> bool:
     return pair["name"] in names and asked in (0, len(pair["rounds"]))
 
 
-def within(rounds: list[Mapping[str, Any]]) -> tuple[float, float]:
+def within(record: Mapping[str, Any], pair: Mapping[str, Any]) -> tuple[float, float]:
     """An A/A pair's ratio and the standard error of its logarithm, by its rounds alone."""
-    first, second = counting(rounds)
+    first, second = counting(record, pair)
     pulls = first / first.mean() - second / second.mean()
     error = float(pulls.std(ddof=1)) / math.sqrt(len(pulls))
     return float(first.mean() / second.mean()), error
 
 
-def counting(rounds: list[Mapping[str, Any]]) -> tuple[Floats, Floats]:
+def counting(record: Mapping[str, Any], pair: Mapping[str, Any]) -> tuple[Floats, Floats]:
     """Both sides' times of a pair, in us per call, without rounds that were interrupted."""
-    first, second = times_us(rounds)
-    kept = inside_band(first, second)
+    first, second = times_us(pair["rounds"])
+    band = record["benchmark"]["protocol"].get("interrupted_band")
+    kept = uninterrupted(first, second, band)
     return (first[kept], second[kept]) if kept.sum() > 1 else (first, second)
 
 

@@ -6,6 +6,7 @@ import fcntl
 import mmap
 import os
 import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -79,7 +80,10 @@ class CpuDevice:
 
     def free_bytes(self) -> int:
         """Memory available without swapping."""
-        return _field_kb(Path("/proc/meminfo"), "MemAvailable") * 1024
+        available = _bytes_of("MemAvailable", Path("/proc/meminfo"))
+        if available is None:
+            raise RuntimeError("/proc/meminfo does not say how much memory is available")
+        return available
 
     def cache_bytes(self) -> int | None:
         """Not asked for: what the C library says of caches is wrong on many virtual machines."""
@@ -99,15 +103,20 @@ class CpuDevice:
         return CpuArena(descriptor, handle["nbytes"], writable=handle["writable"])
 
     def side_memory_bytes(self, pid: int) -> int | None:
-        """Anonymous memory resident in the process, so without the shared arenas."""
-        return _field_kb(Path(f"/proc/{pid}/status"), "RssAnon") * 1024
+        """Anonymous memory resident in the process, so without the shared arenas.
+
+        None where it is dead: what became of it, whoever asks it next is told.
+        """
+        return _bytes_of("RssAnon", Path(f"/proc/{pid}/status"))
 
     def synchronize(self) -> None:
         """Nothing runs behind a CPU call."""
 
 
-def _field_kb(path: Path, field: str) -> int:
-    for line in path.read_text().splitlines():
-        if line.startswith(field + ":"):
-            return int(line.split()[1])
-    raise RuntimeError(f"{path} has no {field}")
+def _bytes_of(field: str, path: Path) -> int | None:
+    """A field of kilobytes in one of the kernel's lists, in bytes; None where there is none."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for line in path.read_text().splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split()[1]) * 1024
+    return None

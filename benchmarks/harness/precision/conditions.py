@@ -136,6 +136,7 @@ def document(device: str, changes: Mapping[str, Any]) -> dict[str, Any]:
             "clock_band": 0.15,
             "max_discarded": 0.25,
             "noise_band": 0.1,
+            "interrupted_band": 0.03,
             **protocol,
         },
     }

@@ -121,9 +121,9 @@ class Lane:
         device = self._setting.device
         # CUDA wants the side to close memory before its owner frees it: freed after the bind.
         before, self._arenas = self._arenas, []
-        message: dict[str, Any] = {"type": "bind"}
         descriptors: list[int] = []
         self._inputs, self._outputs = self._plan("inputs", calls), self._plan("outputs", calls)
+        message: dict[str, Any] = {"type": "bind", "rounds": self._rounds()}
         for part, layout in (("inputs", self._inputs), ("outputs", self._outputs)):
             arena = device.allocate(layout.nbytes, read_only=False)
             self._arenas.append(arena)
@@ -145,6 +145,12 @@ class Lane:
         for arena in before:
             arena.close()
 
+    def _rounds(self) -> list[int]:
+        """How many calls the rounds have, of which a side may capture each as one graph."""
+        calls = self._outputs.calls
+        part = fixed_costs.part_of(calls) if self.has_parts else None
+        return [calls] if part is None else [calls, part]
+
     def empty_round_us(self) -> float:
         """Clock a round of no calls, the gather of the probe included."""
         self._probe.draw(self._setting.source)
@@ -162,10 +168,11 @@ class Lane:
     def has_parts(self) -> bool:
         """Whether rounds of a part of the calls tell what a round costs beside them.
 
-        They are no measure where others want the processors: what differs from round to round is
-        more than what they are to tell.
+        The baseline's do. They are no measure where others want the processors: what differs from
+        round to round is more than what they are to tell.
         """
-        return self._awake and fixed_costs.part_of(self._outputs.calls) is not None
+        is_baseline = self.side.role == "baseline"
+        return is_baseline and self._awake and fixed_costs.part_of(self._outputs.calls) is not None
 
     def part_us(self) -> float:
         """One round of a part of the calls, the first ones, checked like any other."""

@@ -69,6 +69,7 @@ class Side:
         self._step: Any = None
         self._launch: Callable[..., None] | None = None
         # A round's calls at once, by how many they are, where they are launched so.
+        self._rounds: list[int] = []
         self._launch_rounds: dict[int, Callable[[], None]] = {}
         self._calls: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
@@ -118,19 +119,17 @@ class Side:
             self._arenas.append(arena)
             views.append([layout.tensors(arena.memory, call) for call in range(layout.calls)])
         self._calls = list(zip(*views, strict=True))
+        self._rounds = message["rounds"]
         self._make_ready()
         return {"type": "bound"}
 
     def _make_ready(self) -> None:
         """Compile, tune and capture, which belongs to the setup and not to the first round."""
-        from benchmarks.harness import fixed_costs, launches
+        from benchmarks.harness import launches
 
         graphed = self._start["launch"] == "graph"
         if self._level == "operator" and graphed:
-            count = len(self._calls)
-            self._launch_rounds = launches.graphs_of_rounds(
-                self._step, self._calls, {count, fixed_costs.part_of(count) or count}
-            )
+            self._launch_rounds = launches.graphs_of_rounds(self._step, self._calls, self._rounds)
         elif self._launch is None:
             first = self._calls[0][0]
             self._launch = launches.graph(self._step, first) if graphed else self._step

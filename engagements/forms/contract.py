@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
 from django.forms import BaseFormSet, formset_factory
 
 from engagements.forms.amounts import AmountField, PartField, Share
@@ -229,10 +228,3 @@ class AcceptForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
     digest = forms.CharField(widget=forms.HiddenInput, max_length=71)
-
-    def clean_typed_name(self) -> str:
-        """A name has letters in it."""
-        name = str(self.cleaned_data["typed_name"])
-        if not any(character.isalpha() for character in name):
-            raise ValidationError("Type your full name: it is the signature.", code="name")
-        return name

@@ -14,6 +14,7 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 from engagements.money import UnknownCurrency, minor_digits
+from engagements.visible import visible
 
 # ISO 3166-1; what CLDR lists beside them is no place that anybody has an address in.
 NO_COUNTRIES = frozenset({"EU", "EZ", "QO", "UN", "XA", "XB", "ZZ"})
@@ -74,6 +75,11 @@ class User(AbstractBaseUser, PermissionsMixin):
     def __str__(self) -> str:
         return self.name or self.email
 
+    def clean(self) -> None:
+        """Whoever is named in the log and in mails is named by what can be seen."""
+        super().clean()
+        self.name = visible(self.name)
+
     def get_full_name(self) -> str:
         return self.name
 
@@ -121,7 +127,12 @@ class Customer(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Both codes exist: invoices name them, and the country decides about e-invoices."""
+        """Both codes exist: invoices name them, and the country decides about e-invoices. What
+        else they name can be seen."""
+        for name in ("name", "address", "vat_id", "buyer_reference"):
+            setattr(self, name, visible(getattr(self, name)))
+        if not self.name:
+            raise ValidationError({"name": "A name is something that can be seen."})
         self.country, self.currency = self.country.upper(), self.currency.upper()
         if self.country not in COUNTRIES:
             raise ValidationError({"country": f"{self.country} is no country's code, as DE is."})

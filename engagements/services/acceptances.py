@@ -57,7 +57,7 @@ def accept(
     acceptance = Acceptance(
         contract_version=row, party=party, user=by, digest=digest, accepted_at=timezone.now()
     )
-    acceptance.typed_name = checked.text(typed_name, noun="The typed name")
+    acceptance.typed_name = _signature(typed_name)
     acceptance.address, acceptance.signed_in_at = address or current_address(), signed_in_at
     checked.save(acceptance)
     _go_on(row, acceptance)
@@ -98,6 +98,13 @@ def _tell(engagement: Engagement, acceptance: Acceptance, changes: dict[str, lis
         changes={**facts, **changes},
         for_customer=True,
     )
+
+
+def _signature(typed_name: str) -> str:
+    name = checked.text(typed_name, noun="The typed name")
+    if not any(character.isalpha() for character in name):
+        raise Refused("Type your full name: it is the signature.")
+    return name
 
 
 def _require_right(engagement: Engagement, party: str, by: User) -> None:

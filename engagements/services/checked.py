@@ -11,6 +11,7 @@ from django.db import IntegrityError, models, transaction
 
 from engagements import money
 from engagements.errors import Refused
+from engagements.visible import visible
 
 
 def save(row: models.Model) -> None:
@@ -78,11 +79,11 @@ def amount(value: Decimal, currency: str, *, noun: str) -> Decimal:
 
 
 def text(value: str, *, noun: str) -> str:
-    """`value` trimmed. Refused when nothing is left of it."""
-    trimmed = value.strip()
-    if not trimmed:
+    """What can be seen of `value`. Refused when that is nothing."""
+    seen = visible(value)
+    if not seen:
         raise Refused(f"{noun} is missing.")
-    return trimmed
+    return seen
 
 
 def state(now: models.TextChoices, *wanted: models.TextChoices, noun: str, to: str) -> None:

@@ -25,6 +25,7 @@ from engagements.models import (
 )
 from engagements.services import checked
 from engagements.speedups import agreed
+from engagements.visible import visible
 
 # Three times 33.33 is a third each.
 SHARES_MAY_MISS = Decimal("0.1")
@@ -115,6 +116,7 @@ def assemble(
     currency = contract.currency
     contract.fee = checked.amount(contract.fee, currency, noun="The fee")
     contract.audit_cost = checked.amount(contract.audit_cost, currency, noun="The audit cost")
+    contract.tax_note = visible(contract.tax_note)
     rows = [
         Milestone(
             position=position,

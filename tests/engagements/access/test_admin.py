@@ -106,9 +106,10 @@ def test_a_new_customer_is_set_up_and_its_signatory_invited(
         "memberships-0-user": petra.pk,
         "memberships-0-rights": "signatory",
     }
-    for wrong in ({"country": "XX"}, {"country": "Ä"}, {"currency": "EUX"}):
+    for wrong in ({"country": "XX"}, {"country": "Ä"}, {"currency": "EUX"}, {"name": "\u200b"}):
         assert ada.post("/admin/engagements/customer/add/", company | wrong).status_code == 200
-    assert ada.post("/admin/engagements/customer/add/", company).status_code == 302
+    pasted = {"name": "Longprompt\x0bGmbH\u200b", "address": "Weg\x0b1"}
+    assert ada.post("/admin/engagements/customer/add/", company | pasted).status_code == 302
     customer = Customer.objects.get(name="Longprompt GmbH")
     assert customer.country == "DE"
     assert customer.contacts.get().user == petra

@@ -43,6 +43,12 @@ TREATMENTS: dict[str, dict[str, Any]] = {
             MilestoneDraft("Three", D("3333.33"), "target_met"),
         ],
     },
+    "pasted from a word processor": {
+        "tax_rate_percent": D(0),
+        "tax_treatment": "exempt",
+        "tax_note": f"\x0b{EXEMPT}\x1f",
+        "milestones": [MilestoneDraft("One\x0band all", D(48000), "signed")],
+    },
     "dollars": {"currency": "USD"},
     "yen": {"currency": "JPY"},
 }

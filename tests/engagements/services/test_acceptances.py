@@ -54,6 +54,8 @@ def test_an_acceptance_of_something_else_is_refused(world: World) -> None:
         ({"digest": "sha256:" + "0" * 64}, "not the terms that were sealed"),
         ({"digest": ""}, "not the terms that were sealed"),
         ({"typed_name": "  "}, "typed name"),
+        ({"typed_name": "\u200b"}, "typed name"),
+        ({"typed_name": "-"}, "Type your full name"),
         ({"party": "referee"}, "no party"),
     ):
         with pytest.raises(Refused, match=why):

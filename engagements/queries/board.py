@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import Count, F, Q, QuerySet, Window
+from django.db.models.functions import RowNumber
 
 from engagements import access
-from engagements.models import Stage, User
+from engagements.models import Engagement, Stage, User
 from engagements.queries.overview import Standing, with_standing
 
 IN_PROGRESS = (
@@ -21,18 +22,25 @@ IN_PROGRESS = (
     Stage.MISSED,
 )
 ENDED = (Stage.CLOSED, Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED)
+SHOWN_A_STAGE = 20
 
 
 @dataclass(frozen=True)
 class Group:
-    """The engagements in one stage, those that have been in it longest first."""
+    """The first engagements in one stage of `count`, those that have been in it longest first."""
 
     stage: Stage
     standings: list[Standing]
+    count: int
+
+    @property
+    def has_more(self) -> bool:
+        """Whether some of the stage are left out."""
+        return self.count > len(self.standings)
 
 
 def board(user: access.Person, *, text: str = "", lead: User | None = None) -> list[Group]:
-    """The engagements in progress that `user` may see, by stage.
+    """The engagements in progress that `user` may see, by stage, the first of each.
 
     `text` finds in reference, title and customer's name; `lead` keeps those led by one person.
     A fixed number of queries, however many engagements there are.
@@ -45,9 +53,33 @@ def done(user: access.Person, *, text: str = "", lead: User | None = None) -> li
     return _groups(user, ENDED, text, lead)
 
 
+def in_stage(
+    user: access.Person, stage: Stage, *, text: str = "", lead: User | None = None
+) -> QuerySet[Engagement]:
+    """All of one stage, in the board's order and with what `Standing` reads."""
+    return with_standing(_found(user, [stage], text, lead)).order_by("stage_since", "pk")
+
+
 def _groups(
     user: access.Person, stages: Iterable[Stage], text: str, lead: User | None
 ) -> list[Group]:
+    engagements = _found(user, stages, text, lead)
+    counts = dict(engagements.order_by().values_list("stage").annotate(Count("pk")))
+    place = Window(RowNumber(), partition_by=F("stage"), order_by=["stage_since", "pk"])
+    first = engagements.annotate(place=place).filter(place__lte=SHOWN_A_STAGE)
+    found: dict[str, list[Standing]] = {stage: [] for stage in stages}
+    for engagement in with_standing(first).order_by("stage_since", "pk"):
+        found[engagement.stage].append(Standing(engagement))
+    return [
+        Group(Stage(stage), standings, counts[stage])
+        for stage, standings in found.items()
+        if standings
+    ]
+
+
+def _found(
+    user: access.Person, stages: Iterable[Stage], text: str, lead: User | None
+) -> QuerySet[Engagement]:
     engagements = access.engagements_for(user).filter(stage__in=list(stages))
     if lead is not None:
         engagements = engagements.filter(lead=lead)
@@ -57,7 +89,4 @@ def _groups(
             | Q(title__icontains=text)
             | Q(customer__name__icontains=text)
         )
-    found: dict[str, list[Standing]] = {stage: [] for stage in stages}
-    for engagement in with_standing(engagements).order_by("stage_since", "pk"):
-        found[engagement.stage].append(Standing(engagement))
-    return [Group(Stage(stage), standings) for stage, standings in found.items() if standings]
+    return engagements

@@ -3,41 +3,70 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.core.paginator import Page, Paginator
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from engagements.access import consultant_page
 from engagements.forms.engagement import EngagementForm
-from engagements.models import Stage
+from engagements.models import Engagement, Stage
 from engagements.queries import board as boards
 from engagements.queries.board import Group
+from engagements.queries.overview import Standing
 from engagements.services import engagements
 from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, may_act, refuse
 from engagements.views.next_step import next_step
 
 DECIDED = (Stage.MET, Stage.MISSED, Stage.CLOSED, Stage.CANCELLED)
+PER_PAGE = 50
 
 
 @consultant_page
 @require_safe
 def board(request: HttpRequest) -> HttpResponse:
-    """Engagements by stage: `q` finds, `lead=me` narrows, `done=yes` shows those that ended."""
+    """Engagements by stage: `q` finds, `lead=me` narrows, `done=yes` shows those that ended.
+
+    `stage` shows all of one stage, in pages.
+    """
     user, text = actor(request), request.GET.get("q", "").strip()
     lead = user if request.GET.get("lead") == "me" else None
-    shows_done = request.GET.get("done") == "yes"
-    read = boards.done if shows_done else boards.board
-    groups = read(user, text=text, lead=lead)
+    stage, shows_done = request.GET.get("stage", ""), request.GET.get("done") == "yes"
+    if stage and stage not in Stage.values:
+        raise Http404("No such stage.")
+    listed = None
+    if stage:
+        found = boards.in_stage(user, Stage(stage), text=text, lead=lead)
+        listed = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+        groups = _one_group(Stage(stage), listed)
+    else:
+        read = boards.done if shows_done else boards.board
+        groups = read(user, text=text, lead=lead)
     context = {
         "groups": [_with_next(group) for group in groups],
+        "listed": listed,
+        "query": _query(request, without=("page",)),
+        "all_stages": _query(request, without=("page", "stage")),
         "text": text,
         "is_mine": lead is not None,
         "shows_done": shows_done,
-        "is_narrowed": bool(text or lead or shows_done),
+        "is_narrowed": bool(text or lead or shows_done or stage),
         "may_act": may_act(request),
     }
     template = "engagements/_board.html" if request.headers.get("HX-Request") else None
     return render(request, template or "engagements/board.html", context)
+
+
+def _one_group(stage: Stage, listed: Page[Engagement]) -> list[Group]:
+    standings = [Standing(engagement) for engagement in listed]
+    return [Group(stage, standings, listed.paginator.count)] if standings else []
+
+
+def _query(request: HttpRequest, *, without: tuple[str, ...]) -> str:
+    query = request.GET.copy()
+    for name in without:
+        query.pop(name, None)
+    return query.urlencode()
 
 
 def _with_next(group: Group) -> dict[str, object]:
@@ -46,7 +75,12 @@ def _with_next(group: Group) -> dict[str, object]:
         {"standing": row, "next": next_step(row), "is_decided": is_decided}
         for row in group.standings
     ]
-    return {"stage": group.stage, "rows": rows}
+    return {
+        "stage": group.stage,
+        "rows": rows,
+        "count": group.count,
+        "has_more": group.has_more,
+    }
 
 
 @consultant_page

@@ -9,6 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from engagements.models import Engagement, Stage
+from engagements.queries import board as boards
+from engagements.views import board
 from tests.engagements.views import story as told
 from tests.engagements.views.story import Story
 from tests.engagements.world import World
@@ -76,6 +78,35 @@ def test_ended_engagements_are_kept_apart(client: Client, world: World) -> None:
     client.force_login(world.consultant)
     assert ended.reference not in client.get(reverse("board")).content.decode()
     assert ended.reference in client.get(reverse("board"), {"done": "yes"}).content.decode()
+
+
+def test_a_long_stage_is_cut_short_and_shown_whole_in_pages(
+    client: Client, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boards, "SHOWN_A_STAGE", 2)
+    monkeypatch.setattr(board, "PER_PAGE", 2)
+    references = [world.scoping().reference for _ in range(3)]
+    other = world.audited().reference
+    client.force_login(world.consultant)
+
+    def shown(**query: str) -> list[str]:
+        page = client.get(reverse("board"), query).content.decode()
+        return [each for each in (*references, other) if each in page]
+
+    assert shown() == [*references[:2], other]
+    assert f"{reverse('board')}?stage=scoping" in client.get(reverse("board")).content.decode()
+    assert shown(stage="scoping") == references[:2]
+    assert shown(stage="scoping", page="2") == references[2:]
+    assert client.get(reverse("board"), {"stage": "nowhere"}).status_code == 404
+
+
+def test_the_whole_of_a_stage_shows_nothing_of_another_customer(
+    client: Client, world: World
+) -> None:
+    """The board is the consultancy's; whoever belongs to a customer gets none of it."""
+    world.scoping()
+    client.force_login(world.stranger)
+    assert client.get(reverse("board"), {"stage": "scoping"}).status_code == 404
 
 
 def test_an_empty_board_says_what_to_do(client: Client, world: World) -> None:

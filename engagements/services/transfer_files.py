@@ -4,6 +4,7 @@ for the bank."""
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -24,6 +25,8 @@ from engagements.services.milestones import require_finance
 
 SCHEMA = "pain.001.001.09"
 CURRENCY = "EUR"
+# As every bank takes it, in the file and as the file's name.
+MESSAGE_ID = re.compile(r"[A-Za-z0-9-]{1,35}")
 State = Settlement.State
 
 
@@ -76,10 +79,13 @@ def make(
 ) -> TransferFile:
     """Make one file for these refunds and overpayments and start their payment: all, or none.
 
-    Asked again with the same `message_id` (at most 35 characters), it is the same file, and
-    refused where other transfers are asked for. Refused where one of them cannot go out.
+    Asked again with the same `message_id`, it is the same file, and refused where other
+    transfers are asked for. Refused where one of them cannot go out, and for a `message_id` that
+    no bank takes.
     """
     require_finance(by)
+    if not MESSAGE_ID.fullmatch(message_id):
+        raise Refused("A file is named by at most 35 letters, digits and hyphens.")
     rows, backs = _locked(settlements, overpaid)
     known = TransferFile.objects.filter(message_id=message_id).first()
     if known:

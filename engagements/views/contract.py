@@ -23,6 +23,7 @@ from engagements.views import amendments, previews, readings
 from engagements.views import draft as drafts
 from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, may_act, refuse
 from engagements.views.draft import Draft
+from engagements.views.numbers import whole
 from engagements.views.previews import Preview
 
 WHY_WITHDRAWN = "Why it is withdrawn"
@@ -189,8 +190,9 @@ def _newest(engagement: Engagement) -> ContractVersion:
 
 def _meant(engagement: Engagement, number: str) -> ContractVersion:
     """The version that the page showed, by its number; the newest where it named none."""
-    named = engagement.contracts.filter(number=number).first() if number.isdecimal() else None
-    return named or _newest(engagement)
+    named = whole(number)
+    meant = None if named is None else engagement.contracts.filter(number=named).first()
+    return meant or _newest(engagement)
 
 
 def _audit(engagement: Engagement) -> Audit:

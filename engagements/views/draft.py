@@ -18,6 +18,7 @@ from engagements.money import quantize
 from engagements.services import clauses
 from engagements.services.contracts import MilestoneDraft
 from engagements.services.drafting import SHARES_MAY_MISS
+from engagements.views.numbers import whole
 
 PREFIX = "milestones"
 WHOLE = Decimal(100)
@@ -171,8 +172,9 @@ def reshaped(data: QueryDict, setting: Setting, act: str) -> Draft:
     if act == "add" and len(rows) < MOST_MILESTONES:
         rows.append({"condition": str(ReleaseCondition.TARGET_MET)})
     _, _, index = act.partition("remove-")
-    if index.isdigit() and int(index) < len(rows):
-        rows.pop(int(index))
+    at = whole(index)
+    if at is not None and at < len(rows):
+        rows.pop(at)
     initial: dict[str, Any] = {name: data.get(name, "") for name in data}
     initial["governed_by"] = data.getlist("governed_by")
     return _unbound(initial, rows, setting)
@@ -207,8 +209,7 @@ def _terms(setting: Setting, *args: Any, **kwargs: Any) -> TermsForm:
 
 
 def _rows(data: QueryDict) -> list[dict[str, Any]]:
-    count = data.get(f"{PREFIX}-TOTAL_FORMS", "0")
-    rows = min(int(count), MOST_MILESTONES) if count.isdigit() else 0
+    rows = min(whole(data.get(f"{PREFIX}-TOTAL_FORMS", "")) or 0, MOST_MILESTONES)
     return [
         {name: data.get(f"{PREFIX}-{row}-{name}", "") for name in MILESTONE_FIELDS}
         for row in range(rows)

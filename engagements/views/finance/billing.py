@@ -19,6 +19,7 @@ from engagements.queries.unbilled_audits import unbilled_audits
 from engagements.services import audits, invoices
 from engagements.views.answers import UNPROCESSABLE, actor
 from engagements.views.finance.tables import amounts, as_csv
+from engagements.views.numbers import wholes
 
 COLUMNS = (
     *("Engagement", "Customer", "Milestone", "Released by", "Released on"),
@@ -80,7 +81,7 @@ def _cells(line: MilestoneLine) -> tuple[Any, ...]:
 
 def _collect(request: HttpRequest, by: User) -> list[Invoice]:
     """One draft for each engagement of which milestones were chosen."""
-    chosen = [int(text) for text in request.POST.getlist("milestone") if text.isdecimal()]
+    chosen = wholes(request.POST.getlist("milestone"))
     found = Milestone.objects.filter(
         pk__in=chosen, contract_version__engagement__in=access.engagements_for(by)
     ).select_related("contract_version")
@@ -103,7 +104,7 @@ def _collect(request: HttpRequest, by: User) -> list[Invoice]:
 def issue_drafts(request: HttpRequest) -> HttpResponse:
     """Issue every draft that was chosen, each by itself: one that is refused holds up no other."""
     by, issued = actor(request), []
-    chosen = [int(text) for text in request.POST.getlist("draft") if text.isdecimal()]
+    chosen = wholes(request.POST.getlist("draft"))
     for row in Invoice.objects.filter(
         pk__in=chosen, engagement__in=access.engagements_for(by)
     ).order_by("drafted_at", "pk"):

@@ -18,6 +18,7 @@ from engagements.models import Account, Entry, Leg
 from engagements.queries import ledger, ledger_facts
 from engagements.services import periods
 from engagements.views.finance.tables import amounts, as_csv
+from engagements.views.numbers import whole
 
 PER_PAGE = 50
 BALANCE_COLUMNS = ("Currency", "Account", "DATEV", "Debit", "Credit", "Balance")
@@ -162,7 +163,11 @@ def _place(text: str) -> tuple[date, int] | None:
     if not text:
         return None
     day, _, key = text.partition(".")
+    leg = whole(key)
     try:
-        return date.fromisoformat(day), int(key)
+        begins = date.fromisoformat(day)
     except ValueError as error:
         raise Http404("No such page.") from error
+    if leg is None:
+        raise Http404("No such page.")
+    return begins, leg

@@ -12,10 +12,10 @@ from django.views.decorators.http import require_safe
 from engagements import access
 from engagements.queries import at_risk
 from engagements.views.finance.tables import amounts, as_csv
+from engagements.views.numbers import whole
 
 PER_PAGE, ALL = 50, 100_000
 # Digits of the place at which a page begins.
-LONGEST_PLACE = 9
 RISK_COLUMNS = (
     *("Engagement", "Customer", "Stage", "Currency", "Refund liability", "With tax"),
     *("Target", "Ratio", "Low", "High", "Verdict"),
@@ -30,8 +30,7 @@ def money_at_risk(request: HttpRequest) -> HttpResponse:
     currencies = [row.currency for row in totals if row.balance]
     currency = request.GET.get("currency") or (currencies[0] if currencies else "EUR")
     text = request.GET.get("q", "").strip()
-    start = request.GET.get("from", "")
-    offset = int(start) if start.isdecimal() and len(start) <= LONGEST_PLACE else 0
+    offset = whole(request.GET.get("from", "")) or 0
     count = ALL if request.GET.get("format") == "csv" else PER_PAGE + 1
     rows = at_risk.rows(currency, text=text, count=count, offset=offset)
     if request.GET.get("format") == "csv":

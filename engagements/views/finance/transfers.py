@@ -20,6 +20,7 @@ from engagements.queries import overpayments, settlement_queues
 from engagements.queries.settlement_queues import Queue
 from engagements.services import bank_accounts, transfer_files
 from engagements.views.answers import UNPROCESSABLE, actor
+from engagements.views.numbers import wholes
 
 FILES_SHOWN = 20
 
@@ -34,25 +35,23 @@ def make(request: HttpRequest) -> HttpResponse:
     """
     if request.method != "POST":
         return _page(request)
-    overpaid = list(PayBack.objects.filter(pk__in=_keys(request, "overpaid")))
+    overpaid = list(PayBack.objects.filter(pk__in=wholes(request.POST.getlist("overpaid"))))
     if overpaid:
         # Whoever approved a refund had proved who they are; this is all that lets these go.
         fresh_sign_in.require_fresh_sign_in(request)
     try:
         file = transfer_files.make(
-            settlements=list(Settlement.objects.filter(pk__in=_keys(request, "settlement"))),
+            settlements=list(
+                Settlement.objects.filter(pk__in=wholes(request.POST.getlist("settlement")))
+            ),
             overpaid=overpaid,
-            message_id=request.POST.get("message", "")[:35] or new_message_id(),
+            message_id=request.POST.get("message", "") or new_message_id(),
             by=actor(request),
         )
     except Refused as refused:
         return _page(request, refusal=str(refused))
     messages.success(request, "The file is made. Its transfers count as gone.")
     return redirect("transfer-file", pk=file.pk)
-
-
-def _keys(request: HttpRequest, name: str) -> list[int]:
-    return [int(text) for text in request.POST.getlist(name) if text.isdecimal()]
 
 
 @dataclass(frozen=True)

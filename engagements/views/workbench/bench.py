@@ -12,6 +12,7 @@ from engagements.evidence.comparison import Comparison, compare
 from engagements.evidence.facts import GroupTime, KernelTime
 from engagements.models import Engagement
 from engagements.queries.profiles import Collected, Read, collected
+from engagements.views.numbers import whole
 
 FIRST = 12
 GROUPS = {"module": "Module", "range": "Range", "family": "Family", "pattern": "Pattern"}
@@ -76,13 +77,9 @@ def bench_of(
     Where none is asked for, the profile and the log that the `subject` goes by are looked at.
     """
     evidence, set_to = collected(engagement), subject or Subject()
-    trace = evidence.trace(_key(asked.get("profile")), set_to.trace)
-    against = _key(asked.get("against"))
+    trace = evidence.trace(whole(asked.get("profile", "")), set_to.trace)
+    against = whole(asked.get("against", ""))
     others = [read for read in evidence.traces if read.row.pk == against and read != trace]
-    log = evidence.log(_key(asked.get("log")), set_to.traffic)
+    log = evidence.log(whole(asked.get("log", "")), set_to.traffic)
     audited = evidence.trace(None, set_to.trace)
     return Bench(engagement, evidence, trace, next(iter(others), None), log, audited)
-
-
-def _key(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() and len(text) < 19 else None

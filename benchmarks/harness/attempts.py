@@ -4,7 +4,7 @@ Run as a file of its own inside a cell, standard library only: `python -I attemp
 ASKED is JSON: `referee` (its process id) and `process_ids` (its namespace of them), `code`
 (folders that must refuse writing), `scratch_bytes`, `secret` (a file of the referee's that must
 not be seen), `user` (the id this must have, or null), `arena` (a CUDA memory handle that must
-open, or null). The answer is one line of JSON.
+open, or null), `keyring` (that of the referee's session, or null). The answer is one line of JSON.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ import tempfile
 from typing import Any
 
 _STATUS = "/proc/self/status"
+_KEYCTL_BY_MACHINE = {"x86_64": 250, "aarch64": 219}
+_KEYCTL_GET_KEYRING_ID = 0
+_SESSION_KEYRING = -3
 
 
 def _refused_to_write(folders: list[str]) -> bool:
@@ -61,6 +64,15 @@ def _field(name: str) -> str:
     return ""
 
 
+def session_keyring() -> int | None:
+    """The kernel's number of the keyring that this process has from its session; None: none."""
+    keyctl = _KEYCTL_BY_MACHINE.get(os.uname().machine)
+    if keyctl is None:
+        return None
+    found = int(ctypes.CDLL(None).syscall(keyctl, _KEYCTL_GET_KEYRING_ID, _SESSION_KEYRING, 0))
+    return found if found > 0 else None
+
+
 def _open_arena(handle: str) -> None:
     """Open the referee's memory as a side will; RuntimeError when CUDA refuses."""
     from cuda.bindings import runtime as cudart
@@ -94,6 +106,7 @@ def tried(asked: dict[str, Any]) -> dict[str, bool]:
         "referee_unreadable": apart
         or all(_refused_to_read(f"{referee}/{name}") for name in ("environ", "mem", "maps")),
         "scratch_limited": size <= asked["scratch_bytes"],
+        "own_keyring": asked["keyring"] is None or session_keyring() != asked["keyring"],
     }
 
 

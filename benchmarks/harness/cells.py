@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import views
+from benchmarks.harness import attempts, views
 from benchmarks.harness.failures import ROLES, Role
 
 _RANDOM = random.SystemRandom()
@@ -252,6 +252,7 @@ def _try(cell: Cell, *, folder: Path, arena: str | None) -> dict[str, bool] | st
         "user": cell.user if cell.arrangement.own_user else None,
         "scratch_bytes": cell.scratch_bytes,
         "arena": arena,
+        "keyring": attempts.session_keyring(),
     }
     # The site's packages are for CUDA's bindings only.
     program = [sys.executable, "-P", *(["-S"] if arena is None else [])]

@@ -36,6 +36,8 @@ _MS_BY_OPTION = {
 }
 _PR_SET_PDEATHSIG = 1
 _KILLED_FIRST = "1000"
+_KEYCTL_BY_MACHINE = {"x86_64": 250, "aarch64": 219}
+_KEYCTL_JOIN_SESSION_KEYRING = 1
 _ROOT_BYTES = 1 << 20
 # A file system of the side's own, not the machine's.
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a mount point in the side's own root
@@ -169,6 +171,17 @@ def _die_first() -> None:
         score.write(_KILLED_FIRST)
 
 
+def _leave_keyring() -> None:
+    """Take a keyring of its own: whoever inherits a session's may read its keys, as any user.
+
+    Where the kernel keeps no keys, or a container forbids them, there is none to leave; whether
+    there was is tried (attempts.py).
+    """
+    keyctl = _KEYCTL_BY_MACHINE.get(os.uname().machine)
+    if keyctl is not None:
+        _LIBC.syscall(keyctl, _KEYCTL_JOIN_SESSION_KEYRING, None)
+
+
 def _start_below(command: list[str]) -> int:
     """Be process 1 of the new process ids: start the command, collect orphans, tell its end.
 
@@ -191,6 +204,7 @@ def _start_below(command: list[str]) -> int:
 def main(spec: dict[str, Any], command: list[str]) -> int:
     """Confine this process by `spec` and become `command`."""
     _die_first()
+    _leave_keyring()
     if spec["group"] is not None:
         with open(os.path.join(spec["group"], "cgroup.procs"), "w") as group:
             group.write(str(os.getpid()))

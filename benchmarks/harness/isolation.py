@@ -20,6 +20,7 @@ FULL = (
     "no_capabilities",
     "no_network",
     "no_new_privileges",
+    "own_keyring",
     "own_process_ids",
     "private_scratch",
     "read_only_code",

@@ -12,8 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from benchmarks.harness import testimony
+
 Event = Mapping[str, Any]
 Watcher = Callable[[Event], None]
+# A verdict's reasons are no longer; names of workloads are their author's to choose.
+_LETTERS = 2_000
 
 
 class Pace:
@@ -68,12 +72,14 @@ def duration(seconds: float | None) -> str:
 
 def place(event: Event) -> str:
     """Where the run is, in words."""
-    if event["event"] in ("finished", "failed"):
-        return str(event["message"])
+    if event["event"] in _ENDS:
+        return testimony.line(event["message"], _LETTERS)
     if not event["replicate"]:
         return "starting"
     where = f"replicate {event['replicate']} of {event['replicates']}"
-    return f"{where}, {event['workload']}" if event["workload"] else where
+    if not event["workload"]:
+        return where
+    return testimony.line(f"{where}, {event['workload']}", _LETTERS)
 
 
 @contextmanager
@@ -113,7 +119,8 @@ def _bar(document: Mapping[str, Any], console: Any) -> Iterator[Watcher]:
 
     pace = Pace(document)
     columns = (
-        TextColumn("{task.description}"),
+        # A name in brackets is no markup.
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=30),
         TextColumn("{task.fields[estimate]}"),
         TextColumn("{task.fields[left]}"),

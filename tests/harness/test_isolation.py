@@ -6,6 +6,7 @@ prints what came of it.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import shutil
@@ -21,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import cells, isolation, users, views
+from benchmarks.harness import attempts, cells, isolation, users, views
 from benchmarks.harness.cells import Arrangement, Cell
 from benchmarks.harness.devices.cpu import CpuDevice
 from benchmarks.harness.documents import BenchmarkError
@@ -30,6 +31,9 @@ ROOT = Path(__file__).parents[2]
 FULL_AS_ROOT = cells._AS_ROOT[0]
 WITHOUT_PROCESS_IDS = Arrangement(namespaces=("net", "mount"), own_user=True, own_view=True)
 GUARDED = cells._AS_ROOT[1:3]
+# Of x86_64, as the tests' machines are: the C library has no names for them.
+ADD_KEY, KEYCTL = 248, 250
+UNLINK, SESSION_KEYRING = 9, -3
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("unshare") is None or shutil.which("setpriv") is None,
     reason="users and namespaces of their own need root and util-linux",
@@ -262,6 +266,27 @@ def test_rights_cannot_be_won_back(inside: Inside) -> None:
         "                         capture_output=True).returncode != 0]"
     )
     assert answer == ["EPERM", "EPERM", "EPERM", "EPERM", True, True]
+
+
+def test_no_key_of_the_referees_session_is_handed_on(inside: Inside) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    key = libc.syscall(ADD_KEY, b"user", b"twofold:test", b"secret", 6, SESSION_KEYRING)
+    if key < 0:
+        pytest.skip(f"no keys here: {os.strerror(ctypes.get_errno())}")
+    try:
+        answer = inside(
+            "import ctypes\n"
+            "libc = ctypes.CDLL(None)\n"
+            "answer = [libc.syscall(keyctl, 11, key, None, 0),\n"
+            "          libc.syscall(keyctl, 10, -3, b'user', b'twofold:test', 0),\n"
+            "          libc.syscall(keyctl, 0, -3, 0) != session]",
+            keyctl=KEYCTL,
+            key=key,
+            session=attempts.session_keyring(),
+        )
+    finally:
+        libc.syscall(KEYCTL, UNLINK, key, SESSION_KEYRING)
+    assert answer == [-1, -1, True]
 
 
 def test_a_fork_bomb_meets_a_limit(inside: Inside, cell: Cell) -> None:

@@ -26,6 +26,7 @@ SCHEMA_NAME = "twofold.record/1"
 MAX_BYTES = 8_000_000
 # Sums of doubles may differ in their last bits between processors; a verdict may not.
 _RELATIVE_TOLERANCE = 1e-9
+_MOST_DIFFERENCES, _MOST_LETTERS = 20, 500  # a record may be anybody's, and as they like it
 
 _ERROR = schemas.nullable(schemas.NOT_NEGATIVE)
 _CHECKS = schemas.exactly(
@@ -272,7 +273,7 @@ def problems(record: Mapping[str, Any]) -> list[str]:
         return [*found, f"nothing follows from what the record holds: {error!r}"]
     for name, recomputed in following.items():
         found += _differences(name, record[name], recomputed)
-    return found
+    return found[:_MOST_DIFFERENCES]
 
 
 def _following(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -296,4 +297,5 @@ def _differences(path: str, said: Any, is_: Any) -> list[str]:
         same = math.isclose(said, is_, rel_tol=_RELATIVE_TOLERANCE)
     else:
         same = said == is_
-    return [] if same else [f"{path}: says {said!r}, the samples give {is_!r}"]
+    shown = [f"{value!r:.{_MOST_LETTERS}}" for value in (said, is_)]
+    return [] if same else [f"{path}: says {shown[0]}, the samples give {shown[1]}"]

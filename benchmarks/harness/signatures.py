@@ -31,6 +31,8 @@ ALGORITHM = "ed25519"
 KEY_FILE_VARIABLE = "TWOFOLD_SIGNING_KEY_FILE"
 KEY_VARIABLE = "TWOFOLD_SIGNING_KEY"
 _KEY_BYTES = 32
+# A key in PEM has about a hundred; looking for one in a large file takes minutes.
+_MOST_KEY_FILE_BYTES = 10_000
 _ID_DIGITS = 16
 _PEM = re.compile(rb"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----\n?", re.DOTALL)
 
@@ -101,11 +103,11 @@ class SigningKey:
 
 def private_key(text: bytes) -> SigningKey:
     """A private key in PEM, or its 32 bytes in base64. KeyUnusable for anything else."""
-    block = _PEM.search(text)
+    block = _block(text)
     try:
         if block is None:
             return SigningKey(Ed25519PrivateKey.from_private_bytes(_raw(text)))
-        key = serialization.load_pem_private_key(block.group(), password=None)
+        key = serialization.load_pem_private_key(block, password=None)
     except (ValueError, TypeError) as error:
         raise KeyUnusable("the signing key is neither PEM nor 32 bytes in base64") from error
     if not isinstance(key, Ed25519PrivateKey):
@@ -117,16 +119,24 @@ def public_key(text: bytes) -> PublicKey:
     """A public key in PEM, or its 32 bytes in base64. KeyUnusable for anything else."""
     if b"PRIVATE KEY" in text:
         raise KeyUnusable("this is a private key: give the public half, which keygen prints")
-    block = _PEM.search(text)
+    block = _block(text)
     try:
         if block is None:
             return PublicKey(_raw(text))
-        key = serialization.load_pem_public_key(block.group())
+        key = serialization.load_pem_public_key(block)
     except ValueError as error:
         raise KeyUnusable("the public key is neither PEM nor 32 bytes in base64") from error
     if not isinstance(key, Ed25519PublicKey):
         raise KeyUnusable("the public key is not an Ed25519 key")
     return PublicKey(key.public_bytes_raw())
+
+
+def _block(text: bytes) -> bytes | None:
+    """The first block of PEM in a key's file. KeyUnusable where it is larger than any."""
+    if len(text) > _MOST_KEY_FILE_BYTES:
+        raise KeyUnusable(f"a key's file is no larger than {_MOST_KEY_FILE_BYTES:,} bytes")
+    found = _PEM.search(text)
+    return found and found.group()
 
 
 def _raw(text: bytes) -> bytes:

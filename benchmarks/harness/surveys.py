@@ -114,7 +114,7 @@ def load(content: bytes) -> dict[str, Any]:
         survey = unambiguous(content)
     except (ValueError, RecursionError) as error:
         raise SurveyError(f"the survey is not JSON, or was cut off: {error}") from error
-    broken = schemas.complaint(survey, SCHEMA)
+    broken = schemas.complaint(survey, SCHEMA) or _contradiction(survey)
     if broken:
         raise SurveyError(f"survey {broken}")
     assert isinstance(survey, dict)
@@ -125,6 +125,23 @@ def load(content: bytes) -> dict[str, Any]:
     if not unchanged:
         raise SurveyError("survey digest: it was changed after it was sealed")
     return survey
+
+
+def _contradiction(survey: Mapping[str, Any]) -> str | None:
+    """What of a survey of the right form keeps its figures from being computed; None: nothing."""
+    workloads = [load["name"] for load in survey["workloads"]]
+    solutions = [one["name"] for one in survey["solutions"]]
+    for part, names in (("workloads", workloads), ("solutions", solutions)):
+        if len(set(names)) != len(names):
+            return f"$.{part}: a name repeats"
+    for index, one in enumerate(survey["solutions"]):
+        tried = [(result["workload"], result["level"]) for result in one["results"]]
+        strangers = {workload for workload, _ in tried} - set(workloads)
+        if strangers or len(set(tried)) != len(tried):
+            return f"$.solutions[{index}].results: a workload is unknown, or measured twice"
+    if not survey["environment"]["ceilings"]["matmul_flops_per_s"]:
+        return "$.environment.ceilings.matmul_flops_per_s: empty"
+    return None
 
 
 def written(draft: Mapping[str, Any], key: SigningKey | None) -> bytes:

@@ -126,3 +126,16 @@ def test_a_record_that_nothing_follows_from_is_told_and_breaks_nobody() -> None:
     rounds = _first_workload(record)["rounds"]
     record["observations"]["operator"] = [{**pair, "rounds": rounds}]
     assert any("nothing follows" in found for found in records.problems(record))
+
+
+def test_a_record_with_more_wrong_entries_than_anybody_reads_is_refused_at_once() -> None:
+    """Every one of them would take a hundredth of a millisecond and a line to be told."""
+    for wrong in ({"replicates": [0] * 1_000_000}, {"correctness": {"trials": [0] * 1_000_000}}):
+        with pytest.raises(RecordError, match="0 is not of type 'object'"):
+            records.load(json.dumps({**twice_as_fast(), **wrong}).encode())
+    record = copy.deepcopy(twice_as_fast())
+    record["summary"]["reasons"] = ["x" * 100_000]
+    record["summary"]["ratio"] = 9.0
+    assert max(map(len, records.problems(record))) < 2_000
+    record["controls"] = [{"name": "x", "passed": True, "detail": "x"}] * 1_000
+    assert len(records.problems(record)) <= 20

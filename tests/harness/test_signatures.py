@@ -159,6 +159,8 @@ def test_the_key_is_taken_out_of_the_environment(key: SigningKey, tmp_path: Path
         ({"TWOFOLD_SIGNING_KEY_FILE": "/nowhere/key"}, "cannot read the signing key /nowhere/key"),
         ({"TWOFOLD_SIGNING_KEY": "c2hvcnQ="}, "neither PEM nor 32 bytes"),
         ({"TWOFOLD_SIGNING_KEY": "§"}, "neither PEM nor 32 bytes"),
+        # Beginnings without an end: each would be searched to the end of the file.
+        ({"TWOFOLD_SIGNING_KEY": "-----BEGIN A-----\n" * 20_000}, "no larger than 10,000 bytes"),
         ({"TWOFOLD_SIGNING_KEY": "a", "TWOFOLD_SIGNING_KEY_FILE": "b"}, "both set"),
     ],
 )
@@ -204,7 +206,7 @@ def test_damaged_samples_are_refused(content: str, complaint: str) -> None:
 
 def test_samples_that_swell_beyond_reason_are_refused() -> None:
     record = json.loads(records.written(twice_as_fast(), None))
-    bomb = zlib.compress(b" " * 65_000_000, 9)
+    bomb = zlib.compress(b" " * 9_000_000, 9)
     record["replicates"]["content"] = base64.b64encode(bomb).decode()
     with pytest.raises(records.RecordError, match="too large"):
         records.load(canonical(record))

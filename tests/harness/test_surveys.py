@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import gzip
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.harness import committed, reports, signatures, surveying, surveys
+from benchmarks.harness import committed, records, reports, signatures, surveying, surveys
 from kernels import catalogue
 
 ENVIRONMENT = {
@@ -112,6 +114,27 @@ def test_a_survey_is_held_to_the_key_that_signed_it(tmp_path: Path) -> None:
     assert not committed.signature_of(changed, known).valid
     with pytest.raises(surveys.SurveyError, match="changed after it was sealed"):
         surveys.load(changed)
+
+
+@pytest.mark.parametrize("part", ["workloads", "solutions", "results", "ceilings"])
+def test_a_survey_that_no_figure_follows_from_is_refused(part: str) -> None:
+    draft = copy.deepcopy(_draft())
+    if part == "results":
+        draft["solutions"][0]["results"][0]["workload"] = "wide\u200b"
+    elif part == "ceilings":
+        draft["environment"]["ceilings"]["matmul_flops_per_s"] = {}
+    else:
+        draft[part].append(draft[part][0])
+    with pytest.raises(surveys.SurveyError, match=part):
+        surveys.load(surveys.written(draft, None))
+
+
+def test_what_was_packed_to_swell_is_not_unpacked_whole(tmp_path: Path) -> None:
+    file = tmp_path / "h200.record.json.gz"
+    file.write_bytes(gzip.compress(b" " * 20_000_000, 1))
+    assert len(committed.content_of(file)) == records.MAX_BYTES + 1
+    with pytest.raises(records.RecordError, match="larger than"):
+        committed.record_in(file)
 
 
 def test_what_is_no_survey_is_said_in_a_line() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -76,12 +76,13 @@ def make(
     overpaid: Sequence[PayBack] = (),
     message_id: str,
     by: User,
+    shown: Collection[int] | None = None,
 ) -> TransferFile:
     """Make one file for these refunds and overpayments and start their payment: all, or none.
 
     Asked again with the same `message_id`, it is the same file, and refused where other
-    transfers are asked for. Refused where one of them cannot go out, and for a `message_id` that
-    no bank takes.
+    transfers are asked for. Refused where one of them cannot go out, or to another bank account
+    than those that `by` was `shown` (by their keys), and for a `message_id` that no bank takes.
     """
     require_finance(by)
     if not MESSAGE_ID.fullmatch(message_id):
@@ -101,6 +102,7 @@ def make(
             raise Refused(f"{engagement.reference}: {hindrance}")
     payees = [_refund(row) for row in rows]
     payees_back = [_back(row) for row in backs]
+    _require_shown([*payees, *payees_back], shown)
     file = _written([*payees, *payees_back], message_id, by)
     faults.point("make_transfer_file.written")
     for settlement, payee in zip(rows, payees, strict=True):
@@ -120,6 +122,15 @@ def _require_same(
     )
     if asked != held:
         raise Refused("This file was made already, with other transfers: look at what is left.")
+
+
+def _require_shown(payees: Sequence[Payee], shown: Collection[int] | None) -> None:
+    for payee in payees:
+        if shown is not None and payee.account.pk not in shown:
+            raise Refused(
+                f"{payee.end_to_end_id} would go to an account entered since you looked, "
+                f"{payee.account}: look at it again."
+            )
 
 
 def _written(payees: Sequence[Payee], message_id: str, by: User) -> TransferFile:

@@ -31,7 +31,8 @@ def make(request: HttpRequest) -> HttpResponse:
     """What can go out by file, to whom, and the files made last; posted, the file of what was
     chosen.
 
-    `message` names the file that was shown: sent twice, it is made once.
+    `message` names the file that was shown: sent twice, it is made once. Each `account` is one
+    that was shown: money goes to no other.
     """
     if request.method != "POST":
         return _page(request)
@@ -47,6 +48,7 @@ def make(request: HttpRequest) -> HttpResponse:
             overpaid=overpaid,
             message_id=request.POST.get("message", "") or new_message_id(),
             by=actor(request),
+            shown=wholes(request.POST.getlist("account")),
         )
     except Refused as refused:
         return _page(request, refusal=str(refused))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sepaxml
@@ -20,6 +21,7 @@ from tests.engagements.views.signing_in import as_just_signed_in
 from tests.engagements.world import World
 
 IBAN = "DE02120300000000202051"
+OTHER_IBAN = "DE89370400440532013000"
 SCHEMA = Path(sepaxml.__file__).parent / "schemas" / "pain.001.001.09.xsd"
 
 
@@ -33,6 +35,11 @@ def account(world: World) -> BankAccount:
     )
 
 
+def accounts() -> list[int]:
+    """The bank accounts that the page shows now."""
+    return list(BankAccount.objects.values_list("pk", flat=True))
+
+
 def with_a_password(client: Client, person: User) -> None:
     """Signed in, with something that can be asked for again."""
     person.set_password("a long enough sentence of words")
@@ -42,7 +49,7 @@ def with_a_password(client: Client, person: User) -> None:
 
 def make(client: Client, world: World, *rows: Settlement, message: str = "MSG-1") -> int:
     client.force_login(world.finance)
-    data = {"settlement": [row.pk for row in rows], "message": message}
+    data = {"settlement": [row.pk for row in rows], "message": message, "account": accounts()}
     return client.post(reverse("transfers"), data).status_code
 
 
@@ -96,7 +103,8 @@ def test_overpayments_that_another_proposed_go_out_with_the_refunds(
     assert f"overpayment of {invoice.reference}" in page
     assert "You proposed it, so somebody else sends it." in page
     assert page.count(" checked") == 1
-    chosen = {"settlement": settlement.pk, "overpaid": row.pk, "message": "MSG-1"}
+    chosen: dict[str, Any] = {"settlement": settlement.pk, "overpaid": row.pk}
+    chosen |= {"message": "MSG-1", "account": accounts()}
     assert client.post(reverse("transfers"), chosen | {"overpaid": mine.pk}).status_code == 422
     with_a_password(client, world.finance)
     asked = client.post(reverse("transfers"), chosen)
@@ -122,6 +130,24 @@ def test_one_that_cannot_go_out_stops_the_whole_file(client: Client, world: Worl
     assert make(client, world, good, held) == 422
     assert not TransferFile.objects.exists()
     assert Settlement.objects.get(pk=good.pk).state == "approved"
+
+
+def test_an_old_page_sends_no_money_to_an_account_that_it_did_not_show(
+    client: Client, world: World
+) -> None:
+    row, old = approved(world), account(world)
+    client.force_login(world.finance)
+    page = client.get(reverse("transfers")).content.decode()
+    assert f'name="account" value="{old.pk}"' in page
+    new = bank_accounts.add(
+        customer=world.customer, holder="Attila", iban=OTHER_IBAN, bic="", by=world.controller
+    )
+    asked = {"settlement": row.pk, "message": "MSG-1", "account": old.pk}
+    refused = client.post(reverse("transfers"), asked)
+    assert refused.status_code == 422
+    assert f"entered since you looked, Attila, {OTHER_IBAN}" in refused.content.decode()
+    assert not TransferFile.objects.exists()
+    assert client.post(reverse("transfers"), asked | {"account": new.pk}).status_code == 302
 
 
 def test_without_a_bank_account_there_is_no_file(client: Client, world: World) -> None:

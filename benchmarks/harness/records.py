@@ -271,8 +271,7 @@ def problems(record: Mapping[str, Any]) -> list[str]:
         following = _following(record)
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:
         return [*found, f"nothing follows from what the record holds: {error!r}"]
-    for name, recomputed in following.items():
-        found += _differences(name, record[name], recomputed)
+    found += [d for name, is_ in following.items() for d in _differences(name, record[name], is_)]
     return found[:_MOST_DIFFERENCES]
 
 

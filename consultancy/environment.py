@@ -50,7 +50,7 @@ def cache_of(broker_url: str) -> dict[str, Any]:
     if scheme not in ("redis", "rediss", "redis+socket"):
         return local
     return {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "BACKEND": "consultancy.shared_cache.SharedCache",
         # Celery and redis-py spell a unix socket differently.
         "LOCATION": broker_url.replace("redis+socket://", "unix://", 1),
         "KEY_PREFIX": "twofold",

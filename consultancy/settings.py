@@ -105,11 +105,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 BROKER_IS_EMBEDDED = env.optional("BROKER_URL") is None
 CELERY_BROKER_URL = env.broker(production=PRODUCTION) or VALKEY.url
-CACHES = {
-    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
-    # What all web processes count together. Nothing that matters: it may be down, or forget.
-    "shared": environment.cache_of(CELERY_BROKER_URL),
-}
+CACHES = {"default": environment.cache_of(CELERY_BROKER_URL)}
 # The row is the truth: no result back end, and a message that could not be sent is sent
 # again by a sweep. So publishing gives up at once instead of holding up a web request.
 CELERY_TASK_IGNORE_RESULT = True

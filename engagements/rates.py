@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
 
-from django.core.cache import BaseCache, caches
+from django.core.cache import cache
 from django.utils.crypto import salted_hmac
-from redis.exceptions import RedisError
-
-T = TypeVar("T")
-
-_DOWN = (RedisError, OSError)
 
 
 class TooMany(Exception):
@@ -47,14 +41,11 @@ class Rate:
 
 
 def count(rate: Rate, address: str | None) -> None:
-    """Count one more for this address. TooMany once its window is full.
-
-    Without the shared cache each process counts for itself.
-    """
+    """Count one more for this address. TooMany once its window is full."""
     now = time.time()
     window = int(now // rate.window_s)
     key = f"rate:{rate.name}:{_group(address)}:{window}"
-    if _shared(lambda cache: _increment(cache, key, rate.window_s)) > rate.most:
+    if _increment(key, rate.window_s) > rate.most:
         raise TooMany(max(1, int((window + 1) * rate.window_s - now) + 1))
 
 
@@ -65,20 +56,16 @@ def slot(name: str, *, most: int, at_most_s: int) -> Iterator[None]:
     A place whose process died is free again after `at_most_s` seconds.
     """
     keys = [f"slot:{name}:{number}" for number in range(most)]
-    taken = next((key for key in keys if _shared(_taking(key, at_most_s))), None)
+    taken = next((key for key in keys if cache.add(key, 1, timeout=at_most_s)), None)
     if taken is None:
         raise Busy(at_most_s)
     try:
         yield
     finally:
-        _shared(lambda cache: cache.delete(taken))
+        cache.delete(taken)
 
 
-def _taking(key: str, at_most_s: int) -> Callable[[BaseCache], bool]:
-    return lambda cache: bool(cache.add(key, 1, timeout=at_most_s))
-
-
-def _increment(cache: BaseCache, key: str, window_s: int) -> int:
+def _increment(key: str, window_s: int) -> int:
     cache.add(key, 0, timeout=window_s)
     try:
         return int(cache.incr(key))
@@ -86,13 +73,6 @@ def _increment(cache: BaseCache, key: str, window_s: int) -> int:
         # It ran out between the two.
         cache.set(key, 1, timeout=window_s)
         return 1
-
-
-def _shared(ask: Callable[[BaseCache], T]) -> T:
-    try:
-        return ask(caches["shared"])
-    except _DOWN:
-        return ask(caches["default"])
 
 
 def _group(address: str | None) -> str:

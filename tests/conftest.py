@@ -69,7 +69,7 @@ def apart_from_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "OPTIONS": {"location": str(folder), "base_url": None},
     }
     storages = settings.STORAGES | {"default": storage, "records": storage}
-    caches = settings.CACHES | {"shared": cache_of("memory://")}
+    caches = {"default": cache_of("memory://")}
     with override_settings(STORAGES=storages, CACHES=caches):
         _point_application_at("memory://")
         yield

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from django.core.cache import caches
+from django.core.cache import CacheHandler, cache, caches
 from django.test import override_settings
 
 from consultancy.environment import cache_of
@@ -24,11 +24,8 @@ def shared(request: pytest.FixtureRequest) -> Iterator[str]:
     url = "redis://127.0.0.1:1/0"
     if request.param == "valkey":
         url = request.getfixturevalue("broker_url")
-    local = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "rates"}
-    with override_settings(CACHES={"default": local, "shared": cache_of(url)}):
-        caches["default"].clear()
-        if request.param == "valkey":
-            caches["shared"].clear()
+    with override_settings(CACHES={"default": cache_of(url)}):
+        cache.clear()
         yield request.param
 
 
@@ -81,6 +78,15 @@ def test_threads_at_once_get_no_more_than_there_is(shared: str, clock: list[floa
     assert outcomes.count(False) == RATE.most
 
 
+def test_what_one_process_has_counted_another_knows(broker_url: str) -> None:
+    """A code of the second factor is used once, and failures to sign in are added up."""
+    one, another = (CacheHandler({"default": cache_of(broker_url)})["default"] for _ in range(2))
+    assert one.add("code", "used")
+    assert not another.add("code", "used")
+    one.set("failures", [1.0, 2.0])
+    assert another.get("failures") == [1.0, 2.0]
+
+
 def test_places_are_taken_and_given_back(shared: str) -> None:
     one, another, third = (rates.slot("test", most=2, at_most_s=60) for _ in range(3))
     with one, another, pytest.raises(Busy), third:
@@ -93,8 +99,7 @@ def test_places_are_taken_and_given_back(shared: str) -> None:
 
 def test_no_address_is_kept_as_it_is(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
     keys: list[Any] = []
-    cache = caches["shared"]
-    monkeypatch.setattr(cache, "add", lambda key, *a, **k: keys.append(key))
+    monkeypatch.setattr(caches["default"], "add", lambda key, *a, **k: keys.append(key))
     rates.count(RATE, HOME)
     assert keys
     assert not any(HOME in key for key in keys)

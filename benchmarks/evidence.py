@@ -7,6 +7,7 @@ from benchmarks.errors import RecordRefused
 from benchmarks.harness import records, signatures, verdicts
 from benchmarks.limits import limits
 from benchmarks.models import Run, SigningKey
+from benchmarks.text import readable
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Believed:
             "low": self.summary.low,
             "high": self.summary.high,
             "summary": self.summary.as_data(),
-            "device_name": self.record["environment"]["device"]["name"][:200],
+            "device_name": readable(self.record["environment"]["device"]["name"], longest=200),
             "signed_by": self.signed_by,
         }
 

@@ -7,6 +7,7 @@ from benchmarks import storage
 from benchmarks.errors import Refused
 from benchmarks.harness import records, signatures, verdicts
 from benchmarks.models import Repetition, Run, SigningKey
+from benchmarks.text import readable
 
 
 def add(*, content: bytes, by: str, run: Run | None = None) -> Repetition:
@@ -38,7 +39,7 @@ def add(*, content: bytes, by: str, run: Run | None = None) -> Repetition:
             "low": summary.low,
             "high": summary.high,
             "summary": summary.as_data(),
-            "device_name": record["environment"]["device"]["name"][:200],
+            "device_name": readable(record["environment"]["device"]["name"], longest=200),
             "key_id": signer.key_id,
             "signed_by": signer.key,
             "added_by": by[:200] or "unknown",

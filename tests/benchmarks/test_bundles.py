@@ -111,6 +111,16 @@ def test_a_repetition_under_a_strangers_key_is_shown_as_such(
     assert Repetition.objects.count() == 1
 
 
+def test_a_name_that_no_row_can_hold_is_kept_as_far_as_it_can_be_read(
+    finished: Run, record_bytes: bytes
+) -> None:
+    record = records.load(record_bytes)
+    record["environment"]["device"]["name"] = "\0GPU of\x1ba stranger"
+    content = signing.signed(records.sealed(record))
+    kept = repetitions.add(content=content, by="the tests", run=finished)
+    assert kept.device_name == "GPU of a stranger"
+
+
 def test_what_repeats_nothing_here_is_not_taken_in(finished: Run, record_bytes: bytes) -> None:
     record = records.load(record_bytes)
     with pytest.raises(Refused, match="no record"):

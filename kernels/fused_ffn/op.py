@@ -152,6 +152,6 @@ PRESETS = {
             _workload(llama.LLAMA_8B, tokens=4096, layers=2, weight=0.7),
             _workload(llama.LLAMA_8B, tokens=512, layers=2, weight=0.3),
         ),
-        protocol=replace(protocols.H200, max_calls=16),
+        protocol=replace(protocols.H200, max_calls=1024, operator_rounds=8),
     ),
 }

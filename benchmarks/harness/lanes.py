@@ -153,7 +153,7 @@ class Lane:
 
     def empty_round_us(self) -> float:
         """Clock a round of no calls, the gather of the probe included."""
-        self._probe.draw(self._setting.source)
+        self._probe.draw()
         return self._clocked(range(0))
 
     def single_us(self) -> float:
@@ -218,7 +218,7 @@ class Lane:
                 contents.repeat(private, self._inputs, range(1, self._inputs.calls))
             self._sealed_inputs = self._setting.checksum.of(private)
             canaries = contents.poison(outputs, self._outputs)
-            self._probe.draw(self._setting.source)
+            self._probe.draw()
             if self._setting.quiet.hands_over(inputs, private):
                 return canaries
         raise NotQuiet

@@ -2,6 +2,9 @@
 
 One gather on the referee's own context, so that it does not wait for anything that a side
 left running: what was not finished when the side answered is read as poison.
+
+A GPU's memory can be opened by handles that were made up, so the positions are drawn in the host's
+and go there with the gather: no earlier, and over whatever somebody wrote in their place.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ POSITIONS_PER_OUTPUT = 256
 class _Target:
     region: Region
     bits: torch.Tensor
+    secret: torch.Tensor
     index: torch.Tensor
     gathered: torch.Tensor
     host: torch.Tensor
@@ -30,38 +34,40 @@ class Probe:
 
     def __init__(self, layout: Layout, memory: torch.Tensor) -> None:
         self._calls = layout.calls
+        self._source = contents.generator(torch.device("cpu"))
         self._targets = [self._target(layout, memory, region) for region in layout.regions]
 
     def _target(self, layout: Layout, memory: torch.Tensor, region: Region) -> _Target:
         bits = layout.slots(memory, region).view(-1)
         count = layout.calls * min(POSITIONS_PER_OUTPUT, region.elements)
         on_gpu = memory.is_cuda
+        # Half as much to bring over while the clock runs.
+        small = len(bits) <= torch.iinfo(torch.int32).max
+        dtype = torch.int32 if small else torch.int64
         return _Target(
             region=region,
             bits=bits,
-            index=torch.empty(count, dtype=torch.int64, device=memory.device),
+            secret=torch.empty(count, dtype=dtype, pin_memory=on_gpu),
+            index=torch.zeros(count, dtype=dtype, device=memory.device),
             gathered=torch.empty(count, dtype=bits.dtype, device=memory.device),
             host=torch.empty(count, dtype=bits.dtype, pin_memory=on_gpu),
         )
 
-    def draw(self, source: torch.Generator) -> None:
+    def draw(self) -> None:
         """New secret positions, for every output of every call."""
-        contents.reseed(source)
+        contents.reseed(self._source)
         for target in self._targets:
-            per_call = len(target.index) // self._calls
+            per_call = len(target.secret) // self._calls
             inside = torch.randint(
-                target.region.elements,
-                (self._calls, per_call),
-                generator=source,
-                device=target.index.device,
+                target.region.elements, (self._calls, per_call), generator=self._source
             )
-            starts = torch.arange(self._calls, device=target.index.device)
-            inside += (starts * target.region.stride_elements)[:, None]
-            target.index.copy_(inside.view(-1))
+            inside += (torch.arange(self._calls) * target.region.stride_elements)[:, None]
+            target.secret.copy_(inside.view(-1))
 
     def read(self) -> None:
         """Gather every position and wait until the values are in the referee's own memory."""
         for target in self._targets:
+            target.index.copy_(target.secret, non_blocking=True)
             torch.index_select(target.bits, 0, target.index, out=target.gathered)
             target.host.copy_(target.gathered, non_blocking=True)
         if self._targets and self._targets[0].gathered.is_cuda:

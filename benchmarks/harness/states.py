@@ -65,7 +65,11 @@ class SharedState:
 
     def _found(self) -> torch.Tensor:
         words = self._words()
-        return words[self._secret_places.to(words.device)].cpu() if len(words) else words.cpu()
+        # Not left where a side could look on a GPU.
+        places = self._secret_places.to(words.device, copy=True)
+        found = words[places].cpu() if len(words) else words.cpu()
+        places.zero_()
+        return found
 
     def as_message(self) -> tuple[dict[str, Any], list[int]]:
         """What a side needs to open it."""

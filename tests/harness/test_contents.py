@@ -20,20 +20,31 @@ def _filled(source: torch.Generator) -> torch.Tensor:
     return memory
 
 
-def _positions(source: torch.Generator) -> torch.Tensor:
-    probe = Probe(LAYOUT, torch.zeros(LAYOUT.nbytes, dtype=torch.uint8))
-    probe.draw(source)
-    return probe._targets[0].index.clone()
-
-
 def test_contents_do_not_follow_from_those_before() -> None:
     source = contents.generator(torch.device("cpu"))
     seen = _filled(source)
     known = source.get_state()
-    later = [_filled(source), _positions(source)]
+    later = _filled(source)
     # Whoever found the generator out from what it drew runs it on.
     source.set_state(known)
-    foretold = [_filled(source), _positions(source)]
-    assert not torch.equal(seen, later[0])
-    assert not torch.equal(later[0], foretold[0])
-    assert not torch.equal(later[1], foretold[1])
+    foretold = _filled(source)
+    assert not torch.equal(seen, later)
+    assert not torch.equal(later, foretold)
+
+
+def test_secret_positions_are_where_no_side_looks_and_new_in_every_round() -> None:
+    memory = torch.arange(LAYOUT.nbytes // 4, dtype=torch.int32).view(torch.uint8)
+    probe = Probe(LAYOUT, memory)
+    (target,) = probe._targets
+    seen = []
+    for _ in range(2):
+        # On a GPU a side may find this tensor, read it and write to it.
+        target.index.zero_()
+        probe.draw()
+        assert not target.index.any()
+        probe.read()
+        seen.append(probe.values()["x"])
+        assert torch.equal(seen[-1].view(-1), target.bits[target.secret])
+    assert not torch.equal(*seen)
+    first = LAYOUT.slots(memory, LAYOUT.regions[0])[:, :1]
+    assert ((seen[0] - first >= 0) & (seen[0] - first < 512)).all()

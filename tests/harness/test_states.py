@@ -61,6 +61,18 @@ def test_a_single_word_shows_in_the_checksum_of_the_whole(state: SharedState) ->
     assert not state.intact()
 
 
+def test_on_a_gpu_the_checksums_key_is_drawn_anew_and_the_same_every_time(
+    state: SharedState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checksum = Checksum(device("cpu").torch_device)
+    monkeypatch.setattr(checksum, "_kept", None)
+    whole = checksum.of(state.arena.memory)
+    assert checksum.of(state.arena.memory) == whole
+    assert Checksum(device("cpu").torch_device).of(state.arena.memory) != whole
+    state.tensors["bias"][7] += 1
+    assert checksum.of(state.arena.memory) != whole
+
+
 def test_small_state_is_read_whole_every_round(
     state: SharedState, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,6 +28,10 @@ from kernels.trials import Timed
 
 # A Solution that is silent for longer, compiling included, is given up.
 _SILENCE_S = 120.0
+# What has begun within the budget may end; what takes longer would cost everything measured so far
+# where whoever asked for the survey waits no longer.
+_OVERTIME_S = 20.0
+STOPPED = "stopped: out of time"
 _STDERR_WORDS = 200
 
 
@@ -102,7 +106,7 @@ def _answers(
             break
         worker = _Worker(operator, preset_name, begin=begin, without=without, budget_s=left_s)
         trying = begin
-        for line in worker.lines():
+        for line in worker.lines(until=deadline + _OVERTIME_S):
             if "trying" in line:
                 trying = line["trying"]
             else:
@@ -160,14 +164,16 @@ class _Worker:
         for reader in self._readers:
             reader.start()
 
-    def lines(self) -> Iterator[dict[str, Any]]:
-        """Its lines as they come, until it ends or is silent for too long."""
+    def lines(self, *, until: float) -> Iterator[dict[str, Any]]:
+        """Its lines as they come, until it ends, is silent for too long or it is `until`."""
         while True:
+            left_s = until - time.monotonic()
             try:
-                line = self._said.get(timeout=_SILENCE_S)
+                line = self._said.get(timeout=max(0.0, min(_SILENCE_S, left_s)))
             except queue.Empty:
                 self._process.kill()
-                self.failure = f"did not answer within {_SILENCE_S:g} s and was stopped"
+                silent = f"did not answer within {_SILENCE_S:g} s and was stopped"
+                self.failure = silent if left_s > _SILENCE_S else STOPPED
                 break
             if line is None:
                 break

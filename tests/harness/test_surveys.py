@@ -164,7 +164,7 @@ def test_a_process_that_dies_costs_its_own_solution_alone(monkeypatch: pytest.Mo
                 i for i in range(begin, len(asked)) if asked[i][1] not in limits["without"]
             ]
 
-        def lines(self) -> Any:
+        def lines(self, *, until: float) -> Any:
             for index in self._left:
                 yield {"trying": index}
                 if asked[index][1] == "torch_plain":
@@ -180,6 +180,17 @@ def test_a_process_that_dies_costs_its_own_solution_alone(monkeypatch: pytest.Mo
             assert line["note"] == "the process died of signal 11"
         else:
             assert line["median_us"] == 5.0
+
+
+def test_what_runs_far_beyond_the_budget_is_stopped_and_the_rest_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A process that is still importing when its time is up.
+    monkeypatch.setattr(surveying, "_OVERTIME_S", 0.1)
+    asked = surveying.jobs("vector_add", _tiny())
+    notes = [line["note"] for _, _, line in surveying._answers("vector_add", "tiny", asked, 0.01)]
+    assert notes[0] == surveying.STOPPED
+    assert len(notes) == len(asked)
 
 
 def _tiny() -> Any:

@@ -44,6 +44,7 @@ class PrivateMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Add the header, unless the view set its own."""
         response = self.get_response(request)
-        if request.user.is_authenticated:
+        # Who asked is not looked up for what is the same for everybody, such as /healthz.
+        if request.session.accessed and request.user.is_authenticated:
             response.headers.setdefault("Cache-Control", "private, no-store")
         return response

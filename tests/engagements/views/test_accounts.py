@@ -148,5 +148,6 @@ def test_what_is_read_signed_in_is_kept_in_no_cache(client: Client, world: World
     client.force_login(world.signatory)
     for address in (mine, "/portal/none/", *map(reverse, pages)):
         assert client.get(address)["Cache-Control"] == "private, no-store", address
+    assert "private" not in client.get(reverse("healthz"))["Cache-Control"]
     client.logout()
     assert "no-store" not in client.get(reverse("verify")).get("Cache-Control", "")

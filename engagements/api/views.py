@@ -113,8 +113,8 @@ class AllEvidence(ListAPIView[Evidence]):
         """Keep a file."""
         access.require_consultant(request.user)
         engagement = access.engagement_for(request.user, reference)
-        sent = request.FILES.get("file")
-        if sent is None:
+        sent, *others = request.FILES.getlist("file") or [None]
+        if sent is None or others:
             reason = {"detail": "Send one file as “file”."}
             return Response(reason, status=status.HTTP_422_UNPROCESSABLE_ENTITY)
         assert isinstance(request.user, User)

@@ -56,6 +56,9 @@ def test_what_is_refused_says_why(signed_in: Client, world: World) -> None:
     assert "file" in signed_in.post(address).json()["detail"]
     empty = signed_in.post(address, {"file": SimpleUploadedFile("a.json", b"")})
     assert (empty.status_code, empty.json()["detail"]) == (422, "a.json is empty.")
+    both = [SimpleUploadedFile(name, b"{}") for name in ("a.json", "b.json")]
+    assert signed_in.post(address, {"file": both}).status_code == 422
+    assert not Evidence.objects.exists()
 
 
 def test_too_long_a_request_is_refused_by_its_length(

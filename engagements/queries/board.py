@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from django.db.models import Count, F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
@@ -11,6 +12,9 @@ from django.db.models.functions import RowNumber
 from engagements import access
 from engagements.models import Engagement, Stage, User
 from engagements.queries.overview import Standing, with_standing
+
+if TYPE_CHECKING:
+    from engagements.queries.overview import EngagementWithMoney
 
 IN_PROGRESS = (
     Stage.SCOPING,
@@ -55,7 +59,7 @@ def done(user: access.Person, *, text: str = "", lead: User | None = None) -> li
 
 def in_stage(
     user: access.Person, stage: Stage, *, text: str = "", lead: User | None = None
-) -> QuerySet[Engagement]:
+) -> QuerySet[EngagementWithMoney]:
     """All of one stage, in the board's order and with what `Standing` reads."""
     return with_standing(_found(user, [stage], text, lead)).order_by("stage_since", "pk")
 

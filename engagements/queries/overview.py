@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, TypedDict
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 from django.utils import timezone
 
 from benchmarks.models import Record
@@ -30,12 +31,25 @@ from engagements.models import (
 )
 from engagements.queries.amounts import WITH_INVOICES
 from engagements.queries.burn_down import BurnDown, burn_down_of
+from engagements.queries.overpayments import open_pay_backs, overpaid_invoices
+from engagements.queries.to_settle import settled_with_more_since
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+    EngagementWithMoney = WithAnnotations[Engagement, "Money"]
 
 State = ContractVersion.State
 EVENTS_SHOWN = 14
 
 
-def with_standing(engagements: QuerySet[Engagement]) -> QuerySet[Engagement]:
+class Money(TypedDict):
+    """What `with_standing` adds to an engagement: whether more came in than stays."""
+
+    has_too_much: bool
+
+
+def with_standing(engagements: QuerySet[Engagement]) -> QuerySet[EngagementWithMoney]:
     """The same engagements with what `Standing` reads, however many there are."""
     contracts = (
         ContractVersion.objects.defer("canonical")
@@ -51,18 +65,25 @@ def with_standing(engagements: QuerySet[Engagement]) -> QuerySet[Engagement]:
     runs = EngagementRun.objects.select_related(
         "run__record", "run__solution", "requested_by"
     ).defer("run__solution__source")
-    return engagements.select_related("customer", "lead", "audit", "time_box").prefetch_related(
+    this = OuterRef("pk")
+    too_much = (
+        Q(Exists(settled_with_more_since().filter(engagement=this)))
+        | Q(Exists(overpaid_invoices().filter(engagement=this)))
+        | Q(Exists(open_pay_backs().filter(invoice__engagement=this)))
+    )
+    rows = engagements.select_related("customer", "lead", "audit", "time_box").prefetch_related(
         "audit__findings",
         Prefetch("contracts", queryset=contracts),
         Prefetch("runs", queryset=runs),
     )
+    return rows.annotate(has_too_much=too_much)
 
 
 @dataclass(frozen=True)
 class Standing:
     """One engagement, from `with_standing`, with the questions that pages ask of it."""
 
-    engagement: Engagement
+    engagement: EngagementWithMoney
 
     @property
     def audit(self) -> Audit | None:

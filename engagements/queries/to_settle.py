@@ -36,7 +36,9 @@ def contracts_to_settle(*, today: datetime.date) -> list[ToSettle]:
     in_force = ContractVersion.objects.filter(state=ContractVersion.State.ACCEPTED)
     never = in_force.filter(wants).exclude(pk__in=live_settlements().values("contract_version"))
     contracts = (
-        in_force.filter(Q(pk__in=never.values("pk")) | Q(pk__in=_came_in_since().values("pk")))
+        in_force.filter(
+            Q(pk__in=never.values("pk")) | Q(pk__in=settled_with_more_since().values("pk"))
+        )
         .select_related("engagement__customer")
         .prefetch_related("settlements__disputes")
         .order_by("engagement__reference")
@@ -46,10 +48,11 @@ def contracts_to_settle(*, today: datetime.date) -> list[ToSettle]:
 
 def came_in_since(engagement: Engagement) -> bool:
     """Whether more came in for a settled engagement than its settlements kept and sent back."""
-    return _came_in_since().filter(engagement=engagement).exists()
+    return settled_with_more_since().filter(engagement=engagement).exists()
 
 
-def _came_in_since() -> QuerySet[ContractVersion]:
+def settled_with_more_since() -> QuerySet[ContractVersion]:
+    """Settled contracts for which more came in than their settlements kept and sent back."""
     of_this = Settlement.objects.filter(contract_version=OuterRef("pk")).order_by("-pk")
     paid = of_this.filter(state=State.PAID).annotate(kept=F("audit_cost") + F("audit_tax"))
     gone = of_this.filter(state__in=GONE).order_by().values("contract_version")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.contrib import messages
 from django.core.paginator import Page, Paginator
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,13 +12,16 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from engagements.access import consultant_page
 from engagements.forms.engagement import EngagementForm
-from engagements.models import Engagement, Stage
+from engagements.models import Stage
 from engagements.queries import board as boards
 from engagements.queries.board import Group
 from engagements.queries.overview import Standing
 from engagements.services import engagements
 from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, may_act, refuse
 from engagements.views.next_step import next_step
+
+if TYPE_CHECKING:
+    from engagements.queries.overview import EngagementWithMoney
 
 DECIDED = (Stage.MET, Stage.MISSED, Stage.CLOSED, Stage.CANCELLED)
 PER_PAGE = 50
@@ -57,7 +62,7 @@ def board(request: HttpRequest) -> HttpResponse:
     return render(request, template or "engagements/board.html", context)
 
 
-def _one_group(stage: Stage, listed: Page[Engagement]) -> list[Group]:
+def _one_group(stage: Stage, listed: Page[EngagementWithMoney]) -> list[Group]:
     standings = [Standing(engagement) for engagement in listed]
     return [Group(stage, standings, listed.paginator.count)] if standings else []
 

@@ -118,11 +118,8 @@ def _active(standing: Standing) -> Next:
     running = standing.open_acceptance
     if running is not None:
         url = reverse("run", args=[standing.engagement.reference, running.pk])
-        if running.run.state == "queued":
-            return Next("the referee", "The acceptance run is queued.", url=url, action="Watch it")
-        return Next(
-            "the referee", "The acceptance run is being measured.", url=url, action="Watch it"
-        )
+        doing = "queued" if running.run.state == "queued" else "being measured"
+        return Next("the referee", f"The acceptance run is {doing}.", url=url, action="Watch it")
     if standing.time_box and standing.time_box.ends_on < timezone.now().date():
         return Next(
             US,
@@ -226,6 +223,9 @@ def _settled(standing: Standing, settlement: Settlement) -> Next:
 
 
 def _to_close(standing: Standing) -> Next:
+    if standing.engagement.has_too_much:
+        text, url = "More came in than is asked: it goes back first.", reverse("finance")
+        return Next(FINANCE, text, tone="doubt", url=url, action="To finance", needs_money=True)
     return Next(
         US,
         "Nothing is left to do or to pay. Close the engagement.",

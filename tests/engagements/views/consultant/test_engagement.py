@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from engagements.models import Engagement, Party, Stage
-from engagements.services import audits, lifecycle
+from engagements.services import audits, lifecycle, settlements
 from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db
@@ -37,6 +39,23 @@ def test_the_page_says_who_must_do_what_next(
     row = getattr(world, made)()
     client.force_login(world.consultant)
     assert said in page_of(client, row if isinstance(row, Engagement) else row.engagement)
+
+
+def test_what_came_in_late_goes_back_before_anybody_is_asked_to_close(
+    client: Client, world: World
+) -> None:
+    settlement = settlements.approve(settlement=world.settlement(), by=world.controller)
+    settlements.mark_paid(settlement=settlement, reference="SEPA-1", by=world.controller)
+    settled = settlement.contract_version.engagement
+    bill = settled.invoices.filter(kind="invoice").order_by("pk")[0]
+    client.force_login(world.consultant)
+    assert "Close it" in page_of(client, settled)
+    world.paid_beyond(bill, Decimal(119), "late")
+    overpaid = world.met_paid_and_overpaid(Decimal(119))
+    for engagement in (settled, overpaid.engagement):
+        page = page_of(client, engagement)
+        assert "More came in than is asked" in page
+        assert "Close it" not in page
 
 
 def test_once_the_house_has_accepted_the_customer_is_next(client: Client, world: World) -> None:

@@ -142,6 +142,21 @@ def test_behind_a_proxy_nobody_uses_up_what_others_may_ask_for(
     assert status(21, "203.0.113.10") == 302
 
 
+@override_settings(
+    EMAIL_BACKEND="django.core.mail.backends.smtp.EmailBackend",
+    EMAIL_HOST="127.0.0.1",
+    EMAIL_PORT=1,
+)
+def test_while_no_mail_goes_out_nobody_learns_who_has_an_account(
+    client: Client, world: World, nothing_asked: None
+) -> None:
+    reset = reverse("account_reset_password")
+    known = client.post(reset, {"email": world.signatory.email})
+    unknown = client.post(reset, {"email": "nobody@people.example"})
+    assert known.status_code == unknown.status_code == 302
+    assert known["Location"] == unknown["Location"]
+
+
 def test_what_is_read_signed_in_is_kept_in_no_cache(client: Client, world: World) -> None:
     engagement = world.scoping()
     mine = reverse("portal-engagement", args=[engagement.reference])

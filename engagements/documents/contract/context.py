@@ -134,7 +134,8 @@ def words(
         "totals": _totals(terms),
         "example": worked_example(terms),
         "benchmark": benchmark,
-        "noise_band": _noise_band(benchmark["protocol"]),
+        "noise_band": _band(benchmark["protocol"], "noise_band"),
+        "interrupted_band": _band(benchmark["protocol"], "interrupted_band"),
         "workloads": [_workload(each) for each in benchmark["workloads"]],
         "confidence": wording.share(terms["benchmark"]["confidence"]),
         "hardware": _hardware(terms["benchmark"]["hardware"]),
@@ -230,9 +231,9 @@ def _workload(workload: dict[str, Any]) -> dict[str, str]:
     return {"name": workload["name"], "axes": axes, "weight": wording.share(workload["weight"])}
 
 
-def _noise_band(protocol: dict[str, Any]) -> str:
-    """How far a machine may be from quiet; benchmarks sealed before say nothing of it."""
-    band = protocol.get("noise_band")
+def _band(protocol: dict[str, Any], name: str) -> str:
+    """How far a machine, or a round, may be from usual; older benchmarks say nothing of it."""
+    band = protocol.get(name)
     return wording.share(band) if band else ""
 
 

@@ -45,6 +45,7 @@ def test_the_offer_sets_out_the_sealed_terms(story: Story, issued: Issue) -> Non
     assert contract.benchmark.digest in text
     assert "rests on how the replicates differ, by Student's t" in text
     assert "took more than 10% longer than its quickest tenth" in text
+    assert "by more than 3% of the shorter side" in text
     assert "paid within 14 days of the settlement being proposed" in text
     assert "or whoever holds the same right on the day" in text
     assert all(contract.digest in page.extract_text() for page in paper.pages)
@@ -192,9 +193,11 @@ def test_older_benchmarks_and_terms_say_no_more_than_was_sealed(story: Story) ->
     contract = story.offered()
     terms = terms_of(contract) | {"refund_days": None}
     benchmark = copy.deepcopy(contract.benchmark.document)
-    benchmark["protocol"].pop("noise_band", None)
+    for name in ("noise_band", "interrupted_band"):
+        del benchmark["protocol"][name]
     html = render_to_string("documents/_contract_words.html", context.words(terms, benchmark))
     assert "quickest tenth" not in html
+    assert "held one up" not in html
     assert "settlement being proposed" not in html
 
 

@@ -23,19 +23,25 @@ NOTHING = Value(Decimal(0), output_field=AMOUNT)
 class Balance(TypedDict):
     """What `with_balance` adds to an invoice: gross, in its currency.
 
-    `open_amount` is below nothing where more arrived than was owed.
+    `open_amount` is below nothing where more arrived than was owed. `is_settled` says that the
+    engagement's settlement leaves nothing due: what is open is so in the arithmetic alone.
     """
 
     credited: Decimal
     received: Decimal
     open_amount: Decimal
+    is_settled: bool
 
 
 def with_balance(invoices: QuerySet[Invoice]) -> QuerySet[InvoiceWithBalance]:
-    """Invoices with `credited`, `received` and `open_amount`, each a sum in the database."""
+    """Invoices with what `Balance` names, each computed in the database."""
     notes = Invoice.objects.filter(corrects=OuterRef("pk"), state=Invoice.State.ISSUED)
     payments = Payment.objects.filter(invoice=OuterRef("pk"))
+    settled = Settlement.objects.filter(
+        contract_version__engagement=OuterRef("engagement"), balance_due=Decimal(0)
+    ).exclude(state=Settlement.State.VOIDED)
     return invoices.annotate(
+        is_settled=Exists(settled),
         credited=Coalesce(_total(notes, "corrects", "gross"), NOTHING),
         received=Coalesce(_total(payments, "invoice", "amount"), NOTHING),
     ).annotate(open_amount=F("gross") - F("credited") - F("received"))
@@ -53,10 +59,7 @@ def open_invoices() -> QuerySet[InvoiceWithBalance]:
     Not those of an engagement whose settlement leaves nothing due: the money for one invoice of
     it may have covered what was kept of another.
     """
-    settled = Settlement.objects.filter(
-        contract_version__engagement=OuterRef("engagement"), balance_due=Decimal(0)
-    ).exclude(state=Settlement.State.VOIDED)
-    waiting = issued_invoices().filter(~Exists(settled), open_amount__gt=Decimal(0))
+    waiting = issued_invoices().filter(is_settled=False, open_amount__gt=Decimal(0))
     return waiting.order_by("due_on", "pk")
 
 

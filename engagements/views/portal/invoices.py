@@ -11,7 +11,6 @@ from django.views.decorators.http import require_safe
 from engagements import access
 from engagements.models import Engagement
 from engagements.queries import billing
-from engagements.queries.balances import open_invoices
 from engagements.queries.overpayments import excess_of
 
 
@@ -21,14 +20,13 @@ def invoices(request: HttpRequest, reference: str) -> HttpResponse:
     """The invoices of one engagement with their PDFs, and its account."""
     engagement = access.engagement_for(request.user, reference)
     found = list(billing.invoices_of(engagement))
-    # What a settlement leaves nothing due of is open in its arithmetic alone.
-    due = set(open_invoices().filter(engagement=engagement).values_list("pk", flat=True))
+    still_open = [invoice for invoice in found if invoice.open_amount > 0]
+    is_due = any(not invoice.is_settled for invoice in still_open)
     documents = billing.documents_by_subject(engagement)
     rows = [
         {
             "invoice": invoice,
-            "too_much": excess_of(invoice),
-            "is_settled": invoice.open_amount > 0 and invoice.pk not in due,
+            "too_much": None if invoice.is_settled else excess_of(invoice),
             "document": documents.get(f"invoice:{invoice.pk}"),
             "notes": [
                 (note, documents.get(f"invoice:{note.pk}"))
@@ -43,7 +41,9 @@ def invoices(request: HttpRequest, reference: str) -> HttpResponse:
         "rows": rows,
         "accounts": billing.accounts_of(Engagement.objects.filter(pk=engagement.pk)),
         "today": timezone.localdate(),
-        "is_settled": any(row["is_settled"] for row in rows),
-        "pay_to": settings.BANK_ACCOUNT if due else None,
+        "is_settled": any(invoice.is_settled for invoice in still_open),
+        "pay_to": settings.BANK_ACCOUNT
+        if any(not invoice.is_settled for invoice in still_open)
+        else None,
     }
     return render(request, "portal/invoices.html", context)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 import re
+from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
@@ -12,13 +14,15 @@ from django.test import Client
 from django.urls import reverse
 
 from engagements.models import Customer, Invoice
-from engagements.services import invoices
+from engagements.services import invoices, settlements
 from tests.engagements.views import story as told
 from tests.engagements.views.story import Story
+from tests.engagements.world import World, days
 
 pytestmark = pytest.mark.django_db
 
 D = Decimal
+BADGE = re.compile(r'<span class="badge.*?</span>', re.S)
 
 
 @pytest.fixture
@@ -173,6 +177,29 @@ def test_the_list_finds_narrows_and_downloads(fritz: Client, story: Story) -> No
     assert second.reference in page
     assert "standing=open&amp;format=csv" in page
     assert "Nothing matches" in fritz.get(url, {"q": "nobody"}).content.decode()
+
+
+def test_what_a_settlement_leaves_nothing_due_of_is_never_called_overdue(
+    client: Client, world: World, on_day: Callable[[dt.date], None]
+) -> None:
+    contract = world.active()
+    world.pay(contract.milestones.get(position=1))
+    paid = contract.engagement.invoices.get()
+    audit = world.invoice(contract.milestones.get(position=2))
+    assert audit.due_on is not None
+
+    def said(invoice: Invoice) -> str:
+        client.force_login(world.finance)
+        one = client.get(reverse("invoice", args=[invoice.pk])).content.decode()
+        found = client.get(reverse("invoices"), {"q": invoice.reference}).content.decode()
+        [badge] = {re.sub("<[^>]+>", "", each) for each in BADGE.findall(one + found)}
+        return badge
+
+    on_day(audit.due_on + days(1))
+    assert (said(paid), said(audit)) == ("Paid", "Overdue")
+    world.conclude(world.request(contract), "missed")
+    settlements.approve(settlement=contract.settlements.get(), by=world.controller)
+    assert (said(paid), said(audit)) == ("Settled", "Settled")
 
 
 def test_no_cell_of_a_download_is_a_formula(fritz: Client, story: Story) -> None:

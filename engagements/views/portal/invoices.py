@@ -42,8 +42,6 @@ def invoices(request: HttpRequest, reference: str) -> HttpResponse:
         "accounts": billing.accounts_of(Engagement.objects.filter(pk=engagement.pk)),
         "today": timezone.localdate(),
         "is_settled": any(invoice.is_settled for invoice in still_open),
-        "pay_to": settings.BANK_ACCOUNT
-        if any(not invoice.is_settled for invoice in still_open)
-        else None,
+        "pay_to": settings.BANK_ACCOUNT if is_due else None,
     }
     return render(request, "portal/invoices.html", context)

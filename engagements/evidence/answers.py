@@ -13,6 +13,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from engagements.visible import visible
+
 MOST_ENTRIES = 50
 LONGEST_TEXT = 200
 
@@ -142,7 +144,7 @@ def _check(value: Value) -> None:
 def _check_names(*names: str) -> None:
     if len(names) > MOST_ENTRIES:
         raise AnswerError(f"At most {MOST_ENTRIES} entries are kept.")
-    if not all(len(name.strip()) > 0 and len(name) <= LONGEST_TEXT for name in names):
+    if not all(visible(name) and len(name) <= LONGEST_TEXT for name in names):
         raise AnswerError(f"Every entry has a name of at most {LONGEST_TEXT} characters.")
 
 

@@ -21,6 +21,7 @@ from engagements.errors import Refused
 from engagements.evidence import EvidenceError, Facts, confined, from_data
 from engagements.models import Engagement, Evidence, Stage, User
 from engagements.services import checked, dispatch, events, lifecycle
+from engagements.visible import visible
 
 LARGEST_FILE_BYTES = 4 * 2**30
 BLOCK_BYTES = 4 * 2**20
@@ -42,7 +43,7 @@ def add(
     `by_name` says who was at the terminal.
     """
     added_by_name = _named(by, by_name)
-    name = readable(os.path.basename(name.replace("\\", "/")), longest=200) or "evidence"
+    name = visible(readable(os.path.basename(name.replace("\\", "/")), longest=200)) or "evidence"
     digest, size_bytes = _digest_of(content)
     if size_bytes == 0:
         raise Refused(f"{name} is empty.")

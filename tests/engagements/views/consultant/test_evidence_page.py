@@ -189,6 +189,7 @@ def test_a_model_to_come_names_the_axes_that_change_with_it(
         ("roadmap", "entries", "soon Llama 5", "begins with no date"),
         ("roadmap", "entries", "2027-03-31 Llama 5; head_dim wide", "no axis with its size"),
         ("gpu_generations", "entries", "2027-13-01 B200", "begins with no date"),
+        ("gpu_generations", "entries", "\u200b", "Every entry has a name"),
         ("tail_latency", "percentile", "99", "has a percentile and a time in ms"),
         ("gpu_bill", "currency", "XXQ", "is no currency code"),
     ],

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
 
-from benchmarks.harness import operators
+from benchmarks.harness import arenas, ceilings, operators
 from benchmarks.harness.progress import Progress
 from tests.harness.softmax import EXPLOITS, OPERATORS, Document, Measure, softmax_benchmark
+
+_MEASURE_CEILINGS = ceilings.measure
 
 
 @pytest.fixture(autouse=True)
 def own_operators(monkeypatch: pytest.MonkeyPatch) -> None:
     """Operators of these tests are found by the referee and by every side that it starts."""
     monkeypatch.setenv(operators.SEARCH_PATH_VARIABLE, str(OPERATORS))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ceilings_measured_once() -> Iterator[None]:
+    """The runs of one process share what the first one measured of the machine itself."""
+    measured = cache(lambda kind, dtype: _MEASURE_CEILINGS(arenas.device(kind), dtype))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(
+            ceilings, "measure", lambda device, dtype: copy.deepcopy(measured(device.kind, dtype))
+        )
+        yield
 
 
 @pytest.fixture

@@ -138,7 +138,7 @@ class ContractVersion(models.Model):
             models.CheckConstraint(
                 condition=Q(target__gt=1),
                 name="contract_target_is_a_speedup",
-                violation_error_message="The target is more than 1x.",
+                violation_error_message="The target is more than 1×.",
             ),
             models.CheckConstraint(
                 condition=Q(tax_rate_percent__gte=0, tax_rate_percent__lt=100),

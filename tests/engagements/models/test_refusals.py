@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.db import connection, models
 from django.utils import timezone
 
@@ -224,3 +226,10 @@ def test_nothing_is_paid_that_was_not_billed(world: World) -> None:
             reference="P-1",
             recorded_by=world.finance,
         )
+
+
+def test_refusals_write_ratios_as_every_page_does() -> None:
+    rows = apps.get_app_config("engagements").get_models()
+    said = [str(each.violation_error_message) for row in rows for each in row._meta.constraints]
+    assert "The target is more than 1×." in said
+    assert [text for text in said if re.search(r"\dx\b", text)] == []

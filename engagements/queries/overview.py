@@ -33,6 +33,7 @@ from engagements.queries.amounts import WITH_INVOICES
 from engagements.queries.burn_down import BurnDown, burn_down_of
 from engagements.queries.overpayments import open_pay_backs, overpaid_invoices
 from engagements.queries.to_settle import settled_with_more_since
+from engagements.queries.unbilled_audits import unbilled_audits
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
@@ -44,9 +45,11 @@ EVENTS_SHOWN = 14
 
 
 class Money(TypedDict):
-    """What `with_standing` adds to an engagement: whether more came in than stays."""
+    """What `with_standing` adds to an engagement: whether more came in than stays, and whether
+    an audit that ended without a contract is owed still."""
 
     has_too_much: bool
+    is_audit_owed: bool
 
 
 def with_standing(engagements: QuerySet[Engagement]) -> QuerySet[EngagementWithMoney]:
@@ -76,7 +79,8 @@ def with_standing(engagements: QuerySet[Engagement]) -> QuerySet[EngagementWithM
         Prefetch("contracts", queryset=contracts),
         Prefetch("runs", queryset=runs),
     )
-    return rows.annotate(has_too_much=too_much)
+    audit_owed = Exists(unbilled_audits().filter(engagement=this))
+    return rows.annotate(has_too_much=too_much, is_audit_owed=audit_owed)
 
 
 @dataclass(frozen=True)

@@ -115,8 +115,7 @@ def _offered(standing: Standing) -> Next:
 
 
 def _active(standing: Standing) -> Next:
-    running = standing.open_acceptance
-    if running is not None:
+    if (running := standing.open_acceptance) is not None:
         url = reverse("run", args=[standing.engagement.reference, running.pk])
         doing = "queued" if running.run.state == "queued" else "being measured"
         return Next("the referee", f"The acceptance run is {doing}.", url=url, action="Watch it")
@@ -236,6 +235,9 @@ def _to_close(standing: Standing) -> Next:
 
 
 def _ended(standing: Standing) -> Next:
+    if standing.engagement.is_audit_owed:
+        text, url = "The audit is owed still: bill it outside, or give it up.", reverse("to-bill")
+        return Next(FINANCE, text, tone="doubt", url=url, action="To bill", needs_money=True)
     words = {
         Stage.CLOSED: "This engagement is closed.",
         Stage.REDIRECTED: "The audit pointed to cheaper interventions. Nothing follows here.",

@@ -63,5 +63,8 @@ def test_the_page_shows_it_and_nobody_else_gets_there(
         assert client.post(url, {"reason": "Given up."}).status_code == status
     client.force_login(world.finance)
     assert url in client.get(reverse("to-bill")).content.decode()
+    ended = reverse("engagement", args=[declined.engagement.reference])
+    assert "The audit is owed still" in client.get(ended).content.decode()
     assert client.post(url, {"reason": "Given up."})["Location"] == reverse("to-bill")
     assert url not in client.get(reverse("to-bill")).content.decode()
+    assert "The audit is owed still" not in client.get(ended).content.decode()

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
@@ -116,6 +116,16 @@ def finish(*, run_id: int, attempt: int, record_bytes: bytes) -> Record:
         raise AttemptOver(f"Attempt {attempt} no longer has run {run_id}.")
     # The file comes first: a file without a row is harmless, a row without a file is not.
     stored_as = storage.store(digest=believed.digest, content=believed.content)
+    try:
+        return _finished(run_id, attempt, believed, stored_as)
+    except IntegrityError as error:
+        # It was handed in for another run at the same moment.
+        if known := Record.objects.filter(digest=believed.digest).first():
+            raise _replayed(run_id, attempt, known) from error
+        raise
+
+
+def _finished(run_id: int, attempt: int, believed: evidence.Believed, stored_as: str) -> Record:
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
         if (run.state, run.attempt) != (Run.State.RUNNING, attempt):

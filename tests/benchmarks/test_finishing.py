@@ -243,11 +243,22 @@ def test_a_failed_run_has_no_record_and_says_so(claimed: Run) -> None:
         queries.record_of(claimed)
 
 
+@pytest.mark.parametrize("at_once", [False, True])
 def test_another_run_of_the_same_benchmark_has_a_record_of_its_own(
-    claimed: Run, record_bytes: bytes
+    claimed: Run, record_bytes: bytes, at_once: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One record cannot stand for two runs: its digest is taken."""
-    runs.finish(run_id=claimed.pk, attempt=1, record_bytes=record_bytes)
+    store = storage.store
+
+    def taken_first(**kept: Any) -> str:
+        monkeypatch.setattr(storage, "store", store)
+        runs.finish(run_id=claimed.pk, attempt=1, record_bytes=record_bytes)
+        return store(**kept)
+
+    if at_once:
+        monkeypatch.setattr(storage, "store", taken_first)
+    else:
+        runs.finish(run_id=claimed.pk, attempt=1, record_bytes=record_bytes)
     other = Run.objects.create(
         benchmark=claimed.benchmark, solution=claimed.solution, request_key=uuid.uuid4()
     )

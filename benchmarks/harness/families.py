@@ -40,6 +40,9 @@ _FORGIVEN_SWITCHES, _FORGIVEN_RUN_NS = 1, 1_000_000
 # One that does not stand yet when it is first looked at stops late, within a few switches, or was
 # woken before the look: on a host of many threads that takes longer than a timer of 2 ms.
 _FORGIVEN_SWITCHES_OF_LATE = 20
+# Nor may it compute: a flood of timers keeps a thread from ever standing, and one long stretch of
+# work is no switch at all. What it still has to leave in the kernel takes a part of this.
+_FORGIVEN_RUN_NS_OF_LATE = 5_000_000
 
 
 class Standing(NamedTuple):
@@ -153,14 +156,15 @@ def _standing(task: Path) -> Standing | None:
 
 def woke(before: Threads, after: Threads) -> bool:
     """Whether a thread that stood still ran, or one is there that nobody asleep can have made."""
-    ran_ns = 0
+    ran_ns = late_ran_ns = 0
     for thread, stood in before.items():
         stands = after.get(thread)
         if stood is None:
             continue
         switches = 0 if stands is None else stands.switches - stood.switches
         if not stood.stopped:
-            if switches > _FORGIVEN_SWITCHES_OF_LATE:
+            late_ran_ns += 0 if stands is None else stands.ran_ns - stood.ran_ns
+            if switches > _FORGIVEN_SWITCHES_OF_LATE or late_ran_ns > _FORGIVEN_RUN_NS_OF_LATE:
                 return True
             continue
         if stands is None or not stands.stopped or switches > _FORGIVEN_SWITCHES:

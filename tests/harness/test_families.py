@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.harness import families
-from benchmarks.harness.families import Idleness
+from benchmarks.harness.families import Idleness, Standing, woke
 
 pytestmark = pytest.mark.alone
 
@@ -122,6 +122,13 @@ print("ready", flush=True)
 while True:
     time.sleep(0.001)
 """
+
+
+def test_who_does_not_stand_yet_may_leave_the_kernel_and_not_compute() -> None:
+    asleep = {1: Standing(stopped=False, switches=5, ran_ns=0)}
+    assert not woke(asleep, {1: Standing(stopped=True, switches=8, ran_ns=900_000)})
+    # One stretch of work in a thread that a flood of timers kept from ever standing.
+    assert woke(asleep, {1: Standing(stopped=False, switches=6, ran_ns=20_000_000)})
 
 
 @pytest.mark.parametrize("before_the_look", [False, True])

@@ -21,6 +21,8 @@ NO_COUNTRIES = frozenset({"EU", "EZ", "QO", "UN", "XA", "XB", "ZZ"})
 COUNTRIES = (
     frozenset(code for code in map(str, Locale("en").territories) if len(code) == 2) - NO_COUNTRIES
 )
+# Greece and Northern Ireland begin their VAT ids otherwise than their addresses.
+VAT_PREFIXES = frozenset({"EL", "XI"})
 
 
 class Role(models.TextChoices):
@@ -134,6 +136,9 @@ class Customer(models.Model):
         if not self.name:
             raise ValidationError({"name": "A name is something that can be seen."})
         self.country, self.currency = self.country.upper(), self.currency.upper()
+        self.vat_id = "".join(self.vat_id.split()).upper()
+        if self.vat_id and self.vat_id[:2] not in COUNTRIES | VAT_PREFIXES:
+            raise ValidationError({"vat_id": "It begins with its country, as in DE123456789."})
         if self.country not in COUNTRIES:
             raise ValidationError({"country": f"{self.country} is no country's code, as DE is."})
         try:

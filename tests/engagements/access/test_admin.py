@@ -106,12 +106,13 @@ def test_a_new_customer_is_set_up_and_its_signatory_invited(
         "memberships-0-user": petra.pk,
         "memberships-0-rights": "signatory",
     }
-    for wrong in ({"country": "XX"}, {"country": "Ä"}, {"currency": "EUX"}, {"name": "\u200b"}):
+    of_the_codes = ({"country": "XX"}, {"country": "Ä"}, {"currency": "EUX"}, {"vat_id": "123456"})
+    for wrong in (*of_the_codes, {"name": "\u200b"}):
         assert ada.post("/admin/engagements/customer/add/", company | wrong).status_code == 200
-    pasted = {"name": "Longprompt\x0bGmbH\u200b", "address": "Weg\x0b1"}
+    pasted = {"name": "Longprompt\x0bGmbH\u200b", "vat_id": "de 123 456 789"}
     assert ada.post("/admin/engagements/customer/add/", company | pasted).status_code == 302
     customer = Customer.objects.get(name="Longprompt GmbH")
-    assert customer.country == "DE"
+    assert (customer.country, customer.vat_id) == ("DE", "DE123456789")
     assert customer.contacts.get().user == petra
     assert access.may_sign(petra, customer)
 

@@ -133,8 +133,9 @@ class Customer(models.Model):
         else they name can be seen."""
         for name in ("name", "address", "vat_id", "buyer_reference"):
             setattr(self, name, visible(getattr(self, name)))
-        if not self.name:
-            raise ValidationError({"name": "A name is something that can be seen."})
+        for name in ("name", "address"):
+            if not getattr(self, name):
+                raise ValidationError({name: "There is nothing here that can be seen."})
         self.country, self.currency = self.country.upper(), self.currency.upper()
         self.vat_id = "".join(self.vat_id.split()).upper()
         if self.vat_id and self.vat_id[:2] not in COUNTRIES | VAT_PREFIXES:

@@ -107,7 +107,7 @@ def test_a_new_customer_is_set_up_and_its_signatory_invited(
         "memberships-0-rights": "signatory",
     }
     of_the_codes = ({"country": "XX"}, {"country": "Ä"}, {"currency": "EUX"}, {"vat_id": "123456"})
-    for wrong in (*of_the_codes, {"name": "\u200b"}):
+    for wrong in (*of_the_codes, {"name": "\u200b"}, {"address": "\u200b"}):
         assert ada.post("/admin/engagements/customer/add/", company | wrong).status_code == 200
     pasted = {"name": "Longprompt\x0bGmbH\u200b", "vat_id": "de 123 456 789"}
     assert ada.post("/admin/engagements/customer/add/", company | pasted).status_code == 302

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -57,7 +58,10 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments, document, Progress(document, shown=arguments.progress, watcher=watcher)
         )
     if isinstance(measured, Exception):
-        print(measured, file=sys.stderr)
+        # What a compiler had to say goes first: the last line is who failed, at what and why.
+        for said in (getattr(measured, "log", None), testimony.line(measured, _LETTERS)):
+            if said:
+                print(said, file=sys.stderr)
         return 3
     _keep(arguments.out, records.written(measured, key))
     return 0
@@ -92,7 +96,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     try:
         found = calibration.calibrated(document)
     except (Caught, DeviceFailed, SideFailed) as error:
-        print(error, file=sys.stderr)
+        print(testimony.line(error, _LETTERS), file=sys.stderr)
         return 3
     _keep(arguments.benchmark, (json.dumps(found, indent=2) + "\n").encode())
     measured, baseline = found["calibration"], found["baseline"]
@@ -132,13 +136,14 @@ def _measured(
 
 
 def _command(arguments: argparse.Namespace) -> str:
-    """The command that repeats this run, without this machine's folders."""
+    """The command that repeats this run, without this machine's folders.
+
+    Quoted: people copy it into a shell, and a file's name is its author's to choose.
+    """
     named = arguments.candidate
     candidate = Path(named).name if named.endswith(SUFFIXES) else named
-    return (
-        f"python -m benchmarks.harness run {arguments.benchmark.name} {candidate} "
-        f"--out {arguments.out.name}"
-    )
+    given = [arguments.benchmark.name, candidate, "--out", arguments.out.name]
+    return shlex.join(["python", "-m", "benchmarks.harness", "run", *given])
 
 
 def _verify(arguments: argparse.Namespace) -> int:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.harness import __main__ as harness
 from benchmarks.harness import arenas, records, side, signatures
 from benchmarks.harness.canonical import canonical
+from benchmarks.harness.failures import SideFailed
 from tests.harness.samples import twice_as_fast
 from tests.harness.softmax import EXPLOITS, softmax_benchmark
 
@@ -77,6 +79,26 @@ def test_a_candidate_that_raises_exits_3_with_one_line_and_no_record(
     last = json.loads(ran.stdout.splitlines()[-1])
     assert (last["event"], last["message"]) == ("failed", ran.stderr.strip())
     assert list(tmp_path.iterdir()) == [benchmark]
+
+
+def test_a_compilers_log_stands_above_the_line_that_says_who_failed(
+    benchmark: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = "the candidate raised CompileError: the CUDA source does not compile"
+    log = "candidate.cu(3): error: expected a ';'\n1 error detected"
+    monkeypatch.setattr(harness, "_measured", lambda *_: SideFailed(told, log=log))
+    out = tmp_path / "r.json"
+    assert harness.main(["run", str(benchmark), "mine.cu", "--out", str(out)]) == 3
+    assert capsys.readouterr().err.splitlines() == [*log.splitlines(), told]
+
+
+def test_a_candidates_name_is_no_command_of_whoever_repeats_the_run() -> None:
+    asked = harness._parser().parse_args(["run", "b.json", "/x/k; rm -rf ~.py", "--out", "r.json"])
+    said = harness._command(asked)
+    assert said == "python -m benchmarks.harness run b.json 'k; rm -rf ~.py' --out r.json"
 
 
 def test_what_needs_a_gpu_says_so_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

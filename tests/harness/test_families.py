@@ -125,7 +125,7 @@ while True:
 
 
 def test_who_does_not_stand_yet_may_leave_the_kernel_and_not_compute() -> None:
-    asleep = {1: Standing(stopped=False, switches=5, ran_ns=0)}
+    asleep: families.Threads = {1: Standing(stopped=False, switches=5, ran_ns=0)}
     assert not woke(asleep, {1: Standing(stopped=True, switches=8, ran_ns=900_000)})
     # One stretch of work in a thread that a flood of timers kept from ever standing.
     assert woke(asleep, {1: Standing(stopped=False, switches=6, ran_ns=20_000_000)})

@@ -31,6 +31,7 @@ from engagements.queries.estimates import Estimate, estimate_of
 from engagements.queries.finance import MilestoneLine, live_settlements, milestone_lines
 from engagements.queries.overview import record_of
 from engagements.queries.signatories import signatories_of, who_signs
+from engagements.queries.to_settle import came_in_since
 
 # How much of what happened a page shows before it folds the rest away.
 RECENT = 6
@@ -58,6 +59,7 @@ class PortalEngagement:
     runs: list[EngagementRun]
     milestones: list[MilestoneLine]
     settlement: Settlement | None
+    more_came_in: bool
     refund_to: BankAccount | None
     documents: list[Document]
     events: list[Event]
@@ -124,6 +126,7 @@ def portal_engagement(engagement: Engagement, *, today: datetime.date) -> Portal
         runs=list(runs_of(engagement)),
         milestones=milestone_lines(engagement) if contract else [],
         settlement=settlement,
+        more_came_in=settlement is not None and came_in_since(engagement),
         refund_to=engagement.customer.bank_accounts.first() if settlement else None,
         documents=list(documents_of(engagement)),
         events=list(events_of(engagement)),

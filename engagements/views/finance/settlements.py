@@ -15,6 +15,7 @@ from engagements.errors import Refused
 from engagements.forms.settlements import ProposeSettlementForm
 from engagements.models import ContractVersion, Document, Engagement, Settlement, Stage
 from engagements.queries import estimates, finance
+from engagements.queries.to_settle import came_in_since
 from engagements.services import bank_accounts, disputes, settlements, transfer_files
 from engagements.views.answers import UNPROCESSABLE, actor
 from engagements.views.finance.planned import Planned, planned
@@ -159,13 +160,20 @@ def _page(
     engagement = settlement.contract_version.engagement
     payments = finance.payments_of(settlement.contract_version)
     counted = [p for p in payments if p.recorded_at <= settlement.proposed_at]
+    later = [p for p in payments if p not in counted]
+    adds_up = sum((p.amount for p in counted), Decimal(0)) == settlement.payments_received
+    if settlement.state == State.PAID:
+        # What came later may be what it left to be paid, or have gone back by another.
+        wants_another = came_in_since(engagement)
+    else:
+        wants_another = settlement.is_open and bool(later or not adds_up)
     context = {
         "settlement": settlement,
         "contract": settlement.contract_version,
         "engagement": engagement,
         "counted": counted,
-        "later": [p for p in payments if p not in counted],
-        "adds_up": sum((p.amount for p in counted), Decimal(0)) == settlement.payments_received,
+        "later": later,
+        "wants_another": wants_another,
         "actions": actions(settlement, request.user, sent=sent),
         "waiting_for": waiting_for(settlement),
         "estimate": estimates.latest_acceptance(engagement),

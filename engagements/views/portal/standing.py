@@ -120,6 +120,8 @@ def _missed_next(page: PortalEngagement) -> Next:
         return Next(YOU, OPEN_INVOICE, tone="doubt")
     if settlement is None:
         return Next(US, "We work out what goes back to you and propose it for approval.")
+    if page.more_came_in:
+        return Next(US, "You paid more after the settlement. We send it back to you.")
     if settlement.state == Settlement.State.PAID:
         return Next(US, "The settlement is paid. We close the engagement.")
     if settlement.is_on_hold:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -14,6 +16,7 @@ from engagements.services import settlements
 from tests.engagements.views import story as told
 from tests.engagements.views.signing_in import as_just_signed_in
 from tests.engagements.views.story import Story
+from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db
 State = Settlement.State
@@ -166,3 +169,34 @@ def test_a_voided_settlement_says_who_and_why(client: Client, story: Story) -> N
     assert take(client, story, "void", story.second, reason="A payment was missing")[0] == 302
     page = page_of(client, story, story.finance)
     assert "Selma Second: A payment was missing" in page
+
+
+def settled(world: World, **changes: Any) -> Settlement:
+    row = settlements.approve(settlement=world.settlement(**changes), by=world.controller)
+    return settlements.mark_paid(settlement=row, reference="SEPA-1", by=world.controller)
+
+
+def test_what_came_in_since_is_listed_and_goes_back_only_where_it_is_too_much(
+    client: Client, world: World
+) -> None:
+    left_to_pay, went_back = settled(world, paid=0), settled(world)
+    bill = went_back.contract_version.engagement.invoices.filter(kind="invoice").order_by("pk")[0]
+    audit = left_to_pay.contract_version.milestones.get(position=2)
+    world.paid_beyond(world.invoice(audit), left_to_pay.balance_due, "the audit")
+    world.paid_beyond(bill, Decimal(119), "by mistake")
+    client.force_login(world.finance)
+    listed = client.get(reverse("settlements")).content.decode()
+    assert listed.count("left EUR\xa07,140.00 of the audit to be paid") == 1
+    for row, reference, is_too_much in (
+        (left_to_pay, "the audit", False),
+        (went_back, "by mistake", True),
+    ):
+        page = client.get(reverse("settlement", args=[row.pk])).content.decode()
+        assert "Came in since it was proposed" in page
+        assert reference in page
+        assert ("It goes back by a further settlement." in page) is is_too_much
+    client.force_login(world.viewer)
+    engagement = went_back.contract_version.engagement
+    portal = client.get(reverse("portal-engagement", args=[engagement.reference])).content.decode()
+    assert "You paid more after the settlement. We send it back to you." in portal
+    assert "We close the engagement" not in portal

@@ -20,6 +20,7 @@ from engagements.queries import ledger, ledger_facts
 from engagements.services import ledger as posting
 from engagements.views.answers import UNPROCESSABLE
 from engagements.views.finance.ledger import LEG_COLUMNS, leg_cells
+from engagements.views.finance.tables import cell
 
 CHUNK = 2000
 
@@ -59,15 +60,10 @@ def _csv(data: dict[str, Any], legs: Iterator[Leg]) -> StreamingHttpResponse:
     def lines() -> Iterator[str]:
         yield writer.writerow(LEG_COLUMNS)
         for leg in legs:
-            yield writer.writerow(_plain(cell) for cell in leg_cells(leg))
+            yield writer.writerow(map(cell, leg_cells(leg)))
 
     name = f"ledger-{data['first']:%Y-%m}-{data['last']:%Y-%m}.csv"
     return _download(lines(), name, "text/csv; charset=utf-8")
-
-
-def _plain(cell: Any) -> str:
-    text = f"{cell}"
-    return f"'{text}" if isinstance(cell, str) and text.startswith(("=", "+", "-", "@")) else text
 
 
 def _batch(data: dict[str, Any]) -> datev.Batch:

@@ -23,7 +23,7 @@ def as_csv(name: str, head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Ht
     response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     writer: Any = csv.writer(response)
     writer.writerow(head)
-    writer.writerows([_cell(value) for value in row] for row in rows)
+    writer.writerows([cell(value) for value in row] for row in rows)
     return response
 
 
@@ -32,7 +32,8 @@ def amounts(currency: str, *values: Decimal | None) -> Iterator[Decimal | None]:
     return (None if value is None else quantize(value, currency) for value in values)
 
 
-def _cell(value: Cell) -> str:
+def cell(value: Cell) -> str:
+    """A value as it stands in a CSV: never a formula, whatever somebody typed."""
     if value is None:
         return ""
     if isinstance(value, Decimal):

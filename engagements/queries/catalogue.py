@@ -68,6 +68,20 @@ class Survey:
         return next((one for one in self.figures if one.role == role and _took(one)), None)
 
     @property
+    def timed(self) -> list[Figures]:
+        """Solutions with a time, quickest first."""
+        return [one for one in self.figures if _took(one)]
+
+    @property
+    def untimed(self) -> dict[str, list[str]]:
+        """The names of all others, by why there is no time."""
+        found: dict[str, list[str]] = {}
+        for one in self.figures:
+            if not _took(one):
+                found.setdefault(one.why or "", []).append(one.name)
+        return found
+
+    @property
     def ours(self) -> Figures | None:
         """The quickest of our kernels."""
         return self.quickest("candidate")

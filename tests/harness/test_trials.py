@@ -9,9 +9,11 @@ from typing import cast
 import pytest
 import torch
 
-from benchmarks.harness import contents, records, referee, repeats, trials
+from benchmarks.harness import arenas, contents, records, referee, repeats, trials
 from benchmarks.harness.canonical import canonical
+from benchmarks.harness.checksums import Checksum
 from benchmarks.harness.layouts import Layout
+from benchmarks.harness.processes import SideProcess
 from benchmarks.harness.settings import Setting
 from benchmarks.harness.verdicts import recompute
 from kernels.definition import Contents
@@ -83,6 +85,55 @@ def _special_sizes(document: Document, *, free_bytes: int) -> set[tuple[tuple[st
     drawn = [trial for trial in trials.drawn(document) if trial.kind == "special"]
     kept = [trial for trial in drawn if trials._fits(cast(Setting, setting), trial)]
     return {tuple(trial.axes.items()) for trial in kept}
+
+
+def _room(document: Document) -> trials._Room:
+    here = arenas.device("cpu")
+    setting = SimpleNamespace(
+        document=document,
+        definition=document["definition"],
+        protocol=document["protocol"],
+        device=here,
+        source=contents.generator(here.torch_device),
+        checksum=Checksum(here.torch_device),
+    )
+    return trials._Room(cast(Setting, setting), trials.drawn(document)[0])
+
+
+def test_a_trials_reference_is_made_only_when_the_side_has_answered(
+    document: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a GPU a side may find the referee's memory, and results in it are nobody's to copy."""
+    order: list[str] = []
+    reference = trials._Room._reference
+
+    def noted(room: trials._Room, call: int) -> dict[str, torch.Tensor]:
+        order.append("reference")
+        return reference(room, call)
+
+    def ask(*_: object, **__: object) -> dict[str, str]:
+        order.append("side")
+        return {}
+
+    monkeypatch.setattr(trials._Room, "_reference", noted)
+    with _room(document) as room:
+        _, complaint = room.tried(cast(SideProcess, SimpleNamespace(ask=ask)))
+    assert order == ["side", "reference"]
+    assert str(complaint).startswith("gave a wrong result")
+
+
+def test_a_trials_inputs_made_easy_in_the_referees_own_copy_too_are_told(
+    document: Document,
+) -> None:
+    with _room(document) as room:
+
+        def ask(*_: object, **__: object) -> dict[str, str]:
+            for memory in (room.given["inputs"], room._arenas["inputs"].memory):
+                memory.zero_()
+            return {}
+
+        _, complaint = room.tried(cast(SideProcess, SimpleNamespace(ask=ask)))
+    assert complaint == "wrote to its inputs"
 
 
 def test_who_is_careful_in_one_replicate_cannot_know_in_which(

@@ -2,8 +2,8 @@
 
 Pure functions: a record (or a run's progress) in, an SVG string out. `theme` is
 
-- "page": colours are the page's own custom properties, so that one inline SVG follows the
-  light and the dark theme,
+- "page", "page_narrow" (for a phone): colours are the page's own custom properties, so that an
+  inline SVG follows the light and the dark theme,
 - "light", "dark", "print": fixed colours, for an <img>,
 - "light_narrow", "dark_narrow": the same for a phone, half as wide.
 

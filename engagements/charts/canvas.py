@@ -23,6 +23,7 @@ from engagements.charts.palette import NARROW, Theme, as_variables, colours
 
 WIDTH_IN: Final = 6.7
 FONT_PT: Final = 8.0
+IN_THE_PAGE: Final = ("page", "page_narrow")
 
 _FONTS = Path(__file__).resolve().parent / "fonts"
 for _font in ("inter-regular.ttf", "inter-semibold.ttf"):
@@ -135,10 +136,10 @@ def _finish(figure: Figure, theme: Theme, title: str, description: str) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"<!--.*?-->", "", svg, flags=re.DOTALL)
-    svg = _own_names(svg, re.sub(r"[^a-z]+", "-", title.lower()).strip("-"))
+    svg = _own_names(svg, re.sub(r"[^a-z]+", "-", f"{title} {theme}".lower()).strip("-"))
     svg = re.sub(r">\s+<", "><", svg)
     svg = _head(svg, theme, title, description)
-    return as_variables(svg) if theme == "page" else svg
+    return as_variables(svg) if theme in IN_THE_PAGE else svg
 
 
 def _own_names(svg: str, prefix: str) -> str:
@@ -159,7 +160,7 @@ def _head(svg: str, theme: Theme, title: str, description: str) -> str:
     if box is None:
         raise ValueError("matplotlib wrote an SVG without a viewBox")
     width, height = box[1].split()[2:]
-    size = "" if theme == "page" else f'width="{width}pt" height="{height}pt" '
+    size = "" if theme in IN_THE_PAGE else f'width="{width}pt" height="{height}pt" '
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
         f'class="chart" role="img" viewBox="{box[1]}" {size}'

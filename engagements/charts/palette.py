@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-Theme = Literal["page", "light", "dark", "light_narrow", "dark_narrow", "print"]
+Theme = Literal["page", "light", "dark", "light_narrow", "dark_narrow", "page_narrow", "print"]
 # For a phone: a picture as wide as its screen, in letters that can be read there.
 # Each with the colour of the panel that it stands on.
-NARROW: Final[dict[str, str]] = {"light_narrow": "#ffffff", "dark_narrow": "#171b20"}
+NARROW: Final[dict[str, str]] = {
+    "light_narrow": "#ffffff",
+    "dark_narrow": "#171b20",
+    "page_narrow": "#fffffe",
+}
 
 LIGHT: Final[dict[str, str]] = {
     "candidate": "#0b5c6b",
@@ -44,4 +48,4 @@ def as_variables(svg: str) -> str:
     """`svg`, drawn in the light colours, with each replaced by its custom property."""
     for token, colour in LIGHT.items():
         svg = svg.replace(colour, f"var(--chart-{token})")
-    return svg
+    return svg.replace(NARROW["page_narrow"], "var(--surface)")

@@ -45,12 +45,7 @@ class Picture:
 
     title: str
     note: str
-    drawn: str
-
-    @property
-    def svg(self) -> SafeString:
-        """Its SVG as it is."""
-        return svg.inline(self.drawn)
+    svg: SafeString
 
 
 @dataclass(frozen=True)
@@ -98,10 +93,10 @@ class Answer:
     @property
     def pictures(self) -> list[Picture]:
         """The ceiling and the payback, as far as there are numbers to draw them."""
-        found = []
-        if self.ceiling and (drawn := charts.ceiling(self.ceiling)):
+        found, ceiling, life = [], self.ceiling, self.life
+        if ceiling and (drawn := svg.inline(lambda theme: charts.ceiling(ceiling, theme=theme))):
             found.append(Picture("The ceiling", "What a faster kernel makes of the whole", drawn))
-        if self.life and (drawn := charts.life(self.life)):
+        if life and (drawn := svg.inline(lambda theme: charts.life(life, theme=theme))):
             found.append(Picture("The payback", "Weeks of work, of use, and of the fee", drawn))
         return found
 

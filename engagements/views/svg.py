@@ -10,17 +10,24 @@ from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
 from django.utils.safestring import SafeString, mark_safe
 
+from engagements.charts.palette import Theme
+
 # For what is drawn from a record, which never changes.
 KEEP_SECONDS = 3600
 
 
-def inline(drawn: str) -> SafeString:
-    """A picture for a template to put out as it is. Only for what `charts` has drawn.
+def inline(draw: Callable[[Theme], str]) -> SafeString:
+    """A picture for a template to put out as it is, of which a phone shows the narrow one; empty
+    where nothing is to be drawn. Only for what `charts` draws.
 
     Nothing of its data is markup there: the canvas draws texts as outlines (`svg.fonttype`) and
     escapes title and description, the only words that stay words.
     """
-    return mark_safe(drawn)  # noqa: S308  the canvas has escaped its words
+    wide, narrow = draw("page"), draw("page_narrow")
+    if not wide:
+        return SafeString("")
+    both = f'<div class="picture__wide">{wide}</div><div class="picture__narrow">{narrow}</div>'
+    return mark_safe(both)  # noqa: S308  the canvas has escaped its words
 
 
 def as_file(

@@ -81,7 +81,7 @@ def _page(
         "settles_on": time_box.settles_on(engagement),
         "is_running": standing.engagement.stage == Stage.ACTIVE,
         "pauses": contract.pauses.all(),
-        "chart": svg.inline(charts.burn_down(clock)),
+        "chart": svg.inline(lambda theme: charts.burn_down(clock, theme=theme)),
         "hours": hours,
         "form": form or TimeEntryForm(initial={"worked_on": today}),
         "warnings": engagement.time_box_warnings.all(),

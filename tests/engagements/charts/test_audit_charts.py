@@ -145,3 +145,16 @@ def test_a_lane_is_left_to_each_of_the_busiest_families() -> None:
     assert len(lanes) == 8
     assert lanes[0][0] == "embedding and gather"
     assert charts.describe_audit.lanes_of(replace(facts, timeline=None)) == []
+
+
+def test_a_phone_s_picture_shares_a_page_with_the_wide_one() -> None:
+    wide, narrow = charts.life(LIFE), charts.life(LIFE, theme="page_narrow")
+    names = [set(re.findall(r' id="([^"]+)"', svg)) for svg in (wide, narrow)]
+    widths = [
+        float(box[1]) for svg in (wide, narrow) if (box := re.search(r'viewBox="0 0 (\S+)', svg))
+    ]
+    assert all(names)
+    assert not set.intersection(*names)
+    assert widths[1] < 0.6 * widths[0]
+    assert "var(--surface)" in narrow
+    assert not re.search("#[0-9a-f]{6}", narrow)

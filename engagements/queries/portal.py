@@ -29,6 +29,7 @@ from engagements.models import (
 from engagements.queries.burn_down import BurnDown, burn_down_of
 from engagements.queries.estimates import Estimate, estimate_of
 from engagements.queries.finance import MilestoneLine, live_settlements, milestone_lines
+from engagements.queries.overpayments import overpaid_invoices
 from engagements.queries.overview import record_of
 from engagements.queries.signatories import signatories_of, who_signs
 from engagements.queries.to_settle import came_in_since
@@ -126,7 +127,9 @@ def portal_engagement(engagement: Engagement, *, today: datetime.date) -> Portal
         runs=list(runs_of(engagement)),
         milestones=milestone_lines(engagement) if contract else [],
         settlement=settlement,
-        more_came_in=settlement is not None and came_in_since(engagement),
+        more_came_in=came_in_since(engagement)
+        if settlement
+        else overpaid_invoices().filter(engagement=engagement).exists(),
         refund_to=engagement.customer.bank_accounts.first() if settlement else None,
         documents=list(documents_of(engagement)),
         events=list(events_of(engagement)),

@@ -111,6 +111,8 @@ def _met_next(page: PortalEngagement, *, can_sign: bool) -> Next:
         return Next(who, f"{text} That takes {who}.", tone="doubt", url=url, action="See it")
     if page.owes:
         return Next(YOU, OPEN_INVOICE, tone="doubt")
+    if page.more_came_in:
+        return Next(US, "You paid more than was asked. We pay it back, or move it.")
     return Next(US, "We invoice what is left and close the engagement.")
 
 

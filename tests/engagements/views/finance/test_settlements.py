@@ -196,7 +196,12 @@ def test_what_came_in_since_is_listed_and_goes_back_only_where_it_is_too_much(
         assert reference in page
         assert ("It goes back by a further settlement." in page) is is_too_much
     client.force_login(world.viewer)
-    engagement = went_back.contract_version.engagement
-    portal = client.get(reverse("portal-engagement", args=[engagement.reference])).content.decode()
-    assert "You paid more after the settlement. We send it back to you." in portal
-    assert "We close the engagement" not in portal
+    overpaid = world.met_paid_and_overpaid(Decimal(119)).engagement
+    for engagement, told_so in (
+        (went_back.contract_version.engagement, "You paid more after the settlement."),
+        (overpaid, "You paid more than was asked."),
+    ):
+        url = reverse("portal-engagement", args=[engagement.reference])
+        portal = client.get(url).content.decode()
+        assert told_so in portal
+        assert "close the engagement" not in portal

@@ -23,15 +23,13 @@ from benchmarks.harness import (
 )
 from benchmarks.harness.candidates import Candidate
 from benchmarks.harness.counted import times_us
-from benchmarks.harness.documents import BenchmarkError
+from benchmarks.harness.documents import WIDEST_BAND, BenchmarkError
 from benchmarks.harness.preparation import prepared
 
 PAIRS = 3
 _LEAST_BAND = {"cuda": 0.05, "cpu": 0.2}
 # Standard deviations of a process's mean: a sound baseline falls outside once in thousands.
 _DEVIATIONS = 4
-# Half as slow again would still pass: that is no control.
-_WIDEST_BAND = 0.5
 _NOBODY = Candidate(name="nobody", filename="nobody.py", source="")
 
 
@@ -55,7 +53,7 @@ def calibrated(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any
                     times.setdefault(entry["name"], []).append(statistics.median(side))
         kind, name = setting.device.kind, setting.device.name()
     band = max(_LEAST_BAND[kind], _DEVIATIONS * _spread(times))
-    if band > _WIDEST_BAND:
+    if band > WIDEST_BAND:
         raise BenchmarkError(
             f"the baseline's processes differ too much here to calibrate it: a band of {band:.0%}"
         )

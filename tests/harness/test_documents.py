@@ -44,6 +44,10 @@ def test_a_sound_document_passes(document: dict[str, Any]) -> None:
         (lambda d: d["tolerance"].update(matched_share=2), r"\$\.tolerance\.matched_share"),
         (lambda d: d["tolerance"].update(max_abs=1.0), "differs from the Definition's"),
         (lambda d: d["sources"].update({"a.py": "md5:1"}), r"\$\.sources"),
+        (
+            lambda d: d.update(calibration={"baseline_us": {}, "band": 0.6, "device": "any"}),
+            r"\$\.calibration\.band: 0.6 is greater than the maximum of 0.5",
+        ),
         (lambda d: d["definition"].pop("program_inputs"), "program_inputs"),
         (lambda d: d["definition"]["state"][0].update(shape=[-1]), r"\$\.definition\.state\[0\]"),
     ],

@@ -235,16 +235,16 @@ def _to_close(standing: Standing) -> Next:
 
 
 def _ended(standing: Standing) -> Next:
-    if standing.engagement.is_audit_owed:
-        text, url = "The audit is owed still: bill it outside, or give it up.", reverse("to-bill")
-        return Next(FINANCE, text, tone="doubt", url=url, action="To bill", needs_money=True)
-    words = {
+    why = {
         Stage.CLOSED: "This engagement is closed.",
-        Stage.REDIRECTED: "The audit pointed to cheaper interventions. Nothing follows here.",
-        Stage.DECLINED: "The audit said no. Nothing follows here.",
+        Stage.REDIRECTED: "The audit pointed to cheaper interventions.",
+        Stage.DECLINED: "The audit said no.",
         Stage.CANCELLED: "This engagement was cancelled.",
     }[Stage(standing.engagement.stage)]
-    return Next(NOBODY, words, tone="plain")
+    if not standing.engagement.is_audit_owed:
+        return Next(NOBODY, f"{why} Nothing follows here.", tone="plain")
+    text, url = f"{why} Its cost is owed still: bill it outside, or give it up.", reverse("to-bill")
+    return Next(FINANCE, text, tone="doubt", url=url, action="To bill", needs_money=True)
 
 
 _BY_STAGE: dict[Stage, Callable[[Standing], Next]] = {

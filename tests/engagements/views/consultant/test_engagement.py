@@ -80,14 +80,18 @@ def test_a_run_under_way_is_what_is_waited_for(client: Client, world: World) -> 
     ("passes", "said"),
     [(3, "The audit pointed to cheaper interventions"), (1, "The audit said no")],
 )
-def test_where_the_audit_ends_it_nothing_follows(
+def test_where_the_audit_ends_it_nothing_follows_but_its_cost(
     client: Client, world: World, passes: int, said: str
 ) -> None:
     audit = world.answer(world.auditing(), *["pass"] * passes, *["fail"] * (6 - passes))
-    audits.deliver(audit=audit, by=world.consultant)
+    delivered = audits.deliver(audit=audit, by=world.consultant)
     client.force_login(world.consultant)
     page = page_of(client, audit.engagement)
-    assert said in page
+    assert f"{said}. Its cost is owed still" in page
+    assert "Next: finance" in page
+    audits.waive(audit=delivered, reason="Billed outside.", by=world.finance)
+    page = page_of(client, audit.engagement)
+    assert f"{said}. Nothing follows here." in page
     assert "Next: nobody" in page
 
 

@@ -204,16 +204,21 @@ def newcomer(role: str) -> User:
     return story.user(names[Role(role)], role)
 
 
-def addresses_of(house: House) -> Addresses:
-    """(who looks, where) for every page of every role."""
-    return [
-        *((None, reverse(name)) for name in ("account_login", "account_reset_password")),
-        *((house.met.consultant, address) for address in consultant_pages(house)),
-        *((house.met.finance, address) for address in finance_pages(house)),
-        *((house.met.admin, reverse(name)) for name in ("board", "finance")),
-        *((house.met.signatory, address) for address in portal_pages(house)),
-        (house.viewer, reverse("portal-contract", args=[house.stages["offered"].reference])),
-    ]
+def addresses_of(house: House) -> dict[str, Addresses]:
+    """(who looks, where) for every page of every role, by who they are to the house."""
+    offered = house.stages["offered"].reference
+    return {
+        "consultants": [(house.met.consultant, address) for address in consultant_pages(house)],
+        "finance": [
+            *((house.met.finance, address) for address in finance_pages(house)),
+            *((house.met.admin, reverse(name)) for name in ("board", "finance")),
+        ],
+        "customers": [
+            *((None, reverse(name)) for name in ("account_login", "account_reset_password")),
+            *((house.met.signatory, address) for address in portal_pages(house)),
+            (house.viewer, reverse("portal-contract", args=[offered])),
+        ],
+    }
 
 
 def consultant_pages(house: House) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.counted import counted, times_us
-from benchmarks.harness.interruptions import uninterrupted
+from benchmarks.harness.interruptions import sealed_band, uninterrupted
 
 
 def summarised(record: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -44,8 +44,7 @@ def _workload(
     step_us: tuple[float, float],
 ) -> dict[str, Any]:
     baseline, candidate = times_us(entry["rounds"])
-    band = record["benchmark"]["protocol"].get("interrupted_band")
-    kept = uninterrupted(baseline, candidate, band)
+    kept = uninterrupted(baseline, candidate, sealed_band(record))
     if kept.any():
         baseline, candidate = baseline[kept], candidate[kept]
     baseline_us, candidate_us = float(baseline.mean()), float(candidate.mean())

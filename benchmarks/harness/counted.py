@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import throttling
-from benchmarks.harness.interruptions import Flags, interrupted
+from benchmarks.harness.interruptions import Flags, interrupted, sealed_band
 from benchmarks.harness.statistics import Floats, Samples
 
 SIDES = ("baseline", "candidate")
@@ -37,7 +37,7 @@ class Counted:
 def counted(record: Mapping[str, Any], replicates: int | None = None) -> Counted:
     """The samples of the first `replicates` replicates, of all by default."""
     chosen = record["replicates"][:replicates]
-    usual_mhz, protocol = _usual_clocks(chosen), record["benchmark"]["protocol"]
+    usual_mhz, band = _usual_clocks(chosen), sealed_band(record)
     samples: dict[str, list[tuple[Floats, Floats]]] = {}
     whole: dict[str, list[tuple[Floats, Floats]]] = {}
     slow_alone = dict.fromkeys(SIDES, 0)
@@ -45,8 +45,8 @@ def counted(record: Mapping[str, Any], replicates: int | None = None) -> Counted
     for replicate in chosen:
         for workload in replicate["workloads"]:
             baseline, candidate = times_us(workload["rounds"])
-            off = _unsteady(workload, usual_mhz, protocol["clock_band"])
-            slow = interrupted(baseline, candidate, protocol.get("interrupted_band"))
+            off = _unsteady(workload, usual_mhz, record["benchmark"]["protocol"]["clock_band"])
+            slow = interrupted(baseline, candidate, band)
             for side, alone in zip(SIDES, (slow[0] & ~slow[1], slow[1] & ~slow[0]), strict=True):
                 slow_alone[side] += int((alone & ~off).sum())
             inside = ~(slow[0] | slow[1])

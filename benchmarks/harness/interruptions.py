@@ -13,6 +13,9 @@ quarter of a replicate's rounds are no interruptions, but how a side runs: they 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,12 +30,18 @@ _NORMAL = 1.4826
 _LARGEST_SHARE = 0.25
 
 
+def sealed_band(record: Mapping[str, Any]) -> float | None:
+    """The record's nearer limit; None where it was sealed before there was one."""
+    band: float | None = record["benchmark"]["protocol"].get("interrupted_band")
+    return band
+
+
 def interrupted(baseline: Floats, candidate: Floats, band: float | None) -> tuple[Flags, Flags]:
     """Which rounds of each side were, in one workload and replicate; `band` as sealed, if it was.
 
     The k-th round of one side ran beside the k-th of the other; times are in us per call.
     """
-    far = over_band(baseline), over_band(candidate)
+    far = _far(baseline), _far(candidate)
     if band is None:
         return far
     limit_us = max(
@@ -52,10 +61,9 @@ def uninterrupted(baseline: Floats, candidate: Floats, band: float | None) -> Fl
     return ~(first | second)
 
 
-def over_band(times: Floats) -> Flags:
-    """Which rounds of one side took more than BAND medians."""
-    over: Flags = times > BAND * np.median(times)
-    return over
+def _far(times: Floats) -> Flags:
+    far: Flags = times > BAND * np.median(times)
+    return far
 
 
 def _above(times: Floats, limit_us: float) -> Flags:

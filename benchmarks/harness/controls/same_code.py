@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.harness import student
 from benchmarks.harness.controls.outcome import Control
 from benchmarks.harness.counted import counted, times_us
-from benchmarks.harness.interruptions import uninterrupted
+from benchmarks.harness.interruptions import sealed_band, uninterrupted
 from benchmarks.harness.statistics import Floats
 
 NAME = "same code on both sides"
@@ -66,8 +66,7 @@ def within(record: Mapping[str, Any], pair: Mapping[str, Any]) -> tuple[float, f
 def counting(record: Mapping[str, Any], pair: Mapping[str, Any]) -> tuple[Floats, Floats]:
     """Both sides' times of a pair, in us per call, without rounds that were interrupted."""
     first, second = times_us(pair["rounds"])
-    band = record["benchmark"]["protocol"].get("interrupted_band")
-    kept = uninterrupted(first, second, band)
+    kept = uninterrupted(first, second, sealed_band(record))
     return (first[kept], second[kept]) if kept.sum() > 1 else (first, second)
 
 

@@ -19,6 +19,7 @@ import tempfile
 from typing import Any
 
 _STATUS = "/proc/self/status"
+# As confine.py has it, which is a file of its own, too: neither can import the other there.
 _KEYCTL_BY_MACHINE = {"x86_64": 250, "aarch64": 219}
 _KEYCTL_GET_KEYRING_ID = 0
 _SESSION_KEYRING = -3

@@ -147,8 +147,7 @@ class Lane:
 
     def _rounds(self) -> list[int]:
         """How many calls the rounds have, of which a side may capture each as one graph."""
-        calls = self._outputs.calls
-        part = fixed_costs.part_of(calls) if self.has_parts else None
+        calls, part = self._outputs.calls, self._part
         return [calls] if part is None else [calls, part]
 
     def empty_round_us(self) -> float:
@@ -166,17 +165,22 @@ class Lane:
 
     @property
     def has_parts(self) -> bool:
-        """Whether rounds of a part of the calls tell what a round costs beside them.
+        """Whether rounds of a part of the calls tell what a round costs beside them."""
+        return self._part is not None
 
-        The baseline's do. They are no measure where others want the processors: what differs from
-        round to round is more than what they are to tell.
+    @property
+    def _part(self) -> int | None:
+        """The calls of such a round: the baseline's are measured.
+
+        They are no measure where others want the processors: what differs from round to round is
+        more than what they are to tell.
         """
-        is_baseline = self.side.role == "baseline"
-        return is_baseline and self._awake and fixed_costs.part_of(self._outputs.calls) is not None
+        is_told = self.side.role == "baseline" and self._awake
+        return fixed_costs.part_of(self._outputs.calls) if is_told else None
 
     def part_us(self) -> float:
         """One round of a part of the calls, the first ones, checked like any other."""
-        return self._round_us(range(fixed_costs.part_of(self._outputs.calls) or 0))
+        return self._round_us(range(self._part or 0))
 
     def round_us(self, *, repeated: bool = False) -> float:
         """One round: fresh inputs, poison, the clock, every check. Raises Caught.

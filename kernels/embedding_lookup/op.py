@@ -140,6 +140,6 @@ PRESETS = {
             _workload(llama.LLAMA_8B, vocab=LLAMA_VOCAB, batch=1, seq_len=8192, weight=0.5),
             _workload(llama.LLAMA_8B, vocab=LLAMA_VOCAB, batch=4, seq_len=8192, weight=0.5),
         ),
-        protocol=replace(protocols.H200, max_calls=1024, operator_rounds=8),
+        protocol=protocols.H200_BY_TIME,
     ),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from kernels import llama, protocols
 from kernels.definition import (
@@ -194,6 +193,6 @@ PRESETS = {
             _workload(llama.LLAMA_8B, layers=LAYERS, batch=16, context_len=256, weight=0.4),
             _workload(llama.LLAMA_8B, layers=LAYERS, batch=64, context_len=256, weight=0.3),
         ),
-        protocol=replace(protocols.H200, max_calls=1024, operator_rounds=8),
+        protocol=protocols.H200_BY_TIME,
     ),
 }

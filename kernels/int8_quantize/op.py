@@ -175,6 +175,6 @@ PRESETS = {
             _workload(tokens=16384, hidden=4096, out_features=6144, weight=0.5),
             _workload(tokens=8192, hidden=14336, out_features=4096, weight=0.5),
         ),
-        protocol=replace(protocols.H200, max_calls=1024, operator_rounds=8),
+        protocol=protocols.H200_BY_TIME,
     ),
 }

@@ -159,6 +159,6 @@ PRESETS = {
             _workload(llama.LLAMA_8B, batch=1, seq_len=8192, weight=0.5),
             _workload(llama.LLAMA_8B, batch=4, seq_len=2048, weight=0.5),
         ),
-        protocol=replace(protocols.H200, max_calls=1024, operator_rounds=8),
+        protocol=protocols.H200_BY_TIME,
     ),
 }

@@ -189,6 +189,6 @@ PRESETS = {
             Workload(name="16384", axes=_large(llama.LLAMA_8B, blocks=128), weight=0.7),
             Workload(name="8192", axes=_large(llama.LLAMA_8B, blocks=64), weight=0.3),
         ),
-        protocol=replace(protocols.H200, max_calls=1024, operator_rounds=8),
+        protocol=protocols.H200_BY_TIME,
     ),
 }

@@ -113,6 +113,6 @@ PRESETS = {
             _workload(4096 * 4096, layers=4, weight=0.5),
             _workload(14336 * 4096, layers=4, weight=0.5),
         ),
-        protocol=replace(protocols.H200, max_calls=1024, operator_rounds=8),
+        protocol=protocols.H200_BY_TIME,
     ),
 }

@@ -6,6 +6,8 @@ each process counts for itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from django.core.cache.backends.locmem import LocMemCache
@@ -15,46 +17,32 @@ from redis.exceptions import RedisError
 _DOWN = (RedisError, OSError)
 
 
+def _either(name: str) -> Callable[..., Any]:
+    """The method of Redis, or that of this process's own cache while it is away."""
+
+    def ask(self: SharedCache, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return getattr(RedisCache, name)(self, *args, **kwargs)
+        except _DOWN:
+            return getattr(self.alone, name)(*args, **kwargs)
+
+    return ask
+
+
 class SharedCache(RedisCache):
     """Django's cache in Redis, with one of this process for as long as that is away."""
 
     def __init__(self, server: str, params: dict[str, Any]) -> None:
         super().__init__(server, params)
-        self._alone = LocMemCache("alone", params)
+        self.alone = LocMemCache("alone", params)
 
-    def add(self, *args: Any, **kwargs: Any) -> bool:
-        try:
-            return super().add(*args, **kwargs)
-        except _DOWN:
-            return self._alone.add(*args, **kwargs)
-
-    def get(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return super().get(*args, **kwargs)
-        except _DOWN:
-            return self._alone.get(*args, **kwargs)
-
-    def set(self, *args: Any, **kwargs: Any) -> None:
-        try:
-            super().set(*args, **kwargs)
-        except _DOWN:
-            self._alone.set(*args, **kwargs)
-
-    def incr(self, *args: Any, **kwargs: Any) -> int:
-        try:
-            return super().incr(*args, **kwargs)
-        except _DOWN:
-            return self._alone.incr(*args, **kwargs)
-
-    def delete(self, *args: Any, **kwargs: Any) -> bool:
-        try:
-            return super().delete(*args, **kwargs)
-        except _DOWN:
-            return self._alone.delete(*args, **kwargs)
+    add = _either("add")
+    get = _either("get")
+    set = _either("set")
+    incr = _either("incr")
+    delete = _either("delete")
 
     def clear(self) -> None:
-        self._alone.clear()
-        try:
+        self.alone.clear()
+        with suppress(*_DOWN):
             super().clear()
-        except _DOWN:
-            return

@@ -1,4 +1,4 @@
-"""What the consultants' views share: who asks, and what a service that refuses is answered with."""
+"""What views share: who asks and for what, and what a service that refuses is answered with."""
 
 from __future__ import annotations
 
@@ -24,6 +24,14 @@ def actor(request: HttpRequest) -> User:
 def may_act(request: HttpRequest) -> bool:
     """Whether this person does a consultant's work, so that pages offer them the buttons."""
     return access.is_consultant(request.user)
+
+
+def query_of(request: HttpRequest, *, without: tuple[str, ...] = ("page",)) -> str:
+    """The address's query for the links of a list, less what they say themselves."""
+    query = request.GET.copy()
+    for name in without:
+        query.pop(name, None)
+    return query.urlencode()
 
 
 def refuse(request: HttpRequest, refused: Exception, form: forms.Form | None = None) -> None:

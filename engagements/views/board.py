@@ -17,7 +17,7 @@ from engagements.queries import board as boards
 from engagements.queries.board import Group
 from engagements.queries.overview import Standing
 from engagements.services import engagements
-from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, may_act, refuse
+from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, may_act, query_of, refuse
 from engagements.views.next_step import next_step
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ def board(request: HttpRequest) -> HttpResponse:
     context = {
         "groups": [_with_next(group) for group in groups],
         "listed": listed,
-        "query": _query(request, without=("page",)),
-        "all_stages": _query(request, without=("page", "stage")),
+        "query": query_of(request),
+        "all_stages": query_of(request, without=("page", "stage")),
         "text": text,
         "is_mine": lead is not None,
         "shows_done": shows_done,
@@ -65,13 +65,6 @@ def board(request: HttpRequest) -> HttpResponse:
 def _one_group(stage: Stage, listed: Page[EngagementWithMoney]) -> list[Group]:
     standings = [Standing(engagement) for engagement in listed]
     return [Group(stage, standings, listed.paginator.count)] if standings else []
-
-
-def _query(request: HttpRequest, *, without: tuple[str, ...]) -> str:
-    query = request.GET.copy()
-    for name in without:
-        query.pop(name, None)
-    return query.urlencode()
 
 
 def _with_next(group: Group) -> dict[str, object]:

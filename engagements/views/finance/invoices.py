@@ -21,7 +21,7 @@ from engagements.queries import billing
 from engagements.queries.balances import balance_of
 from engagements.queries.overpayments import open_pay_backs, overpaid_invoices, payments_for
 from engagements.services import credits, invoices
-from engagements.views.answers import UNPROCESSABLE, actor
+from engagements.views.answers import UNPROCESSABLE, actor, query_of
 from engagements.views.finance.tables import amounts, as_csv
 
 if TYPE_CHECKING:
@@ -42,15 +42,13 @@ def invoice_list(request: HttpRequest) -> HttpResponse:
     found = billing.found_invoices(today=timezone.localdate(), text=text, standing=standing)
     if request.GET.get("format") == "csv":
         return as_csv("invoices", COLUMNS, (_cells(row) for row in found.iterator()))
-    query = request.GET.copy()
-    query.pop("page", None)
     context = {
         "listed": Paginator(found, PER_PAGE).get_page(request.GET.get("page")),
         "text": text,
         "standing": standing,
         "standings": list(billing.Standing),
         "totals": billing.totals_by_currency(found) if standing != "credit-notes" else [],
-        "query": query.urlencode(),
+        "query": query_of(request),
         "today": timezone.localdate(),
     }
     return render(request, "finance/invoices.html", context)

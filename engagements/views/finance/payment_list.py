@@ -13,6 +13,7 @@ from engagements import access
 from engagements.forms.billing import PaymentFilterForm
 from engagements.models import Payment
 from engagements.queries.payments import found_payments, totals_of
+from engagements.views.answers import query_of
 from engagements.views.finance.tables import amounts, as_csv
 
 PER_PAGE = 50
@@ -31,14 +32,12 @@ def payment_list(request: HttpRequest) -> HttpResponse:
     found = found_payments(**form.said())
     if request.GET.get("format") == "csv":
         return as_csv("payments", COLUMNS, (_cells(row) for row in found.iterator()))
-    query = request.GET.copy()
-    query.pop("page", None)
     context = {
         "listed": Paginator(found, PER_PAGE).get_page(request.GET.get("page")),
         "totals": totals_of(found),
         "form": form,
         "is_narrowed": any(form.said().values()),
-        "query": query.urlencode(),
+        "query": query_of(request),
     }
     return render(request, "finance/payments.html", context)
 

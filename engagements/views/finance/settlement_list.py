@@ -14,6 +14,7 @@ from engagements import access
 from engagements.models import Settlement
 from engagements.queries import settlement_queues
 from engagements.queries.settlement_queues import Queue
+from engagements.views.answers import query_of
 from engagements.views.finance.tables import amounts, as_csv
 from engagements.views.finance.words import waiting_for
 
@@ -35,8 +36,6 @@ def settlement_list(request: HttpRequest) -> HttpResponse:
     found = settlement_queues.found(queue=queue, text=text)
     if request.GET.get("format") == "csv":
         return as_csv("settlements", COLUMNS, map(_cells, found))
-    query = request.GET.copy()
-    query.pop("page", None)
     listed = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
     counts = settlement_queues.counts()
     context = {
@@ -45,7 +44,7 @@ def settlement_list(request: HttpRequest) -> HttpResponse:
         "queue": queue,
         "text": text,
         "queues": [(each, counts.get(each.value)) for each in Queue],
-        "query": query.urlencode(),
+        "query": query_of(request),
         "acts": access.is_finance(request.user),
         "is_to_pay": queue == Queue.TO_PAY,
     }

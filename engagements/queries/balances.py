@@ -6,7 +6,7 @@ import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypedDict
 
-from django.db.models import DecimalField, Exists, F, OuterRef, QuerySet, Subquery, Sum, Value
+from django.db.models import DecimalField, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce
 
 from engagements.models import Invoice, Payment, Settlement
@@ -23,8 +23,8 @@ NOTHING = Value(Decimal(0), output_field=AMOUNT)
 class Balance(TypedDict):
     """What `with_balance` adds to an invoice: gross, in its currency.
 
-    `open_amount` is below nothing where more arrived than was owed. `is_settled` says that the
-    engagement's settlement leaves nothing due: what is open is so in the arithmetic alone.
+    `open_amount` is below nothing where more arrived than was owed. `is_settled` says that
+    something is open in the arithmetic alone: the engagement's settlement leaves nothing due.
     """
 
     credited: Decimal
@@ -41,10 +41,12 @@ def with_balance(invoices: QuerySet[Invoice]) -> QuerySet[InvoiceWithBalance]:
         contract_version__engagement=OuterRef("engagement"), balance_due=Decimal(0)
     ).exclude(state=Settlement.State.VOIDED)
     return invoices.annotate(
-        is_settled=Exists(settled),
         credited=Coalesce(_total(notes, "corrects", "gross"), NOTHING),
         received=Coalesce(_total(payments, "invoice", "amount"), NOTHING),
-    ).annotate(open_amount=F("gross") - F("credited") - F("received"))
+    ).annotate(
+        open_amount=F("gross") - F("credited") - F("received"),
+        is_settled=Q(Exists(settled)) & ~Q(open_amount=Decimal(0)),
+    )
 
 
 def issued_invoices() -> QuerySet[InvoiceWithBalance]:

@@ -65,7 +65,7 @@ class Survey:
 
     def quickest(self, role: str) -> Figures | None:
         """The quickest baseline or candidate in the step, or alone; None where none was timed."""
-        return next((one for one in self.figures if one.role == role and _took(one)), None)
+        return next((one for one in self.timed if one.role == role), None)
 
     @property
     def timed(self) -> list[Figures]:

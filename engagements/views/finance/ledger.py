@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date
 from typing import Any
 
@@ -164,10 +165,7 @@ def _place(text: str) -> tuple[date, int] | None:
         return None
     day, _, key = text.partition(".")
     leg = whole(key)
-    try:
-        begins = date.fromisoformat(day)
-    except ValueError as error:
-        raise Http404("No such page.") from error
-    if leg is None:
-        raise Http404("No such page.")
-    return begins, leg
+    if leg is not None:
+        with suppress(ValueError):
+            return date.fromisoformat(day), leg
+    raise Http404("No such page.")

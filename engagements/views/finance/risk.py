@@ -15,7 +15,6 @@ from engagements.views.finance.tables import amounts, as_csv
 from engagements.views.numbers import whole
 
 PER_PAGE, ALL = 50, 100_000
-# Digits of the place at which a page begins.
 RISK_COLUMNS = (
     *("Engagement", "Customer", "Stage", "Currency", "Refund liability", "With tax"),
     *("Target", "Ratio", "Low", "High", "Verdict"),

@@ -21,7 +21,7 @@ def inline(draw: Callable[[Theme], str]) -> SafeString:
     where nothing is to be drawn. Only for what `charts` draws.
 
     Nothing of its data is markup there: the canvas draws texts as outlines (`svg.fonttype`) and
-    escapes title and description, the only words that stay words.
+    escapes title and description, the only words that stay words; a test draws hostile ones.
     """
     wide, narrow = draw("page"), draw("page_narrow")
     if not wide:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from engagements import charts
+from engagements.charts.canvas import sheet
 from engagements.charts.palette import DARK, LIGHT
 from tests.engagements.charts import measured
 
@@ -64,6 +65,15 @@ def test_the_security_policy_has_nothing_to_refuse(draw: Callable[..., str]) -> 
     svg = draw("page")
     for refused in ("<style", "<script", "<metadata", "<!DOCTYPE", "http://matplotlib"):
         assert refused not in svg
+
+
+def test_words_of_anybody_are_no_markup_in_a_page() -> None:
+    hostile = "</title></svg><script>alert(1)</script>"
+    with sheet(theme="page", title=hostile, description=hostile, height_in=1.0) as drawn:
+        drawn.axes[0].annotate(hostile, (0, 0))
+    tags = {each.tag.removeprefix(SVG) for each in ET.fromstring(drawn.svg).iter()}
+    assert tags <= {"svg", "title", "desc", "defs", "g", "path", "rect", "use", "clipPath"}
+    assert drawn.svg.count("</svg>") == 1
 
 
 def test_names_inside_are_its_own_and_referred_to(draw: Callable[..., str]) -> None:

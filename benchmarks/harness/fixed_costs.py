@@ -6,7 +6,8 @@ is cold after it. Left in, that makes a candidate that is twice as fast 1.995 ti
 of a part of the calls tell that too: what a round takes grows by the same amount with each of its
 calls, and what it would take without any is what it costs beside them.
 
-The parts are the baseline's alone: a candidate that slows its own would have more taken off.
+The baseline's parts alone are measured: a candidate that slows its own would have more taken off.
+It runs some all the same: a side that was the last to run is warm, and its next round costs less.
 """
 
 from __future__ import annotations

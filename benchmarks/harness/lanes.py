@@ -170,13 +170,12 @@ class Lane:
 
     @property
     def _part(self) -> int | None:
-        """The calls of such a round: the baseline's are measured.
+        """The calls of such a round.
 
         They are no measure where others want the processors: what differs from round to round is
         more than what they are to tell.
         """
-        is_told = self.side.role == "baseline" and self._awake
-        return fixed_costs.part_of(self._outputs.calls) if is_told else None
+        return fixed_costs.part_of(self._outputs.calls) if self._awake else None
 
     def part_us(self) -> float:
         """One round of a part of the calls, the first ones, checked like any other."""

@@ -24,7 +24,6 @@ _RANDOM = random.SystemRandom()
 _EMPTY_ROUNDS = 9
 # Where rounds of a part of the calls say more, empty ones are only the least.
 _EMPTY_ROUNDS_BESIDE_PARTS = 5
-_PARTS_A_ROUND = 2
 
 OnRound = Callable[[int, float, float], None]
 
@@ -204,13 +203,10 @@ class _Pair:
         for index in range(count):
             if index == renewed_before:
                 self.renew_state()
-            order = _RANDOM.sample(sorted(self._lanes), len(self._lanes))
-            whole_us = {role: self._lanes[role].round_us() for role in order}
-            for role, lane in self._lanes.items():
-                readings[role].append(lane.reading)
-            rounds.append((order[0], whole_us))
-            cost.parts_us += self._parts_us()
-            so_far = _entry(order[0], whole_us, cost.empty_us, calls)
+            whole_us = self._one_of_each(readings)
+            first = next(iter(whole_us))
+            rounds.append((first, whole_us))
+            so_far = _entry(first, whole_us, cost.empty_us, calls)
             on_round(index, so_far["baseline_us"], so_far["candidate_us"])
         cost.empty_us = min(cost.empty_us, self._empty_us())
         off_us = cost.off_us([took_us["baseline"] for _, took_us in rounds], calls)
@@ -224,10 +220,26 @@ class _Pair:
             "checks": self._lanes["candidate"].tally.as_data(),
         }
 
-    def _parts_us(self) -> list[float]:
-        """Rounds of a part of the calls, among those that count; none where they tell nothing."""
-        lane = self._lanes["baseline"]
-        return [lane.part_us() for _ in range(_PARTS_A_ROUND)] if lane.has_parts else []
+    def _one_of_each(self, readings: dict[Role, list[Reading | None]]) -> dict[Role, float]:
+        """A round of each side, and one of a part where those tell something, in random order.
+
+        Whoever ran last is warm: a round costs it less. So every length of either side follows
+        every other one as often, and what one gains by it the other gains, too. The candidate's
+        part is for that alone.
+        """
+        turns = [(role, True) for role in self._lanes]
+        turns += [(role, False) for role, lane in self._lanes.items() if lane.has_parts]
+        whole_us: dict[Role, float] = {}
+        for role, whole in _RANDOM.sample(turns, len(turns)):
+            lane = self._lanes[role]
+            if whole:
+                whole_us[role] = lane.round_us()
+                readings[role].append(lane.reading)
+            elif role == "baseline":
+                self._cost.parts_us.append(lane.part_us())
+            else:
+                lane.part_us()
+        return whole_us
 
     def renew_state(self) -> None:
         """New contents of state, at a moment that no side knows; both prepare anew, untimed.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +18,8 @@ from tests.harness.softmax import Measure
 EMPTY_US, BUSY_US = 400.0, 5_500.0
 CALLS_US = {"baseline": 40_000.0, "candidate": 20_000.0}
 CALLS = 10
+# What a round costs less of who was the last to run.
+WARM_US = 0.0
 
 
 class _Lane:
@@ -27,8 +31,10 @@ class _Lane:
     tally = SimpleNamespace(as_data=dict)
     reading = None
 
-    def __init__(self, role: str, empty: Iterator[float], beside_us: float | None) -> None:
-        self._role, self._empty = role, empty
+    def __init__(
+        self, role: str, empty: Iterator[float], beside_us: float | None, ran: list[str]
+    ) -> None:
+        self._role, self._empty, self._ran = role, empty, ran
         self._beside_us = EMPTY_US if beside_us is None else beside_us
         self.has_parts = beside_us is not None
 
@@ -36,27 +42,36 @@ class _Lane:
         return next(self._empty)
 
     def round_us(self) -> float:
-        return CALLS_US[self._role] + self._beside_us
+        return CALLS_US[self._role] + self._beside()
 
     def part_us(self) -> float:
-        assert self._role == "baseline", "a candidate could slow them"
-        return CALLS_US[self._role] * (CALLS // 4) / CALLS + self._beside_us
+        # A candidate could slow its own parts.
+        slowed_us = 5e4 if self._role == "candidate" else 0.0
+        return CALLS_US[self._role] * (CALLS // 4) / CALLS + self._beside() + slowed_us
+
+    def _beside(self) -> float:
+        warm_us = WARM_US if self._ran and self._ran[-1] == self._role else 0.0
+        self._ran.append(self._role)
+        return self._beside_us - warm_us
 
     def call_bytes(self) -> int:
         return 8
 
 
-def _measured(*medians_us: float, beside_us: float | None = None) -> dict[str, Any]:
-    """An entry of four rounds, with the median of each side's empty rounds before, then after."""
+def _measured(
+    *medians_us: float, beside_us: float | None = None, rounds: int = 4
+) -> dict[str, Any]:
+    """An entry of so many rounds, with the median of each side's empty ones before, then after."""
     state: Any = SimpleNamespace(layout=SimpleNamespace(nbytes=64))
     setting: Any = SimpleNamespace(phases=Phases())
     each = pairs._EMPTY_ROUNDS if beside_us is None else pairs._EMPTY_ROUNDS_BESIDE_PARTS
+    ran: list[str] = []
     lanes: Any = {
-        role: _Lane(role, iter([us for us in medians_us for _ in range(each)]), beside_us)
+        role: _Lane(role, iter([us for us in medians_us for _ in range(each)]), beside_us, ran)
         for role in CALLS_US
     }
     seen: list[float] = []
-    pair = pairs._Pair(setting, lanes, state, Course(rounds=4))
+    pair = pairs._Pair(setting, lanes, state, Course(rounds=rounds))
     return pair.rounds(CALLS, lambda index, baseline_us, candidate_us: seen.append(baseline_us))
 
 
@@ -74,6 +89,19 @@ def test_rounds_that_cost_more_than_empty_ones_are_told_by_those_of_a_part_of_th
     assert entry["overhead_us"] == pytest.approx(960.0)
     for taken in entry["rounds"]:
         assert taken["baseline_us"] / taken["candidate_us"] == pytest.approx(2.0)
+
+
+def test_who_is_warm_from_its_own_round_before_gains_nothing_by_it_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(CALLS_US, "candidate", CALLS_US["baseline"])
+    monkeypatch.setattr(sys.modules[__name__], "WARM_US", 200.0)
+    rounds = _measured(EMPTY_US, EMPTY_US, beside_us=960.0, rounds=4_000)["rounds"]
+    times_us = {role: [CALLS * taken[f"{role}_us"] for taken in rounds] for role in CALLS_US}
+    # Between the means of so many chance makes a difference of 2 us.
+    assert statistics.mean(times_us["baseline"]) == pytest.approx(
+        statistics.mean(times_us["candidate"]), abs=10.0
+    )
 
 
 def test_rounds_of_a_part_are_checked_like_any_other(

@@ -25,4 +25,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from kernels.output import while_it_is_read
+
+    with while_it_is_read():
+        main()

@@ -14,6 +14,8 @@ from __future__ import annotations
 import runpy
 import sys
 
+from kernels.output import while_it_is_read
+
 COMMANDS = {
     "list": "kernels.listing",
     "measure": "benchmarks.harness.measuring",
@@ -38,4 +40,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with while_it_is_read():
+        main()

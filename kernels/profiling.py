@@ -19,6 +19,7 @@ import torch
 
 from kernels import catalogue, signatures, solutions
 from kernels.definition import Preset, Workload
+from kernels.output import while_it_is_read
 from kernels.timing import attempt
 from kernels.trials import Bench, Timed, compare, operator_bench
 
@@ -103,4 +104,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with while_it_is_read():
+        main()

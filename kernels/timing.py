@@ -22,6 +22,7 @@ from torch import Tensor
 
 from kernels import catalogue, solutions
 from kernels.definition import NotAvailable, Preset, Workload
+from kernels.output import while_it_is_read
 from kernels.solutions import Solution
 from kernels.trials import Bench, Timed, operator_bench, step_bench, time_solution, time_step
 
@@ -152,4 +153,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with while_it_is_read():
+        main()

@@ -26,6 +26,7 @@ from benchmarks.harness.documents import BenchmarkError
 from benchmarks.harness.progress import Progress
 from benchmarks.harness.records import RecordError
 from benchmarks.harness.signatures import KeyUnusable, NotSigned, PublicKey, SignatureError
+from kernels.output import while_it_is_read
 from kernels.solutions import SUFFIXES
 
 _LETTERS = 20_000
@@ -266,4 +267,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with while_it_is_read():
+        sys.exit(main())

@@ -18,6 +18,7 @@ import numpy as np
 
 from benchmarks.harness import looks
 from benchmarks.harness.statistics import Floats, estimate
+from kernels.output import while_it_is_read
 
 SEED = 20261121
 PROTOCOL = {"replicates": 4, "max_replicates": 8, "look_every": 2}
@@ -97,4 +98,5 @@ def main(runs: int = 2500) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with while_it_is_read():
+        main()

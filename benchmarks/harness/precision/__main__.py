@@ -22,6 +22,7 @@ from typing import Any
 from benchmarks.harness import folders, operators
 from benchmarks.harness.failures import BenchmarkError
 from benchmarks.harness.precision import shards, tables
+from kernels.output import while_it_is_read
 
 _CHANGEABLE = {"replicates": int, "rounds": int, "round_ms": float, "warmup_ms": float}
 
@@ -149,4 +150,5 @@ def parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with while_it_is_read():
+        sys.exit(main())

@@ -93,6 +93,7 @@ def _page(
         "may_act": may_act(request),
         "may_close": stage in DECIDED,
         "may_cancel": stage not in (*DECIDED, *ENDED),
+        "has_ended": stage in ENDED,
         "is_decided": stage in (*DECIDED, *ENDED),
         "may_request_run": stage == Stage.ACTIVE,
         "cancelling": cancelling or ReasonForm(label=WHY_CANCELLED),

@@ -64,8 +64,12 @@ def next_step(page: PortalEngagement, *, can_sign: bool) -> Next:
         return Next(by_us, texts[Stage(stage)])
     ends = {
         Stage.CLOSED: "Everything is done and paid. Your documents stay here.",
-        Stage.REDIRECTED: "The audit report says which cheaper ways we recommend.",
-        Stage.DECLINED: "The audit report says why custom work would not pay here.",
+        Stage.REDIRECTED: (
+            "It ended before a contract. The audit report says which cheaper ways we recommend."
+        ),
+        Stage.DECLINED: (
+            "It ended before a contract. The audit report says why custom work would not pay here."
+        ),
         Stage.CANCELLED: "This engagement was cancelled. Nothing more is owed.",
     }
     return Next(NOBODY, ends[Stage(stage)], tone="plain")

@@ -104,6 +104,29 @@ def test_a_cancelled_engagement_shows_how_far_it_came(client: Client, world: Wor
     assert 'Offered<span class="visually-hidden">, done</span>' in page
 
 
+@pytest.mark.parametrize(
+    ("passed", "why"),
+    [(3, "pointed to cheaper interventions"), (1, "spoke against custom work"), (None, "cancelled")],
+)
+def test_what_ended_before_a_contract_waits_for_none(
+    client: Client, world: World, passed: int | None, why: str
+) -> None:
+    engagement = world.scoping()
+    if passed is None:
+        lifecycle.cancel(engagement=engagement, reason="Sold.", by=world.consultant)
+    else:
+        audit = world.auditing(engagement=engagement)
+        world.answer(audit, *["pass"] * passed, *["unknown"] * (6 - passed))
+        audits.deliver(audit=audit, by=world.consultant)
+    client.force_login(world.consultant)
+    contract = reverse("engagement-contract", args=[engagement.reference])
+    for page in (page_of(client, engagement), client.get(contract).content.decode()):
+        assert "It ended before a contract" in page
+        assert why in page
+        assert "No contract yet" not in page
+    assert "Nothing was measured yet" not in page_of(client, engagement)
+
+
 def test_cancelling_wants_a_reason(client: Client, world: World) -> None:
     engagement = world.scoping()
     client.force_login(world.consultant)

@@ -229,6 +229,7 @@ def test_advice_against_custom_work_is_plain(client: Client, stage: Stage) -> No
     assert story.engagement.stage == stage
     assert f"{wanted} of 6 checks" in page
     assert "Next: nothing" in page
+    assert "It ended before a contract" in page
 
 
 def test_a_long_list_is_read_page_by_page(client: Client) -> None:

@@ -106,7 +106,11 @@ def test_a_cancelled_engagement_shows_how_far_it_came(client: Client, world: Wor
 
 @pytest.mark.parametrize(
     ("passed", "why"),
-    [(3, "pointed to cheaper interventions"), (1, "spoke against custom work"), (None, "cancelled")],
+    [
+        (3, "pointed to cheaper interventions"),
+        (1, "spoke against custom work"),
+        (None, "cancelled"),
+    ],
 )
 def test_what_ended_before_a_contract_waits_for_none(
     client: Client, world: World, passed: int | None, why: str

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-from typing import Any
-
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.http import Http404, HttpRequest, HttpResponse
 
 from engagements.origin import current_address
-
-logger = logging.getLogger(__name__)
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -33,14 +28,6 @@ class AccountAdapter(DefaultAccountAdapter):
     def get_client_ip(self, request: HttpRequest) -> str:
         """Whose attempts are counted together: behind a proxy those of an address, not of all."""
         return current_address() or super().get_client_ip(request)
-
-    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
-        """Send a mail, or note why not: who asks for one is answered the same in any case, else
-        they would learn whose addresses are known here."""
-        try:
-            super().send_mail(template_prefix, email, context)
-        except OSError as error:  # smtplib's errors and those of the network are OSErrors
-            logger.error("%s could not be sent: %s", template_prefix, error)
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):

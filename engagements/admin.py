@@ -9,6 +9,7 @@ from allauth.account.admin import EmailAddress
 from allauth.mfa.admin import Authenticator
 from django import forms
 from django.contrib import admin
+from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.contrib.auth.models import Group
@@ -168,6 +169,15 @@ class UserAdmin(Kept, BaseUserAdmin):
         """Save; whoever reads the mail of an address that was changed opens nothing with it."""
         super().save_model(request, obj, form, change)
         EmailAddress.objects.filter(user=obj).exclude(email__iexact=obj.email).delete()
+
+    def save_related(
+        self, request: HttpRequest, form: UserForm, formsets: Any, change: bool
+    ) -> None:
+        """Save; an admin's own change ends their other sign-ins and not this one."""
+        super().save_related(request, form, formsets, change)
+        if form.instance.pk == request.user.pk:
+            form.instance.refresh_from_db(fields=["access_changes"])
+            update_session_auth_hash(request, form.instance)
 
 
 @admin.register(Customer)

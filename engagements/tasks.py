@@ -25,6 +25,7 @@ from engagements.services import (
     invoice_mails,
     mails,
     operators,
+    password_mails,
     releases,
     reminders,
     runs,
@@ -63,6 +64,12 @@ def read_evidence(evidence_id: int) -> str:
 def send_mail(mail_id: int) -> bool:
     """Send a mail that was written down, unless it is sent."""
     return mails.send(mail_id=mail_id)
+
+
+@shared_task
+def send_password_mail(password_mail_id: int) -> bool:
+    """Send a mail with which somebody chooses a password, unless it is sent."""
+    return password_mails.send(password_mail_id=password_mail_id)
 
 
 @shared_task
@@ -114,6 +121,8 @@ def sweep() -> None:
         _try("mail", document, partial(invoice_mails.write, document=document))
     for mail_id in mails.waiting():
         _try("send mail", mail_id, partial(mails.send, mail_id=mail_id))
+    for pk in password_mails.waiting():
+        _try("send password mail", pk, partial(password_mails.send, password_mail_id=pk))
 
 
 def _issue_missing_documents() -> None:

@@ -9,7 +9,7 @@ from engagements.models.event import Event, EventAnchor, EventChain
 from engagements.models.evidence import Answer, Evidence
 from engagements.models.invoice import Counter, Invoice, InvoiceLine, Reminder
 from engagements.models.ledger import Account, Entry, Leg, MonthTotal, Period, PeriodTotal
-from engagements.models.mail import Mail
+from engagements.models.mail import Mail, PasswordMail
 from engagements.models.milestone import Milestone, ReleaseCondition
 from engagements.models.pay_back import PayBack
 from engagements.models.payment import BankImport, BankLine, Payment
@@ -52,6 +52,7 @@ __all__ = [
     "Milestone",
     "MonthTotal",
     "Party",
+    "PasswordMail",
     "Pause",
     "PayBack",
     "Payment",

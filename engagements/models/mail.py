@@ -40,3 +40,20 @@ class Mail(models.Model):
 
     def __str__(self) -> str:
         return f"{self.subject} to {self.recipient}"
+
+
+class PasswordMail(models.Model):
+    """Somebody asked, on the site at `origin`, for a mail with which `address` chooses a password.
+
+    Whether anybody has that address is not known here, and no link is kept: whoever sends the
+    mail finds out and makes it, and then the row goes.
+    """
+
+    # As long as a form takes one.
+    address = models.EmailField(max_length=320, unique=True)
+    origin = models.CharField(max_length=300)
+    asked_at = models.DateTimeField(default=timezone.now, editable=False)
+    attempts = models.PositiveSmallIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"to {self.address}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from babel import Locale
@@ -57,6 +58,8 @@ class User(AbstractBaseUser, PermissionsMixin):
     is_active = models.BooleanField(default=True)
     is_staff = models.BooleanField(default=False, help_text="May open the admin site.")
     date_joined = models.DateTimeField(default=timezone.now, editable=False)
+    # How often the address, the role or a right was changed or taken; counted by the database.
+    access_changes = models.PositiveIntegerField(default=0, editable=False)
 
     objects: ClassVar[UserManager] = UserManager()
 
@@ -81,6 +84,17 @@ class User(AbstractBaseUser, PermissionsMixin):
         """Whoever is named in the log and in mails is named by what can be seen."""
         super().clean()
         self.name = visible(self.name)
+
+    def get_session_auth_hash(self) -> str:
+        """What sign-ins and tokens carry: they end when this is another, with the password as
+        with whatever `access_changes` counts."""
+        return self._as_of_now(super().get_session_auth_hash())
+
+    def get_session_auth_fallback_hash(self) -> Iterator[str]:
+        return map(self._as_of_now, super().get_session_auth_fallback_hash())
+
+    def _as_of_now(self, proof: str) -> str:
+        return f"{proof}.{self.access_changes}"
 
     def get_full_name(self) -> str:
         return self.name

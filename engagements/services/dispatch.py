@@ -33,6 +33,17 @@ def send_mail(mail_id: int) -> None:
     transaction.on_commit(send, robust=True)
 
 
+def send_password_mail(password_mail_id: int) -> None:
+    """Have a password's mail sent. A message that gets lost is made good by the sweep."""
+
+    def send() -> None:
+        from engagements.tasks import send_password_mail as task
+
+        task.delay(password_mail_id)
+
+    transaction.on_commit(send, robust=True)
+
+
 def compute_findings(engagement_id: int) -> None:
     """Have an audit's findings computed. A message that gets lost is made good by the sweep."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import textwrap
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.core.mail import EmailMessage
 from django.db import transaction
@@ -82,13 +82,14 @@ def waiting() -> list[int]:
     return list(unsent.order_by("pk").values_list("pk", flat=True))
 
 
-def _is_due(mail: Mail) -> bool:
+def due_at(written_at: datetime, attempts: int) -> datetime:
     """At once first; then a minute after it was written, two, four, and so on to 17 hours."""
-    if mail.attempts == 0:
-        return True
-    if mail.attempts >= MAX_ATTEMPTS:
-        return False
-    return timezone.now() >= mail.written_at + timedelta(minutes=2 ** (mail.attempts - 1))
+    return written_at + timedelta(minutes=2 ** (attempts - 1) if attempts else 0)
+
+
+def _is_due(mail: Mail) -> bool:
+    is_given_up = mail.attempts >= MAX_ATTEMPTS
+    return not is_given_up and timezone.now() >= due_at(mail.written_at, mail.attempts)
 
 
 def _message(mail: Mail) -> EmailMessage:

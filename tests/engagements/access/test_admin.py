@@ -14,6 +14,7 @@ from django.test import Client
 from engagements import access
 from engagements.admin import ReadOnly
 from engagements.models import Customer, Membership, Role, User
+from engagements.services import password_mails
 from tests.engagements.world import World
 
 
@@ -118,6 +119,8 @@ def test_a_new_customer_is_set_up_and_its_signatory_invited(
 
     petras = Client()
     petras.post("/accounts/password/reset/", {"email": person["email"]})
+    for pk in password_mails.waiting():
+        password_mails.send(password_mail_id=pk)
     (mail,) = mailoutbox
     link = re.search(r"https?://[^/]+(/accounts/password/reset/key/\S+)", str(mail.body))
     assert link

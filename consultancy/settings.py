@@ -223,6 +223,8 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_THROTTLE_CLASSES": ["engagements.api.throttling.ByAccount"],
+    "EXCEPTION_HANDLER": "engagements.api.refusals.answer",
 }
 
 globals().update(env.email(production=PRODUCTION))

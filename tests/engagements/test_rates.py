@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import socket
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from django.core.cache import CacheHandler, cache, caches
+from django.core.cache.backends.redis import RedisCache
 from django.test import override_settings
 
+from consultancy import shared_cache
 from consultancy.environment import cache_of
 from engagements import rates
 from engagements.rates import Busy, Rate, TooMany
@@ -117,3 +121,32 @@ def test_no_address_is_kept_as_it_is(monkeypatch: pytest.MonkeyPatch, clock: lis
 )
 def test_a_wait_is_said_as_a_person_would_and_never_too_short(wait_s: int, said: str) -> None:
     assert TooMany(wait_s).in_words == said
+
+
+def test_a_cache_that_is_silent_is_waited_for_once_and_not_by_every_page() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"redis://127.0.0.1:{silent.getsockname()[1]}/0"
+        away = CacheHandler({"default": cache_of(url)})["default"]
+        away.add("first", 1)
+        began = time.monotonic()
+        for _ in range(5):
+            away.add("attempts", 0)
+            away.incr("attempts")
+        assert time.monotonic() - began < 0.5
+        assert away.get("attempts") == 5
+
+
+def test_a_cache_that_is_back_is_asked_again(
+    broker_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one: Any = CacheHandler({"default": cache_of(broker_url)})["default"]
+    with monkeypatch.context() as patch:
+        patch.setattr(RedisCache, "set", fail)
+        one.set("known", "here alone")
+    assert one.get("known") == "here alone"
+    monkeypatch.setattr(shared_cache.time, "monotonic", lambda: one.asked_again_at)
+    assert one.get("known") is None
+
+
+def fail(*_: object, **__: object) -> None:
+    raise OSError("no route")

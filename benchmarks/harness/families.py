@@ -15,6 +15,7 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +24,7 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 # Of a process this is its first thread's state: one that is gone, or held by a tracer, says
 # nothing of the others, and is told to stop once all the same.
 _STOPPED, _FIRST_THREAD_ONLY = {"T", "t", "Z", "X"}, {"t", "Z"}
+_READ_BYTES = 1 << 16
 _MOST_SWEEPS = 20
 _SWEEP_S = 0.001
 # Counted by ticks of 10 ms, and a signal takes its time to arrive.
@@ -65,10 +67,8 @@ def members(first: int, user: int | None) -> set[int]:
         if pid in found:
             continue
         found.add(pid)
-        with contextlib.suppress(OSError):
-            for children in Path(f"/proc/{pid}/task").glob("*/children"):
-                with contextlib.suppress(OSError):
-                    waiting += map(int, children.read_text().split())
+        for _, children in _of_tasks(pid, "children"):
+            waiting += map(int, children.split())
     return found | (set() if user is None else _of_user(user))
 
 
@@ -79,6 +79,28 @@ def _of_user(user: int) -> set[int]:
             if entry.name.isdigit() and entry.stat().st_uid == user:
                 found.add(int(entry.name))
     return found
+
+
+def _told(file: str) -> bytes:
+    """What the kernel says in a file under /proc.
+
+    Read in every turn for each of a side's threads, some seventy on an H200's host: as `Path`
+    reads files that was a third of a run's time.
+    """
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        return b"".join(iter(lambda: os.read(descriptor, _READ_BYTES), b""))
+    finally:
+        os.close(descriptor)
+
+
+def _of_tasks(pid: int, name: str) -> Iterator[tuple[str, bytes]]:
+    """Every thread's folder under /proc with its file `name`; those that are gone are left out."""
+    with contextlib.suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            folder = f"/proc/{pid}/task/{task}"
+            with contextlib.suppress(OSError):
+                yield folder, _told(f"{folder}/{name}")
 
 
 def _stat(pid: int) -> list[str]:
@@ -132,26 +154,23 @@ def processor_s(family: set[int]) -> float:
 
 def threads(family: set[int]) -> Threads:
     """Every thread of a family, with what it has done so far; None where the kernel is silent."""
-    found: Threads = {}
-    for pid in family:
-        with contextlib.suppress(OSError):
-            for task in Path(f"/proc/{pid}/task").iterdir():
-                with contextlib.suppress(OSError):
-                    found[int(task.name)] = _standing(task)
-    return found
+    return {
+        int(folder.rpartition("/")[2]): _standing(folder, status)
+        for pid in family
+        for folder, status in _of_tasks(pid, "status")
+    }
 
 
-def _standing(task: Path) -> Standing | None:
-    lines = (task / "status").read_text().splitlines()
-    fields = dict(line.split(":", 1) for line in lines if ":" in line)
-    switches = [value for name, value in fields.items() if name.endswith("ctxt_switches")]
-    if not switches:
+def _standing(folder: str, status: bytes) -> Standing | None:
+    # The two last fields of such a name are the kernel's: a thread's own name comes before them.
+    _, *switches = status.rsplit(b"ctxt_switches:", 2)
+    if len(switches) < 2:
         return None
-    stopped = fields.get("State", "").split()[:1] in (["T"], ["t"])
+    stopped = status.partition(b"\nState:")[2].split(None, 1)[0] in (b"T", b"t")
     ran_ns = 0
     with contextlib.suppress(OSError):
-        ran_ns = int((task / "schedstat").read_text().split()[0])
-    return Standing(stopped, sum(map(int, switches)), ran_ns)
+        ran_ns = int(_told(f"{folder}/schedstat").split(None, 1)[0])
+    return Standing(stopped, sum(int(counted.split(None, 1)[0]) for counted in switches), ran_ns)
 
 
 def woke(before: Threads, after: Threads) -> bool:

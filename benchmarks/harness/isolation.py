@@ -82,6 +82,8 @@ def side_environment(*, scratch: Path, cache: Path, threads: int) -> dict[str, s
         "FLASHINFER_WORKSPACE_BASE": str(cache / "flashinfer"),
         "CUTE_DSL_CACHE_DIR": str(cache / "cute"),
         "OMP_NUM_THREADS": str(threads),
+        # numpy's: one a processor else, made when torch imports it.
+        "OPENBLAS_NUM_THREADS": str(threads),
     }
 
 

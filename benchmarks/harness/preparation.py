@@ -20,6 +20,10 @@ from benchmarks.harness.settings import Setting
 from benchmarks.harness.telemetry import Telemetry, open_for
 from benchmarks.harness.watches import Watch
 
+# Of a side that computes on a GPU. Each has to stop before the other's turn, and is looked at then:
+# with one a processor, twice, that took a third of a run on an H200's host.
+_THREADS_BESIDE_A_GPU = 4
+
 
 def prepared(
     document: dict[str, Any],
@@ -56,7 +60,7 @@ def prepared(
         candidate=copy,
         scratch=folder,
         cells=_cells(device, folder, copy, first_user),
-        threads=threads,
+        threads=threads if device.kind == "cpu" else min(threads, _THREADS_BESIDE_A_GPU),
         phases=phases or Phases(),
     )
 

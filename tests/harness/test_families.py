@@ -131,6 +131,26 @@ def test_who_does_not_stand_yet_may_leave_the_kernel_and_not_compute() -> None:
     assert woke(asleep, {1: Standing(stopped=False, switches=6, ran_ns=20_000_000)})
 
 
+HAS_A_NAME = """
+import ctypes, time
+ctypes.CDLL(None).prctl(15, b"\\nState:\\tT switches:\\t9"[:15])
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def test_what_a_thread_calls_itself_is_not_read_as_the_kernels_word() -> None:
+    with subprocess.Popen([sys.executable, "-c", HAS_A_NAME], stdout=subprocess.PIPE) as found:
+        assert found.stdout is not None
+        found.stdout.readline()
+        (standing,) = families.threads({found.pid}).values()
+        families.signal_all({found.pid}, signal.SIGKILL)
+    assert standing is not None
+    assert not standing.stopped
+    assert standing.switches > 0
+    assert standing.ran_ns > 1_000_000
+
+
 @pytest.mark.parametrize("before_the_look", [False, True])
 def test_who_is_woken_while_stopped_is_told_however_little_it_does(before_the_look: bool) -> None:
     with subprocess.Popen([sys.executable, "-c", SLEEPS], stdout=subprocess.PIPE) as found:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.internal.stagekit import clear_login
+from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
+from django.contrib import messages
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
 
 from engagements.origin import current_address
+
+# Where a session keeps what its first step of signing in has proved.
+PROVED: Final = "proved_by_password"
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -29,6 +40,23 @@ class AccountAdapter(DefaultAccountAdapter):
         """Whose attempts are counted together: behind a proxy those of an address, not of all."""
         return current_address() or super().get_client_ip(request)
 
+    def pre_login(
+        self, request: HttpRequest, user: AbstractBaseUser, **kwargs: Any
+    ) -> HttpResponse | None:
+        """Note what the password stood for: a second step may follow minutes later."""
+        request.session[PROVED] = user.get_session_auth_hash()
+        answer: HttpResponse | None = super().pre_login(request, user, **kwargs)
+        return answer
+
+    def login(self, request: HttpRequest, user: AbstractBaseUser) -> None:
+        """Sign in, unless password, address or rights became others since the first step: whoever
+        took it with a password that was stolen does not take the second any more."""
+        if request.session.pop(PROVED, None) != user.get_session_auth_hash():
+            clear_login(request)
+            messages.error(request, "Your account was changed meanwhile: sign in once more.")
+            raise ImmediateHttpResponse(redirect("account_login"))
+        super().login(request, user)
+
 
 class SecondFactorAdapter(DefaultMFAAdapter):
     """The second factor as allauth does it."""
@@ -36,6 +64,14 @@ class SecondFactorAdapter(DefaultMFAAdapter):
     error_messages = DefaultMFAAdapter.error_messages | {
         "incorrect_code": "This code is wrong, or its half minute is over. Type the next one.",
     }
+
+
+class PasswordLinks(PasswordResetTokenGenerator):
+    """Links to choose a password: each ends with its use and the address, as Django has it, and
+    with the role or the account that it was sent for."""
+
+    def _make_hash_value(self, user: Any, timestamp: int) -> str:
+        return f"{super()._make_hash_value(user, timestamp)}.{user.access_changes}"
 
 
 def no_such_page(request: HttpRequest) -> HttpResponse:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
@@ -112,6 +113,23 @@ def test_an_address_that_was_changed_opens_nothing_any_more(
     assert asked_for_a_password(client, left, mailoutbox) is None
     assert asked_for_a_password(client, "successor@people.example", mailoutbox) is not None
     assert not EmailAddress.objects.filter(email=left).exists()
+
+
+@pytest.mark.parametrize("change", [{"is_active": False}, {"role": "finance"}])
+def test_a_link_ends_with_the_account_and_the_role_that_it_was_sent_for(
+    client: Client, world: World, mailoutbox: list[EmailMessage], change: dict[str, Any]
+) -> None:
+    person = world.signatory
+    link = asked_for_a_password(client, person.email, mailoutbox)
+    opened = asked_for_a_password(client, person.email, mailoutbox)
+    assert link is not None
+    assert opened is not None
+    form = client.get(opened, follow=True).redirect_chain[-1][0]
+    User.objects.filter(pk=person.pk).update(**change)
+    assert "used up" in Client().get(link, follow=True).content.decode()
+    client.post(form, {"password1": PASSWORD, "password2": PASSWORD})
+    person.refresh_from_db()
+    assert not person.check_password(PASSWORD)
 
 
 def test_too_many_mails_asked_for_are_refused_with_the_way_back(

@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from engagements import access
+from engagements import access, fresh_sign_in
 from engagements.access import consultant_page
 from engagements.api import tokens
 from engagements.documents.audit_report.exhibits import in_words
@@ -110,8 +110,10 @@ def keep(request: HttpRequest, engagement: Engagement, form: FilesForm) -> bool:
 
 @consultant_page
 @require_POST
+@fresh_sign_in.with_fresh_sign_in
 def token(request: HttpRequest, reference: str) -> HttpResponse:
-    """A token for a program that sends evidence: shown once, kept nowhere."""
+    """A token for a program that sends evidence: shown once, kept nowhere. It outlives this
+    session, so whoever makes one has just proved who they are."""
     engagement = access.engagement_for(request.user, reference)
     response = _page(request, engagement, token=tokens.issue(actor(request)))
     response["Cache-Control"] = "no-store"

@@ -15,6 +15,7 @@ from engagements.api import tokens
 from engagements.models import Evidence
 from engagements.services import evidence_reading
 from tests.engagements import evidence_world as kept
+from tests.engagements.views.signing_in import as_just_signed_in
 from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db
@@ -155,6 +156,7 @@ def test_a_consultant_makes_a_token_on_the_page_and_sees_it_once(
 ) -> None:
     engagement = world.scoping()
     page_url = reverse("engagement-evidence", args=[engagement.reference])
+    as_just_signed_in(signed_in, world.consultant)
     made = signed_in.post(reverse("evidence-token", args=[engagement.reference]))
     assert made["Cache-Control"] == "no-store"
     shown = re.search(r'data-copy="([^"]{40,})"', made.content.decode())
@@ -167,3 +169,18 @@ def test_a_consultant_makes_a_token_on_the_page_and_sees_it_once(
         signed_in.force_login(person)
         answer = signed_in.post(reverse("evidence-token", args=[engagement.reference]))
         assert answer.status_code == status
+
+
+def test_a_token_is_made_by_who_has_just_proved_who_they_are(client: Client, world: World) -> None:
+    """It outlives the session by weeks: an open laptop is not enough."""
+    world.consultant.set_password("a long enough sentence of words")
+    world.consultant.save()
+    client.force_login(world.consultant)
+    token = reverse("evidence-token", args=[world.scoping().reference])
+    asked = client.post(token)
+    assert asked["Location"].startswith(reverse("account_reauthenticate"))
+    made = client.post(asked["Location"], {"password": "a long enough sentence of words"})
+    shown = re.search(r'data-copy="([^"]{40,})"', made.content.decode())
+    assert shown is not None
+    assert tokens.owner_of(shown[1]) == world.consultant
+    assert made["Cache-Control"] == "no-store"

@@ -40,7 +40,6 @@ def picture(
             request,
             of=f"{record.digest}/{named}",
             draw=lambda: draw(measured.record_of(run.run)),
-            keep_seconds=svg.KEEP_SECONDS,
         )
 
 

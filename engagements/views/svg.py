@@ -12,8 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from engagements.charts.palette import Theme
 
-# For what is drawn from a record, which never changes.
-KEEP_SECONDS = 3600
+KEPT = "private, no-cache"
 
 
 def inline(draw: Callable[[Theme], str]) -> SafeString:
@@ -30,24 +29,22 @@ def inline(draw: Callable[[Theme], str]) -> SafeString:
     return mark_safe(both)  # noqa: S308  the canvas has escaped its words
 
 
-def as_file(
-    request: HttpRequest, *, of: str, draw: Callable[[], str], keep_seconds: int | None = None
-) -> HttpResponseBase:
+def as_file(request: HttpRequest, *, of: str, draw: Callable[[], str]) -> HttpResponseBase:
     """A picture for an <img>, drawn unless the browser has it. 404 where nothing is to be drawn.
 
-    `of` says what it is drawn from: the same words, the same picture. For `keep_seconds` the
-    browser need not even ask.
+    `of` says what it is drawn from: the same words, the same picture. The browser asks every
+    time all the same: whoever has left, or may not see it any more, finds none in its cache.
     """
     etag = quote_etag(hashlib.sha256(of.encode()).hexdigest())
     known = get_conditional_response(request, etag=etag)
     if known is not None:
+        known["Cache-Control"] = KEPT
         return known
     drawn = draw()
     if not drawn:
         raise Http404("There is nothing to draw.")
     response = HttpResponse(drawn, content_type="image/svg+xml; charset=utf-8")
-    lasts = "no-cache" if keep_seconds is None else f"max-age={keep_seconds}"
-    response["ETag"], response["Cache-Control"] = etag, f"private, {lasts}"
+    response["ETag"], response["Cache-Control"] = etag, KEPT
     # Opened by itself an SVG could run scripts; this one has none and may have none.
     response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
     return response

@@ -135,6 +135,22 @@ def test_the_pictures_are_drawn_in_both_themes(client: Client, story: Story) -> 
     assert all(b"<svg" in svg for svg in drawn)
 
 
+def test_whoever_has_left_finds_no_picture_in_the_browser(client: Client, story: Story) -> None:
+    """It asks every time: the next person at the same machine is not shown this customer's."""
+    asked = told.measured(story, 2.6)
+    url = reverse("portal-run-chart", args=[story.reference, asked.pk, "workloads", "light"])
+    client.force_login(story.viewer)
+    drawn = client.get(url)
+    kept = {"If-None-Match": drawn["ETag"]}
+    again = client.get(url, headers=kept)
+    assert again.status_code == 304
+    assert drawn["Cache-Control"] == again["Cache-Control"] == "private, no-cache"
+    client.force_login(story.stranger)
+    assert client.get(url, headers=kept).status_code == 404
+    client.logout()
+    assert client.get(url, headers=kept).status_code == 302
+
+
 def test_a_lost_record_is_said_so_and_what_it_showed_stands(
     client: Client, story: Story, settings: LazySettings, tmp_path: Path
 ) -> None:

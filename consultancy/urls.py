@@ -3,6 +3,7 @@
 from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path, re_path
+from django.views.generic import RedirectView
 
 from consultancy.accounts import no_such_page
 from consultancy.health import healthz
@@ -18,6 +19,8 @@ urlpatterns = [
     path("accounts/", include("allauth.urls")),
     # One door for everybody: the site's own sign-in, with its second factor.
     path("admin/login/", secure_admin_login(admin.site.login)),
+    # And one page on which a password may be tried: it counts the attempts.
+    path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
     path("admin/", admin.site.urls),
     path("", include("engagements.urls")),
 ]

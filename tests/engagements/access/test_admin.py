@@ -10,6 +10,7 @@ from django.apps import apps
 from django.contrib import admin
 from django.core.mail import EmailMessage
 from django.test import Client
+from django.urls import reverse
 
 from engagements import access
 from engagements.admin import ReadOnly
@@ -198,6 +199,9 @@ def test_a_lost_second_factor_is_removed_and_its_secret_never_shown(
     shown = ada.get(f"{page}change/")
     assert shown.status_code == 200
     assert secret["secret"] not in shown.content.decode()
+    guessed = ada.get("/admin/mfa/authenticator/?data__secret__startswith=BVC")
+    assert guessed.status_code == 400
+    assert ada.get("/admin/mfa/authenticator/?q=finn").status_code == 200
     assert ada.post(f"{page}change/", {"type": "totp"}).status_code == 403
     assert ada.get("/admin/mfa/authenticator/add/").status_code == 403
     assert ada.post(f"{page}delete/", {"post": "yes"}).status_code == 302
@@ -208,3 +212,11 @@ def test_a_lost_second_factor_is_removed_and_its_secret_never_shown(
 def test_there_is_one_door(client: Client, db: None) -> None:
     answer = client.get("/admin/login/", follow=True)
     assert answer.redirect_chain[-1][0].startswith("/accounts/login/")
+
+
+def test_a_password_is_tried_on_one_page_alone(ada: Client) -> None:
+    """The one that counts the attempts."""
+    page = "/admin/password_change/"
+    assert ada.get(page)["Location"] == reverse("account_change_password")
+    tried = ada.post(page, {"old_password": "a guess"})
+    assert (tried.status_code, tried["Location"]) == (302, reverse("account_change_password"))

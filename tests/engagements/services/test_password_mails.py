@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import smtplib
+import time
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.mail import EmailMessage
@@ -111,3 +114,20 @@ def test_two_workers_send_one_mail(mailoutbox: list[EmailMessage]) -> None:
     pk = ask(person("Sigrid").email)
     assert sorted(together(lambda: send(pk), lambda: send(pk))) == [False, True]
     assert len(mailoutbox) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_real_worker_sends_what_a_page_asked_for(
+    celery_worker_process: Callable[..., Any], tmp_path: Path
+) -> None:
+    sent = tmp_path / "sent"
+    celery_worker_process(
+        queues="documents", pool="solo", environment={"EMAIL_URL": f"filemail://{sent}"}
+    )
+    ask(person("Sigrid").email)
+    deadline = time.monotonic() + 20
+    while PasswordMail.objects.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not PasswordMail.objects.exists()
+    (mail,) = sent.iterdir()
+    assert f"{SITE}/accounts/password/reset/key/" in mail.read_text()

@@ -122,7 +122,7 @@ def test_a_real_worker_sends_what_a_page_asked_for(
 ) -> None:
     sent = tmp_path / "sent"
     celery_worker_process(
-        queues="documents", pool="solo", environment={"EMAIL_URL": f"filemail://{sent}"}
+        queues="documents", pool="solo", environment={"EMAIL_URL": f"filemail:///{sent}"}
     )
     ask(person("Sigrid").email)
     deadline = time.monotonic() + 20

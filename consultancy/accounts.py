@@ -15,6 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from engagements.origin import current_address
+from engagements.rates import household
 
 # Where a session keeps what its first step of signing in has proved.
 PROVED: Final = "proved_by_password"
@@ -37,8 +38,9 @@ class AccountAdapter(DefaultAccountAdapter):
         return False
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """Whose attempts are counted together: behind a proxy those of an address, not of all."""
-        return current_address() or super().get_client_ip(request)
+        """Whose attempts are counted together: behind a proxy those of an address, not of all,
+        and those of all the addresses that one household has."""
+        return household(current_address()) or super().get_client_ip(request)
 
     def pre_login(
         self, request: HttpRequest, user: AbstractBaseUser, **kwargs: Any

@@ -84,11 +84,18 @@ def _increment(key: str, window_s: int) -> int:
         return 1
 
 
-def _group(address: str | None) -> str:
-    """Who counts as one: an IPv4 address, or the /64 that one household has of IPv6. Hashed."""
+def household(address: str | None) -> str | None:
+    """Who counts as one: an IPv4 address, or the /64 that one household has of IPv6."""
     try:
         ip = ipaddress.ip_address(address or "")
-        network = ipaddress.ip_network((ip, 64 if ip.version == 6 else 32), strict=False)
     except ValueError:
+        return None
+    return str(ipaddress.ip_network((ip, 64 if ip.version == 6 else 32), strict=False))
+
+
+def _group(address: str | None) -> str:
+    """Whose window it is. Hashed: no address is kept."""
+    network = household(address)
+    if network is None:
         return "unknown"
-    return salted_hmac("engagements.rates", str(network)).hexdigest()[:32]
+    return salted_hmac("engagements.rates", network).hexdigest()[:32]

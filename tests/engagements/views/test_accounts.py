@@ -168,6 +168,20 @@ def test_behind_a_proxy_nobody_uses_up_what_others_may_ask_for(
     assert status(21, "203.0.113.10") == 302
 
 
+@override_settings(SECURE_PROXY_SSL_HEADER=("HTTP_X_FORWARDED_PROTO", "https"))
+def test_a_household_of_ipv6_asks_for_no_more_mails_than_anybody(
+    client: Client, world: World, nothing_asked: None
+) -> None:
+    """It has more addresses than there are people: each of them would start to count anew."""
+
+    def status(number: int) -> int:
+        asked = {"email": f"{number}@people.example"}
+        headers = {"X-Forwarded-For": f"2001:db8:1:1::{number:x}"}
+        return client.post(reverse("account_reset_password"), asked, headers=headers).status_code
+
+    assert [status(number) for number in range(21)] == [302] * 20 + [429]
+
+
 def test_nothing_done_for_an_answer_tells_who_has_an_account(
     client: Client, world: World, nothing_asked: None, mailoutbox: list[EmailMessage]
 ) -> None:

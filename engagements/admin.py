@@ -9,7 +9,6 @@ from allauth.account.admin import EmailAddress
 from allauth.mfa.admin import Authenticator
 from django import forms
 from django.contrib import admin
-from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.contrib.auth.models import Group
@@ -44,6 +43,7 @@ from engagements.models import (
     TimeBox,
     User,
 )
+from engagements.services import sign_ins
 
 # Roles and memberships say who may do what; there is no second system beside them.
 admin.site.unregister(Group)
@@ -176,8 +176,7 @@ class UserAdmin(Kept, BaseUserAdmin):
         """Save; an admin's own change ends their other sign-ins and not this one."""
         super().save_related(request, form, formsets, change)
         if form.instance.pk == request.user.pk:
-            form.instance.refresh_from_db(fields=["access_changes"])
-            update_session_auth_hash(request, form.instance)
+            sign_ins.keep(user=form.instance, of=request)
 
 
 @admin.register(Customer)
@@ -210,7 +209,10 @@ class MembershipAdmin(ForAdmins, admin.ModelAdmin[Membership]):
 
 @admin.register(Authenticator)
 class SecondFactorAdmin(ForAdmins, admin.ModelAdmin[Authenticator]):
-    """Second factors: removed when a phone was lost; never read, never added for somebody."""
+    """Second factors: removed when a phone was lost; never read, never added for somebody.
+
+    Whoever has the phone may be signed in there: every sign-in of its owner ends.
+    """
 
     list_display = fields = ("user", "type", "created_at", "last_used_at")
     search_fields = ("user__email", "user__name")
@@ -226,6 +228,18 @@ class SecondFactorAdmin(ForAdmins, admin.ModelAdmin[Authenticator]):
 
     def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
         return False
+
+    def delete_model(self, request: HttpRequest, obj: Authenticator) -> None:
+        super().delete_model(request, obj)
+        sign_ins.end(user=obj.user)
+
+    def delete_queryset(
+        self, request: HttpRequest, queryset: models.QuerySet[Authenticator]
+    ) -> None:
+        people = list(User.objects.filter(authenticator__in=queryset).distinct())
+        super().delete_queryset(request, queryset)
+        for user in people:
+            sign_ins.end(user=user)
 
 
 class HistoryAdmin(ReadOnly, admin.ModelAdmin[Any]):

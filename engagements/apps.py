@@ -6,4 +6,4 @@ class EngagementsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from engagements import receivers  # noqa: F401  connects to the signals of benchmarks
+        from engagements import receivers  # noqa: F401  connects to the signals of others

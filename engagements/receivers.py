@@ -1,14 +1,18 @@
-"""What engagements does when benchmarks has something to tell, and when its tables are made."""
+"""What engagements does when others have something to tell, and when its tables are made."""
 
 from typing import Any
 
+from allauth.mfa.signals import authenticator_added
 from django.apps import AppConfig
 from django.db import transaction
 from django.db.models.signals import post_migrate
 from django.dispatch import receiver
+from django.http import HttpRequest
 
 from benchmarks.models import Run
 from benchmarks.signals import run_concluded
+from engagements.models import User
+from engagements.services import sign_ins
 
 
 @receiver(run_concluded, dispatch_uid="engagements.conclude")
@@ -17,6 +21,14 @@ def conclude_when_committed(sender: Any, *, run: Run, **kwargs: Any) -> None:
     from engagements.tasks import conclude_run
 
     transaction.on_commit(lambda: conclude_run.delay(run.pk), robust=True)
+
+
+@receiver(authenticator_added, dispatch_uid="engagements.second_factor")
+def end_sign_ins_without_a_second_factor(
+    sender: Any, *, request: HttpRequest, user: User, **kwargs: Any
+) -> None:
+    """Whoever turns it on may have cause to: sign-ins that were made without it end, but theirs."""
+    sign_ins.end(user=user, but=request)
 
 
 @receiver(post_migrate, dispatch_uid="engagements.chart")

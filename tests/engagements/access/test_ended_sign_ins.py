@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal import auth as totp
 from django.test import Client
 from django.urls import reverse
 
 from engagements.api import tokens
 from engagements.models import Membership, Role, User
+from tests.engagements.views.signing_in import as_just_signed_in
 from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db
@@ -105,3 +109,34 @@ def test_an_admin_who_changes_their_own_address_stays_where_they_did(world: Worl
     assert (world.admin.email, world.admin.role) == (given["email"], Role.ADMIN)
     assert is_in(here)
     assert not is_in(elsewhere)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_turning_on_the_second_factor_ends_sign_ins_without_it() -> None:
+    world = World()
+    elsewhere, here = signed_in(world.viewer), signed_in(world.viewer)
+    as_just_signed_in(here, User.objects.get(pk=world.viewer.pk))
+    activate = reverse("mfa_activate_totp")
+    secret = re.search(r'id="authenticator_secret">(\w+)<', here.get(activate).content.decode())
+    assert secret is not None
+    counter = next(iter(totp.yield_hotp_counters_from_time()))
+    code = totp.format_hotp_value(totp.hotp_value(secret[1], counter))
+    assert here.post(activate, {"code": code}).status_code == 302
+    assert Authenticator.objects.filter(user=world.viewer, type="totp").exists()
+    assert is_in(here)
+    assert not is_in(elsewhere)
+
+
+@pytest.mark.parametrize("way", ["page", "list"])
+def test_a_lost_phone_is_signed_in_no_more(world: World, way: str) -> None:
+    phone, admin = signed_in(world.finance), signed_in(world.admin)
+    kept = Authenticator.objects.create(user=world.finance, type="totp", data={"secret": "B"})
+    rows = reverse("admin:mfa_authenticator_changelist")
+    if way == "page":
+        admin.post(f"{rows}{kept.pk}/delete/", {"post": "yes"})
+    else:
+        chosen = {"action": "delete_selected", "_selected_action": kept.pk, "post": "yes"}
+        admin.post(rows, chosen)
+    assert not Authenticator.objects.exists()
+    assert not is_in(phone)
+    assert is_in(admin)

@@ -70,7 +70,9 @@ def apart_from_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     }
     storages = settings.STORAGES | {"default": storage, "records": storage}
     caches = {"default": cache_of("memory://")}
-    with override_settings(STORAGES=storages, CACHES=caches):
+    # A password that costs a second to guess costs the tests a second at each sign-in.
+    hashers = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    with override_settings(STORAGES=storages, CACHES=caches, PASSWORD_HASHERS=hashers):
         _point_application_at("memory://")
         yield
 

@@ -93,7 +93,6 @@ def _session_of(user: User, url: str) -> Any:
 
 
 @pytest.fixture
-def people(transactional_db: None, settings: Any) -> Cast:
-    """The people of the house. Their password is hashed quickly: they sign in often."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+def people(transactional_db: None) -> Cast:
+    """The people of the house."""
     return cast.hire()

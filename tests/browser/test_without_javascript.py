@@ -21,9 +21,8 @@ PASSWORD = "a password to type"
 
 
 @pytest.fixture
-def plain(window: Window, settings: Any) -> Window:
+def plain(window: Window) -> Window:
     """Windows without JavaScript; `plain(user)` has signed in by its page."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
     def enter(user: User, **options: Any) -> Page:
         user.set_password(PASSWORD)

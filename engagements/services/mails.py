@@ -15,7 +15,8 @@ from django.core.mail import EmailMessage
 from django.db import transaction
 from django.utils import timezone
 
-from engagements.models import Document, Engagement, Mail
+from engagements import access
+from engagements.models import Document, Engagement, Mail, User
 from engagements.models.mail import MAX_SUBJECT_CHARACTERS
 from engagements.services import dispatch
 
@@ -57,11 +58,15 @@ def send(*, mail_id: int) -> bool:
     """Send a mail unless it is sent, being sent, or to be tried later. True when it went out."""
     mail = (
         Mail.objects.select_for_update(skip_locked=True, of=("self",))
-        .select_related("document")
+        .select_related("document", "engagement__customer")
         .filter(pk=mail_id, sent_at=None)
         .first()
     )
     if mail is None or not _is_due(mail):
+        return False
+    if not _is_still_theirs(mail):
+        mail.attempts, mail.failure = MAX_ATTEMPTS, "Whoever has this address may not read it now."
+        mail.save(update_fields=["attempts", "failure"])
         return False
     mail.attempts += 1
     try:
@@ -90,6 +95,18 @@ def due_at(written_at: datetime, attempts: int) -> datetime:
 def _is_due(mail: Mail) -> bool:
     is_given_up = mail.attempts >= MAX_ATTEMPTS
     return not is_given_up and timezone.now() >= due_at(mail.written_at, mail.attempts)
+
+
+def _is_still_theirs(mail: Mail) -> bool:
+    """Whether the person of this address may still see the engagement: a mail may wait for hours.
+
+    An address that the customer named for its invoices is nobody's in particular.
+    """
+    if mail.recipient == mail.engagement.customer.invoice_email:
+        return True
+    person = User.objects.filter(email__iexact=mail.recipient).first()
+    seen = access.engagements_for(person) if person else Engagement.objects.all()
+    return seen.filter(pk=mail.engagement_id).exists()
 
 
 def _message(mail: Mail) -> EmailMessage:

@@ -12,7 +12,7 @@ from django.core.mail import EmailMessage
 from django.utils import timezone
 
 from engagements import documents, tasks
-from engagements.models import ContractVersion, Document, Engagement, Mail
+from engagements.models import ContractVersion, Document, Engagement, Mail, Membership, User
 from engagements.services import contract_mails, contracts, mails
 from tests.engagements.world import World
 
@@ -85,6 +85,30 @@ def test_what_could_not_be_sent_is_tried_again_later_and_not_forever(
     mail.refresh_from_db()
     assert mail.failure == ""
     assert len(mailoutbox) == 1
+
+
+@pytest.mark.parametrize("gone", ["membership", "account"])
+def test_whoever_may_not_read_it_any_more_gets_none_that_waited(
+    world: World, engagement: Engagement, mailoutbox: list[Any], gone: str
+) -> None:
+    waiting = [write(engagement, recipient=each.email) for each in (world.signatory, world.viewer)]
+    if gone == "membership":
+        Membership.objects.get(user=world.signatory).delete()
+    else:
+        User.objects.filter(pk=world.signatory.pk).update(is_active=False)
+    assert [mails.send(mail_id=mail.pk) for mail in waiting] == [False, True]
+    assert [mail.to for mail in mailoutbox] == [[world.viewer.email]]
+    waiting[0].refresh_from_db()
+    assert "may not read it" in waiting[0].failure
+    assert mails.waiting() == []
+
+
+def test_an_address_for_invoices_is_nobodys_in_particular(
+    world: World, engagement: Engagement, mailoutbox: list[Any]
+) -> None:
+    engagement.customer.invoice_email = world.stranger.email
+    engagement.customer.save()
+    assert mails.send(mail_id=write(engagement, recipient=world.stranger.email).pk)
 
 
 def test_both_parties_get_the_accepted_contract_with_its_bytes(

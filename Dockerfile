@@ -9,10 +9,12 @@ ENV PYTHONDONTWRITEBYTECODE=1 \
     DJANGO_SETTINGS_MODULE=consultancy.settings \
     TWOFOLD_HOME=/var/lib/twofold \
     TWOFOLD_STATIC_ROOT=/srv/static
-# Pango sets the documents; DejaVu stands in for glyphs that the documents' own type lacks.
+# Pango sets the documents. DejaVu stands in for glyphs that the documents' own type lacks, Noto for
+# Chinese, Japanese and Korean: without it such a customer's name is blank on an invoice.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fontconfig fonts-dejavu-core \
+        libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fontconfig \
+        fonts-dejavu-core fonts-noto-cjk \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --home-dir /var/lib/twofold --create-home twofold
 WORKDIR /srv/twofold

@@ -110,3 +110,15 @@ def test_a_dropped_file_is_hashed_in_the_browser(
     page.get_by_role("button", name="Verify the file").click()
     expect(page.get_by_role("heading", name="Not ours, or changed")).to_be_visible()
     assert not [each for each in sent if each.startswith("POST")]
+
+
+def test_a_day_beside_a_name_from_right_to_left_stays_whole(world: World, window: Window) -> None:
+    world.signatory.name = "شركة الاختبار"
+    world.signatory.save()
+    contract = world.active()
+    page = window(world.consultant)
+    page.goto(reverse("engagement", args=[contract.engagement.reference]))
+    accepted = page.locator(".facts dd", has_text="شركة الاختبار").first.locator("time")
+    expect(accepted).to_be_visible()
+    # A day that is drawn before the name, and its month behind it, are two boxes.
+    assert accepted.evaluate("time => time.getClientRects().length") == 1

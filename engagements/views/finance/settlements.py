@@ -167,6 +167,7 @@ def _page(
         wants_another = came_in_since(engagement)
     else:
         wants_another = settlement.is_open and bool(later or not adds_up)
+    outdated = wants_another and settlement.state == State.PROPOSED
     context = {
         "settlement": settlement,
         "contract": settlement.contract_version,
@@ -174,11 +175,12 @@ def _page(
         "counted": counted,
         "later": later,
         "wants_another": wants_another,
-        "actions": actions(settlement, request.user, sent=sent),
-        "waiting_for": waiting_for(settlement),
+        "actions": actions(settlement, request.user, outdated=outdated, sent=sent),
+        "waiting_for": waiting_for(settlement, outdated=outdated),
         "estimate": estimates.latest_acceptance(engagement),
         "history": engagement.events.filter(verb__startswith="settlement."),
-        "planned": _planned(settlement),
+        # What is refused sets nothing going, and would show other sums than the calculation.
+        "planned": None if outdated else _planned(settlement),
         "credit_notes": settlement.credit_notes.order_by("pk"),
         "disputes": settlement.disputes.select_related("raised_by", "resolved_by"),
         "transfers": settlement.transfers.select_related("file", "started_by"),

@@ -19,12 +19,17 @@ from engagements.views.finance.steps import Action, offered
 State = Settlement.State
 
 
-def waiting_for(settlement: Settlement) -> str:
-    """Who has to move a settlement on, and how; empty where nobody has to."""
+def waiting_for(settlement: Settlement, *, outdated: bool = False) -> str:
+    """Who has to move a settlement on, and how; empty where nobody has to.
+
+    `outdated` says that more came in since it was proposed.
+    """
     if settlement.is_on_hold:
         return "Finance: resolve the customer's dispute; until then it is on hold"
     if settlement.is_left_aside:
         return "Finance: it was set aside, propose it anew"
+    if outdated:
+        return "Finance: void it and propose it anew"
     if settlement.state == State.PROPOSED:
         if settlement.proposed_by is None:
             return "Anybody of finance: check and approve"
@@ -67,7 +72,11 @@ FROM: dict[str, tuple[str, ...]] = {
 
 
 def actions(
-    settlement: Settlement, user: Person, *, sent: dict[str, forms.Form] | None = None
+    settlement: Settlement,
+    user: Person,
+    *,
+    outdated: bool,
+    sent: dict[str, forms.Form] | None = None,
 ) -> list[Action]:
     """The steps open from here, the usual one first. `sent` holds forms that were refused."""
     _, note = LABELS["start"]
@@ -76,7 +85,7 @@ def actions(
         _open_steps(settlement),
         forms_=FORMS,
         labels=LABELS | again,
-        why_not=lambda name: _why_not(settlement, name, user),
+        why_not=lambda name: _why_not(settlement, name, user, outdated=outdated),
         refused=sent or {},
         initial={
             "attempt": settlement.transfers.aggregate(last=Max("attempt"))["last"],
@@ -102,9 +111,11 @@ def _is_retry(settlement: Settlement) -> bool:
     return settlement.state == State.FAILED
 
 
-def _why_not(settlement: Settlement, name: str, user: Person) -> str:
+def _why_not(settlement: Settlement, name: str, user: Person, *, outdated: bool) -> str:
     if not access.is_finance(user):
         return "Only finance acts on settlements."
     if name == "approve" and settlement.proposed_by_id == user.pk:
         return "You proposed this settlement, so somebody else of finance has to approve it."
+    if name == "approve" and outdated:
+        return "What was received has changed since this was proposed."
     return ""

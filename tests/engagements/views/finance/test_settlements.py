@@ -171,6 +171,22 @@ def test_a_voided_settlement_says_who_and_why(client: Client, story: Story) -> N
     assert "Selma Second: A payment was missing" in page
 
 
+def test_what_was_proposed_before_more_came_in_is_voided_and_not_approved(
+    client: Client, world: World
+) -> None:
+    proposed = world.settlement()
+    url = reverse("settlement", args=[proposed.pk])
+    client.force_login(world.controller)
+    before = client.get(url).content.decode()
+    assert "Anybody of finance: check and approve" in before
+    assert "What follows from it" in before
+    world.paid_beyond(proposed.contract_version.engagement.invoices.earliest("pk"), Decimal(9), "X")
+    after = client.get(url).content.decode()
+    assert "Finance: void it and propose it anew" in after
+    assert 'disabled aria-describedby="why-not-approve"' in after
+    assert "What follows from it" not in after
+
+
 def settled(world: World, **changes: Any) -> Settlement:
     row = settlements.approve(settlement=world.settlement(**changes), by=world.controller)
     return settlements.mark_paid(settlement=row, reference="SEPA-1", by=world.controller)

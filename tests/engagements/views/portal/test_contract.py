@@ -46,6 +46,8 @@ def test_the_terms_on_the_screen_are_those_that_were_sealed(client: Client, stor
     assert "Something else entirely" not in page
     for shown in (terms["promise"], terms["milestones"][2]["released_when"], "EUR\xa057,120.00"):
         assert shown in page
+    for shown in ("EUR\xa048,000.00 without tax<", "Germany"):
+        assert shown in page
     assert story.contract.digest in page
 
 

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.utils import timezone
 
 from engagements import documents, tasks
+from tests.engagements import kept
 from tests.engagements.world import World
 
 
 @pytest.fixture
-def world(db: None) -> World:
+def world(
+    db: None, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[World]:
     """The consultancy, its customer and a stranger."""
-    return World()
+    if not kept.usable(request.fixturenames, monkeypatch):
+        yield World()
+        return
+    with kept.KeptWorld(monkeypatch).watched() as world:
+        yield world
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.harness import verdicts
+from engagements import speedups
 
 Data = Mapping[str, Any]
 NOT_MEASURED = "not measured"
@@ -41,9 +42,12 @@ class RunControls:
 
 
 def of(record: Data) -> RunControls:
-    """The controls of a record, in the referee's order and words."""
+    """The controls of a record, in the referee's order and words; speedups with the pages' sign."""
     return RunControls(
-        controls=[Control(**control) for control in record["controls"]],
+        controls=[
+            Control(**control | {"detail": speedups.with_sign(control["detail"])})
+            for control in record["controls"]
+        ],
         left_out=_left_out(record),
         limits=_limits(record["environment"]["ceilings"]),
     )

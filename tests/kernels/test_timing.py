@@ -6,8 +6,10 @@ import time
 from typing import Any
 
 import pytest
+import torch
 
-from kernels import catalogue, surveys, timing
+from kernels import catalogue, surveys, timing, trials
+from kernels.solutions import Solution
 from kernels.timing import Job
 
 
@@ -53,6 +55,31 @@ def test_a_table_has_a_line_for_what_failed_and_for_what_was_not_reached(
     job.run(time.monotonic() - 1)
 
     assert capsys.readouterr().out.count("not tried: out of time") == len(job.found)
+
+
+def _solution(calls: list[float], call_s: float) -> Solution:
+    """A sum of vectors that takes so long, and writes down its calls."""
+
+    def run(prepared: Any, inputs: Any, out: Any) -> None:
+        calls.append(call_s)
+        time.sleep(call_s)
+        torch.add(inputs["x"], inputs["y"], out=out["out"])
+
+    return Solution(name="sleepy", prepare=lambda state, axes: None, run=run)
+
+
+def test_a_call_of_seconds_is_repeated_no_oftener_than_it_takes_to_see_it() -> None:
+    preset = catalogue.presets("vector_add")["tiny"]
+    bench = trials.operator_bench("vector_add", preset, preset.workloads[0])
+    slow: list[float] = []
+    quick: list[float] = []
+
+    timed = trials.time_solution(bench, _solution(slow, 0.15))
+    assert timed.call_us is not None
+    assert timed.call_us > 150_000
+    assert len(slow) == 4
+    assert trials.time_solution(bench, _solution(quick, 0.0)).call_us is not None
+    assert len(quick) > 4
 
 
 @pytest.mark.parametrize("operator", catalogue.operators())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.harness import verdicts
+from benchmarks.harness.limits import EIGHT_BITS
 from engagements import speedups
 
 Data = Mapping[str, Any]
@@ -77,7 +78,13 @@ def _limits(ceilings: Data | None) -> str:
         return "This machine's own limits were not measured."
     rates = [f"a copy moved {ceilings['copy_bytes_per_s'] / 1e9:,.0f} GB/s"]
     rates += [
-        f"a {dtype} matrix product reached {rate / 1e12:,.3g} TFLOP/s"
+        f"matrix products in {dtype} reached {_tera(rate)} "
+        f"{'TOP/s' if dtype == EIGHT_BITS else 'TFLOP/s'}"
         for dtype, rate in sorted(ceilings["matmul_flops_per_s"].items())
     ]
     return f"Limits are this machine's own, measured in this run: {', '.join(rates)}."
+
+
+def _tera(rate: float) -> str:
+    """Three figures of a small rate, and all before the point of a large one."""
+    return f"{rate / 1e12:,.0f}" if rate >= 1e15 else f"{rate / 1e12:.3g}"

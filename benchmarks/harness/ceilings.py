@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.harness import limits
 from benchmarks.harness.arenas import Device
 from benchmarks.harness.layouts import torch_dtype
 
@@ -20,7 +21,6 @@ _SIDE = {"cuda": 8192, "cpu": 1024}
 _COPY_BYTES = {"cuda": 1 << 30, "cpu": 1 << 26}
 _CALLS = {"cuda": 10, "cpu": 1}
 _TIMES = {"cuda": 4, "cpu": 3}
-# Also the rate that no dtype's product exceeds, for the floor.
 _ALWAYS_ON_CUDA = "bfloat16"
 
 
@@ -30,6 +30,7 @@ def measure(device: Device, dtype: str) -> dict[str, Any]:
     dtypes = dict.fromkeys([dtype, *([_ALWAYS_ON_CUDA] if device.kind == "cuda" else [])])
     rates = {name: _products(device, name) for name in dtypes}
     if device.kind == "cuda":
+        rates |= _eight_bits(device)
         torch.cuda.empty_cache()
     return {"copy_bytes_per_s": copied, "matmul_flops_per_s": rates}
 
@@ -48,6 +49,24 @@ def _products(device: Device, dtype: str) -> float:
     )
     out = torch.empty_like(first)
     return _per_second(device, 2 * side**3, lambda: torch.mm(first, second, out=out))
+
+
+def _eight_bits(device: Device) -> dict[str, float]:
+    """The rate of 8-bit products, for the floor: what computes in so few bits is no cheat.
+
+    Empty where torch has no such product for the card.
+    """
+    side = _SIDE[device.kind]
+    first, second = (
+        torch.randint(-128, 128, (side, side), dtype=torch.int8, device=device.torch_device)
+        for _ in range(2)
+    )
+    try:
+        # Columns of the second lie together, as its tensor cores want them.
+        rate = _per_second(device, 2 * side**3, lambda: torch._int_mm(first, second.t()))
+    except RuntimeError:
+        return {}
+    return {limits.EIGHT_BITS: rate}
 
 
 def _per_second(device: Device, amount: int, work: Callable[[], object]) -> float:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import committed, records, report_tables, surveys
+from benchmarks.harness import committed, limits, records, report_tables, surveys
 from benchmarks.harness.canonical import digest_of_bytes
 from benchmarks.harness.committed import CATALOGUE, Signature
 from benchmarks.harness.signatures import KeyUnusable, PublicKey
@@ -169,7 +169,7 @@ def _roofline_share(record: Mapping[str, Any]) -> float | None:
         weight
         * max(
             entry["bytes"] / ceilings["copy_bytes_per_s"],
-            entry["flops"] / max(ceilings["matmul_flops_per_s"].values()),
+            entry["flops"] / limits.floats_per_s(ceilings),
         )
         for weight, entry in entries
     )

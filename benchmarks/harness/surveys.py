@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from benchmarks.harness import observations, schemas, signatures
+from benchmarks.harness import limits, observations, schemas, signatures
 from benchmarks.harness.canonical import canonical, digest, unambiguous
 from benchmarks.harness.signatures import SigningKey
 
@@ -177,7 +177,7 @@ def floor_us(survey: Mapping[str, Any], workload: Mapping[str, Any]) -> float:
     """The least microseconds of one operator call that the measured ceilings allow."""
     ceilings = survey["environment"]["ceilings"]
     moving = workload["bytes"] / ceilings["copy_bytes_per_s"]
-    counting = workload["flops"] / max(ceilings["matmul_flops_per_s"].values())
+    counting = workload["flops"] / limits.floats_per_s(ceilings)
     return float(max(moving, counting) * 1e6)
 
 

@@ -47,7 +47,13 @@ def test_rounds_that_do_not_count_are_told_with_their_reason() -> None:
         (
             CEILINGS,
             "Limits are this machine's own, measured in this run: a copy moved 4,012 GB/s, "
-            "a bfloat16 matrix product reached 712 TFLOP/s.",
+            "matrix products in bfloat16 reached 712 TFLOP/s.",
+        ),
+        (
+            {**CEILINGS, "matmul_flops_per_s": {"bfloat16": 7.123e14, "int8": 1.5e15}},
+            "Limits are this machine's own, measured in this run: a copy moved 4,012 GB/s, "
+            "matrix products in bfloat16 reached 712 TFLOP/s, "
+            "matrix products in int8 reached 1,500 TOP/s.",
         ),
         (None, "This machine's own limits were not measured."),
     ],

@@ -68,6 +68,11 @@ def test_faster_than_the_machine_is_invalid() -> None:
     # Arithmetic: at the fastest rate of any dtype, since a candidate may use tensor cores.
     heavy = _on_gpu(ceilings=CEILINGS, seen=_cost(flops=5e10, bytes=1.0))
     assert roofline.judge(heavy).passed is False
+    # In eight bits it is quicker still, and no cheat.
+    rates = {**CEILINGS["matmul_flops_per_s"], "int8": 1.4e15}
+    eight = {**CEILINGS, "matmul_flops_per_s": rates}
+    heavy = _on_gpu(ceilings=eight, seen=_cost(flops=5e10, bytes=1.0))
+    assert roofline.judge(heavy).passed is True
 
 
 def test_bytes_that_fit_the_cache_give_no_floor() -> None:

@@ -93,6 +93,12 @@ def test_a_share_of_the_roofline_is_of_the_measured_ceilings_by_weight() -> None
     # 10 us to move the bytes of the large one, 10 us to compute the small one.
     assert ours.operator_us == pytest.approx(0.75 * 10 + 0.25 * 30)
     assert ours.roofline_share == pytest.approx(10.0 / 15.0)
+    # Shares are of floating-point products; eight bits are quicker than they are.
+    draft = _draft()
+    draft["environment"]["ceilings"]["matmul_flops_per_s"]["int8"] = 1.5e15
+    survey = surveys.load(surveys.written(draft, None))
+    [ours] = [one for one in surveys.figures(survey) if one.name == "ours"]
+    assert ours.roofline_share == pytest.approx(10.0 / 15.0)
 
 
 def test_one_that_did_not_run_everywhere_has_no_figure_but_a_reason() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.harness import limits
 from benchmarks.harness.controls.outcome import Control
 from benchmarks.harness.counted import SIDES, counted
 
@@ -47,8 +48,7 @@ def floor_us(
 ) -> float:
     """The least time of one end-to-end call, by its operator calls alone, in us."""
     calls = cost["operator_calls"]
-    fastest = max(ceilings["matmul_flops_per_s"].values())
-    floor_s = calls * cost["flops"] / (ALLOWANCE * fastest)
+    floor_s = calls * cost["flops"] / (ALLOWANCE * limits.fastest_per_s(ceilings))
     if cache_bytes is not None and cost["bytes"] > _LEAST_CACHES * cache_bytes:
         floor_s = max(floor_s, calls * cost["bytes"] / (ALLOWANCE * ceilings["copy_bytes_per_s"]))
     return floor_s * 1e6

@@ -124,7 +124,7 @@ def test_a_roof_is_what_the_run_measured_and_said_to_be(story: Story, issued: Is
     asked = active(story, document).measured(measured.record(document=document, ceilings=ceilings))
     text = words(issued("benchmark_report", f"run:{asked.pk}"))
     assert "a square matrix product reached in the same run" in text
-    assert "a copy moved 4,200 GB/s, a bfloat16 matrix product reached 781 TFLOP/s" in text
+    assert "a copy moved 4,200 GB/s, matrix products in bfloat16 reached 781 TFLOP/s" in text
     assert "Nobody else on the GPU Not measured" in text
     assert "NVIDIA H200" in text
     assert "launched as a CUDA graph on both sides" in text

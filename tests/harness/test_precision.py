@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import documents, operators
+from benchmarks.harness import committed, documents, operators, signatures
 from benchmarks.harness.precision import __main__ as command
 from benchmarks.harness.precision import conditions, shards, tables
 from benchmarks.harness.synthetic import programs
@@ -43,7 +44,8 @@ def _run(*arguments: str | Path) -> str:
 def part(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two trials measured on this machine's processor."""
     out = tmp_path_factory.mktemp("precision") / "part.json"
-    sizes = ["--trials", str(_TRIALS), "--replicates", "2", "--rounds", "4"]
+    # Of so many rounds the fastest are quick ones: of four they were twice as long at times.
+    sizes = ["--trials", str(_TRIALS), "--replicates", "2", "--rounds", "12"]
     _run("--device", "cpu", *sizes, "--out", out)
     return out
 
@@ -111,9 +113,50 @@ def test_parts_that_do_not_belong_together_are_refused(
         shards.combined([part, other])
 
 
+@pytest.mark.parametrize("name", ["part.json", "part.json.gz"])
+def test_a_part_says_who_signed_it_and_that_it_was_changed_since(
+    part: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = signatures.make_key(tmp_path / "key")
+    monkeypatch.setattr(committed, "known_keys", lambda: {key.public.id: key.public})
+    measured, kept = json.loads(part.read_text()), tmp_path / name
+    assert shards.combined([part])[0]["signed"] == "not signed"
+    shards.write(measured, kept, key)
+    (found,) = shards.combined([kept])
+    assert found["signed"] == f"signed by key {key.public.id}"
+    assert tables.rows([found]) == tables.rows([measured])
+    if kept.suffix == ".json":
+        kept.write_bytes(kept.read_bytes().replace(b'"elapsed_s":', b'"elapsed_s":1'))
+        assert "changed after it was signed" in shards.combined([kept])[0]["signed"]
+    else:
+        kept.write_bytes(kept.read_bytes()[:-20])
+        with pytest.raises(shards.PartUnreadable, match="cannot read"):
+            shards.combined([kept])
+
+
+def test_a_part_is_signed_by_the_key_that_the_environment_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, out = signatures.make_key(tmp_path / "key"), tmp_path / "part.json.gz"
+    monkeypatch.setenv(signatures.KEY_FILE_VARIABLE, str(tmp_path / "key"))
+    sizes = ["--trials", "1", "--replicates", "2", "--rounds", "2"]
+    said = _run("--device", "cpu", *sizes, "--out", out)
+    assert "signed by an unknown key" in said
+    assert key.public.id in gzip.decompress(out.read_bytes()).decode()
+
+
 @pytest.mark.parametrize(
     ("content", "complaint"),
-    [(None, "cannot read"), ("{", "is not JSON"), ("[]", "is no part"), ("{}", "is no part")],
+    [
+        (None, "cannot read"),
+        ("{", "is not JSON"),
+        ("[]", "is no part"),
+        ("{}", "is no part"),
+        (
+            '{"id":1,"trials":[],"benchmark":1,"device":1,"signature":"me"}',
+            "signature that is none",
+        ),
+    ],
 )
 def test_what_is_no_part_is_told_in_one_line(
     content: str | None,

@@ -11,7 +11,6 @@ that does a known number of times the candidate's work, against a target of 2x.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import secrets
 import sys
@@ -19,11 +18,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import folders, operators
+from benchmarks.harness import folders, operators, signatures
 from benchmarks.harness.failures import BenchmarkError
 from benchmarks.harness.precision import shards, tables
 from kernels.output import while_it_is_read
 
+_REFUSED = (BenchmarkError, shards.PartsDiffer, shards.PartUnreadable, signatures.KeyUnusable)
 _CHANGEABLE = {"replicates": int, "rounds": int, "round_ms": float, "warmup_ms": float}
 
 
@@ -35,7 +35,7 @@ def main() -> int:
     try:
         # More shards than trials leave some of them nothing to do.
         parts = [part for part in _parts(asked) if part["trials"]]
-    except (BenchmarkError, shards.PartsDiffer, shards.PartUnreadable) as error:
+    except _REFUSED as error:
         print(error, file=sys.stderr)
         return 2
     if not parts:
@@ -57,6 +57,7 @@ def _described(part: dict[str, Any]) -> str:
         f"one unit {part['unit_us']:.2f} us; {part['elapsed_s']:.0f} s, "
         f"{part['elapsed_s'] / part['pairs']:.1f} s a pair; "
         + ", ".join(f"{name} {spent:.0f} s" for name, spent in part["phases_s"].items())
+        + f"; {part.get('signed', 'not signed')}"
     )
 
 
@@ -70,7 +71,8 @@ def _parts(asked: argparse.Namespace) -> list[dict[str, Any]]:
         return shards.combined(shards.on_every_gpu(asked.gpus, asked.out, options))
     # The referee's threads must sleep, not spin; torch reads this when it is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    return [measured(asked)]
+    part = measured(asked)
+    return [part] if asked.out is None or not part["trials"] else shards.combined([asked.out])
 
 
 def measured(asked: argparse.Namespace) -> dict[str, Any]:
@@ -85,6 +87,7 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
     os.environ[operators.SEARCH_PATH_VARIABLE] = str(conditions.FOLDER)
     started = time.monotonic()
     isolation.hide_referee()
+    key = signatures.take_from(os.environ)
     changes = {name: getattr(asked, name) for name in _CHANGEABLE if getattr(asked, name)}
     document = conditions.document(asked.device, changes)
     candidate = candidates.read(str(conditions.CANDIDATE))
@@ -111,7 +114,7 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
             part["elapsed_s"] = time.monotonic() - started
             part["phases_s"] = setting.phases.seconds()
             if asked.out is not None:
-                asked.out.write_text(json.dumps(part))
+                shards.write(part, asked.out, key)
     return part
 
 

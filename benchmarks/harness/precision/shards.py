@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from benchmarks.harness import committed, schemas, signatures
+from benchmarks.harness.signatures import SigningKey
 
 _SAME = ("benchmark", "device")
 
@@ -21,16 +26,28 @@ class PartUnreadable(ValueError):
     """A file is no part of a measurement; the text says which, and why."""
 
 
+def write(part: Mapping[str, Any], file: Path, key: SigningKey | None) -> None:
+    """Keep a part, signed where there is a key; compressed where the file's name ends in .gz."""
+    content = signatures.signed(part, key)
+    file.write_bytes(gzip.compress(content, mtime=0) if file.suffix == ".gz" else content)
+
+
 def _part(file: Path) -> dict[str, Any]:
+    """A part as it was kept, with `signed`: who signed it, in words."""
     try:
-        part = json.loads(file.read_bytes())
-    except OSError as error:
-        raise PartUnreadable(f"cannot read {file}: {error.strerror}") from error
+        content = committed.content_of(file)
+        part = json.loads(content)
+    except (OSError, EOFError, zlib.error) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        raise PartUnreadable(f"cannot read {file}: {said}") from error
     except ValueError as error:
         raise PartUnreadable(f"{file} is not JSON: {error}") from error
     if not (isinstance(part, dict) and {"id", "trials", *_SAME} <= part.keys()):
         raise PartUnreadable(f"{file} is no part of a measurement")
-    return part
+    broken = schemas.complaint(part.get("signature"), schemas.nullable(signatures.SCHEMA))
+    if broken:
+        raise PartUnreadable(f"{file} has a signature that is none: {broken}")
+    return {**part, "signed": committed.signature_of(content, committed.known_keys()).words}
 
 
 def combined(files: Sequence[Path]) -> list[dict[str, Any]]:

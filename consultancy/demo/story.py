@@ -171,7 +171,7 @@ def _collect(contract: ContractVersion, *, cast: Cast) -> None:
     for invoice in open_invoices().filter(engagement=contract.engagement):
         payments.record(
             invoice=invoice,
-            amount=invoice.open_amount,
+            amount=invoice.asked,
             received_on=timezone.localdate(),
             reference=f"Transfer {invoice.reference}",
             by=cast.finance,

@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from django.db.models import DecimalField, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum, Value
-from django.db.models.functions import Coalesce
+from django.db.models import (
+    Case,
+    DecimalField,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+    When,
+)
+from django.db.models.functions import Coalesce, Greatest, Least
 
 from engagements.models import Invoice, Payment, Settlement
 
@@ -18,35 +29,84 @@ if TYPE_CHECKING:
 
 AMOUNT = DecimalField(max_digits=14, decimal_places=3)
 NOTHING = Value(Decimal(0), output_field=AMOUNT)
+# Money in flight counts as gone.
+GONE = (Settlement.State.PAYING, Settlement.State.PAID)
 
 
 class Balance(TypedDict):
     """What `with_balance` adds to an invoice: gross, in its currency.
 
-    `open_amount` is below nothing where more arrived than was owed. `is_settled` says that
-    something is open in the arithmetic alone: the engagement's settlement leaves nothing due.
+    `open_amount` is below nothing where more arrived than was owed. `asked` is what the customer
+    is still to pay of it: after a settlement no more than that left due and nobody paid since,
+    for what came in for any invoice of the engagement counts towards what is kept. `counted` is
+    what that takes off. `is_settled` says that something is open in the arithmetic alone.
     """
 
     credited: Decimal
     received: Decimal
     open_amount: Decimal
+    asked: Decimal
+    counted: Decimal
     is_settled: bool
 
 
 def with_balance(invoices: QuerySet[Invoice]) -> QuerySet[InvoiceWithBalance]:
     """Invoices with what `Balance` names, each computed in the database."""
+    waits = Greatest(F("open_amount"), NOTHING)
+    asked = Case(
+        When(left_due__isnull=True, then=waits),
+        default=Greatest(Least(waits, F("left_due") - Coalesce(_open_before(), NOTHING)), NOTHING),
+        output_field=AMOUNT,
+    )
+    return (
+        _with_open(invoices)
+        .annotate(left_due=_left_due())
+        .annotate(asked=asked)
+        .annotate(
+            counted=waits - F("asked"),
+            is_settled=Q(left_due__isnull=False, asked=Decimal(0)) & ~Q(open_amount=Decimal(0)),
+        )
+    )
+
+
+def _with_open(invoices: QuerySet[Invoice]) -> QuerySet[Any]:
     notes = Invoice.objects.filter(corrects=OuterRef("pk"), state=Invoice.State.ISSUED)
     payments = Payment.objects.filter(invoice=OuterRef("pk"))
-    settled = Settlement.objects.filter(
-        contract_version__engagement=OuterRef("engagement"), balance_due=Decimal(0)
-    ).exclude(state=Settlement.State.VOIDED)
     return invoices.annotate(
         credited=Coalesce(_total(notes, "corrects", "gross"), NOTHING),
         received=Coalesce(_total(payments, "invoice", "amount"), NOTHING),
-    ).annotate(
-        open_amount=F("gross") - F("credited") - F("received"),
-        is_settled=Q(Exists(settled)) & ~Q(open_amount=Decimal(0)),
+    ).annotate(open_amount=F("gross") - F("credited") - F("received"))
+
+
+def _left_due() -> Subquery:
+    """What an invoice's engagement owes after its settlement; null where none is live.
+
+    What is kept, less all that came in and did not go back. At or below nothing, nothing is due.
+    """
+    engagement = OuterRef("contract_version__engagement")
+    payments = Payment.objects.filter(invoice__engagement=engagement)
+    refunds = Settlement.objects.filter(contract_version__engagement=engagement, state__in=GONE)
+    came_in = Coalesce(_total(payments, "invoice__engagement", "amount"), NOTHING)
+    went_back = Coalesce(_total(refunds, "contract_version__engagement", "refund"), NOTHING)
+    live = (
+        Settlement.objects.filter(contract_version__engagement=OuterRef("engagement"))
+        .exclude(state=Settlement.State.VOIDED)
+        .annotate(due=F("audit_cost") + F("audit_tax") + went_back - came_in)
     )
+    return Subquery(live.order_by("-pk").values("due")[:1], output_field=AMOUNT)
+
+
+def _open_before() -> Subquery:
+    """What the earlier invoices of an engagement wait for: what is left due goes to them first."""
+    earlier = _with_open(
+        Invoice.objects.filter(
+            engagement=OuterRef("engagement"),
+            pk__lt=OuterRef("pk"),
+            kind=Invoice.Kind.INVOICE,
+            state=Invoice.State.ISSUED,
+        )
+    ).annotate(waits=Greatest(F("open_amount"), NOTHING))
+    return _total(earlier, "engagement", "waits")
 
 
 def issued_invoices() -> QuerySet[InvoiceWithBalance]:
@@ -61,7 +121,7 @@ def open_invoices() -> QuerySet[InvoiceWithBalance]:
     Not those of an engagement whose settlement leaves nothing due: the money for one invoice of
     it may have covered what was kept of another.
     """
-    waiting = issued_invoices().filter(is_settled=False, open_amount__gt=Decimal(0))
+    waiting = issued_invoices().filter(asked__gt=Decimal(0))
     return waiting.order_by("due_on", "pk")
 
 
@@ -75,6 +135,8 @@ def balance_of(invoice: Invoice) -> InvoiceWithBalance:
     return with_balance(Invoice.objects.filter(pk=invoice.pk)).get()
 
 
-def _total(rows: QuerySet[Invoice] | QuerySet[Payment], group: str, amount: str) -> Subquery:
+def _total(
+    rows: QuerySet[Invoice] | QuerySet[Payment] | QuerySet[Settlement], group: str, amount: str
+) -> Subquery:
     totals = rows.order_by().values(group).annotate(total=Sum(amount)).values("total")
     return Subquery(totals, output_field=AMOUNT)

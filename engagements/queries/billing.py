@@ -284,14 +284,14 @@ def totals_by_currency(rows: QuerySet[InvoiceWithBalance]) -> list[Totals]:
     What a settlement counts is neither: it leaves nothing to ask for, and goes back with that.
     """
     found, nothing = rows.order_by().values("pk"), Decimal(0)
-    waiting = _sums(open_invoices().filter(pk__in=found))
-    over = _sums(overpaid_invoices().filter(pk__in=found))
+    waiting = _sums(open_invoices().filter(pk__in=found), "asked")
+    over = _sums(overpaid_invoices().filter(pk__in=found), "open_amount")
     return [
         Totals(currency, waiting.get(currency, nothing), -over.get(currency, nothing))
         for currency in sorted({*waiting, *over})
     ]
 
 
-def _sums(rows: QuerySet[InvoiceWithBalance]) -> dict[str, Decimal]:
-    totals = rows.order_by().values("currency").annotate(total=Sum("open_amount"))
+def _sums(rows: QuerySet[InvoiceWithBalance], amount: str) -> dict[str, Decimal]:
+    totals = rows.order_by().values("currency").annotate(total=Sum(amount))
     return dict(totals.values_list("currency", "total"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -19,6 +19,7 @@ from engagements.models import (
 )
 from engagements.money import gross_of, tax_on
 from engagements.queries import amounts
+from engagements.queries.balances import issued_invoices
 from engagements.queries.estimates import Estimate, latest_estimates
 
 OPEN_SETTLEMENTS = (
@@ -34,7 +35,11 @@ WITH_DISPUTES = ("disputes", "contract_version__settlements__disputes")
 
 @dataclass(frozen=True)
 class MilestoneLine:
-    """A milestone in money: all amounts in `currency`, gross unless they say otherwise."""
+    """A milestone in money: all amounts in `currency`, gross unless they say otherwise.
+
+    `open_amount` is what a bill of it still waits for: nothing before it is billed, and no more
+    than its invoice asks for once a settlement left something due, or nothing.
+    """
 
     milestone: Milestone
     invoice: Invoice | None
@@ -43,16 +48,7 @@ class MilestoneLine:
     tax: Decimal
     gross: Decimal
     paid: Decimal
-    outstanding: Decimal
-    is_settled: bool
-
-    @property
-    def open_amount(self) -> Decimal:
-        """What a bill of this milestone still waits for.
-
-        Nothing before it is billed, and nothing once a settlement leaves nothing due of it.
-        """
-        return Decimal(0) if self.is_settled else self.outstanding
+    open_amount: Decimal
 
     @property
     def is_paid(self) -> bool:
@@ -77,12 +73,20 @@ def live_settlements() -> QuerySet[Settlement]:
     return Settlement.objects.exclude(state=Settlement.State.VOIDED)
 
 
-def milestone_line(milestone: Milestone, settled: Collection[int]) -> MilestoneLine:
-    """One milestone (read with `with_money`) in money; `settled` are engagements, by key."""
+def milestone_line(milestone: Milestone, asked: dict[int, Decimal]) -> MilestoneLine:
+    """One milestone (read with `with_money`) in money.
+
+    `asked` is what invoices still ask for after a settlement, by key; what is open of this line
+    is taken off it.
+    """
     contract = milestone.contract_version
     line = amounts.invoice_line(milestone)
     rate, currency = contract.tax_rate_percent, contract.currency
     tax = line.tax if line else tax_on(milestone.amount, rate, currency)
+    waits = amounts.outstanding(milestone)
+    if line is not None and line.invoice_id in asked:
+        waits = min(waits, asked[line.invoice_id])
+        asked[line.invoice_id] -= waits
     return MilestoneLine(
         milestone=milestone,
         invoice=line.invoice if line else None,
@@ -91,8 +95,7 @@ def milestone_line(milestone: Milestone, settled: Collection[int]) -> MilestoneL
         tax=tax,
         gross=milestone.amount + tax,
         paid=amounts.received(milestone),
-        outstanding=amounts.outstanding(milestone),
-        is_settled=contract.engagement_id in settled,
+        open_amount=waits,
     )
 
 
@@ -122,16 +125,10 @@ def with_money(milestones: QuerySet[Milestone]) -> QuerySet[Milestone]:
 def lines_of(milestones: QuerySet[Milestone]) -> list[MilestoneLine]:
     """These milestones in money."""
     rows = list(with_money(milestones))
-    # Where it leaves something due, that is asked for as before.
-    settled = set(
-        live_settlements()
-        .filter(
-            contract_version__engagement__in={r.contract_version.engagement_id for r in rows},
-            balance_due=Decimal(0),
-        )
-        .values_list("contract_version__engagement", flat=True)
-    )
-    return [milestone_line(row, settled) for row in rows]
+    engagements = {row.contract_version.engagement_id for row in rows}
+    invoices = issued_invoices().filter(engagement__in=engagements, left_due__isnull=False)
+    asked = dict(invoices.values_list("pk", "asked"))
+    return [milestone_line(row, asked) for row in rows]
 
 
 def milestones_to_bill() -> list[MilestoneLine]:

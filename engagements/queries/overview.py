@@ -30,6 +30,7 @@ from engagements.models import (
     TimeBox,
 )
 from engagements.queries.amounts import WITH_INVOICES
+from engagements.queries.balances import open_invoices
 from engagements.queries.burn_down import BurnDown, burn_down_of
 from engagements.queries.overpayments import open_pay_backs, overpaid_invoices
 from engagements.queries.to_settle import settled_with_more_since
@@ -45,10 +46,11 @@ EVENTS_SHOWN = 14
 
 
 class Money(TypedDict):
-    """What `with_standing` adds to an engagement: whether more came in than stays, and whether
-    an audit that ended without a contract is owed still."""
+    """What `with_standing` adds to an engagement: whether more came in than stays, whether
+    an invoice waits for money, and whether an audit that ended without a contract is owed still."""
 
     has_too_much: bool
+    owes: bool
     is_audit_owed: bool
 
 
@@ -80,7 +82,8 @@ def with_standing(engagements: QuerySet[Engagement]) -> QuerySet[EngagementWithM
         Prefetch("runs", queryset=runs),
     )
     audit_owed = Exists(unbilled_audits().filter(engagement=this))
-    return rows.annotate(has_too_much=too_much, is_audit_owed=audit_owed)
+    owes = Exists(open_invoices().filter(engagement=this))
+    return rows.annotate(has_too_much=too_much, owes=owes, is_audit_owed=audit_owed)
 
 
 @dataclass(frozen=True)

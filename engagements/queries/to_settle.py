@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Sum
 
 from engagements.models import ContractVersion, Engagement, Payment, Settlement, Stage
-from engagements.queries.balances import AMOUNT
+from engagements.queries.balances import AMOUNT, GONE
 from engagements.queries.finance import OPEN_SETTLEMENTS, live_settlements
 
 State = Settlement.State
-GONE = (State.PAYING, State.PAID)
 
 
 @dataclass(frozen=True)

@@ -138,9 +138,9 @@ def require_excess(invoice: Invoice, amount: Decimal) -> None:
 def _require_takes(source: Invoice, target: Invoice, amount: Decimal) -> None:
     if not may_take(source).filter(pk=target.pk).exists():
         raise Refused("Money is moved to another open invoice of the same customer and currency.")
-    open_amount = balance_of(target).open_amount
-    if amount > open_amount:
-        left = format_money(open_amount, target.currency)
+    asked = balance_of(target).asked
+    if amount > asked:
+        left = format_money(asked, target.currency)
         raise Refused(f"{target.reference} has {left} open; {amount:f} would be too much.")
 
 

@@ -94,9 +94,9 @@ def _tell(payment: Payment, engagement: Engagement) -> None:
 
 
 def _require_open(invoice: Invoice, amount: Decimal) -> None:
-    open_amount = max(balance_of(invoice).open_amount, Decimal(0))
-    if amount > open_amount:
-        left = format_money(open_amount, invoice.currency)
+    asked = balance_of(invoice).asked
+    if amount > asked:
+        left = format_money(asked, invoice.currency)
         raise Refused(f"{invoice.reference} has {left} open; {amount:f} would be too much.")
 
 

@@ -48,11 +48,9 @@ def remind(*, invoice: Invoice) -> Reminder | None:
     level = _level(row, timezone.localdate()) if row else None
     if row is None or level is None:
         return None
-    reminder = Reminder(
-        invoice=row, level=level, open_amount=row.open_amount, created_at=timezone.now()
-    )
+    reminder = Reminder(invoice=row, level=level, open_amount=row.asked, created_at=timezone.now())
     checked.save(reminder)
-    amount = format_money(row.open_amount, row.currency)
+    amount = format_money(row.asked, row.currency)
     assert row.due_on is not None  # its level was counted from that day
     due_on = in_words(row.due_on)
     events.record(
@@ -60,7 +58,7 @@ def remind(*, invoice: Invoice) -> Reminder | None:
         verb="invoice.reminded",
         summary=f"Reminder {level} of {row.reference}: {amount} was due on {due_on}.",
         actor=None,
-        changes={"invoice": row.pk, "level": level, "open": str(row.open_amount)},
+        changes={"invoice": row.pk, "level": level, "open": str(row.asked)},
         for_customer=True,
     )
     for recipient in invoice_mails.recipients_of(row.customer):
@@ -90,9 +88,14 @@ def _level(invoice: Invoice, today: date) -> int | None:
 def _body(invoice: InvoiceWithBalance, level: int, amount: str, due_on: str) -> str:
     account = settings.BANK_ACCOUNT
     assert invoice.issued_on is not None  # only what is issued falls due
+    counted = ""
+    if invoice.counted:
+        shown = format_money(invoice.counted, invoice.currency)
+        counted = f" {shown} that came in for other invoices is counted."
     return (
         f"{SAID[level]}: of invoice {invoice.reference} of {in_words(invoice.issued_on)}, "
-        f"{amount} was due on {due_on} and has not arrived.\n\nAccount: {account['holder']}, "
-        f"{account['iban']}\nPlease quote: {invoice.reference}\n\nIf the payment is on its way, "
-        "this mail has crossed it.\n"
+        f"{amount} was due on {due_on} and has not arrived.{counted}\n\n"
+        f"Account: {account['holder']}, {account['iban']}\n"
+        f"Please quote: {invoice.reference}\n\n"
+        "If the payment is on its way, this mail has crossed it.\n"
     )

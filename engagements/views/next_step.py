@@ -194,7 +194,7 @@ _SETTLING = {
 def _missed(standing: Standing) -> Next:
     live, newest = standing.settlement, next(iter(standing.settlements), None)
     if live is not None and live.state == Settlement.State.PAID:
-        return _settled(standing, live)
+        return _settled(standing)
     url, action, text = reverse("finance"), "To finance", "Propose the settlement."
     if newest is not None:
         url, action = reverse("settlement", args=[newest.pk]), "Open the settlement"
@@ -211,12 +211,12 @@ def _settling(settlement: Settlement) -> str:
     return text
 
 
-def _settled(standing: Standing, settlement: Settlement) -> Next:
+def _settled(standing: Standing) -> Next:
     """What the settlement keeps is billed, and paid where it was not before."""
     milestones = standing.milestones
     if any(milestone.state == Milestone.State.RELEASED for milestone in milestones):
         return Next(FINANCE, "Bill the audit, which the settlement keeps.", tone="doubt")
-    if settlement.balance_due > 0 and any(outstanding(each) > 0 for each in milestones):
+    if standing.engagement.owes:
         return Next(str(standing.engagement.customer), "Pay what is billed.", tone="doubt")
     return _to_close(standing)
 

@@ -49,8 +49,8 @@ def overview(request: HttpRequest) -> HttpResponse:
             "at_risk": finance.totals_by_currency((r.currency, r.received) for r in at_risk),
             "going_back": finance.totals_by_currency((s.currency, s.refund) for s in waiting),
             "to_bill": finance.totals_by_currency((m.currency, m.gross) for m in to_bill),
-            "open": finance.totals_by_currency((b.currency, b.open_amount) for b in bills),
-            "overdue": finance.totals_by_currency((b.currency, b.open_amount) for b in overdue),
+            "open": finance.totals_by_currency((b.currency, b.asked) for b in bills),
+            "overdue": finance.totals_by_currency((b.currency, b.asked) for b in overdue),
         },
     }
     return render(request, "finance/overview.html", context)

@@ -22,9 +22,7 @@ from engagements.views.answers import UNPROCESSABLE, actor
 def record(request: HttpRequest, pk: int) -> HttpResponse:
     """Record money that arrived for an invoice."""
     invoice = balance_of(access.invoice_for(request.user, pk))
-    form = PaymentForm(
-        request.POST or None, currency=invoice.currency, open_amount=invoice.open_amount
-    )
+    form = PaymentForm(request.POST or None, currency=invoice.currency, open_amount=invoice.asked)
     if request.method == "POST" and form.is_valid():
         try:
             payment = payments.record(invoice=invoice, by=actor(request), **form.cleaned_data)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -20,8 +22,8 @@ def invoices(request: HttpRequest, reference: str) -> HttpResponse:
     """The invoices of one engagement with their PDFs, and its account."""
     engagement = access.engagement_for(request.user, reference)
     found = list(billing.invoices_of(engagement))
-    still_open = [invoice for invoice in found if invoice.open_amount > 0]
-    is_due = any(not invoice.is_settled for invoice in still_open)
+    asked = sum((invoice.asked for invoice in found), Decimal(0))
+    accounts = billing.accounts_of(Engagement.objects.filter(pk=engagement.pk))
     documents = billing.documents_by_subject(engagement)
     rows = [
         {
@@ -39,9 +41,9 @@ def invoices(request: HttpRequest, reference: str) -> HttpResponse:
     context = {
         "engagement": engagement,
         "rows": rows,
-        "accounts": billing.accounts_of(Engagement.objects.filter(pk=engagement.pk)),
+        "accounts": accounts,
         "today": timezone.localdate(),
-        "is_settled": any(invoice.is_settled for invoice in still_open),
-        "pay_to": settings.BANK_ACCOUNT if is_due else None,
+        "is_settled": any(account.balance > asked for account in accounts),
+        "pay_to": settings.BANK_ACCOUNT if asked else None,
     }
     return render(request, "portal/invoices.html", context)

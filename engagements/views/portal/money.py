@@ -34,8 +34,10 @@ def milestone_row(line: MilestoneLine) -> MilestoneRow:
     bill = f"Invoice {milestone.billing_reference}"
     if line.is_paid:
         return MilestoneRow(line, "paid", "Paid", f"{bill}, paid in full. Thank you.")
-    still = format_money(line.open_amount, line.currency)
     part = f" {format_money(line.paid, line.currency)} arrived." if line.paid > 0 else ""
+    if line.open_amount <= 0:
+        return MilestoneRow(line, "paid", "Settled", f"{bill}: nothing is left to pay.{part}")
+    still = format_money(line.open_amount, line.currency)
     return MilestoneRow(line, "unknown", "Open", f"{bill}: {still} to pay.{part}")
 
 

@@ -206,7 +206,12 @@ def test_a_payment_after_the_proposal_stops_the_approval(world: World) -> None:
     world.conclude(world.request(contract), "missed")
     settlement = contract.settlements.get()
     payments.record(
-        invoice=late, amount=late.gross, received_on=today(), reference="LATE", by=world.finance
+        invoice=late,
+        amount=late.gross,
+        received_on=today(),
+        reference="LATE",
+        by=world.finance,
+        may_exceed=True,
     )
     with pytest.raises(Refused, match="has changed since"):
         settlements.approve(settlement=settlement, by=world.controller)

@@ -284,5 +284,5 @@ LOGGING = {
         "handlers": ["stderr"],
         "level": env.choice("TWOFOLD_LOG_LEVEL", ("INFO", "DEBUG", "WARNING", "ERROR")),
     },
-    "loggers": {"fontTools": {"level": "WARNING"}, "weasyprint": {"level": "ERROR"}},
+    "loggers": {"fontTools": {"level": "WARNING"}, "weasyprint": {"propagate": False}},
 }

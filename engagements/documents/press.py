@@ -13,12 +13,15 @@ from typing import Any
 from django.conf import settings
 from django.template.loader import render_to_string
 
+from engagements.documents import typefaces
 from engagements.documents.paper import Enclosure, Paper
 
 _ROOT = Path(__file__).resolve().parents[2]
 _TOKENS = _ROOT / "consultancy" / "static" / "css" / "tokens.css"
 _STYLE = _ROOT / "templates" / "documents" / "document.css"
 _FONTS = _ROOT / "consultancy" / "static" / "fonts"
+# What WeasyPrint warns of where no font has a character, which is its first argument.
+_NO_GLYPH = ".notdef glyph rendered"
 
 
 class CannotBeTypeset(RuntimeError):
@@ -28,7 +31,8 @@ class CannotBeTypeset(RuntimeError):
 def typeset(paper: Paper) -> bytes:
     """The PDF. The same paper gives the same bytes; nothing is fetched from any network.
 
-    CannotBeTypeset when WeasyPrint had to leave something out, a picture or a description.
+    CannotBeTypeset when WeasyPrint had to leave something out: a picture, a description, or a
+    letter that no font has.
     """
     from weasyprint import CSS, HTML
     from weasyprint.text.fonts import FontConfiguration
@@ -49,6 +53,8 @@ def typeset(paper: Paper) -> bytes:
             attachments=[_attached(each, paper) for each in paper.enclosures],
             custom_metadata=True,
         )
+    if complaints.blank:
+        raise CannotBeTypeset(f"{paper.title}: {typefaces.refusal(complaints.blank)}")
     if complaints.errors:
         raise CannotBeTypeset(f"{paper.title}: {'; '.join(complaints.errors)}")
     return made
@@ -114,15 +120,23 @@ class _Complaints(logging.Handler):
     """What WeasyPrint could not do while this document was made."""
 
     def __init__(self) -> None:
-        super().__init__(logging.ERROR)
+        super().__init__(logging.WARNING)
         self.errors: list[str] = []
+        self.blank: list[str] = []
         self.logger = logging.getLogger("weasyprint")
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.errors.append(record.getMessage())
+        if record.levelno >= logging.ERROR:
+            self.errors.append(record.getMessage())
+        elif isinstance(record.msg, str) and record.msg.startswith(_NO_GLYPH):
+            assert isinstance(record.args, tuple)
+            self.blank += filter(typefaces.is_meant, str(record.args[0]))
 
     def __enter__(self) -> None:
+        self.level_before = self.logger.level
+        self.logger.setLevel(logging.WARNING)
         self.logger.addHandler(self)
 
     def __exit__(self, *_: object) -> None:
         self.logger.removeHandler(self)
+        self.logger.setLevel(self.level_before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -44,7 +45,18 @@ def number(row: Invoice, lines: Sequence[InvoiceLine], by: User | None) -> None:
         row.due_on = row.issued_on + timedelta(days=row.contract_version.payment_days)
     row.state = State.ISSUED
     row.frozen = invoice_facts.compose(row, lines)
+    if row.kind == Kind.INVOICE:
+        _require_fonts(row)
     checked.save(row)
+
+
+def _require_fonts(row: Invoice) -> None:
+    # Not for credit notes: they name whom the invoice named, and settlements wait for no font.
+    from engagements.documents import typefaces
+
+    blank = typefaces.missing(json.dumps(row.frozen, ensure_ascii=False, default=str))
+    if blank:
+        raise Refused(typefaces.refusal(blank))
 
 
 def tell(row: Invoice, engagement: Engagement, by: User | None) -> None:

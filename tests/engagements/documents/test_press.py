@@ -114,6 +114,17 @@ def test_a_picture_without_words_stops_the_press(paper: Paper) -> None:
         press.typeset(wordless)
 
 
+def test_a_letter_that_no_font_has_stops_the_press_and_is_named(paper: Paper) -> None:
+    nameless = replace(paper, context={"text": "<p>\U00012000 Ltd</p>"})
+    with pytest.raises(press.CannotBeTypeset, match=r"U\+12000, cuneiform sign a.*Install a font"):
+        press.typeset(nameless)
+
+
+def test_a_picture_in_a_comment_stops_no_press(paper: Paper) -> None:
+    cheerful = replace(paper, context={"text": "<p>Thank you \U0001fadf\ufe0f</p>"})
+    assert press.typeset(cheerful)
+
+
 def test_importing_the_documents_loads_neither_weasyprint_nor_matplotlib() -> None:
     code = (
         "import os, sys, django; os.environ['DJANGO_SETTINGS_MODULE'] = 'consultancy.settings'; "

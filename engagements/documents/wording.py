@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -21,6 +21,11 @@ def moment(value: datetime) -> str:
     """5 October 2026, 14:03:22 UTC."""
     text = format_datetime(value.astimezone(UTC), "d MMMM y, HH:mm:ss", locale=LOCALE)
     return f"{text} UTC"
+
+
+def day(value: date) -> str:
+    """A day as the tables write it: 21 May 2026."""
+    return f"{value.day} {value:%b %Y}"
 
 
 def moment_of(text: str) -> str:

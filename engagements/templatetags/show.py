@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -82,6 +83,12 @@ def ratio(value: float | Decimal | None) -> str:
 def with_sign(text: str) -> str:
     """The referee's words, with the speedups in them written as on every page."""
     return speedups.with_sign(text)
+
+
+@register.filter
+def within_quotes(text: str) -> str:
+    """Words that stand between quotation marks: their own become single ones."""
+    return re.sub(r'“([^”]*)”|"([^"]*)"', lambda found: f"\u2018{found[1] or found[2]}\u2019", text)
 
 
 @register.filter

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
+from engagements import money
 from engagements.audit import Thresholds
 from engagements.audit import thresholds as lines
+from engagements.documents import wording
 from engagements.models import Answer, Audit, Evidence
 from engagements.services import answers
 
@@ -94,6 +97,10 @@ def lines_of(thresholds: Thresholds) -> list[Line]:
 
 def in_words(value: dict[str, Any]) -> Iterator[str]:
     """An answer in words: a line an entry, or a line a figure that was given."""
+    if amount := value.get("amount_a_month"):
+        shown = money.format_money(Decimal(str(amount)), str(value["currency"]))
+        yield f"Amount a month: {shown}"
+        value = {k: given for k, given in value.items() if k not in ("amount_a_month", "currency")}
     for name, given in value.items():
         if isinstance(given, list):
             yield from (_entry_in_words(entry) for entry in given)
@@ -107,6 +114,7 @@ def _entry_in_words(entry: dict[str, Any]) -> str:
     words = [str(entry["name"])]
     if hours := entry.get("hours_a_month"):
         words.append(f"{hours:g} hours a month")
-    words += [str(entry[name]) for name in ("expected_on", "planned_on") if entry.get(name)]
+    days = [str(entry[name]) for name in ("expected_on", "planned_on") if entry.get(name)]
+    words += [wording.day(date.fromisoformat(each)) for each in days]
     words += [f"{axis} {size}" for axis, size in sorted((entry.get("axes") or {}).items())]
     return ", ".join(words)

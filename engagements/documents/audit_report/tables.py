@@ -17,6 +17,7 @@ from engagements.audit.figures import (
     UpkeepFigures,
 )
 from engagements.audit.phrases import money, percent, percents, times, times_each, volume, weeks
+from engagements.documents import wording
 
 NOT_KNOWN = "not known"
 LISTED = 8
@@ -137,7 +138,7 @@ def _changes(figures: LifeFigures) -> Table:
     rows = [
         (
             each.name,
-            each.expected_on.isoformat(),
+            wording.day(each.expected_on),
             weeks(each.weeks_away),
             ", ".join((*each.tuned, *each.foreign)) or "nothing that matters",
             "ends the kernel" if each.ends_the_kernel else "keeps the kernel",

@@ -11,7 +11,9 @@ import pytest
 from pypdf import PdfReader
 
 from engagements.audit import Needs, Operator, Work
+from engagements.documents.audit_report import exhibits
 from engagements.models import Audit, Evidence
+from engagements.money import format_money
 from engagements.services import answers, audits, subjects
 from tests.engagements import evidence_world as kept
 from tests.engagements.documents.reading import attached, elements, words
@@ -135,9 +137,15 @@ def the_evidence_stands_with_digests_answers_and_the_lines_that_were_moved(page:
         assert row.digest in page.replace(" ", "")
     assert "later.csv" not in page, "it came after delivery"
     assert "Performance team, 12 hours a month" in page
+    assert "Llama 5, 1 Mar 2029" in page
     assert "Dr. Samira Ostermann" in page
     assert "no finding rests on it" in page
     assert "Target 2 1.5" in page
+
+
+def test_an_amount_answered_stands_with_its_currency() -> None:
+    said = list(exhibits.in_words({"amount_a_month": "90000", "currency": "EUR"}))
+    assert said == [f"Amount a month: {format_money(Decimal(90000), 'EUR')}"]
 
 
 def everything_travels_inside_as_data(report: PdfReader) -> None:

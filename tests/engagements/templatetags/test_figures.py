@@ -70,3 +70,11 @@ def test_a_ratio_bar_is_told_in_words() -> None:
 def test_beside_a_wide_interval_the_target_alone_is_named() -> None:
     assert not bar(2.4, 2.3, 2.5).is_crowded
     assert bar(3.2, 0.7, 13.5).is_crowded
+
+
+def test_a_quotation_within_a_quotation_has_single_marks() -> None:
+    said = '"Could you?", the answer is “no”, or "not yet'
+    assert (
+        show.within_quotes(said)
+        == '\u2018Could you?\u2019, the answer is \u2018no\u2019, or "not yet'
+    )

@@ -17,6 +17,7 @@ from engagements.audit.finding import Known, Source
 from engagements.audit.off_the_shelf import coverage_digest
 from engagements.audit.subject import Subject
 from engagements.audit.subject import from_data as subject_from_data
+from engagements.days import in_words
 from engagements.evidence import ComputeFacts, Facts, TraceFacts, TrafficFacts
 from engagements.evidence.answers import (
     Generations,
@@ -151,6 +152,6 @@ def _answer(said: dict[str, Answer], question: str, kind: type[T]) -> Known[T] |
     source = Source(
         kind="answer",
         name=str(answer.get_question_display()),
-        detail=f"{answer.answered_by}, {answer.answered_on.isoformat()}",
+        detail=f"{answer.answered_by}, {in_words(answer.answered_on)}",
     )
     return Known(value=value, source=source)

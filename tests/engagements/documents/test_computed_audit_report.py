@@ -112,6 +112,7 @@ def one_page_to_decide_by_then_one_for_each_check_then_the_evidence(pages: list[
     assert "What we advise" in pages[7]
     assert "Every file is kept byte for byte" in pages[8]
     assert len(pages) == 9
+    assert not any("2026-01-31" in page for page in pages), "days are written in words"
 
 
 def a_check_says_its_value_its_line_and_what_it_was_computed_from(page: str) -> None:

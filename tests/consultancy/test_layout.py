@@ -17,6 +17,7 @@ READING = {
     "claims",
     "committed",
     "documents",
+    "limits",
     "records",
     "reports",
     "signatures",

@@ -179,7 +179,7 @@ def test_a_model_to_come_names_the_axes_that_change_with_it(
     assert (first["name"], first["axes"]) == ("Llama 5", {"head_dim": 256, "heads": 64})
     assert (second["name"], second["axes"]) == ("Llama 6", {})
     page = text(signed_in, engagement)
-    assert "Llama 5, 2027-03-31, head_dim 256, heads 64" in page
+    assert "Llama 5, 31 Mar 2027, head_dim 256, heads 64" in page
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def test_who_is_woken_while_stopped_is_told_however_little_it_does(before_the_lo
             idleness.begins()
             if idleness is woken:
                 found.send_signal(signal.SIGCONT)
-                time.sleep(0.05)
+                time.sleep(0.2)
                 families.stop(found.pid, None)
             idleness.ends()
         found.kill()

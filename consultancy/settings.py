@@ -190,7 +190,7 @@ ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "Twofold: "
-ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "consultancy.accounts.PasswordLinks"  # noqa: S105
+ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "consultancy.accounts.PasswordLinks"  # noqa: S105  names a class
 ACCOUNT_FORMS = {
     "login": "consultancy.account_forms.LoginForm",
     "reauthenticate": "consultancy.account_forms.ReauthenticateForm",

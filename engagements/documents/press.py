@@ -19,7 +19,6 @@ from engagements.documents.paper import Enclosure, Paper
 _ROOT = Path(__file__).resolve().parents[2]
 _TOKENS = _ROOT / "consultancy" / "static" / "css" / "tokens.css"
 _STYLE = _ROOT / "templates" / "documents" / "document.css"
-_FONTS = _ROOT / "consultancy" / "static" / "fonts"
 # What WeasyPrint warns of where no font has a character, which is its first argument.
 _NO_GLYPH = ".notdef glyph rendered"
 
@@ -97,7 +96,7 @@ def _own_files_only() -> Any:
             if url.startswith("data:"):
                 return super().fetch(url, headers)
             folder, _, name = url.rpartition("/")
-            if folder != _FONTS.as_uri():
+            if folder != typefaces.FONTS.as_uri():
                 raise ValueError(f"a document takes nothing from {url}")
             return URLFetcherResponse(url, _unpacked(name))
 
@@ -109,7 +108,7 @@ def _unpacked(name: str) -> bytes:
     """A font as plain TrueType. Unpacking WOFF2 takes longer than all the rest, so once."""
     from fontTools.ttLib import TTFont
 
-    font = TTFont(_FONTS / name, recalcTimestamp=False)
+    font = TTFont(typefaces.FONTS / name, recalcTimestamp=False)
     font.flavor = None
     plain = io.BytesIO()
     font.save(plain)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-_FONTS = Path(__file__).resolve().parents[2] / "consultancy" / "static" / "fonts"
+FONTS = Path(__file__).resolve().parents[2] / "consultancy" / "static" / "fonts"
 # Letters, digits, signs of currencies: what names and amounts are written in. A picture in a
 # comment or a joiner between letters that is not drawn takes nothing from what is agreed.
 _MEANT = ("Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Nl", "Sc")
@@ -48,7 +48,7 @@ def _own() -> frozenset[str]:
     from fontTools.ttLib import TTFont
 
     found: set[str] = set()
-    for file in _FONTS.glob("*.woff2"):
+    for file in FONTS.glob("*.woff2"):
         with TTFont(file, lazy=True) as font:
             found.update(map(chr, font.getBestCmap()))
     return frozenset(found)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
 from engagements.documents import typefaces
@@ -12,11 +10,9 @@ from engagements.models import Counter, Invoice
 from engagements.services import invoices
 from tests.engagements.world import World
 
-needs_fontconfig = pytest.mark.skipif(shutil.which("fc-list") is None, reason="no fontconfig")
 CUNEIFORM = "\U00012000"
 
 
-@needs_fontconfig
 def test_letters_of_names_are_missing_where_no_font_has_them() -> None:
     assert typefaces.missing(f"Übergabe № 7, Łódź, 10 €, {CUNEIFORM}{CUNEIFORM}") == [CUNEIFORM]
 
@@ -25,7 +21,6 @@ def test_pictures_and_what_is_not_drawn_are_never_missing() -> None:
     assert typefaces.missing("\U0001fadf\ufe0f \u200d\u00ad\u2603 \x07") == []
 
 
-@needs_fontconfig
 def test_an_invoice_to_a_name_that_no_font_has_is_not_issued(world: World) -> None:
     part = world.active().milestones.get(position=1)
     draft = invoices.draft(milestones=[part], by=world.finance)

@@ -34,8 +34,20 @@ _CALLS_US = {"cuda": (10, 100, 1_000, 10_000), "cpu": (2_000,)}
 _CANDIDATE_UNITS = 20
 _BASELINE_UNITS = {"cuda": (39, 40, 41), "cpu": (10, 80)}
 _PROTOCOL = {
-    "cuda": {"replicates": 4, "rounds": 4, "round_ms": 40.0, "warmup_ms": 100.0},
-    "cpu": {"replicates": 3, "rounds": 6, "round_ms": 12.0, "warmup_ms": 0.0},
+    "cuda": {
+        "replicates": 5,
+        "rounds": 3,
+        "round_ms": 40.0,
+        "warmup_ms": 100.0,
+        "interrupted_band": 0.01,
+    },
+    "cpu": {
+        "replicates": 3,
+        "rounds": 6,
+        "round_ms": 12.0,
+        "warmup_ms": 0.0,
+        "interrupted_band": 0.03,
+    },
 }
 
 
@@ -136,7 +148,6 @@ def document(device: str, changes: Mapping[str, Any]) -> dict[str, Any]:
             "clock_band": 0.15,
             "max_discarded": 0.25,
             "noise_band": 0.1,
-            "interrupted_band": 0.03,
             **protocol,
         },
     }

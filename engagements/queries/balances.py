@@ -81,27 +81,38 @@ def _with_open(invoices: QuerySet[Invoice]) -> QuerySet[Any]:
 def _left_due() -> Subquery:
     """What an invoice's engagement owes after its settlement; null where none is live.
 
-    What is kept, less all that came in and did not go back. At or below nothing, nothing is due.
+    What is kept, less all that came in and did not go back; and what was credited after the
+    settlement is not asked for either. At or below nothing, nothing is due.
     """
     engagement = OuterRef("contract_version__engagement")
     payments = Payment.objects.filter(invoice__engagement=engagement)
     refunds = Settlement.objects.filter(contract_version__engagement=engagement, state__in=GONE)
     came_in = Coalesce(_total(payments, "invoice__engagement", "amount"), NOTHING)
     went_back = Coalesce(_total(refunds, "contract_version__engagement", "refund"), NOTHING)
+    kept = Least(F("audit_cost") + F("audit_tax"), _billed(engagement))
     live = (
         Settlement.objects.filter(contract_version__engagement=OuterRef("engagement"))
         .exclude(state=Settlement.State.VOIDED)
-        .annotate(due=F("audit_cost") + F("audit_tax") + went_back - came_in)
+        .annotate(due=kept + went_back - came_in)
     )
     return Subquery(live.order_by("-pk").values("due")[:1], output_field=AMOUNT)
 
 
+def _billed(engagement: OuterRef) -> Coalesce:
+    """What an engagement's invoices came to, less their credit notes."""
+    signed = Case(When(kind=Invoice.Kind.INVOICE, then=F("gross")), default=-F("gross"))
+    issued = Invoice.objects.filter(engagement=engagement, state=Invoice.State.ISSUED)
+    return Coalesce(_total(issued.annotate(signed=signed), "engagement", "signed"), NOTHING)
+
+
 def _open_before() -> Subquery:
-    """What the earlier invoices of an engagement wait for: what is left due goes to them first."""
+    """What the invoices issued earlier in an engagement wait for: what is left due goes to them
+    first, so that one which follows changes nothing of what they asked for."""
+    sooner = Q(issued_at__lt=OuterRef("issued_at"))
     earlier = _with_open(
         Invoice.objects.filter(
+            sooner | Q(issued_at=OuterRef("issued_at"), pk__lt=OuterRef("pk")),
             engagement=OuterRef("engagement"),
-            pk__lt=OuterRef("pk"),
             kind=Invoice.Kind.INVOICE,
             state=Invoice.State.ISSUED,
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from django.db.models import (
     Case,
     DecimalField,
+    Exists,
     F,
     OuterRef,
     Q,
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
 
 AMOUNT = DecimalField(max_digits=14, decimal_places=3)
 NOTHING = Value(Decimal(0), output_field=AMOUNT)
+# What a second person agreed to. A proposal is one person's, or the application's: its figures are
+# told to no customer, and nothing is asked for by them.
+AGREED = (
+    Settlement.State.APPROVED,
+    Settlement.State.PAYING,
+    Settlement.State.PAID,
+    Settlement.State.FAILED,
+)
 # Money in flight counts as gone.
 GONE = (Settlement.State.PAYING, Settlement.State.PAID)
 
@@ -37,9 +46,11 @@ class Balance(TypedDict):
     """What `with_balance` adds to an invoice: gross, in its currency.
 
     `open_amount` is below nothing where more arrived than was owed. `asked` is what the customer
-    is still to pay of it: after a settlement no more than that left due and nobody paid since,
-    for what came in for any invoice of the engagement counts towards what is kept. `counted` is
-    what that takes off. `is_settled` says that something is open in the arithmetic alone.
+    is still to pay of it: once a settlement is approved no more than that left due and nobody paid
+    since, for what came in for any invoice of the engagement counts towards what is kept.
+    `counted` is what that takes off. `is_settled` says that something is open in the arithmetic
+    alone. `is_held` says that a settlement is proposed: nothing is asked for until it is approved
+    and says what is left, and what is open takes a payment that was on its way.
     """
 
     credited: Decimal
@@ -48,23 +59,28 @@ class Balance(TypedDict):
     asked: Decimal
     counted: Decimal
     is_settled: bool
+    is_held: bool
 
 
 def with_balance(invoices: QuerySet[Invoice]) -> QuerySet[InvoiceWithBalance]:
     """Invoices with what `Balance` names, each computed in the database."""
     waits = Greatest(F("open_amount"), NOTHING)
     asked = Case(
+        When(is_held=True, then=NOTHING),
         When(left_due__isnull=True, then=waits),
         default=Greatest(Least(waits, F("left_due") - Coalesce(_open_before(), NOTHING)), NOTHING),
         output_field=AMOUNT,
     )
     return (
         _with_open(invoices)
-        .annotate(left_due=_left_due())
+        .annotate(left_due=_left_due(), is_proposed=_is_proposed())
+        .annotate(is_held=Q(is_proposed=True, open_amount__gt=Decimal(0)))
         .annotate(asked=asked)
         .annotate(
-            counted=waits - F("asked"),
-            is_settled=Q(left_due__isnull=False, asked=Decimal(0)) & ~Q(open_amount=Decimal(0)),
+            counted=Case(When(is_held=True, then=NOTHING), default=waits - F("asked")),
+            is_settled=(Q(left_due__isnull=False) | Q(is_proposed=True))
+            & Q(asked=Decimal(0), is_held=False)
+            & ~Q(open_amount=Decimal(0)),
         )
     )
 
@@ -79,7 +95,7 @@ def _with_open(invoices: QuerySet[Invoice]) -> QuerySet[Any]:
 
 
 def _left_due() -> Subquery:
-    """What an invoice's engagement owes after its settlement; null where none is live.
+    """What an invoice's engagement owes after its settlement; null where none is approved.
 
     What is kept, less all that came in and did not go back; and what was credited after the
     settlement is not asked for either. At or below nothing, nothing is due.
@@ -90,12 +106,16 @@ def _left_due() -> Subquery:
     came_in = Coalesce(_total(payments, "invoice__engagement", "amount"), NOTHING)
     went_back = Coalesce(_total(refunds, "contract_version__engagement", "refund"), NOTHING)
     kept = Least(F("audit_cost") + F("audit_tax"), _billed(engagement))
-    live = (
-        Settlement.objects.filter(contract_version__engagement=OuterRef("engagement"))
-        .exclude(state=Settlement.State.VOIDED)
-        .annotate(due=kept + went_back - came_in)
-    )
-    return Subquery(live.order_by("-pk").values("due")[:1], output_field=AMOUNT)
+    agreed = Settlement.objects.filter(
+        contract_version__engagement=OuterRef("engagement"), state__in=AGREED
+    ).annotate(due=kept + went_back - came_in)
+    return Subquery(agreed.order_by("-pk").values("due")[:1], output_field=AMOUNT)
+
+
+def _is_proposed() -> Exists:
+    engagement = OuterRef("engagement")
+    proposed = Settlement.objects.filter(state=Settlement.State.PROPOSED)
+    return Exists(proposed.filter(contract_version__engagement=engagement))
 
 
 def _billed(engagement: OuterRef) -> Coalesce:
@@ -129,8 +149,8 @@ def issued_invoices() -> QuerySet[InvoiceWithBalance]:
 def open_invoices() -> QuerySet[InvoiceWithBalance]:
     """Issued invoices that wait for money, the one that is due first at the head.
 
-    Not those of an engagement whose settlement leaves nothing due: the money for one invoice of
-    it may have covered what was kept of another.
+    Not those of an engagement whose settlement is proposed, or leaves nothing due: the money for
+    one invoice of it may have covered what was kept of another.
     """
     waiting = issued_invoices().filter(asked__gt=Decimal(0))
     return waiting.order_by("due_on", "pk")

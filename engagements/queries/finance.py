@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -38,7 +38,8 @@ class MilestoneLine:
     """A milestone in money: all amounts in `currency`, gross unless they say otherwise.
 
     `open_amount` is what a bill of it still waits for: nothing before it is billed, and no more
-    than its invoice asks for once a settlement left something due, or nothing.
+    than its invoice asks for once a settlement left something due, or nothing. `is_held` says that
+    it waits for a settlement that is proposed, which will say what is left.
     """
 
     milestone: Milestone
@@ -49,6 +50,7 @@ class MilestoneLine:
     gross: Decimal
     paid: Decimal
     open_amount: Decimal
+    is_held: bool
 
     @property
     def is_paid(self) -> bool:
@@ -73,17 +75,19 @@ def live_settlements() -> QuerySet[Settlement]:
     return Settlement.objects.exclude(state=Settlement.State.VOIDED)
 
 
-def milestone_line(milestone: Milestone, asked: dict[int, Decimal]) -> MilestoneLine:
+def milestone_line(
+    milestone: Milestone, asked: dict[int, Decimal], held: Collection[int]
+) -> MilestoneLine:
     """One milestone (read with `with_money`) in money.
 
     `asked` is what invoices still ask for after a settlement, by key; what is open of this line
-    is taken off it.
+    is taken off it. `held` are the keys of those that wait for a settlement.
     """
     contract = milestone.contract_version
     line = amounts.invoice_line(milestone)
     rate, currency = contract.tax_rate_percent, contract.currency
     tax = line.tax if line else tax_on(milestone.amount, rate, currency)
-    waits = amounts.outstanding(milestone)
+    waits = unpaid = amounts.outstanding(milestone)
     if line is not None and line.invoice_id in asked:
         waits = min(waits, asked[line.invoice_id])
         asked[line.invoice_id] -= waits
@@ -96,6 +100,7 @@ def milestone_line(milestone: Milestone, asked: dict[int, Decimal]) -> Milestone
         gross=milestone.amount + tax,
         paid=amounts.received(milestone),
         open_amount=waits,
+        is_held=unpaid > 0 and line is not None and line.invoice_id in held,
     )
 
 
@@ -126,9 +131,12 @@ def lines_of(milestones: QuerySet[Milestone]) -> list[MilestoneLine]:
     """These milestones in money."""
     rows = list(with_money(milestones))
     engagements = {row.contract_version.engagement_id for row in rows}
-    invoices = issued_invoices().filter(engagement__in=engagements, left_due__isnull=False)
-    asked = dict(invoices.values_list("pk", "asked"))
-    return [milestone_line(row, asked) for row in rows]
+    settling = Q(left_due__isnull=False) | Q(is_held=True)
+    invoices = issued_invoices().filter(settling, engagement__in=engagements)
+    found = list(invoices.values_list("pk", "asked", "is_held"))
+    asked = {pk: amount for pk, amount, _ in found}
+    held = {pk for pk, _, is_held in found if is_held}
+    return [milestone_line(row, asked, held) for row in rows]
 
 
 def milestones_to_bill() -> list[MilestoneLine]:

@@ -63,8 +63,13 @@ def _cells(row: InvoiceWithBalance) -> tuple[Any, ...]:
         row.due_on,
         row.currency,
         *amounts(row.currency, row.net, row.tax, row.gross),
-        *amounts(row.currency, row.credited, row.received, row.open_amount),
+        *amounts(row.currency, row.credited, row.received, _open(row)),
     )
+
+
+def _open(row: InvoiceWithBalance) -> Decimal:
+    """What the page shows as open: below nothing, what is to the customer's credit."""
+    return row.asked if row.asked or row.is_settled or row.is_held else row.open_amount
 
 
 @access.finance_page

@@ -35,6 +35,9 @@ def milestone_row(line: MilestoneLine) -> MilestoneRow:
     if line.is_paid:
         return MilestoneRow(line, "paid", "Paid", f"{bill}, paid in full. Thank you.")
     part = f" {format_money(line.paid, line.currency)} arrived." if line.paid > 0 else ""
+    if line.is_held:
+        wait = "a settlement is being prepared, nothing is to be paid until its sum is approved."
+        return MilestoneRow(line, "", "Waits", f"{bill}: {wait}{part}")
     if line.open_amount <= 0:
         return MilestoneRow(line, "paid", "Settled", f"{bill}: nothing is left to pay.{part}")
     still = format_money(line.open_amount, line.currency)

@@ -3,7 +3,10 @@ of the engagement is not asked for once more."""
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
+import io
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from itertools import count
@@ -15,9 +18,16 @@ from django.urls import reverse
 from engagements.errors import Refused
 from engagements.models import Invoice, Mail, Settlement
 from engagements.queries import billing
-from engagements.queries.balances import balance_of, issued_invoices, open_invoices
+from engagements.queries.balances import (
+    balance_of,
+    issued_invoices,
+    open_invoices,
+    overdue_invoices,
+)
 from engagements.queries.finance import milestone_lines
+from engagements.queries.matching import Fit, proposals
 from engagements.services import payments, reminders, settlements
+from tests.engagements.services.test_bank import statement, take_in
 from tests.engagements.services.test_races import together
 from tests.engagements.world import World, days, today
 
@@ -72,12 +82,14 @@ def portal(client: Client, world: World, settlement: Settlement, name: str) -> s
     return " ".join(client.get(reverse(name, args=[reference])).content.decode().split())
 
 
-@pytest.mark.parametrize("is_approved", [False, True])
-def test_no_more_is_asked_than_the_settlement_left_due(world: World, is_approved: bool) -> None:
+@pytest.mark.parametrize("is_paid", [False, True])
+def test_no_more_is_asked_than_the_settlement_left_due(world: World, is_paid: bool) -> None:
     settlement, invoice = left_due(world)
-    if is_approved:
+    if is_paid:
         settle(world, settlement)
-        assert account(settlement) == D(2140)
+    else:
+        settlements.approve(settlement=settlement, by=world.finance)
+    assert account(settlement) == D(2140)
     assert asked() == [D(2140)]
     [total] = billing.totals_by_currency(issued_invoices())
     assert (total.open, total.overpaid) == (D(2140), D(0))
@@ -107,6 +119,8 @@ def test_what_is_paid_beyond_goes_back_and_nothing_is_asked_for(world: World) ->
 
 def test_a_settlement_set_aside_asks_for_each_invoice_again(world: World) -> None:
     settlement, invoice = left_due(world)
+    settlements.approve(settlement=settlement, by=world.finance)
+    assert asked() == [D(2140)]
     settlements.void(settlement=settlement, reason="Wrong.", by=world.finance)
     assert asked() == [balance_of(invoice).open_amount] == [D(7140)]
 
@@ -171,6 +185,80 @@ def test_finance_reads_what_is_left_due_and_what_is_counted(client: Client, worl
     assert 'value="2140.00"' in page
     page = client.get(reverse("invoices")).content.decode().replace("\xa0", " ")
     assert "EUR 2,140.00" in page
+
+
+def test_what_is_only_proposed_is_told_to_nobody_and_nobody_is_urged_to_pay(
+    client: Client, world: World, on_day: OnDay
+) -> None:
+    settlement, invoice = left_due(world)
+    assert asked() == []
+    assert billing.totals_by_currency(issued_invoices()) == []
+    page = portal(client, world, settlement, "portal-invoices")
+    assert "A settlement is being prepared: wait with paying this" in page
+    assert "Waits for the settlement" in page
+    assert 'Before the settlement</th><td class="is-number">EUR' in page
+    first = portal(client, world, settlement, "portal-engagement")
+    assert "nothing is to be paid until its sum is approved" in first
+    assert "We check what the settlement comes to" in first
+    for text in (page, first):
+        assert not re.search(
+            r"\b2,140|How to pay|You owe|An invoice is open|00 to pay|<dt>Open",
+            text,
+        )
+    client.force_login(world.finance)
+    page = client.get(reverse("invoice", args=[invoice.pk])).content.decode().replace("\xa0", " ")
+    assert "<dt>Waits for the settlement</dt><dd><strong>EUR 7,140.00</strong>" in page
+    assert "Nobody is reminded of it" in page
+    assert "<dt>Open</dt>" not in page
+    assert invoice.due_on is not None
+    on_day(invoice.due_on + days(8))
+    assert (reminders.due(), reminders.remind(invoice=invoice)) == ([], None)
+    assert not overdue_invoices(today=today())
+    settlements.approve(settlement=settlement, by=world.finance)
+    [seen] = reminders.due()
+    written = reminders.remind(invoice=seen)
+    assert written is not None
+    assert written.open_amount == D(2140)
+    assert [row.pk for row in overdue_invoices(today=today())] == [invoice.pk]
+
+
+def test_money_that_comes_while_a_settlement_is_proposed_is_recorded_and_counted_anew(
+    world: World,
+) -> None:
+    settlement, invoice = left_due(world)
+    [proposal] = proposals(take_in(world, statement(("7140.00", invoice.reference))).lines.all())
+    assert proposal.fit == Fit.EXACT
+    with pytest.raises(Refused, match=r"has EUR\s7,140\.00 open; 7140\.01 would be too much"):
+        pay(world, invoice, "7140.01")
+    pay(world, invoice, "2140")
+    with pytest.raises(Refused, match="propose it anew"):
+        settlements.approve(settlement=settlement, by=world.finance)
+    settlements.void(settlement=settlement, reason="It was paid.", by=world.finance)
+    again = settlements.propose(
+        contract=settlement.contract_version, reason="missed", by=world.controller
+    )
+    assert (again.refund, again.balance_due) == (D(0), D(0))
+    settlements.approve(settlement=again, by=world.finance)
+    assert asked() == []
+
+
+def test_the_file_of_invoices_says_what_is_asked_for(client: Client, world: World) -> None:
+    settlement, invoice = left_due(world)
+    settle(world, settlement)
+    client.force_login(world.finance)
+    answer = client.get(reverse("invoices"), {"format": "csv"})
+    rows = csv.DictReader(io.StringIO(b"".join(answer).decode("utf-8-sig")))
+    assert {row["Number"]: row["Open"] for row in rows}[invoice.reference] == "2140.00"
+
+
+def test_the_file_of_invoices_says_nothing_of_what_is_only_proposed(
+    client: Client, world: World
+) -> None:
+    _, invoice = left_due(world)
+    client.force_login(world.finance)
+    answer = client.get(reverse("invoices"), {"format": "csv"})
+    rows = csv.DictReader(io.StringIO(b"".join(answer).decode("utf-8-sig")))
+    assert {row["Number"]: row["Open"] for row in rows}[invoice.reference] == "0.00"
 
 
 @pytest.mark.django_db(transaction=True)

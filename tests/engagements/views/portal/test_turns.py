@@ -13,7 +13,7 @@ from engagements import access
 from engagements.models import Engagement, Party, Pause
 from engagements.queries.portal import portal_engagement
 from engagements.queries.turns import customers_turn_first
-from engagements.services import bank_accounts, contracts, disputes, milestones
+from engagements.services import bank_accounts, contracts, disputes, milestones, settlements
 from engagements.views.portal.standing import NOBODY, next_step
 from tests.engagements.world import World, days, today
 
@@ -54,10 +54,12 @@ def disputed(world: World) -> Engagement:
     return row.contract_version.engagement
 
 
-def owing_the_audit(world: World) -> Engagement:
+def owing_the_audit(world: World, *, is_approved: bool) -> Engagement:
     contract = world.active()
     world.invoice(contract.milestones.get(condition="audit_delivered"))
     world.conclude(world.request(contract), "missed")
+    if is_approved:
+        settlements.approve(settlement=contract.settlements.get(), by=world.finance)
     return contract.engagement
 
 
@@ -65,7 +67,7 @@ WAITING: dict[str, Callable[[World], Engagement]] = {
     "an offer": lambda world: world.offered().engagement,
     "the handover": lambda world: world.met().engagement,
     "a bill after the verdict": lambda world: handed_over(world, billed=True),
-    "the audit of a missed one": owing_the_audit,
+    "the audit of a missed one": lambda world: owing_the_audit(world, is_approved=True),
     "where the refund goes": lambda world: world.missed().engagement,
     "a pause": paused,
 }
@@ -75,6 +77,7 @@ OURS: dict[str, Callable[[World], Engagement]] = {
     "work": lambda world: world.active().engagement,
     "a bill to write": lambda world: handed_over(world, billed=False),
     "a dispute": disputed,
+    "what is left of the audit": lambda world: owing_the_audit(world, is_approved=False),
 }
 
 

@@ -37,6 +37,7 @@ CANDIDATE = "shared_prefix_attention/torch_cascade"
 # Agreed far above what any kernel reaches on a processor, so that the path leads on to the money.
 TARGET = "60"
 MEASURED_MS = 150_000
+PASSWORD = "a password to type"
 
 
 @pytest.mark.timeout(400)
@@ -200,6 +201,8 @@ def read_what_went_back(page: Page, reference: str) -> None:
 
 def test_a_met_target_is_handed_over_paid_and_closed(window: Window) -> None:
     told = story.met()
+    told.signatory.set_password(PASSWORD)
+    told.signatory.save()
     customer, finance, consultant = (
         window(who) for who in (told.signatory, told.finance, told.consultant)
     )
@@ -209,6 +212,7 @@ def test_a_met_target_is_handed_over_paid_and_closed(window: Window) -> None:
     customer.get_by_role("link", name="Accept the handover").click()
     customer.get_by_label("We have received what was agreed").check()
     customer.get_by_role("button", name="Accept the handover").dblclick()
+    acts.prove(customer, PASSWORD)
     acts.told(customer, "Thank you. The handover is accepted.")
 
     consultant.goto(f"/engagements/{told.reference}/")

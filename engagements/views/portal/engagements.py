@@ -11,10 +11,11 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from engagements import access
+from engagements import access, fresh_sign_in
 from engagements.errors import Refused
 from engagements.forms.portal import AcceptHandoverForm
 from engagements.models import Engagement
+from engagements.origin import current_address
 from engagements.queries.portal import PortalEngagement, portal_engagement
 from engagements.queries.turns import customers_turn_first
 from engagements.services import milestones
@@ -96,15 +97,19 @@ def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
 @access.portal_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def handover(request: HttpRequest, reference: str) -> HttpResponse:
-    """Accept what was handed over; a viewer is told who can."""
+    """Accept what was handed over, after a fresh sign-in: it makes a part of the fee due. A viewer
+    is told who can."""
     engagement = access.engagement_for(request.user, reference)
     form = AcceptHandoverForm(request.POST or None)
     if request.method == "POST":
         if not access.may_sign(request.user, engagement.customer):
             return _handover_page(request, engagement, form, status=403)
+        fresh_sign_in.require_fresh_sign_in(request)
         if form.is_valid():
             try:
-                milestones.accept_handover(engagement=engagement, by=actor(request))
+                milestones.accept_handover(
+                    engagement=engagement, by=actor(request), address=current_address()
+                )
             except Refused as refusal:
                 form.add_error(None, str(refusal))
             else:

@@ -70,6 +70,40 @@ def test_a_wrong_password_accepts_nothing(
     assert not contract.acceptances.exists()
 
 
+def test_the_handover_asks_the_password_too_for_it_makes_money_due(
+    client: Client, world: World
+) -> None:
+    contract = world.met()
+    url = reverse("portal-handover", args=[contract.engagement.reference])
+    milestone = contract.milestones.get(condition="handover")
+    for person, status in ((world.stranger, 404), (world.viewer, 403)):
+        other = Client()
+        sign_in(other, person)
+        assert other.post(url, {"agreed": "on"}).status_code == status
+    sign_in(client, world.signatory)
+    assert client.get(url).status_code == 200
+    asked = client.post(url, {"agreed": "on"})
+    assert asked.status_code == 302
+    assert asked["Location"].startswith(reverse("account_reauthenticate"))
+    assert client.post(asked["Location"], {"password": "wrong"}).status_code == 200
+    milestone.refresh_from_db()
+    assert milestone.state == "pending"
+    assert client.post(asked["Location"], {"password": PASSWORD}).status_code == 302
+    milestone.refresh_from_db()
+    assert milestone.state == "released"
+    accepted = contract.engagement.events.get(verb="handover.accepted")
+    assert (accepted.actor, accepted.address) == (world.signatory, "127.0.0.1")
+
+
+def test_a_handover_that_is_refused_behind_the_password_is_sent_again_to_where_it_belongs(
+    client: Client, world: World
+) -> None:
+    sign_in(client, world.signatory)
+    url = reverse("portal-handover", args=[world.met().engagement.reference])
+    refused = client.post(client.post(url, {})["Location"], {"password": PASSWORD})
+    assert f'method="post" action="{url}"' in refused.content.decode()
+
+
 def test_a_sign_in_grows_stale(client: Client, world: World, contract: ContractVersion) -> None:
     sign_in(client, world.signatory)
     url, data = acceptance(contract, Party.CUSTOMER)

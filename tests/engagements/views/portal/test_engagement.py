@@ -15,6 +15,7 @@ from engagements.models import Milestone, Party, Stage
 from engagements.services import amendments, audits, contracts
 from engagements.services.drafting import PauseDraft
 from tests.engagements.views import story as told
+from tests.engagements.views.signing_in import as_just_signed_in
 from tests.engagements.views.story import Story
 
 pytestmark = pytest.mark.django_db
@@ -122,6 +123,7 @@ def test_a_met_target_asks_for_the_handover(client: Client) -> None:
     assert "The target is met." in page
     assert "accept the handover" in page
     url = reverse("portal-handover", args=[story.reference])
+    as_just_signed_in(client, story.signatory)
     assert client.post(url).status_code == 422
     assert client.post(url, {"agreed": "on"}).status_code == 302
     assert story.milestone(4).state == Milestone.State.RELEASED
@@ -131,7 +133,7 @@ def test_a_met_target_asks_for_the_handover(client: Client) -> None:
 
 def test_a_handover_before_the_target_is_met_is_refused(client: Client) -> None:
     story = told.underway()
-    client.force_login(story.signatory)
+    as_just_signed_in(client, story.signatory)
     url = reverse("portal-handover", args=[story.reference])
     assert client.post(url, {"agreed": "on"}).status_code == 422
     assert story.milestone(4).state == Milestone.State.PENDING

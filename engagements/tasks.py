@@ -21,6 +21,7 @@ from engagements.services import (
     checks,
     contract_mails,
     contracts,
+    document_failures,
     evidence_reading,
     invoice_mails,
     mails,
@@ -128,7 +129,9 @@ def sweep() -> None:
 def _issue_missing_documents() -> None:
     from engagements import documents
 
-    for kind, subject in documents.missing():
+    missing = documents.missing()
+    document_failures.forget_all_but(missing)
+    for kind, subject in missing:
         _try(
             f"issue {kind}",
             subject,

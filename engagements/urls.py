@@ -26,6 +26,7 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("", engagement.show, name="engagement"),
     path("close/", engagement.close, name="engagement-close"),
     path("cancel/", engagement.cancel, name="engagement-cancel"),
+    path("documents/<int:pk>/again/", engagement.document_again, name="document-again"),
     path("audit/", audit.show, name="engagement-audit"),
     path("audit/start/", audit.start, name="audit-start"),
     path("audit/findings/<slug:check>/", audit.record, name="audit-finding"),

@@ -10,14 +10,15 @@ from engagements.documents import kinds
 from engagements.documents.paper import Paper
 from engagements.documents.subjects import Subject
 from engagements.models import Document
-from engagements.services import events
+from engagements.services import document_failures, events
 
 
 def issue(*, kind: str, subject: str) -> Document:
     """The document of this kind about this subject; made and stored if there is none yet.
 
     Asked twice, or by two workers at once, one document is stored and both get it. Refused
-    when it is not due; ValueError when there is no such kind or subject.
+    when it is not due; ValueError when there is no such kind or subject. What cannot be typeset
+    is noted for the consultant's page of the engagement.
     """
     issued = Document.objects.filter(kind=kind, subject=subject).first()
     if issued is not None:
@@ -28,9 +29,19 @@ def issue(*, kind: str, subject: str) -> Document:
         raise ValueError(f"{kind} is issued about {chosen.NOUN}:…, not about {subject}.")
     paper = chosen.compose(about)
 
-    from engagements.documents.press import typeset
+    from engagements.documents.press import CannotBeTypeset, typeset
 
-    content = typeset(paper)
+    try:
+        content = typeset(paper)
+    except CannotBeTypeset as refusal:
+        document_failures.note(
+            engagement=paper.engagement,
+            kind=kind,
+            subject=subject,
+            title=paper.title,
+            reason=str(refusal).removeprefix(f"{paper.title}: "),
+        )
+        raise
     if paper.is_signed:
         from engagements.documents.signature import sign
 
@@ -54,6 +65,7 @@ def _stored(kind: str, subject: str, paper: Paper, content: bytes) -> Document:
     try:
         with transaction.atomic():
             document.save(force_insert=True)
+            document_failures.end(kind=kind, subject=subject)
             events.record(
                 engagement=paper.engagement,
                 verb="document.issued",

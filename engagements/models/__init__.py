@@ -3,7 +3,7 @@
 from engagements.models.audit import Audit, Check, Finding, FindingOutcome
 from engagements.models.clause import Clause, ContractClause
 from engagements.models.contract import Acceptance, ContractVersion, Party
-from engagements.models.document import Document
+from engagements.models.document import Document, DocumentFailure
 from engagements.models.engagement import Engagement, EngagementRun, Stage
 from engagements.models.event import Event, EventAnchor, EventChain
 from engagements.models.evidence import Answer, Evidence
@@ -35,6 +35,7 @@ __all__ = [
     "Customer",
     "Dispute",
     "Document",
+    "DocumentFailure",
     "Engagement",
     "EngagementRun",
     "Entry",

@@ -56,3 +56,34 @@ class Document(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+
+class DocumentFailure(models.Model):
+    """Why a document that is due was not made when it was last tried; gone once it is issued."""
+
+    engagement = models.ForeignKey(
+        Engagement, on_delete=models.PROTECT, related_name="document_failures"
+    )
+    kind = models.CharField(max_length=24, choices=Document.Kind)
+    subject = models.CharField(max_length=60)
+    title = models.CharField(max_length=160)
+    reason = models.TextField()
+    failed_at = models.DateTimeField()
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["kind", "subject"],
+                name="document_failure_once",
+                violation_error_message="Why this document is not made is noted already.",
+            ),
+            models.CheckConstraint(
+                condition=~Q(reason=""),
+                name="document_failure_says_why",
+                violation_error_message="A document that is not made has a reason.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.title}: {self.reason}"

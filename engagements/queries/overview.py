@@ -20,6 +20,7 @@ from engagements.models import (
     Audit,
     ContractVersion,
     Document,
+    DocumentFailure,
     Engagement,
     EngagementRun,
     Event,
@@ -216,6 +217,12 @@ def standing_of(engagement: Engagement) -> Standing:
 def documents_of(engagement: Engagement) -> list[Document]:
     """The documents issued, newest first, without their bytes."""
     return list(engagement.documents.defer("content"))
+
+
+def document_failures_of(engagement: Engagement) -> QuerySet[DocumentFailure]:
+    """Documents that are due and could not be made."""
+    issued = Document.objects.filter(kind=OuterRef("kind"), subject=OuterRef("subject"))
+    return DocumentFailure.objects.filter(~Exists(issued), engagement=engagement)
 
 
 def events_of(engagement: Engagement, *, limit: int | None = EVENTS_SHOWN) -> list[Event]:

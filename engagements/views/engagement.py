@@ -6,15 +6,20 @@ from dataclasses import replace
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from engagements import access
 from engagements.access import consultant_page
 from engagements.forms.engagement import ReasonForm
 from engagements.models import Engagement, Stage
-from engagements.queries.overview import documents_of, events_of, standing_of
-from engagements.services import lifecycle
+from engagements.queries.overview import (
+    document_failures_of,
+    documents_of,
+    events_of,
+    standing_of,
+)
+from engagements.services import document_failures, lifecycle
 from engagements.views.answers import REFUSALS, UNPROCESSABLE, actor, may_act, refuse
 from engagements.views.next_step import Next, next_step, steps
 
@@ -64,6 +69,17 @@ def cancel(request: HttpRequest, reference: str) -> HttpResponse:
     return _page(request, engagement, cancelling=form, status=UNPROCESSABLE)
 
 
+@consultant_page
+@require_POST
+def document_again(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """Have a document tried again that could not be made."""
+    engagement = access.engagement_for(request.user, reference)
+    failure = get_object_or_404(document_failures_of(engagement), pk=pk)
+    document_failures.try_again(failure)
+    messages.success(request, f"{failure.title} is tried again: look again in a moment.")
+    return redirect("engagement", reference)
+
+
 def _offered(step: Next, request: HttpRequest) -> Next:
     """The step without its link where it leads to pages that this person may not open."""
     if step.needs_money and not access.sees_money(request.user):
@@ -88,6 +104,7 @@ def _page(
         "next": _offered(next_step(standing), request),
         "steps": steps(standing),
         "documents": documents_of(engagement),
+        "unmade": document_failures_of(engagement),
         "events": events,
         "has_more_events": not shows_all and engagement.events.count() > len(events),
         "may_act": may_act(request),

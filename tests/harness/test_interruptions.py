@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from benchmarks.harness import interrupted_runs
 from benchmarks.harness.interruptions import interrupted, uninterrupted
+from kernels import protocols
 
 Floats = NDArray[np.float64]
 BAND = 0.03
@@ -54,11 +55,27 @@ def test_times_that_do_not_scatter_at_all_keep_every_round() -> None:
     assert uninterrupted(_times(1.0, 1.0), _times(1.0, 1.0), BAND).all()
 
 
-@pytest.mark.parametrize(("rounds", "within"), [(4, 0.002), (10, 0.002), (10, 0.01)])
-def test_intervals_hold_the_truth_as_often_and_are_narrower(rounds: int, within: float) -> None:
+COURSES = dict(zip(("H200", "any GPU"), interrupted_runs.COURSES, strict=True))
+
+
+def _judged(course: str, *, banded: bool, within: float, chance: float) -> interrupted_runs.Found:
+    replicates, rounds, band = COURSES[course]
+    return interrupted_runs.judged(
+        band if banded else None,
+        replicates=replicates,
+        rounds=rounds,
+        within=within,
+        chance=chance,
+        runs=400,
+    )
+
+
+@pytest.mark.parametrize(
+    ("course", "within"), [("H200", 0.002), ("any GPU", 0.002), ("any GPU", 0.01)]
+)
+def test_intervals_hold_the_truth_as_often_and_are_narrower(course: str, within: float) -> None:
     without, with_band = (
-        interrupted_runs.judged(band, rounds=rounds, within=within, chance=0.05, runs=400)
-        for band in (None, interrupted_runs.BAND)
+        _judged(course, banded=banded, within=within, chance=0.05) for banded in (False, True)
     )
     assert with_band.holds > 0.93
     assert with_band.half_width < 0.7 * without.half_width
@@ -66,8 +83,14 @@ def test_intervals_hold_the_truth_as_often_and_are_narrower(rounds: int, within:
 
 
 def test_a_machine_that_interrupts_most_rounds_does_not_move_the_ratio() -> None:
-    found = interrupted_runs.judged(
-        interrupted_runs.BAND, rounds=10, within=0.002, chance=0.2, runs=400
-    )
+    found = _judged("any GPU", banded=True, within=0.002, chance=0.2)
     assert found.holds > 0.93
     assert abs(found.bias) < 0.002
+
+
+def test_the_courses_are_those_of_the_presets() -> None:
+    known = [
+        (each.replicates, each.rounds, each.interrupted_band)
+        for each in (protocols.H200, protocols.CUDA)
+    ]
+    assert known == list(interrupted_runs.COURSES)

@@ -3,9 +3,11 @@
     python -m benchmarks.harness.precision --gpus 4 --out precision     everything, on four GPUs
     python -m benchmarks.harness.precision --shard 1/4 --out part1.json     or part by part
     python -m benchmarks.harness.precision --combine part*.json
+    python -m benchmarks.harness.precision --combine part*.json --max-replicates 7
 
 A/A: the same work on both sides, at several sizes, with `do_bench` beside it. Power: a baseline
-that does a known number of times the candidate's work, against a target of 2x.
+that does a known number of times the candidate's work, against a target of 2x. The last command
+judges the same trials as the first look of runs that may go on to seven pairs, at its level.
 """
 
 from __future__ import annotations
@@ -32,6 +34,8 @@ def main() -> int:
     asked = parser().parse_args()
     if asked.gpus and asked.out is None:
         parser().error("--gpus needs --out, the folder of its parts")
+    if asked.max_replicates and not asked.combine:
+        parser().error("--max-replicates judges trials that are measured: it needs --combine")
     try:
         # More shards than trials leave some of them nothing to do.
         parts = [part for part in _parts(asked) if part["trials"]]
@@ -63,7 +67,7 @@ def _described(part: dict[str, Any]) -> str:
 
 def _parts(asked: argparse.Namespace) -> list[dict[str, Any]]:
     if asked.combine:
-        return shards.combined(asked.combine)
+        return shards.judged_early(shards.combined(asked.combine), asked.max_replicates)
     if asked.gpus:
         options = [f"--trials={asked.trials}", f"--budget-s={asked.budget_s}"]
         changed = {name: getattr(asked, name) for name in _CHANGEABLE if getattr(asked, name)}
@@ -147,6 +151,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--gpus", type=int, help="one part on each of so many GPUs; --out a folder")
     made.add_argument("--out", type=Path, help="where this part's trials are written")
     made.add_argument("--combine", type=Path, nargs="+", metavar="PART", help="measure nothing")
+    made.add_argument("--max-replicates", type=int, help="of the runs whose first look is judged")
     for name, kind in _CHANGEABLE.items():
         made.add_argument(f"--{name.replace('_', '-')}", type=kind, help="of the protocol")
     return made

@@ -64,6 +64,24 @@ def combined(files: Sequence[Path]) -> list[dict[str, Any]]:
     return parts
 
 
+def judged_early(
+    parts: Sequence[Mapping[str, Any]], max_replicates: int | None
+) -> list[dict[str, Any]]:
+    """The parts as first looks of runs that may go on to so many replicates; None: as sealed."""
+    if max_replicates is None:
+        return [dict(part) for part in parts]
+    early = []
+    for part in parts:
+        protocol = {**part["benchmark"]["protocol"], "max_replicates": max_replicates}
+        if max_replicates < protocol["replicates"]:
+            raise PartsDiffer(
+                f"trials of {protocol['replicates']} replicates are no look of a run of "
+                f"at most {max_replicates}"
+            )
+        early.append({**part, "benchmark": {**part["benchmark"], "protocol": protocol}})
+    return early
+
+
 def on_every_gpu(gpus: int, folder: Path, options: Sequence[str]) -> list[Path]:
     """Measure one part on each of the first `gpus` GPUs at once; the files of those that came."""
     folder.mkdir(parents=True, exist_ok=True)

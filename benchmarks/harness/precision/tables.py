@@ -37,13 +37,15 @@ class Count:
 class Row:
     """One condition over its trials; ratios are least, median and greatest.
 
-    `above` and `below` count the trials whose whole interval lies on that side of the truth:
-    with the truth as its target they were met, or missed, falsely.
+    `level` is the confidence at which each trial was judged. `above` and `below` count the
+    trials whose whole interval lies on that side of the truth: with the truth as its target
+    they were met, or missed, falsely.
     """
 
     condition: str
     true_ratio: float
     trials: int
+    level: float
     ratios: tuple[float, float, float]
     half_width_median: float
     half_width_most: float
@@ -103,6 +105,7 @@ def _row(trials: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Row:
         condition=first["condition"],
         true_ratio=truth,
         trials=len(looks),
+        level=looks[0].confidence,
         ratios=(min(ratios), float(np.median(ratios)), max(ratios)),
         half_width_median=float(np.median(widths)),
         half_width_most=max(widths),
@@ -156,6 +159,7 @@ def _told(found: Sequence[Row]) -> list[str]:
         f"Over all conditions, {name}: {Count(count=count, trials=trials)} of {trials}"
         for name, count in pooled.items()
     ]
+    lines += [f"Each trial's interval is taken at {row.level:.1%}." for row in found[:1]]
     lines.append(
         f"In brackets: Clopper and Pearson's exact {CONFIDENCE:.0%} interval of the rate. "
         "Sought: 95% hold the truth, at most 2.5% falsely met and 2.5% falsely missed. "

@@ -198,5 +198,9 @@ class Preset:
     protocol: Protocol
 
 
+# How a table begins the reason.
+NOT_AVAILABLE = "not available: "
+
+
 class NotAvailable(RuntimeError):
     """A baseline or candidate cannot run here; the text says what to install."""

@@ -20,14 +20,13 @@ from typing import Any, Literal
 import torch
 
 from kernels import catalogue, solutions
-from kernels.definition import NotAvailable, Preset, Workload
+from kernels.definition import NOT_AVAILABLE, NotAvailable, Preset, Workload
 from kernels.solutions import Solution, SolutionError
 from kernels.timing import attempt
 from kernels.trials import Bench, Timed, operator_bench, step_bench, time_solution, time_step
 
 Level = Literal["operator", "program"]
 OUT_OF_TIME = "not tried: out of time"
-NOT_AVAILABLE = "not available: "
 
 
 @dataclass(frozen=True)

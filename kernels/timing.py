@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from kernels import catalogue, solutions
-from kernels.definition import NotAvailable, Preset, Workload
+from kernels.definition import NOT_AVAILABLE, NotAvailable, Preset, Workload
 from kernels.output import while_it_is_read
 from kernels.solutions import Solution
 from kernels.trials import Bench, Timed, operator_bench, step_bench, time_solution, time_step
@@ -56,7 +56,7 @@ def attempt(name: str, work: Callable[[], Timed]) -> Timed:
     try:
         return replace(work(), name=name)
     except NotAvailable as reason:
-        return Timed(name, None, f"not available: {reason}")
+        return Timed(name, None, f"{NOT_AVAILABLE}{reason}")
     except Exception as error:
         # Compilers and drivers raise what they like; the table says what it was.
         words = str(error).strip().splitlines()

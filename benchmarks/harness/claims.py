@@ -4,7 +4,8 @@ The claims are data (kernels/claims/claims.toml). A verdict follows from signed 
 where one Solution is claimed to be faster than another, from signed surveys:
 
 - *holds*: every record of the operator does, over its whole interval;
-- *holds under conditions*: some records or workloads do, which are named;
+- *holds under conditions*: some records or workloads do, which are named; so it is where one of two
+  Solutions is not made for all of the workloads;
 - *does not hold*: none does;
 - *not measured*: there is no record, or survey, whose signature holds.
 """
@@ -16,13 +17,14 @@ import json
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from benchmarks.harness import reports, surveys
 from benchmarks.harness.committed import CATALOGUE
 from benchmarks.harness.reports import Report
+from kernels.definition import NOT_AVAILABLE
 
 FILE = CATALOGUE / "claims" / "claims.toml"
 
@@ -61,12 +63,16 @@ class Judged:
 
 @dataclass(frozen=True, kw_only=True)
 class _Point:
-    """One measured ratio; without an interval its bounds are itself."""
+    """One measured ratio; without an interval its bounds are itself.
+
+    `everywhere`: at all workloads that it could be measured at.
+    """
 
     name: str
     ratio: float
     low: float
     high: float
+    everywhere: bool = True
 
     def words(self) -> str:
         spread = "" if self.low == self.high else f" ({self.low:.2f} to {self.high:.2f})"
@@ -100,7 +106,7 @@ def judged(claim: Claim, found: Sequence[Report]) -> Judged:
     verdict: Verdict = "does not hold"
     if not wholes:
         verdict = "not measured"
-    elif all(_stands(claim, point) for point in wholes):
+    elif all(point.everywhere and _stands(claim, point) for point in wholes):
         verdict = "holds"
     elif where:
         verdict = "holds under conditions"
@@ -138,9 +144,23 @@ def _of_surveys(claim: Claim, found: Sequence[Report]) -> tuple[list[_Point], li
         digest, over = one.survey["digest"], f"{claim.faster} over {claim.slower}"
         for name, pair in times.items():
             parts[digest, name] = _over(f"{name}, {over}", [pair])
-        if len(times) == len(one.survey["workloads"]):
-            wholes[digest] = _over(f"{over}, {one.device}", list(times.values()))
+        offered, all_of_them = _offered(claim, one.survey), len(one.survey["workloads"])
+        if times and len(times) == offered:
+            limited = "" if offered == all_of_them else f", {offered} of {all_of_them} workloads"
+            whole = _over(f"{over}, {one.device}{limited}", list(times.values()))
+            wholes[digest] = replace(whole, everywhere=not limited)
     return list(wholes.values()), list(parts.values())
+
+
+def _offered(claim: Claim, survey: Mapping[str, Any]) -> int:
+    """At how many workloads both Solutions can be asked: some are not made for every size."""
+    unfit = {
+        load["name"]
+        for name in (claim.faster, claim.slower)
+        for load, result in surveys.results(survey, name, claim.figure)
+        if result["note"].startswith(NOT_AVAILABLE)
+    }
+    return len(survey["workloads"]) - len(unfit)
 
 
 _Times = tuple[float, Mapping[str, float], Mapping[str, float]]

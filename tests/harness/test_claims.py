@@ -103,14 +103,16 @@ def test_the_operator_alone_is_another_figure_than_the_program() -> None:
     assert claims.judged(_claim(figure="operator"), [_report(1.1, 1.2)]).verdict == "holds"
 
 
-def _result(load: str, us: float | None) -> dict[str, Any]:
-    low, high = (us and us * 0.9), (us and us * 1.1)
-    times = {"median_us": us, "low_us": low, "high_us": high}
-    return {"workload": load, "level": "operator", "note": "", **times}
+def _result(load: str, us: float | str | None) -> dict[str, Any]:
+    """Some microseconds, or the note that says why there are none."""
+    note, time_us = (us, None) if isinstance(us, str) else ("", us)
+    low, high = (time_us and time_us * 0.9), (time_us and time_us * 1.1)
+    times = {"median_us": time_us, "low_us": low, "high_us": high}
+    return {"workload": load, "level": "operator", "note": note, **times}
 
 
 def _surveyed(
-    times: Mapping[str, tuple[float | None, float | None]],
+    times: Mapping[str, tuple[float | str | None, float | str | None]],
     *,
     valid: bool = True,
     digest: str = "one",
@@ -139,10 +141,15 @@ TILED = _claim(figure="operator", ratio=2.0, faster="tiled", slower="naive")
         ((10.0, 10.0), (21.0, 21.0), "does not hold"),
         ((10.0, 10.0), (28.0, 5.0), "holds under conditions"),
         ((10.0, None), (30.0, 10.0), "not measured"),
+        ((10.0, "not tried: out of time"), (30.0, 10.0), "not measured"),
+        # Not made for the short ones, which is a condition.
+        ((10.0, "not available: multiples of 8"), (30.0, 10.0), "holds under conditions"),
+        ((10.0, "not available: multiples of 8"), (15.0, 10.0), "does not hold"),
+        (("not available: no", "not available: no"), (15.0, 10.0), "not measured"),
     ],
 )
 def test_one_solution_over_another_is_judged_by_a_survey(
-    tiled: tuple[float, float | None], naive: tuple[float, float], verdict: str
+    tiled: tuple[float | str, float | str | None], naive: tuple[float, float], verdict: str
 ) -> None:
     found = _surveyed({"tiled": tiled, "naive": naive})
     assert claims.judged(TILED, [found]).verdict == verdict
@@ -155,6 +162,14 @@ def test_the_survey_says_how_much_and_on_what() -> None:
     assert judged.where == [
         "tiled over naive, NVIDIA H200",
         "long, tiled over naive",
+    ]
+
+
+def test_a_claim_about_what_is_not_made_for_every_size_says_at_how_many_it_was_measured() -> None:
+    found = _surveyed({"tiled": (10.0, "not available: multiples of 8"), "naive": (40.0, 20.0)})
+    judged = claims.judged(TILED, [found])
+    assert judged.measured == [
+        "tiled over naive, NVIDIA H200, 1 of 2 workloads: 4.00x (3.27 to 4.89)"
     ]
 
 

@@ -14,6 +14,7 @@ from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from consultancy import attempts
 from engagements.origin import current_address
 from engagements.rates import household
 
@@ -30,7 +31,8 @@ class AccountAdapter(DefaultAccountAdapter):
         "enter_current_password": "This is not your password.",
         "incorrect_password": "This is not your password.",
         "rate_limited": "That was more than one may ask for at a time. Wait a minute.",
-        "too_many_login_attempts": "Too many attempts in vain. Try again in five minutes.",
+        "too_many_login_attempts": "Too many attempts in vain. Try again in some minutes, or "
+        "choose a new password by mail: with that you get in at once.",
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
@@ -41,6 +43,30 @@ class AccountAdapter(DefaultAccountAdapter):
         """Whose attempts are counted together: behind a proxy those of an address, not of all,
         and those of all the addresses that one household has."""
         return household(current_address()) or super().get_client_ip(request)
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Refuse what was tried too often, from this network or from all that are not known."""
+        super().pre_authenticate(request, **credentials)
+        anywhere = attempts.count_anywhere(
+            request,
+            address=str(credentials.get("email", "")),
+            network=self.get_client_ip(request),
+        )
+        if anywhere is None:
+            raise self.validation_error("too_many_login_attempts")
+        # Taken back with the others once the password turns out to be right.
+        self._login_failed_rl_usage.usage += anywhere.usage
+
+    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+        """What is tried for an address elsewhere holds up nobody here."""
+        key = super()._get_login_attempts_cache_key(request, **credentials)
+        return f"{key}:{self.get_client_ip(request)}"
+
+    def let_in(self, request: HttpRequest, address: str) -> None:
+        """A link that came by mail lets in, whatever others tried meanwhile."""
+        self._delete_login_attempts_cached_email(request, email=address)
+        attempts.forget(request, address=address)
+        attempts.know(address=address, network=self.get_client_ip(request))
 
     def pre_login(
         self, request: HttpRequest, user: AbstractBaseUser, **kwargs: Any
@@ -58,6 +84,8 @@ class AccountAdapter(DefaultAccountAdapter):
             messages.error(request, "Your account was changed meanwhile: sign in once more.")
             raise ImmediateHttpResponse(redirect("account_login"))
         super().login(request, user)
+        address = str(user.email)  # type: ignore[attr-defined]
+        attempts.know(address=address, network=self.get_client_ip(request))
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):

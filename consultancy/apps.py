@@ -7,3 +7,6 @@ class ConsultancyConfig(AppConfig):
     """Holds the management commands and the static files."""
 
     name = "consultancy"
+
+    def ready(self) -> None:
+        from consultancy import receivers  # noqa: F401  connects to the signals of others

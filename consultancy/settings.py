@@ -199,6 +199,8 @@ ACCOUNT_FORMS = {
     "change_password": "consultancy.account_forms.ChangePasswordForm",
     "set_password": "consultancy.account_forms.SetPasswordForm",
 }
+# "key" is an address as it is tried from one network (consultancy/attempts.py).
+ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/5m/key,20/h/key"}
 ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 MFA_ADAPTER = "consultancy.accounts.SecondFactorAdapter"

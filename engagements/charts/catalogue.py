@@ -172,14 +172,14 @@ def ratios(found: Sequence[Report], theme: Theme) -> str:
         theme=theme,
         title=RATIOS,
         description=describe_catalogue.ratios(found),
-        height_in=0.75 + 0.27 * len(rows),
+        height_in=0.75 + 0.36 * len(rows),
     ) as drawn:
         axes, ink = drawn.axes[0], drawn.ink
         axes.set_xscale("log", base=2)
         for place, report in enumerate(rows):
             _row(axes, place, report, ink)
-        names = [describe_catalogue.kernel_name(report) for report in rows]
-        axes.set_yticks(range(len(rows)), [canvas.shortened(name, 48) for name in names])
+        names = [f"{describe_catalogue.title_of(row)}\nagainst {row.baseline}" for row in rows]
+        axes.set_yticks(range(len(rows)), names)
         axes.set_ylim(len(rows) - 0.4, -0.8)
         highest = max(max(report.high or 1.0, report.target) for report in rows)
         lowest = min(report.low or 1.0 for report in rows)

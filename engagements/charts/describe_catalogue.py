@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks.harness.reports import Report
 from engagements.charts.limits import Roof, measured_roof
 from engagements.speedups import measured
+from kernels import catalogue
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,9 @@ class Point:
     baseline_gflop_per_s: float
 
 
-def kernel_name(report: Report) -> str:
-    """A record as the pictures name it."""
-    return f"{report.operator.replace('_', ' ')} over {report.baseline}"
+def title_of(report: Report) -> str:
+    """A record's operator by the title that the tables beside give it."""
+    return catalogue.definition(report.operator).title
 
 
 def device_of(found: Sequence[Report]) -> str | None:
@@ -47,7 +48,7 @@ def points(found: Sequence[Report]) -> list[Point]:
         flops, moved = entry["flops"], entry["bytes"]
         if flops and moved:
             drawn[report.operator] = Point(
-                name=report.operator.replace("_", " "),
+                name=title_of(report),
                 intensity=flops / moved,
                 candidate_gflop_per_s=flops / entry["candidate_us"] / 1e3,
                 baseline_gflop_per_s=flops / entry["baseline_us"] / 1e3,
@@ -93,7 +94,7 @@ def ratios(found: Sequence[Report]) -> str:
             over = measured(report.against_strongest)
             strongest = f", {over} over {report.strongest} by the survey"
         lines.append(
-            f"{kernel_name(report)}: {measured(report.ratio)} over {report.baseline}, "
+            f"{title_of(report)}: {measured(report.ratio)} over {report.baseline}, "
             f"{measured(report.low)} to {measured(report.high)}, {report.verdict}{strongest}."
         )
     return " ".join(lines) or "No ratio was measured."

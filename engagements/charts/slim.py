@@ -67,7 +67,7 @@ def _names_above(axes: Axes, ground: str) -> float:
         )
     lower, upper = axes.get_ylim()
     axes.set_ylim(lower, upper - 0.35)
-    return _ROW_IN * len(names) + 0.1
+    return _ROW_IN * sum(name.count("\n") + 1 for name in names) + 0.1
 
 
 def _stacked(figure: Figure, legend: Legend) -> float:

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.text import Text
 
 from engagements import charts
 from engagements.charts.canvas import sheet
 from engagements.charts.palette import DARK, LIGHT
+from engagements.queries import catalogue
 from tests.engagements.charts import measured
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -168,3 +170,26 @@ threads = [threading.Thread(target=draw, args=[name]) for name in told.DRAWN]
 assert not went_wrong, went_wrong
 """
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=60)
+
+
+@pytest.mark.parametrize("draw_all", [charts.catalogue_ratios, charts.catalogue_roofline])
+@pytest.mark.parametrize("theme", ["light", "dark_narrow"])
+def test_the_catalogue_is_named_in_its_pictures_as_in_the_table_beside(
+    monkeypatch: pytest.MonkeyPatch, draw_all: Callable[..., str], theme: str
+) -> None:
+    written: set[str] = set()
+    write = Text.set_text
+
+    def listen(self: Text, text: object) -> None:
+        written.update(str(text).splitlines())
+        write(self, text)
+
+    monkeypatch.setattr(Text, "set_text", listen)
+    found = catalogue.sound()
+    draw_all(found, theme=theme)
+    titles = {entry.operator: entry.definition.title for entry in catalogue.entries()}
+    named = {operator for operator, title in titles.items() if title in written}
+    # What only moves bytes has no place on the roofline.
+    assert {report.operator for report in found} - named <= {"embedding_lookup"}
+    folders = [operator.replace("_", " ") for operator in titles]
+    assert not [line for line in written for folder in folders if line.startswith(folder)]

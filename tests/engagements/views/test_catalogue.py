@@ -111,7 +111,7 @@ def test_a_record_shows_with_its_interval_verdict_and_place(
     assert "1.40×" in page
     assert "1.70×" in page
     assert "90%" in page
-    assert "moe routing over compiled_grouped_mm: 1.40×" in page
+    assert "Mixture-of-experts routing: 1.40× over compiled_grouped_mm" in page
     one = read("catalogue-operator", "moe_routing")
     assert "verified" in one
     assert f"signed by key {folder.key.public.id}" in one

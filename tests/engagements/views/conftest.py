@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from django.core.cache import caches
+
+from tests.engagements.kept_stories import told_to
+
+
+@pytest.fixture(autouse=True)
+def told_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Stories are put back as rows wherever that makes no difference."""
+    with told_to(request.fixturenames, monkeypatch):
+        yield
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ GERMAN = Path(__file__).parents[2] / "bank" / "german.csv"
 
 @pytest.fixture
 def story() -> Story:
-    return told.active(told.offered(told.audited(told.opened())))
+    return told.in_force()
 
 
 @pytest.fixture

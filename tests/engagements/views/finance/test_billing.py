@@ -27,7 +27,7 @@ BADGE = re.compile(r'<span class="badge.*?</span>', re.S)
 
 @pytest.fixture
 def story() -> Story:
-    return told.active(told.offered(told.audited(told.opened())))
+    return told.in_force()
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def story() -> Story:
-    return told.active(told.offered(told.audited(told.opened())))
+    return told.in_force()
 
 
 @pytest.fixture

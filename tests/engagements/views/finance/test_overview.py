@@ -113,7 +113,7 @@ def test_recent_payments_name_bill_and_day(client: Client) -> None:
 
 
 def test_an_admin_is_offered_no_action(client: Client) -> None:
-    story = told.active(told.offered(told.audited(told.opened())))
+    story = told.in_force()
     client.force_login(story.admin)
     page = client.get(reverse("finance")).content.decode()
     assert "Contract signed" in page

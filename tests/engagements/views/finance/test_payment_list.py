@@ -112,7 +112,7 @@ def test_a_longer_list_asks_no_more_of_the_database(fritz: Client, story: Story)
 
 
 def test_before_the_first_payment_the_bank_is_where_to_go(client: Client) -> None:
-    story = told.active(told.offered(told.audited(told.opened())))
+    story = told.in_force()
     client.force_login(story.finance)
     page = client.get(reverse("payments")).content.decode()
     assert "No payment yet" in page

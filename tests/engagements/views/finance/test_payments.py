@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def story() -> Story:
-    return told.active(told.offered(told.audited(told.opened())))
+    return told.in_force()
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_an_invoice_that_is_paid_in_part_stays_open(fritz: Client, invoice: Invo
 
 
 def test_yen_have_no_decimals(client: Client) -> None:
-    story = told.active(told.offered(told.audited(told.opened(currency="JPY"))))
+    story = told.in_force(currency="JPY")
     client.force_login(story.finance)
     url = page_of(told.invoiced(story, 1))
     assert 'value="17136"' in client.get(url).content.decode()

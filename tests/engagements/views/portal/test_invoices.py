@@ -26,7 +26,7 @@ def shown(client: Client, story: told.Story) -> str:
 
 
 def test_before_the_first_invoice_there_is_none(client: Client) -> None:
-    story = told.active(told.offered(told.audited(told.opened())))
+    story = told.in_force()
     draft = invoices.draft(milestones=[story.milestone(1)], by=story.finance)
     page = shown(client, story)
     assert "No invoice yet" in page
@@ -54,7 +54,7 @@ def test_the_customer_sees_invoices_credit_notes_and_the_balance(client: Client)
 
 
 def test_a_customer_who_paid_too_much_reads_how_much_and_what_becomes_of_it(client: Client) -> None:
-    story = told.active(told.offered(told.audited(told.opened())))
+    story = told.in_force()
     payments.record(
         invoice=told.invoiced(story, 1),
         amount=Decimal(20000),

@@ -19,6 +19,7 @@ from engagements.money import format_money
 register = template.Library()
 
 NOT_MEASURED = "–"
+_ONE_PERCENT = 0.01
 
 TONES = {
     "good": {
@@ -118,8 +119,12 @@ def share(value: float | None) -> str:
 
 @register.filter
 def percent(value: float | None) -> str:
-    """A share of 1 as a whole percentage; a dash where not measured."""
-    return NOT_MEASURED if value is None else f"{value:.0%}"
+    """A share of 1 as a whole percentage; what is less than one has a decimal, and is never 0%."""
+    if value is None:
+        return NOT_MEASURED
+    if 0 < value < _ONE_PERCENT:
+        return "under 0.1%" if value < _ONE_PERCENT / 10 else f"{value:.1%}"
+    return f"{value:.0%}"
 
 
 @register.filter

@@ -26,6 +26,23 @@ def test_what_was_not_measured_is_a_dash(written: str) -> None:
     assert written == show.NOT_MEASURED
 
 
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (0.834, "83%"),
+        (0.0099, "1.0%"),
+        (0.0053, "0.5%"),
+        (0.0007, "under 0.1%"),
+        (0.0, "0%"),
+        (None, show.NOT_MEASURED),
+    ],
+)
+def test_a_share_that_is_there_is_never_written_as_nothing(
+    value: float | None, written: str
+) -> None:
+    assert show.percent(value) == written
+
+
 def test_figures_are_written_in_units_that_keep_them_short() -> None:
     assert show.ratio(Decimal("2.405")) == "2.41×" or show.ratio(Decimal("2.405")) == "2.40×"
     assert show.microseconds(15.25) == "15.2 µs"

@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef, Value
 from django.db.models.functions import Concat
 from django.utils import timezone
 
+from engagements import links
 from engagements.days import in_words
 from engagements.models import ContractVersion, Document, Mail
 from engagements.services import mails
@@ -67,5 +68,6 @@ def _offered(contract: ContractVersion) -> tuple[list[str], str]:
     until = f" until {in_words(contract.valid_until)}" if contract.valid_until else ""
     return recipients, (
         f"Version {contract.number} of the contract is offered to you{until}. It is attached; "
-        "you accept or decline it in the portal, where its digest stands on the screen."
+        "you accept or decline it in the portal, where its digest stands on the screen:\n\n"
+        + links.to_page("portal-contract", contract.engagement.reference)
     )

@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef, Value
 from django.db.models.functions import Concat
 from django.utils import timezone
 
+from engagements import links
 from engagements.days import in_words
 from engagements.models import Customer, Document, Invoice, Mail
 from engagements.money import format_money
@@ -53,11 +54,17 @@ def write(*, document: Document) -> list[Mail]:
             engagement=invoice.engagement,
             recipient=recipient,
             subject=f"{document.title}, {invoice.engagement.title}",
-            body=_body(invoice),
+            body=f"{_body(invoice)}\n{in_the_portal(invoice)}\n",
             document=document,
         )
         for recipient in recipients_of(invoice.customer)
     ]
+
+
+def in_the_portal(invoice: Invoice) -> str:
+    """Where the customer sees what was asked for and what arrived."""
+    where = links.to_page("portal-invoices", invoice.engagement.reference)
+    return f"All invoices and payments: {where}"
 
 
 def _body(invoice: Invoice) -> str:

@@ -97,5 +97,6 @@ def _body(invoice: InvoiceWithBalance, level: int, amount: str, due_on: str) -> 
         f"{amount} was due on {due_on} and has not arrived.{counted}\n\n"
         f"Account: {account['holder']}, {account['iban']}\n"
         f"Please quote: {invoice.reference}\n\n"
-        "If the payment is on its way, this mail has crossed it.\n"
+        "If the payment is on its way, this mail has crossed it.\n\n"
+        f"{invoice_mails.in_the_portal(invoice)}\n"
     )

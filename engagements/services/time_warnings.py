@@ -11,6 +11,7 @@ from datetime import date
 from django.db import transaction
 from django.utils import timezone
 
+from engagements import links
 from engagements.days import in_words
 from engagements.models import Engagement, Stage, TimeBox, TimeBoxWarning
 from engagements.services import checked, events, lifecycle, mails, time_box
@@ -100,7 +101,8 @@ def _tell(engagement: Engagement, warning: TimeBoxWarning) -> None:
         subject=f"{engagement.reference}: {label.lower()}",
         body=f"{label}.\n\n{engagement.reference}, {engagement.title}, for "
         f"{engagement.customer}: the last day is {in_words(warning.ends_on)}, and no acceptance "
-        f"run has met the target yet.\n\n{_next(warning)}\n",
+        f"run has met the target yet.\n\n{_next(warning)}\n\n"
+        f"{links.to_page('engagement', engagement.reference)}\n",
     )
 
 

@@ -18,6 +18,7 @@ def test_production_starts_with_everything_given() -> None:
     assert settings["SESSION_COOKIE_SECURE"] is True
     assert settings["SECURE_HSTS_SECONDS"] > 0
     assert settings["ALLOWED_HOSTS"] == ["twofold.example.org"]
+    assert settings["SITE_ADDRESS"] == "https://twofold.example.org"
     # Where attempts to sign in are counted, by all processes together.
     assert settings["CACHES"]["default"]["BACKEND"] == "consultancy.shared_cache.SharedCache"
 

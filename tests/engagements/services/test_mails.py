@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import smtplib
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core.mail import EmailMessage
+from django.test import Client
 from django.utils import timezone
 
 from engagements import documents, tasks
@@ -134,6 +136,19 @@ def test_an_offer_is_mailed_to_those_who_may_sign_it(world: World) -> None:
     contract = world.offered()
     contract_mails.write(document=issued(contract))
     assert [mail.recipient for mail in Mail.objects.all()] == [world.signatory.email]
+
+
+def test_the_mail_of_an_offer_leads_to_the_page_on_which_it_is_answered(
+    world: World, client: Client, settings: Any
+) -> None:
+    settings.SITE_ADDRESS = "https://twofold.example"
+    contract_mails.write(document=issued(world.offered()))
+    body = Mail.objects.get().body
+    [link] = re.findall(r"^https://twofold\.example(/\S+)$", body, re.MULTILINE)
+    client.force_login(world.signatory)
+    assert "Accept" in client.get(link).content.decode()
+    client.force_login(world.stranger)
+    assert client.get(link).status_code == 404
 
 
 def test_an_offer_that_was_withdrawn_is_mailed_to_nobody(world: World) -> None:

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 from django.db import IntegrityError, transaction
 
-from engagements import documents
+from engagements import documents, links
 from engagements.models import Invoice, Mail, Reminder
 from engagements.services import invoice_mails, invoices, payments, releases, reminders
 from engagements.services.contracts import MilestoneDraft
@@ -80,6 +80,7 @@ def test_only_what_is_open_is_asked_for(world: World, invoice: Invoice, on_day: 
     body = Mail.objects.get(key__startswith="reminder:").body
     assert "EUR\xa011,900.00" in body
     assert invoice.reference in body
+    assert links.to_page("portal-invoices", invoice.engagement.reference) in body
 
 
 def test_a_settled_engagement_is_not_reminded(world: World, on_day: OnDay) -> None:

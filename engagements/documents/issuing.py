@@ -39,7 +39,7 @@ def issue(*, kind: str, subject: str) -> Document:
             kind=kind,
             subject=subject,
             title=paper.title,
-            reason=str(refusal).removeprefix(f"{paper.title}: "),
+            reason=refusal.reason,
         )
         raise
     if paper.is_signed:

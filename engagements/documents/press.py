@@ -24,7 +24,11 @@ _NO_GLYPH = ".notdef glyph rendered"
 
 
 class CannotBeTypeset(RuntimeError):
-    """Something that the document needs is missing or unreadable; the text says what."""
+    """Something that the document needs is missing or unreadable; `reason` says what."""
+
+    def __init__(self, title: str, reason: str) -> None:
+        super().__init__(f"{title}: {reason}")
+        self.reason = reason
 
 
 def typeset(paper: Paper) -> bytes:
@@ -53,9 +57,9 @@ def typeset(paper: Paper) -> bytes:
             custom_metadata=True,
         )
     if complaints.blank:
-        raise CannotBeTypeset(f"{paper.title}: {typefaces.refusal(complaints.blank)}")
+        raise CannotBeTypeset(paper.title, typefaces.refusal(complaints.blank))
     if complaints.errors:
-        raise CannotBeTypeset(f"{paper.title}: {'; '.join(complaints.errors)}")
+        raise CannotBeTypeset(paper.title, "; ".join(complaints.errors))
     return made
 
 

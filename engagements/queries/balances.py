@@ -50,7 +50,8 @@ class Balance(TypedDict):
     since, for what came in for any invoice of the engagement counts towards what is kept.
     `counted` is what that takes off. `is_settled` says that something is open in the arithmetic
     alone. `is_held` says that a settlement is proposed: nothing is asked for until it is approved
-    and says what is left, and what is open takes a payment that was on its way.
+    and says what is left. `takes` is what a payment may come to: what is asked for, and where it
+    is held all that is open, for a payment may have been on its way; the next proposal counts it.
     """
 
     credited: Decimal
@@ -60,6 +61,7 @@ class Balance(TypedDict):
     counted: Decimal
     is_settled: bool
     is_held: bool
+    takes: Decimal
 
 
 def with_balance(invoices: QuerySet[Invoice]) -> QuerySet[InvoiceWithBalance]:
@@ -78,6 +80,7 @@ def with_balance(invoices: QuerySet[Invoice]) -> QuerySet[InvoiceWithBalance]:
         .annotate(asked=asked)
         .annotate(
             counted=Case(When(is_held=True, then=NOTHING), default=waits - F("asked")),
+            takes=Case(When(is_held=True, then=F("open_amount")), default=F("asked")),
             is_settled=(Q(left_due__isnull=False) | Q(is_proposed=True))
             & Q(asked=Decimal(0), is_held=False)
             & ~Q(open_amount=Decimal(0)),

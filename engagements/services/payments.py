@@ -94,9 +94,7 @@ def _tell(payment: Payment, engagement: Engagement) -> None:
 
 
 def _require_open(invoice: Invoice, amount: Decimal) -> None:
-    row = balance_of(invoice)
-    # What a proposed settlement holds may have been on its way: the next proposal counts it.
-    takes = row.open_amount if row.is_held else row.asked
+    takes = balance_of(invoice).takes
     if amount > takes:
         left = format_money(takes, invoice.currency)
         raise Refused(f"{invoice.reference} has {left} open; {amount:f} would be too much.")

@@ -22,8 +22,7 @@ from engagements.views.answers import UNPROCESSABLE, actor
 def record(request: HttpRequest, pk: int) -> HttpResponse:
     """Record money that arrived for an invoice."""
     invoice = balance_of(access.invoice_for(request.user, pk))
-    waiting = invoice.open_amount if invoice.is_held else invoice.asked
-    form = PaymentForm(request.POST or None, currency=invoice.currency, open_amount=waiting)
+    form = PaymentForm(request.POST or None, currency=invoice.currency, open_amount=invoice.takes)
     if request.method == "POST" and form.is_valid():
         try:
             payment = payments.record(invoice=invoice, by=actor(request), **form.cleaned_data)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.internal.stagekit import clear_login
+from allauth.account.utils import user_email
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from django.contrib import messages
@@ -84,8 +85,7 @@ class AccountAdapter(DefaultAccountAdapter):
             messages.error(request, "Your account was changed meanwhile: sign in once more.")
             raise ImmediateHttpResponse(redirect("account_login"))
         super().login(request, user)
-        address = str(user.email)  # type: ignore[attr-defined]
-        attempts.know(address=address, network=self.get_client_ip(request))
+        attempts.know(address=user_email(user) or "", network=self.get_client_ip(request))
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):

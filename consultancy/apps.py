@@ -9,4 +9,8 @@ class ConsultancyConfig(AppConfig):
     name = "consultancy"
 
     def ready(self) -> None:
-        from consultancy import receivers  # noqa: F401  connects to the signals of others
+        from allauth.account.signals import password_reset
+
+        from consultancy.receivers import let_in
+
+        password_reset.connect(let_in, dispatch_uid="consultancy.attempts")

@@ -3,14 +3,11 @@
 from typing import Any
 
 from allauth.account.adapter import get_adapter
-from allauth.account.signals import password_reset
-from django.dispatch import receiver
 from django.http import HttpRequest
 
 from engagements.models import User
 
 
-@receiver(password_reset, dispatch_uid="consultancy.attempts")
 def let_in(sender: Any, *, request: HttpRequest, user: User, **kwargs: Any) -> None:
     """Whoever chose a password by a mail's link may sign in with it, whatever others tried: allauth
     does so for addresses in a table of its own, in which nobody here has one."""

@@ -59,7 +59,7 @@ CUDA = Protocol(
 # A minute or so of an H200 for two workloads. Starting processes takes a quarter of it, checking
 # every round's results another where the reference is large; and what differs from one process to
 # the next decides the interval. So there are five pairs of processes, and few, short rounds: a
-# fifth pair makes the interval a quarter narrower, a fourth round a tenth. Rounds there scatter by
+# fifth pair makes the interval a fifth narrower, a fourth round a tenth. Rounds there scatter by
 # 0.3%, so that what is 1% longer was interrupted.
 H200 = Protocol(
     replicates=5,

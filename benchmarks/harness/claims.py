@@ -65,7 +65,7 @@ class Judged:
 class _Point:
     """One measured ratio; without an interval its bounds are itself.
 
-    `everywhere`: at all workloads that it could be measured at.
+    `everywhere`: at all workloads, not only at those that both sides are made for.
     """
 
     name: str

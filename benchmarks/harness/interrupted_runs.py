@@ -18,11 +18,15 @@ import numpy as np
 
 from benchmarks.harness.interruptions import uninterrupted
 from benchmarks.harness.statistics import Floats, estimate
+from kernels import protocols
 from kernels.output import while_it_is_read
 
 SEED = 20261122
 # Replicates, rounds and band: an H200's, then any GPU's.
-COURSES = ((5, 3, 0.01), (4, 10, 0.03))
+COURSES = tuple(
+    (each.replicates, each.rounds, each.interrupted_band)
+    for each in (protocols.H200, protocols.CUDA)
+)
 _CONFIDENCE, _RATIO, _BETWEEN = 0.95, 2.0, 0.002
 _ROUND_US = np.array([[200.0], [100.0]])
 _INTERRUPTION_US = 10.0

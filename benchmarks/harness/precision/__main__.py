@@ -34,7 +34,7 @@ def main() -> int:
     asked = parser().parse_args()
     if asked.gpus and asked.out is None:
         parser().error("--gpus needs --out, the folder of its parts")
-    if asked.max_replicates and not asked.combine:
+    if asked.max_replicates is not None and not asked.combine:
         parser().error("--max-replicates judges trials that are measured: it needs --combine")
     try:
         # More shards than trials leave some of them nothing to do.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import operators
+from kernels import protocols
 
 FOLDER = Path(__file__).parents[1] / "synthetic"
 CANDIDATE = FOLDER / "unit_products" / "candidate.py"
@@ -34,12 +35,13 @@ _CALLS_US = {"cuda": (10, 100, 1_000, 10_000), "cpu": (2_000,)}
 _CANDIDATE_UNITS = 20
 _BASELINE_UNITS = {"cuda": (39, 40, 41), "cpu": (10, 80)}
 _PROTOCOL = {
+    # Pairs, rounds and band are those that a contract for an H200 has.
     "cuda": {
-        "replicates": 5,
-        "rounds": 3,
+        "replicates": protocols.H200.replicates,
+        "rounds": protocols.H200.rounds,
         "round_ms": 40.0,
         "warmup_ms": 100.0,
-        "interrupted_band": 0.01,
+        "interrupted_band": protocols.H200.interrupted_band,
     },
     "cpu": {
         "replicates": 3,

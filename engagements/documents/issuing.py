@@ -18,7 +18,7 @@ def issue(*, kind: str, subject: str) -> Document:
 
     Asked twice, or by two workers at once, one document is stored and both get it. Refused
     when it is not due; ValueError when there is no such kind or subject. What cannot be typeset
-    is noted for the consultant's page of the engagement.
+    or signed is noted for the consultant's page of the engagement.
     """
     issued = Document.objects.filter(kind=kind, subject=subject).first()
     if issued is not None:
@@ -29,11 +29,12 @@ def issue(*, kind: str, subject: str) -> Document:
         raise ValueError(f"{kind} is issued about {chosen.NOUN}:…, not about {subject}.")
     paper = chosen.compose(about)
 
-    from engagements.documents.press import CannotBeTypeset, typeset
+    from engagements.documents.press import CannotBeTypeset
+    from engagements.documents.signature import CannotBeSigned
 
     try:
-        content = typeset(paper)
-    except CannotBeTypeset as refusal:
+        content = _made(paper)
+    except (CannotBeTypeset, CannotBeSigned) as refusal:
         document_failures.note(
             engagement=paper.engagement,
             kind=kind,
@@ -42,11 +43,17 @@ def issue(*, kind: str, subject: str) -> Document:
             reason=refusal.reason,
         )
         raise
-    if paper.is_signed:
-        from engagements.documents.signature import sign
-
-        content = sign(content, dated=paper.dated, reason=f"{paper.sealed}: {paper.seal}")
     return _stored(kind, subject, paper, content)
+
+
+def _made(paper: Paper) -> bytes:
+    from engagements.documents.press import typeset
+    from engagements.documents.signature import sign
+
+    content = typeset(paper)
+    if not paper.is_signed:
+        return content
+    return sign(content, dated=paper.dated, reason=f"{paper.sealed}: {paper.seal}")
 
 
 def _stored(kind: str, subject: str, paper: Paper, content: bytes) -> Document:

@@ -21,6 +21,7 @@ _TOKENS = _ROOT / "consultancy" / "static" / "css" / "tokens.css"
 _STYLE = _ROOT / "templates" / "documents" / "document.css"
 # What WeasyPrint warns of where no font has a character, which is its first argument.
 _NO_GLYPH = ".notdef glyph rendered"
+_KEPT = "What is sealed or issued keeps its letters: for that it takes the font."
 
 
 class CannotBeTypeset(RuntimeError):
@@ -57,7 +58,7 @@ def typeset(paper: Paper) -> bytes:
             custom_metadata=True,
         )
     if complaints.blank:
-        raise CannotBeTypeset(paper.title, typefaces.refusal(complaints.blank))
+        raise CannotBeTypeset(paper.title, f"{typefaces.refusal(complaints.blank)} {_KEPT}")
     if complaints.errors:
         raise CannotBeTypeset(paper.title, "; ".join(complaints.errors))
     return made

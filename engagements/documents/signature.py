@@ -13,21 +13,36 @@ from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
+from django.core.exceptions import ImproperlyConfigured
 
 from engagements.documents import certificate as certificates
 
 FIELD = "Consultancy"
 
 
+class CannotBeSigned(RuntimeError):
+    """There is nothing to sign with, or it cannot be used; `reason` says what is missing."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = f"It could not be signed. {reason}"
+
+
 def sign(content: bytes, *, dated: datetime, reason: str) -> bytes:
     """`content`, a PDF, with the consultancy's signature as of `dated` appended.
 
-    ImproperlyConfigured when there is no certificate to sign with.
+    CannotBeSigned when there is no certificate to sign with, or not with that one.
     """
-    own = certificates.own()
-    # pyHanko runs an event loop of its own, which a thread that has one would refuse.
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(_signed, content, own, dated.astimezone(UTC), reason).result()
+    from pyhanko.pdf_utils.misc import PdfError
+    from pyhanko.sign.signers.pdf_signer import SigningError
+
+    try:
+        own = certificates.own()
+        # pyHanko runs an event loop of its own, which a thread that has one would refuse.
+        with ThreadPoolExecutor(1) as thread:
+            return thread.submit(_signed, content, own, dated.astimezone(UTC), reason).result()
+    except (ImproperlyConfigured, PdfError, SigningError) as error:
+        raise CannotBeSigned(str(error)) from error
 
 
 def signer_of(content: bytes) -> x509.Certificate | None:

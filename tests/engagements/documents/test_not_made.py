@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -11,6 +13,7 @@ from django.urls import reverse
 
 from engagements import documents, tasks
 from engagements.documents.press import CannotBeTypeset
+from engagements.documents.signature import CannotBeSigned
 from engagements.models import Document, DocumentFailure, Engagement
 from tests.engagements.world import World
 
@@ -45,6 +48,7 @@ def test_the_page_says_what_is_not_made_and_why_until_the_name_is_corrected(
     assert "Audit report" in page
     assert "U+12000, cuneiform sign a" in page
     assert "Install a font that has it" in page
+    assert "for that it takes the font" in page
     assert "No documents yet" not in page
     world.customer.name = "Longprompt AG"
     world.customer.save()
@@ -53,6 +57,25 @@ def test_the_page_says_what_is_not_made_and_why_until_the_name_is_corrected(
     assert "Could not be made" not in page
     assert not DocumentFailure.objects.exists()
     assert Document.objects.get().title in page
+
+
+def test_a_contract_that_cannot_be_signed_says_what_is_missing(
+    client: Client, world: World, settings: Any, tmp_path: Path
+) -> None:
+    contract = world.active()
+    subject = f"contract:{contract.pk}:accepted"
+    settings.TWOFOLD_CERTIFICATE_FILE = str(tmp_path / "missing.pem")
+    with pytest.raises(CannotBeSigned):
+        documents.issue(kind="contract", subject=subject)
+    client.force_login(world.consultant)
+    page = page_of(client, contract.engagement)
+    assert page.count("Could not be made") == 1
+    assert "It could not be signed." in page
+    assert "missing.pem cannot be read" in page
+    assert "takes the font" not in page
+    settings.TWOFOLD_CERTIFICATE_FILE = None
+    documents.issue(kind="contract", subject=subject)
+    assert "Could not be made" not in page_of(client, contract.engagement)
 
 
 def test_whoever_made_it_meanwhile_is_believed(client: Client, world: World) -> None:

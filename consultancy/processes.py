@@ -11,6 +11,8 @@ import psutil
 
 from benchmarks.harness.signatures import KEY_FILE_VARIABLE
 
+# Where the site is served, for links in what is read elsewhere.
+PORT_VARIABLE = "TWOFOLD_PORT"
 # Every process of a terminal carries this variable, and hands it to what it starts. So
 # what a killed terminal left behind can be told from everything else on the machine.
 MARK = "TWOFOLD_TERMINAL"
@@ -38,11 +40,16 @@ def commands(*, host: str, port: int) -> dict[str, str]:
     }
 
 
-def environment(home: Path, *, signing_key: Path | None = None) -> dict[str, str]:
-    """The variables of a process: this one's, how to stop, and for the referee its key."""
+def environment(
+    home: Path, *, port: int | None = None, signing_key: Path | None = None
+) -> dict[str, str]:
+    """The variables of a process: this one's, how to stop, where the site is served (unless by
+    another terminal), and for the referee its key."""
+    served = {PORT_VARIABLE: str(port)} if port is not None else {}
     key = {KEY_FILE_VARIABLE: str(signing_key)} if signing_key else {}
     return (
         os.environ
+        | served
         | key
         | {
             MARK: str(home),

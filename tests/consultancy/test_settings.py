@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from consultancy import processes
 from tests.consultancy.starting import ROOT, production, start
 
 
@@ -21,6 +22,16 @@ def test_production_starts_with_everything_given() -> None:
     assert settings["SITE_ADDRESS"] == "https://twofold.example.org"
     # Where attempts to sign in are counted, by all processes together.
     assert settings["CACHES"]["default"]["BACKEND"] == "consultancy.shared_cache.SharedCache"
+
+
+def test_links_in_mails_lead_to_where_the_site_is_served(tmp_path: Path) -> None:
+    variables = processes.environment(tmp_path, port=8123)
+    assert variables["TWOFOLD_PORT"] == "8123"
+    home = {"TWOFOLD_HOME": str(tmp_path / "home")}
+    passed_on = {"TWOFOLD_PORT": variables["TWOFOLD_PORT"]}
+    assert start(home | passed_on)["SITE_ADDRESS"] == "http://localhost:8123"
+    assert start(home)["SITE_ADDRESS"] == "http://localhost:8000"
+    assert start(production() | passed_on)["SITE_ADDRESS"] == "https://twofold.example.org"
 
 
 @pytest.mark.parametrize(

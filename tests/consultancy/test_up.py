@@ -101,6 +101,8 @@ def wait_for_health(process: subprocess.Popen[str], port: int) -> dict[str, obje
 def test_it_serves_refuses_a_second_one_and_ctrl_c_ends_everything(home: Path, port: int) -> None:
     first = up(home, port)
     assert wait_for_health(first, port)["status"] == "ok"
+    # Web and workers write mails, whose links lead here; what Celery forks for itself has it too.
+    assert {each.environ().get("TWOFOLD_PORT") for each in family(home)} == {str(port)}
 
     second = up(home, port)
     assert second.wait(LIMIT_S) == 1

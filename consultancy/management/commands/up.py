@@ -61,7 +61,9 @@ class Command(BaseCommand):
         for name, command in commands(host=host, port=port).items():
             if name == "web" and not web:
                 continue
-            variables = environment(home, signing_key=key if name == "gpu" else None)
+            variables = environment(
+                home, port=port if web else None, signing_key=key if name == "gpu" else None
+            )
             manager.add_process(name, command, env=variables, cwd=str(settings.BASE_DIR))
         # A closed terminal ends them too.
         signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))

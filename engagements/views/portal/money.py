@@ -107,10 +107,10 @@ def _what_goes_back(settlement: Settlement) -> str:
 
 
 def _where_it_stands(settlement: Settlement) -> tuple[str, str, str]:
-    state = Settlement.State(settlement.state)
+    state, is_refund = Settlement.State(settlement.state), settlement.refund > 0
     if state == Settlement.State.PAID and settlement.paid_at is not None:
         when = in_words(settlement.paid_at)
-        verb = "Paid to you" if settlement.refund > 0 else "Settled"
+        verb = "Paid to you" if is_refund else "Settled"
         return (
             "paid",
             verb,
@@ -120,12 +120,18 @@ def _where_it_stands(settlement: Settlement) -> tuple[str, str, str]:
         Settlement.State.PROPOSED: (
             "proposed",
             "Being checked",
-            "The amount is being checked by a second person. The transfer follows.",
+            "The amount is being checked by a second person. "
+            + ("The transfer follows." if is_refund else "Then it stands here."),
         ),
         Settlement.State.APPROVED: (
             "approved",
             "Approved",
-            "The amount is approved. We make the transfer next.",
+            "The amount is approved. "
+            + (
+                "We make the transfer next."
+                if is_refund
+                else "Nothing is to be transferred to you."
+            ),
         ),
         Settlement.State.PAYING: (
             "paying",

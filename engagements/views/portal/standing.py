@@ -134,7 +134,11 @@ def _missed_next(page: PortalEngagement) -> Next:
         return Next(US, "You dispute the settlement. We look into it; until then nothing is paid.")
     if settlement.refund > 0:
         return _refund_next(page, settlement)
-    return Next(US, "We check what the settlement comes to.")
+    if settlement.approved_at is None:
+        return Next(US, "We check what the settlement comes to.")
+    if settlement.balance_due > 0:
+        return Next(US, "We invoice what is open of the audit.")
+    return Next(US, "Nothing goes back and nothing is owed. We close the engagement.")
 
 
 def _refund_next(page: PortalEngagement, settlement: Settlement) -> Next:
@@ -174,9 +178,13 @@ def headline(page: PortalEngagement) -> str:
 
 
 def _refunded(settlement: Settlement | None) -> str:
-    if settlement is not None and settlement.refund > 0 and settlement.paid_at is not None:
-        return "What you paid went back, less the audit."
-    return "What you paid goes back, less the audit."
+    if settlement is None or settlement.refund > 0:
+        went = settlement is not None and settlement.paid_at is not None
+        return f"What you paid {'went' if went else 'goes'} back, less the audit."
+    # Until a second person agrees, nothing is said of what it comes to.
+    if settlement.approved_at is None:
+        return "The settlement is being prepared."
+    return "You paid no more than the audit costs: nothing goes back."
 
 
 def _at_work(clock: BurnDown) -> str:

@@ -64,6 +64,24 @@ def test_the_customer_reads_by_when_the_refund_is_paid_and_whether_it_is_late(
     assert f"less the audit. It was due by {in_words(due_on)} and is late." in page
 
 
+def test_where_nothing_goes_back_no_transfer_is_promised(client: Client) -> None:
+    story = told.in_force()
+    bill = told.invoiced(story, 1)
+    told.measured(story, 1.1)
+    assert story.settlement.balance_due > 0
+    page = page_of(client, story)
+    assert "The settlement is being prepared." in page
+    assert "Then it stands here." in page
+    for wrong in ("The transfer follows", "What goes back to you", "What you paid goes back"):
+        assert wrong not in page, wrong
+    told.approved(story)
+    page = page_of(client, story)
+    assert "Nothing is to be transferred to you." in page
+    assert "You paid no more than the audit costs: nothing goes back." in page
+    assert "We make the transfer next" not in page
+    assert bill.reference in page
+
+
 def test_no_figure_reaches_the_customer_before_a_second_person_approved_it(
     client: Client,
 ) -> None:

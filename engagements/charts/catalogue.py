@@ -89,13 +89,17 @@ def _roof(axes: Axes, over: Roof, ink: Mapping[str, str]) -> None:
 
 def _apart(points: Sequence[Point]) -> list[tuple[float, int]]:
     """Where each point's number begins, and how many lines further down it stands: neighbours
-    begin at the lowest of them, so that their numbers do not meet."""
-    found: list[tuple[float, int]] = []
+    all begin at the lowest of them, so that a number meets no other and none of their marks."""
+    groups: list[list[Point]] = []
     for place, point in enumerate(points):
-        lowest = min(point.candidate_gflop_per_s, point.baseline_gflop_per_s)
-        near = place and log10(point.intensity / points[place - 1].intensity) < _NEAR
-        before, lines = found[-1] if near else (lowest, -1)
-        found.append((min(lowest, before), (lines + 1) % _LEVELS))
+        if place and log10(point.intensity / points[place - 1].intensity) < _NEAR:
+            groups[-1].append(point)
+        else:
+            groups.append([point])
+    found: list[tuple[float, int]] = []
+    for group in groups:
+        lowest = min(min(each.candidate_gflop_per_s, each.baseline_gflop_per_s) for each in group)
+        found += [(lowest, line % _LEVELS) for line in range(len(group))]
     return found
 
 

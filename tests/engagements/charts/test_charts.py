@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.text import Text
 
 from engagements import charts
+from engagements.charts import describe_catalogue
 from engagements.charts.canvas import sheet
 from engagements.charts.palette import DARK, LIGHT
 from engagements.queries import catalogue
@@ -193,3 +195,22 @@ def test_the_catalogue_is_named_in_its_pictures_as_in_the_table_beside(
     assert {report.operator for report in found} - named <= {"embedding_lookup"}
     folders = [operator.replace("_", " ") for operator in titles]
     assert not [line for line in written for folder in folders if line.startswith(folder)]
+
+
+def test_a_number_on_the_roofline_stands_on_no_neighbours_mark(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    near = [("a", 1000.0, 800.0), ("b", 1100.0, 300.0), ("c", 1200.0, 700.0), ("far", 9e4, 900.0)]
+    drawn = [describe_catalogue.Point(name, at, speed, speed) for name, at, speed in near]
+    monkeypatch.setattr(describe_catalogue, "points", lambda found: drawn)
+    begins: dict[str, float] = {}
+    annotate = Axes.annotate
+
+    def listen(self: Axes, text: str, xy: tuple[float, float], **options: Any) -> object:
+        if text.isdigit() and "xycoords" not in options:
+            begins[text] = xy[1]
+        return annotate(self, text, xy, **options)
+
+    monkeypatch.setattr(Axes, "annotate", listen)
+    charts.catalogue_roofline(catalogue.sound(), theme="light")
+    assert begins == {"1": 300.0, "2": 300.0, "3": 300.0, "4": 900.0}

@@ -8,10 +8,10 @@ from django.views.generic import RedirectView
 from consultancy.accounts import no_such_page
 from consultancy.health import healthz
 
-handler400 = "django.views.defaults.bad_request"
+handler400 = "consultancy.error_pages.bad_request"
 handler403 = "django.views.defaults.permission_denied"
-handler404 = "django.views.defaults.page_not_found"
-handler500 = "django.views.defaults.server_error"
+handler404 = "consultancy.error_pages.page_not_found"
+handler500 = "consultancy.error_pages.server_error"
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),

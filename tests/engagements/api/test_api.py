@@ -43,6 +43,27 @@ def test_nobody_gets_in_without_signing_in(client: Client, story: Story) -> None
         assert client.get(url).status_code == 403, url
 
 
+def test_what_no_view_answers_has_its_reason_as_detail_too(
+    client: Client, story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("a secret of the database")
+
+    client.force_login(story.signatory)
+    listed = reverse("api-engagements")
+    assert client.get(f"{listed}nowhere/at/all/").json() == {"detail": "No such address."}
+    unreadable = client.get(f"{listed}?limit=%00")
+    assert unreadable.status_code == 400
+    assert "cannot be read" in unreadable.json()["detail"]
+    monkeypatch.setattr("engagements.access.engagements_for", broken)
+    client.raise_request_exception = False
+    answer = client.get(listed)
+    assert answer.status_code == 500
+    assert answer.json()["detail"].startswith("Something broke on our side.")
+    # People get a page.
+    assert b"<h1>There is no such page</h1>" in client.get("/nowhere/").content
+
+
 def test_nothing_is_written_through_the_api(client: Client, story: Story) -> None:
     client.force_login(story.signatory)
     for url in [reverse("api-engagements"), *routes(story)]:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from engagements import links
 from engagements.days import in_words
-from engagements.models import ContractVersion, Document, Mail
+from engagements.models import ContractVersion, Document, Mail, Party
 from engagements.services import mails
 from engagements.services.terms import terms_of
 
@@ -39,35 +39,43 @@ def write(*, document: Document) -> list[Mail]:
         return []
     pk, _, act = document.subject.partition(":")[2].partition(":")
     contract = ContractVersion.objects.select_related("engagement").get(pk=int(pk))
-    recipients, body = _accepted(contract) if act else _offered(contract)
+    written = _accepted(contract) if act else _offered(contract)
     return [
         mails.write(
             key=f"document:{document.subject}",
             engagement=contract.engagement,
             recipient=recipient,
-            subject=document.title,
+            subject=document.title if act else f"{document.title}, for you to accept or decline",
             body=f"{contract.engagement.title}\n\n{body}\n\n"
             f"Digest of the terms: {contract.digest}\nDigest of this file: {document.digest}\n",
             document=document,
         )
-        for recipient in recipients
+        for recipient, body in written.items()
     ]
 
 
-def _accepted(contract: ContractVersion) -> tuple[list[str], str]:
-    accepted = contract.acceptances.select_related("user")
-    return [each.user.email for each in accepted], (
+def _accepted(contract: ContractVersion) -> dict[str, str]:
+    """The mail to each of those who accepted it, which leads to the page that they have of it."""
+    told = (
         f"Both parties have accepted version {contract.number} of the contract. It is attached, "
-        "signed by the consultancy: keep it as it is, byte for byte."
+        "signed by the consultancy: keep it as it is, byte for byte.\n\nThe engagement:"
     )
+    pages = {Party.CUSTOMER: "portal-engagement", Party.CONSULTANCY: "engagement"}
+    return {
+        each.user.email: f"{told} "
+        + links.to_page(pages[Party(each.party)], contract.engagement.reference)
+        for each in contract.acceptances.select_related("user")
+    }
 
 
-def _offered(contract: ContractVersion) -> tuple[list[str], str]:
+def _offered(contract: ContractVersion) -> dict[str, str]:
+    """The mail to each who may sign it."""
     who = terms_of(contract)["signatories"]["customer"]
     recipients = [each["email"] for each in who] if contract.state == State.OFFERED else []
     until = f" until {in_words(contract.valid_until)}" if contract.valid_until else ""
-    return recipients, (
+    body = (
         f"Version {contract.number} of the contract is offered to you{until}. It is attached; "
         "you accept or decline it in the portal, where its digest stands on the screen:\n\n"
         + links.to_page("portal-contract", contract.engagement.reference)
     )
+    return dict.fromkeys(recipients, body)

@@ -18,7 +18,7 @@ from django.utils import timezone
 from engagements import access
 from engagements.models import Document, Engagement, Mail, User
 from engagements.models.mail import MAX_SUBJECT_CHARACTERS
-from engagements.services import dispatch
+from engagements.services import dispatch, letterhead
 
 log = logging.getLogger(__name__)
 MAX_ATTEMPTS = 12
@@ -114,4 +114,4 @@ def _message(mail: Mail) -> EmailMessage:
     if mail.document is not None:
         content = bytes(mail.document.content)
         message.attach(mail.document.filename, content, "application/pdf")
-    return message
+    return letterhead.put_on(message)

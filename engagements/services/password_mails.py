@@ -14,13 +14,14 @@ from urllib.parse import urlsplit
 from allauth.account.adapter import get_adapter
 from allauth.account.forms import default_token_generator
 from allauth.account.utils import user_pk_to_url_str
+from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 
 from engagements.models import PasswordMail, User
-from engagements.services import dispatch
+from engagements.services import dispatch, letterhead
 from engagements.services.mails import due_at
 
 log = logging.getLogger(__name__)
@@ -76,8 +77,9 @@ def _message(asked: PasswordMail, person: User) -> EmailMessage:
         "email": person.email,
         "password_reset_url": f"{asked.origin}{page}",
         "site": urlsplit(asked.origin).netloc,
+        "works_for": timedelta(seconds=settings.PASSWORD_RESET_TIMEOUT).days,
     }
     message: EmailMessage = get_adapter().render_mail(
         "account/email/password_reset_key", person.email, context
     )
-    return message
+    return letterhead.put_on(message)

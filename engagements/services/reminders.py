@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # that was down for a month does not send them all at once.
 LEVELS = {1: 7, 2: 21, 3: 35}
 DAYS_BETWEEN = 7
+NAMED = {1: "Reminder", 2: "Second reminder", 3: "Last reminder"}
 SAID = {
     1: "It may have escaped you",
     2: "We have reminded you of it before",
@@ -66,7 +67,7 @@ def remind(*, invoice: Invoice) -> Reminder | None:
             key=f"reminder:{row.pk}:{level}",
             engagement=engagement,
             recipient=recipient,
-            subject=f"Reminder: {row.reference}, due on {due_on}",
+            subject=f"{NAMED[level]}: {row.reference}, due on {due_on}",
             body=_body(row, level, amount, due_on),
         )
     return reminder

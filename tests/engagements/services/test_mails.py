@@ -54,6 +54,21 @@ def test_a_mail_is_written_and_sent_once(engagement: Engagement, mailoutbox: lis
     assert (sent.subject, sent.to) == ("S", ["a@example.com"])
 
 
+def test_a_mail_says_whose_it_is_and_an_answer_reaches_them(
+    engagement: Engagement, mailoutbox: list[Any], settings: Any
+) -> None:
+    house = {"name": "Kernels Ltd", "address": "1 Warp Street\nBerlin", "email": ""}
+    settings.CONSULTANCY = settings.CONSULTANCY | house
+    assert mails.send(mail_id=write(engagement).pk)
+    settings.CONSULTANCY = settings.CONSULTANCY | {"email": "people@kernels.example"}
+    assert mails.send(mail_id=write(engagement, recipient="b@example.com").pk)
+    unanswered, answered = mailoutbox
+    assert unanswered.body == "B\n\n-- \nKernels Ltd\n1 Warp Street, Berlin\n"
+    assert unanswered.reply_to == []
+    assert answered.body.endswith("Berlin\npeople@kernels.example\n")
+    assert answered.reply_to == ["people@kernels.example"]
+
+
 def test_an_invoice_of_an_engagement_with_a_long_title_is_mailed(engagement: Engagement) -> None:
     subject = write(
         engagement, subject=f"Invoice INV-2026-0001, {'many words ' * 14}\nlong"
@@ -127,6 +142,8 @@ def test_both_parties_get_the_accepted_contract_with_its_bytes(
     assert {mail.to[0] for mail in mailoutbox} == {world.signatory.email, world.consultant.email}
     for mail in mailoutbox:
         name, content, kind = mail.attachments[0]
+        whose = "portal/" if mail.to == [world.signatory.email] else "engagements/"
+        assert f"http://localhost:8000/{whose}{contract.engagement.reference}/" in mail.body
         assert (name, kind) == ("contract.pdf", "application/pdf")
         assert (content if isinstance(content, bytes) else content.encode()) == document.content
         assert contract.digest in mail.body
@@ -144,6 +161,7 @@ def test_the_mail_of_an_offer_leads_to_the_page_on_which_it_is_answered(
     settings.SITE_ADDRESS = "https://twofold.example"
     contract_mails.write(document=issued(world.offered()))
     body = Mail.objects.get().body
+    assert Mail.objects.get().subject.endswith("for you to accept or decline")
     [link] = re.findall(r"^https://twofold\.example(/\S+)$", body, re.MULTILINE)
     client.force_login(world.signatory)
     assert "Accept" in client.get(link).content.decode()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.mail import EmailMessage
 from django.utils import timezone
 
@@ -59,6 +60,8 @@ def test_what_waits_holds_no_link_and_what_is_sent_is_gone(
     assert mail.to == [world.signatory.email]
     assert f"\n{SITE}/accounts/password/reset/key/" in mail.body
     assert "asked for it at twofold.example.org" in mail.body
+    assert "works once, and for 3 days:" in mail.body
+    assert f"-- \n{settings.CONSULTANCY['name']}\n" in mail.body
     assert not PasswordMail.objects.exists()
 
 

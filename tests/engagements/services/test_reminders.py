@@ -40,7 +40,9 @@ def test_each_level_is_written_once_when_its_day_has_come(invoice: Invoice, on_d
         for _ in range(2):
             remind_all()
         assert levels() == so_far, late
-    assert Mail.objects.filter(key__startswith="reminder:").count() == 3
+    subjects = Mail.objects.filter(key__startswith="reminder:").values_list("subject", flat=True)
+    assert {subject.partition(":")[0] for subject in subjects} == set(reminders.NAMED.values())
+    assert len(subjects) == 3
     assert invoice.engagement.events.filter(verb="invoice.reminded").count() == 3
 
 

@@ -92,7 +92,8 @@ class SecondFactorAdapter(DefaultMFAAdapter):
     """The second factor as allauth does it."""
 
     error_messages = DefaultMFAAdapter.error_messages | {
-        "incorrect_code": "This code is wrong, or its half minute is over. Type the next one.",
+        "incorrect_code": "This code is wrong, used up, or its half minute is over. Type the next "
+        "one.",
     }
 
 

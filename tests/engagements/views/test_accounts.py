@@ -81,8 +81,13 @@ def test_who_was_invited_chooses_a_password_and_turns_on_the_second_factor(
     assert other.get(reverse("portal")).status_code == 302
     wrong = other.post(reverse("mfa_authenticate"), {"code": "00000000"}).content.decode()
     assert "This code is wrong" in wrong
+    assert "Phone lost, and no recovery code left?" in wrong
     other.post(reverse("mfa_authenticate"), {"code": code[1]})
     assert other.get(reverse("portal")).status_code == 200
+    third = Client()
+    third.post(reverse("account_login"), known)
+    again = third.post(reverse("mfa_authenticate"), {"code": code[1]}).content.decode()
+    assert "This code is wrong, used up" in again
 
     by_password, by_code = reverse("account_reauthenticate"), reverse("mfa_reauthenticate")
     assert f'href="{by_code}"' in other.get(by_password).content.decode()

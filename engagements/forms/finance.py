@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 
 from engagements.models import Settlement
@@ -17,6 +19,17 @@ class SettlementPaidForm(forms.Form):
         error_messages={"required": "Enter the reference of the transfer."},
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
+
+
+class SettlementFiledForm(SettlementPaidForm):
+    """The end of a settlement in which nothing goes back."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        reference = self.fields["reference"]
+        reference.label = "Filed under"
+        reference.help_text = "It goes on the settlement statement."
+        reference.error_messages["required"] = "Enter what it is filed under."
 
 
 class TransferFailedForm(forms.Form):

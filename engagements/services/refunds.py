@@ -64,7 +64,8 @@ def mark_paid(*, settlement: Settlement, reference: str, by: User) -> Settlement
         postings.settlement_paid(transfer)
         faults.point("pay_settlement.posted")
     row.paid_by, row.paid_at, row.payment_reference = by, timezone.now(), reference
-    summary = f"Paid: {told(row)}, reference {reference}."
+    verb = "Paid" if row.refund > 0 else "Settled"
+    summary = f"{verb}: {told(row)}, reference {reference}."
     advance(row, engagement, State.PAID, summary, by, reference=reference)
     faults.point("pay_settlement.written")
     dispatch.issue_document("settlement_statement", f"settlement:{row.pk}")

@@ -20,7 +20,7 @@ from engagements.services import bank_accounts, disputes, settlements, transfer_
 from engagements.views.answers import UNPROCESSABLE, actor
 from engagements.views.finance.planned import Planned, planned
 from engagements.views.finance.steps import Taken, take
-from engagements.views.finance.words import FORMS, actions, waiting_for
+from engagements.views.finance.words import actions, forms_of, waiting_for
 
 State = Settlement.State
 
@@ -82,7 +82,7 @@ def approve(request: HttpRequest, pk: int, step: str) -> HttpResponse:
 
 def _act(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     settlement = access.settlement_for(request.user, pk)
-    refused = take(request, settlement, step, forms_=FORMS, steps=STEPS)
+    refused = take(request, settlement, step, forms_=forms_of(settlement), steps=STEPS)
     if refused is None:
         return redirect("settlement", pk=pk)
     # Read again: another person's step may be what it was refused for.

@@ -9,6 +9,7 @@ from engagements import access
 from engagements.access import Person
 from engagements.forms.finance import (
     SettlementFailedForm,
+    SettlementFiledForm,
     SettlementPaidForm,
     SettlementVoidForm,
 )
@@ -34,6 +35,8 @@ def waiting_for(settlement: Settlement, *, outdated: bool = False) -> str:
         if settlement.proposed_by is None:
             return "Anybody of finance: check and approve"
         return f"Finance, but not {settlement.proposed_by}: check and approve"
+    if settlement.state == State.APPROVED and settlement.refund <= 0:
+        return "Finance: enter what it is filed under; nothing is transferred"
     return {
         State.APPROVED: "Finance: make the transfer",
         State.PAYING: "The bank; then finance: enter the reference",
@@ -63,12 +66,22 @@ LABELS = {
     ),
     "resolve": ("Resolve the dispute", "Ends the hold. The customer reads your note."),
 }
+# Where nothing goes back.
+WITHOUT_TRANSFER = {
+    "approve": ("Approve", "Says that the figures are right. Nothing goes back."),
+    "paid": ("Mark as settled", "Says that it is filed. Nothing goes back."),
+}
 FROM: dict[str, tuple[str, ...]] = {
     State.PROPOSED: ("approve", "void"),
     State.APPROVED: ("start", "paid", "void"),
     State.PAYING: ("paid", "failed"),
     State.FAILED: ("start", "paid", "void"),
 }
+
+
+def forms_of(settlement: Settlement) -> dict[str, type[forms.Form]]:
+    """What each step asks for."""
+    return FORMS if settlement.refund > 0 else FORMS | {"paid": SettlementFiledForm}
 
 
 def actions(
@@ -80,11 +93,12 @@ def actions(
 ) -> list[Action]:
     """The steps open from here, the usual one first. `sent` holds forms that were refused."""
     _, note = LABELS["start"]
+    said = {} if settlement.refund > 0 else WITHOUT_TRANSFER
     again = {"start": ("Try the payment again", note)} if _is_retry(settlement) else {}
     return offered(
         _open_steps(settlement),
-        forms_=FORMS,
-        labels=LABELS | again,
+        forms_=forms_of(settlement),
+        labels=LABELS | said | again,
         why_not=lambda name: _why_not(settlement, name, user, outdated=outdated),
         refused=sent or {},
         initial={

@@ -187,6 +187,27 @@ def test_what_was_proposed_before_more_came_in_is_voided_and_not_approved(
     assert "What follows from it" not in after
 
 
+def test_where_nothing_goes_back_no_transfer_is_spoken_of(client: Client) -> None:
+    story = told.in_force()
+    told.invoiced(story, 1)
+    told.measured(story, 1.1)
+    page = page_of(client, story, story.second)
+    assert "Says that the figures are right. Nothing goes back." in page
+    told.approved(story)
+    page = page_of(client, story, story.second)
+    assert "Finance: enter what it is filed under; nothing is transferred" in page
+    assert "Mark as settled" in page
+    assert "Filed under" in page
+    for wrong in ("make the transfer", "Mark as paid", "As on the bank statement"):
+        assert wrong not in page, wrong
+    status, refused = take(client, story, "paid", story.second, reference="")
+    assert status == 422
+    assert "Enter what it is filed under." in refused
+    take(client, story, "paid", story.second, reference="S-1")
+    page = page_of(client, story, story.second)
+    assert "Settled: EUR\xa07,735.00 of the audit is still to be paid, reference S-1." in page
+
+
 def settled(world: World, **changes: Any) -> Settlement:
     row = settlements.approve(settlement=world.settlement(**changes), by=world.controller)
     return settlements.mark_paid(settlement=row, reference="SEPA-1", by=world.controller)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 
+from engagements.errors import Refused
 from engagements.forms.amounts import AmountField
 from engagements.models import BankAccount, ContractVersion, Settlement
+from engagements.services import bank_accounts
 
 LONGEST_TEXT = 2000
 FURTHER = Settlement.Reason.FURTHER
@@ -113,3 +117,18 @@ class BankAccountForm(forms.Form):
         help_text="Only where the bank asks for it.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
+
+    def clean_iban(self) -> str:
+        """Its digits, checked."""
+        return _checked(bank_accounts.valid_iban, self.cleaned_data["iban"])
+
+    def clean_bic(self) -> str:
+        """It, if there is one, checked."""
+        return _checked(bank_accounts.valid_bic, self.cleaned_data["bic"])
+
+
+def _checked(valid: Callable[[str], str], text: str) -> str:
+    try:
+        return valid(text)
+    except Refused as refused:
+        raise ValidationError(str(refused), code="account") from refused

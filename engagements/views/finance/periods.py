@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import timedelta
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -23,8 +23,8 @@ from engagements.views.answers import UNPROCESSABLE, actor
 @require_http_methods(["GET", "HEAD", "POST"])
 def close(request: HttpRequest) -> HttpResponse:
     """The months that are closed, and what closing another would do; posted, it is closed."""
-    form = CloseForm(request.POST or request.GET or {"month": f"{_last_month():%Y-%m}"})
-    closing = None
+    asked, closing = request.POST or request.GET or _suggested(), None
+    form = CloseForm(asked)
     if form.is_valid():
         closing = periods.preview(month=form.cleaned_data["month"])
         if request.method == "POST":
@@ -38,6 +38,8 @@ def close(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "closing": closing,
+        # Nothing was asked for, and nothing can be closed before this month is over.
+        "waits": None if asked else periods.preview(month=timezone.localdate()).obstacle,
         "rows": ledger.trial_balance(until=closing.month) if closing else [],
         "periods": Period.objects.select_related("closed_by"),
         "acts": access.is_finance(request.user),
@@ -46,6 +48,8 @@ def close(request: HttpRequest) -> HttpResponse:
     return render(request, "finance/ledger_close.html", context, status=status)
 
 
-def _last_month() -> date:
-    """The month that ended last: the one that is usually closed next."""
-    return (timezone.localdate().replace(day=1) - timedelta(days=1)).replace(day=1)
+def _suggested() -> dict[str, str] | None:
+    """The month that ended last, which is usually closed next; None once it is closed."""
+    ended = (timezone.localdate().replace(day=1) - timedelta(days=1)).replace(day=1)
+    closed = periods.last_closed()
+    return None if closed and ended <= closed else {"month": f"{ended:%Y-%m}"}

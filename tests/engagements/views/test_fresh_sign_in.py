@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -142,6 +143,8 @@ def test_what_is_refused_after_the_password_is_sent_again_to_where_it_belongs(
     assert asked.startswith(reverse("account_reauthenticate"))
     refused = client.post(asked, {"password": PASSWORD}).content.decode()
     assert "is no IBAN: check every digit" in refused
+    # Beside the field that it is about.
+    assert re.search(r'name="iban"[^>]*aria-invalid="true"', refused)
     assert f'method="post" action="{url}"' in refused
     assert client.post(url, data | {"iban": "DE02120300000000202051"})["Location"] == url
     assert world.customer.bank_accounts.count() == 1

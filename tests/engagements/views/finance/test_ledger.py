@@ -108,6 +108,11 @@ def test_a_month_is_closed_after_it_was_shown_what_that_means(
     assert client.post(url, {"month": f"{last:%Y-%m}"}).status_code == 302
     assert client.post(url, {"month": f"{last:%Y-%m}"}).status_code == 302
     assert Period.objects.get().month == last.replace(day=1)
+    done = client.get(url).content.decode()
+    assert "Every month that is over is closed." in done
+    assert "form__error" not in done
+    again = client.get(url, {"month": f"{last:%Y-%m}"}).content.decode()
+    assert f"{last:%B %Y} is closed already." in again
 
 
 @pytest.mark.parametrize("when", ["now", "nonsense", "2026-13"])

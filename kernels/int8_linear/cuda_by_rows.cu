@@ -4,13 +4,16 @@ in a product, by warpgroups where many are. Hopper.
 
 Either way weights are laid out in the order in which their operands lie in a lane's registers, and
 they and x come by the bulk copy engine; weights are asked for before the call in front has ended.
-Up to 16 rows a warp multiplies 16 features, and warps that share them take turns within a piece of
-the sum; beyond, a warpgroup multiplies 64 by `wgmma`, which reads x itself, and half a piece is
-widened while the other half is multiplied. Blocks that share a sum leave their parts in memory, and
+Weights are kept as numbers + 128, of which two instructions make two 16-bit numbers. Up to 16 rows
+a warp multiplies 16 features, and warps that share them take turns within a piece of the sum;
+beyond, a warpgroup multiplies 64 by `wgmma`, which reads x itself, and half a piece is widened while
+the other half is multiplied. Where a call is short, blocks leave room for those of the next one,
+which asks for its weights meanwhile. Blocks that share a sum leave their parts in memory, and
 the last of them to finish adds them up in their order: the result is the same every time. 16-bit
 activations only.
 """
 
+import itertools
 from dataclasses import asdict, dataclass
 
 import torch
@@ -23,12 +26,13 @@ SCALAR = {torch.float16: ("__half", "f16"), torch.bfloat16: ("__nv_bfloat16", "b
 SHARED_BYTES = 226 * 1024
 # Features of a warp and of a warpgroup; columns of x that are swizzled together, and of a step.
 WARP_FEATURES, FEATURES, SWIZZLED, STEP = 16, 64, 64, 32
-LEAST_TOKENS, MOST_TOKENS, MOST_ROWS, MOST_WARPS, MOST_STAGES = 8, 64, 224, 16, 8
+LEAST_TOKENS, MOST_TOKENS, MOST_ROWS, MOST_WARPS = 8, 64, 224, 8
+LEAST_STAGES, MOST_STAGES = 3, 8
 # Up to so many rows of x a warp's own products are quick enough, and begin and end sooner.
 FEW_TOKENS = 16
 # Columns of a piece, and the bytes of weights that a copy should have to be worth its while.
 DEPTHS, PIECE_BYTES = (128, 256, 512), 12 * 1024
-SPLITS = (1, 2, 4, 8)
+SPLITS, RESIDENTS = (1, 2, 4, 8), (1, 2)
 # How it is launched: while the kernel in front ends; it waits by itself before it reads x.
 LAUNCH = {"early": True}
 
@@ -37,13 +41,14 @@ LAUNCH = {"early": True}
 class Cut:
     """A block has `rows` features and `tokens`, reads `depth` of the sum at a time with `stages`
     such pieces under way; `splits` blocks share a sum, and in a block `turns` warps; no turns:
-    warpgroups."""
+    warpgroups. A multiprocessor has room for so many `resident` blocks, of two calls then."""
 
     rows: int
     tokens: int
     splits: int
     depth: int
     turns: int
+    resident: int = 1
     stages: int = 1
 
     @property
@@ -65,7 +70,7 @@ class Cut:
         return 1024 + self.stages * self.stage_bytes
 
 
-def cut_of(features, depth, tokens, multiprocessors, splits):
+def cut_of(features, depth, tokens, multiprocessors, splits, resident=1):
     """The cut of so many splits that gives multiprocessors a block each; None where none fits."""
     width = min(MOST_TOKENS, max(LEAST_TOKENS, 1 << (tokens - 1).bit_length()))
     tiles = multiprocessors // 8 * 8 // splits
@@ -74,20 +79,30 @@ def cut_of(features, depth, tokens, multiprocessors, splits):
     rows = -(-features // (16 * tiles * rounds)) * 16
     turns, column = 0, DEPTHS[0]
     if width <= FEW_TOKENS:
-        turns = max(one for one in (1, 2, 4) if rows // WARP_FEATURES * one <= MOST_WARPS)
+        fitting = [one for one in (2, 4) if rows // WARP_FEATURES * one <= MOST_WARPS]
+        turns = max(fitting, default=1)
         column = next((one for one in DEPTHS if rows * one >= PIECE_BYTES), DEPTHS[-1])
     else:
         rows = max(FEATURES, rows)
+        # Two blocks of warpgroups on one multiprocessor take twice as long, and others have none.
+        if resident > 1:
+            return None
     if splits > 1 and (rounds > 1 or splits > -(-depth // column)):
         return None
     stage_bytes = Cut(rows, width, splits, column, turns).stage_bytes
-    stages = min(MOST_STAGES, (SHARED_BYTES - 1024) // stage_bytes)
-    return Cut(rows, width, splits, column, turns, stages)
+    # Beside the pieces: what they are aligned by, barriers, and what the driver takes.
+    stages = min(MOST_STAGES, (SHARED_BYTES // resident - 2048) // stage_bytes)
+    if resident > 1 and stages < LEAST_STAGES:
+        return None
+    return Cut(rows, width, splits, column, turns, resident, stages)
 
 
 def cuts(features, depth, tokens, multiprocessors):
     """Those that leave few multiprocessors without a block; without such, the one with most."""
-    found = [cut_of(features, depth, tokens, multiprocessors, one) for one in SPLITS]
+    found = [
+        cut_of(features, depth, tokens, multiprocessors, *one)
+        for one in itertools.product(SPLITS, RESIDENTS)
+    ]
     # Few features have the same rows at any number of splits.
     blocks = {cut: -(-features // cut.rows) * cut.splits for cut in found if cut is not None}
     least = min(multiprocessors * 2 // 3, max(blocks.values(), default=0))
@@ -95,20 +110,22 @@ def cuts(features, depth, tokens, multiprocessors):
 
 
 def variants(item_bytes):
-    """Splits worth trying on a new GPU, by a short name."""
-    return {f"s{splits}": splits for splits in SPLITS}
+    """Splits and residents worth trying on a new GPU, by a short name."""
+    tried = itertools.product(SPLITS, RESIDENTS)
+    return {f"s{splits} r{resident}": (splits, resident) for splits, resident in tried}
 
 
 def packed(weight, rows, column):
-    """The weights [tile, piece, 16 rows, 32 columns, lane, 16 bytes]; what is missing is zero.
+    """The weights + 128 [tile, piece, 16 rows, 32 columns, lane, 16 bytes]; 0 where none is.
 
     Lane 4 g + t has of both halves of the columns, 16 each, of row g and of row g + 8 the columns
     2 t, 2 t + 8, 2 t + 1, 2 t + 9.
     """
     features, depth = weight.shape
     tiles, pieces = -(-features // rows), -(-depth // column)
-    whole = weight.new_zeros(tiles * rows, pieces * column)
-    whole[:features, :depth] = weight
+    # A number's highest bit turned is the number + 128, read without a sign.
+    whole = weight.new_full((tiles * rows, pieces * column), -128)
+    whole[:features, :depth] = weight ^ -128
     # tile, rows of 16, half of the rows, g; piece, step, half of the columns, upper, t, odd
     split = whole.view(tiles, rows // 16, 2, 8, pieces, column // STEP, 2, 2, 4, 2)
     return split.permute(0, 4, 1, 5, 3, 8, 6, 2, 9, 7).contiguous()
@@ -148,7 +165,7 @@ class Layer:
 
 
 def prepare(state, axes, config=None):
-    """The weights packed for the quickest cut, or for the splits in `config`.
+    """The weights packed for the quickest cut, or for splits and residents in `config`.
 
     NotAvailable but for 16 bits on Hopper, and where no cut fits.
     """
@@ -161,7 +178,7 @@ def prepare(state, axes, config=None):
     sms = torch.cuda.get_device_properties(weight.device).multi_processor_count
     fitting = cuts(features, depth, batch, sms)
     if config:
-        fitting = [cut for cut in [cut_of(features, depth, batch, sms, config)] if cut]
+        fitting = [cut for cut in [cut_of(features, depth, batch, sms, *config)] if cut]
     if not fitting:
         raise NotAvailable(f"no cut of {config} fits {features} features of {depth}")
     x, out = scale.new_zeros(batch, depth), scale.new_empty(batch, features)
@@ -201,6 +218,9 @@ constexpr int STAGE_BYTES = X_BYTES + A_BYTES;
 constexpr int CONSUMERS = TURNS ? TILES * TURNS * 32 : (ROWS + 63) / 64 * WARPGROUP;
 constexpr int HOLDERS = TURNS ? TILES * 32 : CONSUMERS;
 constexpr int READERS = TURNS ? CONSUMERS / 32 : CONSUMERS / WARPGROUP;
+
+// What a widened number is multiplied by to be itself.
+constexpr float WIDENED = IS_HALF ? 1.0f : 128.0f;
 
 __device__ u32 shared_address(const void* at) { return (u32)__cvta_generic_to_shared(at); }
 
@@ -254,34 +274,29 @@ __device__ void fetch_x(void* to, const TensorMap* map, u64* barrier, int col, i
         : "memory");
 }
 
-// Which bits of two numbers are their value, and which their sign. A thread has no second index, but
-// the compiler does not know it: what it knows to be constant it would write anew for every word.
-struct Bits { u32 value, sign; };
-__device__ Bits bits() {
-    return {(IS_HALF ? 0x00ff00ffu : 0x007f007fu) + threadIdx.y, 0x00800080u + threadIdx.y};
-}
-
-// Bytes 0 and 2 of a word, int8, as two 16-bit numbers: exact, in three instructions.
-__device__ u32 widen(u32 w, Bits bits) {
-    u32 a, b, d;
-    if (IS_HALF) {
-        // 1024 + 128 + the number, less 1024 + 128.
-        a = (w & bits.value) ^ 0x64806480u, b = 0x64806480u;
-        asm("sub.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
-    } else {
-        // 128 + the low seven bits, less 128 or, for a negative number, 256.
-        a = (w & bits.value) | 0x43004300u, b = (w & bits.sign) | 0x43004300u;
-        asm("sub.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
-    }
+// Bytes 0 and 2 of a word, or 1 and 3, each a number + 128, as two 16-bit numbers: exact, in two
+// instructions. As half: 1024 + 128 + the number, less 1024 + 128. As bf16, a byte alone is so many
+// times 2^-133, since its eighth bit is the lowest of the exponent, where denormals end: times
+// 2^126, less 1, it is the number by WIDENED.
+__device__ u32 widen(u32 w, int odd) {
+    const u32 above = IS_HALF ? 0x64646464u : 0;
+    const u32 a = __byte_perm(w, above, odd ? 0x4341 : 0x4240);
+    u32 d;
+    if (IS_HALF)
+        asm("sub.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(0x64806480u));
+    else
+        asm("fma.rn.bf16x2 %0, %1, %2, %3;"
+            : "=r"(d)
+            : "r"(a), "r"(0x7e807e80u), "r"(0xbf80bf80u));
     return d;
 }
 
 #define FOUR(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 
 // Two k of 16 a word pair: columns 2 t, 2 t + 1 and 2 t + 8, 2 t + 9 of rows g and g + 8.
-__device__ void operands(u32 (&a)[4], u32 upper, u32 lower, Bits bits) {
-    a[0] = widen(upper, bits), a[1] = widen(lower, bits);
-    a[2] = widen(upper >> 8, bits), a[3] = widen(lower >> 8, bits);
+__device__ void operands(u32 (&a)[4], u32 upper, u32 lower) {
+    a[0] = widen(upper, 0), a[1] = widen(lower, 0);
+    a[2] = widen(upper, 1), a[3] = widen(lower, 1);
 }
 
 #if TURNS
@@ -310,7 +325,6 @@ __device__ void consume_by_warps(float (&sum)[SUMS], const unsigned char* ring, 
     const int own = X_BYTES + (tile * (DEPTH / 32) + turn) * 512 + lane * 16;
     const u32 own_x = shared_address(ring) + turn / 2 * X_PIECE + token * 128 +
                       (turn % 2 * 4 + quarter ^ token) * 16;
-    const Bits own_bits = bits();
     for (int piece = 0, stage = 0, lap = 0; piece < pieces; ++piece) {
         const int at = stage * STAGE_BYTES;
         wait(&full[stage], lap);
@@ -318,8 +332,8 @@ __device__ void consume_by_warps(float (&sum)[SUMS], const unsigned char* ring, 
         for (int i = 0; i < DEPTH / 32 / TURNS; ++i) {
             const uint4 w = *(const uint4*)(ring + at + own + i * TURNS * 512);
             u32 first[4], second[4];
-            operands(first, w.x, w.y, own_bits);
-            operands(second, w.z, w.w, own_bits);
+            operands(first, w.x, w.y);
+            operands(second, w.z, w.w);
 #pragma unroll
             for (int group = 0; group < TOKENS / 8; ++group) {
                 u32 b[4];
@@ -359,9 +373,8 @@ __device__ void take_turns(float (&sum)[SUMS], float4* shared) {
 #else
 // x [tokens, 64 columns] in shared memory as wgmma is told of it: rows of 128 bytes, swizzled,
 // 8 rows 1024 bytes apart (PTX ISA, "Matrix descriptor format").
-__device__ u64 described(const void* at) {
-    return (u64)(shared_address(at) >> 4 & 0x3FFF) | (u64)(16 >> 4) << 16 |
-           (u64)(1024 >> 4) << 32 | 1ull << 62;
+__device__ u64 described(u32 at) {
+    return (u64)(at >> 4 & 0x3FFF) | (u64)(16 >> 4) << 16 | (u64)(1024 >> 4) << 32 | 1ull << 62;
 }
 
 #define EIGHT(d, i) FOUR(d, i), FOUR(d, i + 4)
@@ -392,32 +405,38 @@ __device__ void consume_by_warpgroups(float (&sum)[SUMS], const unsigned char* r
                                       u64* empty, int pieces) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const bool speaks = threadIdx.x % WARPGROUP == 0;
-    // A block may end within a warpgroup; warps behind its end multiply zeros.
-    const bool held = warp * 16 < ROWS;
-    const Bits own_bits = bits();
+    // A block may end within a warpgroup: what warps behind its end multiply is never stored.
+    const int tile = min(warp, TILES - 1);
+    const unsigned char* own = ring + X_BYTES + (tile * (DEPTH / 32) * 32 + lane) * 16;
+    // Where x is does not hang on the thread, and the compiler sees it: it counts for all at once.
+    const u64 ring_x = described(shared_address(ring));
     u32 a[2][DEPTH / 32][4];
-    for (int piece = 0; piece < pieces; ++piece) {
-        const int stage = piece % STAGES;
-        const unsigned char* x = ring + stage * STAGE_BYTES;
-        const uint4* weights = (const uint4*)(x + X_BYTES) + warp * (DEPTH / 32) * 32 + lane;
-        wait(&full[stage], piece / STAGES & 1);
+    for (int piece = 0, stage = 0, lap = 0, before = 0; piece < pieces; ++piece) {
+        const u64 x = ring_x + stage * (STAGE_BYTES >> 4);
+        wait(&full[stage], lap);
+        uint4 words[DEPTH / 32];
+#pragma unroll
+        for (int step = 0; step < DEPTH / 32; ++step)
+            words[step] = *(const uint4*)(own + stage * STAGE_BYTES + step * 512);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
 #pragma unroll
             for (int step = 0; step < DEPTH / 64; ++step) {
-                const uint4 w = held ? weights[(half * (DEPTH / 64) + step) * 32] : uint4{};
-                operands(a[half][step * 2], w.x, w.y, own_bits);
-                operands(a[half][step * 2 + 1], w.z, w.w, own_bits);
+                const uint4 w = words[half * (DEPTH / 64) + step];
+                operands(a[half][step * 2], w.x, w.y);
+                operands(a[half][step * 2 + 1], w.z, w.w);
             }
             asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
             for (int i = 0; i < DEPTH / 32; ++i)
-                multiply(sum, a[half][i], described(x + half * X_PIECE + i * 32));
+                multiply(sum, a[half][i], x + (half * X_PIECE + i * 32 >> 4));
             // All but these are done: the other half's registers are free.
             asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 1;" :::
                              "memory");
-            if (half == 0 && piece > 0 && speaks) arrive(&empty[(piece - 1) % STAGES]);
+            if (half == 0 && piece > 0 && speaks) arrive(&empty[before]);
         }
+        before = stage;
+        if (++stage == STAGES) stage = 0, lap ^= 1;
     }
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
     // What reads the sums stays behind the wait.
@@ -465,7 +484,7 @@ __device__ void store(const float (&sum)[SUMS], SCALAR* held, const SCALAR* scal
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         const int row = warp * 16 + half * 8 + g, feature = feature0 + row;
-        const float by = row < ROWS && feature < features ? (float)scale[feature] : 0.0f;
+        const float by = row < ROWS && feature < features ? WIDENED * (float)scale[feature] : 0.0f;
 #pragma unroll
         for (int i = 0; i < SUMS; i += 4)
 #pragma unroll
@@ -510,7 +529,7 @@ __device__ void produce(unsigned char* ring, u64* full, u64* empty, const Tensor
     }
 }
 
-extern "C" __global__ void __launch_bounds__(CONSUMERS + 32, 1)
+extern "C" __global__ void __launch_bounds__(CONSUMERS + 32, RESIDENT)
     linear(const __grid_constant__ TensorMap x_map, const unsigned char* packed,
            const SCALAR* scale, SCALAR* out, float4* parts, int* arrived, int tokens, int features,
            int out_stride, int tiles, int pieces) {
@@ -522,6 +541,8 @@ extern "C" __global__ void __launch_bounds__(CONSUMERS + 32, 1)
     const int token0 = blockIdx.y * TOKENS;
     const int first = pieces * split / SPLITS, last = pieces * (split + 1) / SPLITS;
     const bool fetches = threadIdx.x == CONSUMERS;
+    // Nothing of this call is needed by the next until all of it has ended: that waits by itself.
+    if (RESIDENT > 1) asm volatile("griddepcontrol.launch_dependents;");
     if (fetches) {
         asm volatile("prefetch.tensormap [%0];" ::"l"(&x_map) : "memory");
         for (int stage = 0; stage < STAGES; ++stage) {

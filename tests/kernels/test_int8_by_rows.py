@@ -36,11 +36,24 @@ def test_every_lane_finds_its_operands_in_its_sixteen_bytes(
     assert packed.shape[:4] == (2, pieces, rows // 16, column // 32)
     whole = torch.zeros(160, pieces * column, dtype=torch.int8)
     whole[:150, :depth] = weight
+    # Kept as numbers + 128, which turns the highest bit.
+    whole ^= -128
     for tile, piece, sixteen, step in ((0, 0, 0, 0), (0, pieces - 1, 4, 1), (1, 0, 3, 3)):
         row0, col0 = tile * rows + sixteen * 16, piece * column + step * 32
         assert_lanes_hold(
             packed[tile, piece, sixteen, step], whole[row0 : row0 + 16, col0 : col0 + 32]
         )
+
+
+def test_a_number_is_widened_exactly() -> None:
+    """The kernel's own arithmetic on every byte, as bf16 and as half."""
+    number = torch.arange(-128, 128)
+    byte = (number.to(torch.int8) ^ -128).view(torch.uint8).to(torch.int16)
+    # Denormals and the first normal numbers: bits 0 to 255 are so many times 2^-133.
+    alone = byte.view(torch.bfloat16).float()
+    assert torch.equal((alone * 2.0**126 - 1).bfloat16().float() * 128, number.float())
+    after_1024 = (byte | 0x6400).view(torch.float16)
+    assert torch.equal((after_1024 - 1152).float(), number.float())
 
 
 @pytest.mark.parametrize("turns", [1, 2, 4])
@@ -78,7 +91,9 @@ def test_cuts_fit_a_multiprocessor_and_hold_every_feature(
     assert found
     for cut in found:
         assert cut.shared_bytes <= kernel.SHARED_BYTES
-        assert cut.stages >= 3
+        assert cut.stages >= kernel.LEAST_STAGES
+        # What the driver keeps of a multiprocessor's 228 KB for each block, and the barriers.
+        assert cut.resident * (cut.shared_bytes + 1024 + 256) <= 228 * 1024
         assert cut.rows % 16 == 0
         assert cut.threads <= 1024
         assert cut.splits <= -(-depth // cut.depth)
@@ -95,6 +110,14 @@ def test_widths_of_a_model_leave_few_multiprocessors_without_work(kernel: Module
             for cut in kernel.cuts(features, depth, tokens, MULTIPROCESSORS):
                 blocks = -(-features // cut.rows) * cut.splits
                 assert MULTIPROCESSORS * 2 // 3 <= blocks <= MULTIPROCESSORS
+
+
+def test_blocks_of_two_calls_share_a_multiprocessor_only_by_warps(kernel: ModuleType) -> None:
+    for features, depth in WIDTHS:
+        residents = {cut.resident for cut in kernel.cuts(features, depth, 16, MULTIPROCESSORS)}
+        assert residents == {1, 2}
+        wide = kernel.cuts(features, depth, 17, MULTIPROCESSORS)
+        assert {cut.resident for cut in wide} == {1}
 
 
 def test_without_a_hopper_gpu_it_says_so(kernel: ModuleType) -> None:

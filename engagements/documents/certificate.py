@@ -114,7 +114,9 @@ def _of_file(file: Path) -> Certificate:
     try:
         content = file.read_bytes()
     except OSError as error:
-        raise ImproperlyConfigured(f"{file} cannot be read: {error}. {HOW_TO_GET_ONE}") from error
+        raise ImproperlyConfigured(
+            f"{file} cannot be read: {error.strerror}. {HOW_TO_GET_ONE}"
+        ) from error
     return _read(content, str(file))
 
 

@@ -13,6 +13,7 @@ from engagements.days import in_words
 from engagements.models import ContractVersion, Milestone, Party, Settlement, Stage
 from engagements.queries.amounts import outstanding
 from engagements.queries.overview import Standing
+from engagements.views import settling
 
 US, FINANCE, NOBODY = "the consultancy", "finance", "nobody"
 
@@ -182,15 +183,6 @@ def _met(standing: Standing) -> Next:
     return _to_close(standing)
 
 
-_SETTLING = {
-    Settlement.State.VOIDED: "The settlement was set aside: propose it anew.",
-    Settlement.State.PROPOSED: "Approve the settlement: a second person has to.",
-    Settlement.State.APPROVED: "Start the payment of the settlement.",
-    Settlement.State.PAYING: "Confirm the payment with its reference.",
-    Settlement.State.FAILED: "The payment failed: start it again.",
-}
-
-
 def _missed(standing: Standing) -> Next:
     live, newest = standing.settlement, next(iter(standing.settlements), None)
     if live is not None and live.state == Settlement.State.PAID:
@@ -198,17 +190,8 @@ def _missed(standing: Standing) -> Next:
     url, action, text = reverse("finance"), "To finance", "Propose the settlement."
     if newest is not None:
         url, action = reverse("settlement", args=[newest.pk]), "Open the settlement"
-        text = _settling(newest)
+        text = settling.next_of(newest)
     return Next(FINANCE, text, tone="bad", url=url, action=action, needs_money=True)
-
-
-def _settling(settlement: Settlement) -> str:
-    if settlement.is_on_hold:
-        return "Resolve the customer's dispute: until then the settlement is on hold."
-    text = _SETTLING[Settlement.State(settlement.state)]
-    if settlement.is_refund_overdue and settlement.refund_due_on:
-        text += f" The refund was due by {in_words(settlement.refund_due_on)} and is late."
-    return text
 
 
 def _settled(standing: Standing) -> Next:

@@ -71,7 +71,7 @@ def test_a_contract_that_cannot_be_signed_says_what_is_missing(
     page = page_of(client, contract.engagement)
     assert page.count("Could not be made") == 1
     assert "It could not be signed." in page
-    assert "missing.pem cannot be read" in page
+    assert "missing.pem cannot be read: No such file or directory. Contracts" in page
     assert "takes the font" not in page
     settings.TWOFOLD_CERTIFICATE_FILE = None
     documents.issue(kind="contract", subject=subject)

@@ -198,6 +198,8 @@ def test_where_nothing_goes_back_no_transfer_is_spoken_of(client: Client) -> Non
     assert "Finance: enter what it is filed under; nothing is transferred" in page
     assert "Mark as settled" in page
     assert "Filed under" in page
+    engagement = client.get(reverse("engagement", args=[story.reference])).content.decode()
+    assert "Enter what the settlement is filed under: nothing goes back." in engagement
     for wrong in ("make the transfer", "Mark as paid", "As on the bank statement"):
         assert wrong not in page, wrong
     status, refused = take(client, story, "paid", story.second, reference="")

@@ -12,6 +12,7 @@ cost, schema, keygen: 0 or 2.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import shlex
@@ -115,9 +116,13 @@ def _measured(
     # The referee's threads must sleep, not spin, while a side is on the clock; torch reads
     # this once, when it is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # As a side does: what is imported is no garbage, and nobody need look through it again.
+    gc.disable()
     from benchmarks.harness import candidates, isolation, referee
     from benchmarks.harness.failures import DeviceFailed, SideFailed
 
+    gc.freeze()
+    gc.enable()
     candidate = candidates.read(arguments.candidate)
     try:
         return referee.run(

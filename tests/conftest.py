@@ -79,6 +79,8 @@ def apart_from_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 def pytest_configure(config: pytest.Config) -> None:
     """Note whether the embedded server runs already, in the process that outlives `-n`'s."""
+    # What tests import is no garbage; `pytest_collection_finish` has it looked for again.
+    gc.disable()
     if not hasattr(config, "workerinput") and (server := _embedded_server()):
         config.stash[SERVED] = server.ready()
 
@@ -98,6 +100,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000)
+    gc.enable()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -84,7 +84,7 @@ class Viewer:
         return "\n" + "\n".join(self.wrong)
 
 
-# To stage the house takes as long as to look at a dozen of its pages: once for everybody.
+# To stage the house takes as long as to look at five of its pages: once for everybody.
 @pytest.mark.timeout(600)
 def test_every_page_fits_reads_and_is_silent(window: Window) -> None:
     viewer = Viewer(window)

@@ -20,6 +20,7 @@ from engagements.services import (
     lifecycle,
     settlement_grounds,
     time_box,
+    turn_mails,
 )
 from engagements.services.calculations import Calculation, preview
 from engagements.services.credit_plans import PlannedCredit
@@ -183,7 +184,7 @@ def _credit(settlement: Settlement, planned: Iterable[PlannedCredit], by: User |
 
 
 def _miss(engagement: Engagement, reason: Settlement.Reason) -> None:
-    events.record(
+    missed = events.record(
         engagement=engagement,
         verb="engagement.missed",
         summary=f"{reason.label}. The settlement is being prepared.",
@@ -191,6 +192,7 @@ def _miss(engagement: Engagement, reason: Settlement.Reason) -> None:
         changes=lifecycle.move(engagement, Stage.MISSED),
         for_customer=True,
     )
+    turn_mails.tell(missed)
 
 
 @transaction.atomic

@@ -30,11 +30,8 @@ SECRET_KEY = env.secret_key(production=PRODUCTION, home=TWOFOLD_HOME)
 ALLOWED_HOSTS = env.hosts(production=PRODUCTION)
 CSRF_TRUSTED_ORIGINS = env.words("TWOFOLD_ORIGINS")
 # Where links in mails lead: to the first of the site's names, or to where `manage.py up` serves.
-SITE_ADDRESS = (
-    f"https://{ALLOWED_HOSTS[0]}"
-    if PRODUCTION
-    else f"http://localhost:{env.optional('TWOFOLD_PORT') or 8000}"
-)
+_PORT = env.optional("TWOFOLD_PORT") or 8000
+SITE_ADDRESS = f"https://{ALLOWED_HOSTS[0]}" if PRODUCTION else f"http://localhost:{_PORT}"
 if PRODUCTION and DEBUG:
     raise ImproperlyConfigured(
         "TWOFOLD_DEBUG is on in production: error pages would show source code and settings. "

@@ -59,9 +59,11 @@ def operator(request: HttpRequest, name: str) -> HttpResponse:
     page = catalogue.page(name)
     if page is None:
         raise Http404("No such operator.")
-    return render(
-        request, "catalogue/operator.html", {"page": page, "readme": as_html(page.readme)}
-    )
+    told = {
+        "readme": as_html(page.readme),
+        "summary": as_html(page.entry.definition.summary),
+    }
+    return render(request, "catalogue/operator.html", {"page": page, **told})
 
 
 @login_required

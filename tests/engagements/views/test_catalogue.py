@@ -72,6 +72,17 @@ def test_everybody_who_is_signed_in_reads_the_same(
     assert client.post(reverse("catalogue")).status_code == 405
 
 
+def test_names_in_a_definition_stand_as_code_and_signs_as_themselves(
+    client: Client, world: World
+) -> None:
+    client.force_login(world.viewer)
+    ladder = client.get(reverse("catalogue-operator", args=["matmul_ladder"])).content.decode()
+    assert "c = a b for each of <code>batch</code> pairs" in ladder
+    sparse = client.get(reverse("catalogue-operator", args=["sparse_mask_attention"]))
+    assert "blocks * block tokens" in sparse.content.decode()
+    assert "j &lt;= i when" in sparse.content.decode()
+
+
 @pytest.mark.parametrize(
     "address",
     [

@@ -14,7 +14,7 @@ from engagements.errors import Refused
 from engagements.ledger import postings
 from engagements.models import Audit, Engagement, Finding, FindingOutcome, Stage, User
 from engagements.queries.unbilled_audits import WITHOUT_A_CONTRACT, unbilled_audits
-from engagements.services import checked, dispatch, events, lifecycle, turn_mails
+from engagements.services import checked, dispatch, events, lifecycle
 from engagements.services import checks as computing
 from engagements.services.milestones import require_finance
 
@@ -177,7 +177,7 @@ def deliver(*, audit: Audit, by: User, seen: str | None = None) -> Audit:
     row.outcome, row.delivered_at = outcome, timezone.now()
     checked.save(row)
     changes = lifecycle.move(engagement, STAGE_AFTER[outcome])
-    delivered = events.record(
+    events.record(
         engagement=engagement,
         verb="audit.delivered",
         summary=f"The audit was delivered: {tally.passes} of {len(findings)} checks pass, "
@@ -186,7 +186,6 @@ def deliver(*, audit: Audit, by: User, seen: str | None = None) -> Audit:
         changes={**changes, "outcome": outcome.value, "passes": tally.passes},
         for_customer=True,
     )
-    turn_mails.tell(delivered)
     postings.audit_delivered(row, dated_on=timezone.localdate())
     dispatch.issue_document("audit_report", f"audit:{row.pk}")
     return row

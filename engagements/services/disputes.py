@@ -8,7 +8,7 @@ from django.utils import timezone
 from engagements.days import in_words
 from engagements.errors import Refused
 from engagements.models import Dispute, Settlement, User
-from engagements.services import checked, events, lifecycle, turn_mails
+from engagements.services import checked, events, lifecycle
 from engagements.services.milestones import require_finance
 from engagements.services.settlement_steps import locked
 
@@ -104,7 +104,7 @@ def end_with(settlement: Settlement, *, resolution: str, by: User) -> None:
         return
     row.resolution, row.resolved_by, row.resolved_at = resolution, by, timezone.now()
     checked.save(row)
-    resolved = events.record(
+    events.record(
         engagement=settlement.contract_version.engagement,
         verb="settlement.dispute_resolved",
         summary=f"The dispute of the settlement was resolved: {resolution}",
@@ -112,4 +112,3 @@ def end_with(settlement: Settlement, *, resolution: str, by: User) -> None:
         changes={"settlement": settlement.pk, "dispute": row.pk},
         for_customer=True,
     )
-    turn_mails.tell(resolved)

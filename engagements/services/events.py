@@ -10,6 +10,7 @@ from django.db import transaction
 from engagements.chain import digest_of_event
 from engagements.models import Engagement, Event, User
 from engagements.origin import current_address
+from engagements.services import turn_mails
 
 APPLICATION = "Twofold"
 MAX_SUMMARY_CHARACTERS = 300
@@ -34,7 +35,8 @@ def record(
     request being answered unless another is given.
 
     The event is chained to the one before it in the same engagement, under the engagement's
-    lock; a trigger refuses one that follows anything but the last.
+    lock; a trigger refuses one that follows anything but the last. Where it is a turn of the
+    engagement, those who may bind the customer are mailed (turn_mails).
     """
     _lock(engagement)
     last = Event.objects.filter(engagement=engagement).order_by("position").last()
@@ -53,6 +55,7 @@ def record(
     )
     event.digest = digest_of_event(event, reference=engagement.reference)
     event.save(force_insert=True)
+    turn_mails.tell(event)
     return event
 
 

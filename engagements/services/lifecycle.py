@@ -34,7 +34,7 @@ from engagements.queries.amounts import WITH_INVOICES, gross, outstanding, recei
 from engagements.queries.balances import open_invoices
 from engagements.queries.overpayments import excess_of, overpaid_invoices
 from engagements.queries.to_settle import came_in_since
-from engagements.services import checked, events, turn_mails
+from engagements.services import checked, events
 
 MOVES: Mapping[Stage, frozenset[Stage]] = MappingProxyType(
     {
@@ -117,7 +117,7 @@ def cancel(*, engagement: Engagement, reason: str, by: User) -> Engagement:
     )
     _take_back_invoices(row, f"The engagement was cancelled: {why}")
     void_unearned_milestones(row)
-    cancelled = events.record(
+    events.record(
         engagement=row,
         verb="engagement.cancelled",
         summary=f"The engagement was cancelled: {why}",
@@ -125,7 +125,6 @@ def cancel(*, engagement: Engagement, reason: str, by: User) -> Engagement:
         changes=changes | {"reason": why},
         for_customer=True,
     )
-    turn_mails.tell(cancelled)
     return row
 
 

@@ -23,7 +23,7 @@ from engagements.models import (
     TimeBox,
     User,
 )
-from engagements.services import checked, dispatch, events, lifecycle, settlements, turn_mails
+from engagements.services import checked, dispatch, events, lifecycle, settlements
 from engagements.services.releases import release
 from engagements.speedups import agreed, measured
 
@@ -162,7 +162,7 @@ def _counts_as_missed(contract: ContractVersion, record: Record) -> bool:
 
 
 def _meet(engagement: Engagement, contract: ContractVersion, run: EngagementRun) -> None:
-    met = events.record(
+    events.record(
         engagement=engagement,
         verb="engagement.met",
         summary=f"The target of {agreed(contract.target)} was met.",
@@ -170,7 +170,6 @@ def _meet(engagement: Engagement, contract: ContractVersion, run: EngagementRun)
         changes={**lifecycle.move(engagement, Stage.MET), "run": run.pk},
         for_customer=True,
     )
-    turn_mails.tell(met)
     release(contract=contract, condition=ReleaseCondition.TARGET_MET)
     postings.target_met(contract, dated_on=timezone.localdate())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from engagements.models import ContractVersion, Engagement, Settlement, User
 from engagements.money import format_money
-from engagements.services import checked, events, lifecycle, turn_mails
+from engagements.services import checked, events, lifecycle
 
 State = Settlement.State
 
@@ -35,7 +35,7 @@ def advance(
     before = settlement.state
     settlement.state = state
     checked.save(settlement)
-    moved = events.record(
+    events.record(
         engagement=engagement,
         verb=f"settlement.{state.value}",
         summary=summary,
@@ -44,7 +44,6 @@ def advance(
         # Figures reach the customer once a second person has agreed to them.
         for_customer=state in (State.APPROVED, State.PAYING, State.PAID),
     )
-    turn_mails.tell(moved)
 
 
 def told(settlement: Settlement) -> str:

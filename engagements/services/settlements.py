@@ -20,7 +20,6 @@ from engagements.services import (
     lifecycle,
     settlement_grounds,
     time_box,
-    turn_mails,
 )
 from engagements.services.calculations import Calculation, preview
 from engagements.services.credit_plans import PlannedCredit
@@ -184,7 +183,7 @@ def _credit(settlement: Settlement, planned: Iterable[PlannedCredit], by: User |
 
 
 def _miss(engagement: Engagement, reason: Settlement.Reason) -> None:
-    missed = events.record(
+    events.record(
         engagement=engagement,
         verb="engagement.missed",
         summary=f"{reason.label}. The settlement is being prepared.",
@@ -192,7 +191,6 @@ def _miss(engagement: Engagement, reason: Settlement.Reason) -> None:
         changes=lifecycle.move(engagement, Stage.MISSED),
         for_customer=True,
     )
-    turn_mails.tell(missed)
 
 
 @transaction.atomic

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections.abc import Callable
 
 import torch
 
@@ -36,8 +37,9 @@ class NotQuiet(Exception):
 class Quiet:
     """Made before any side is there, to know how long a copy takes then. Nothing on a CPU."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, clock: Callable[[], float] = time.perf_counter) -> None:
         self._device = device
+        self._now_s = clock
         self._watched = device.kind == "cuda"
         if self._watched:
             self._mark = torch.zeros(1, dtype=torch.int32, device=device.torch_device)
@@ -51,10 +53,10 @@ class Quiet:
 
     def _copied_s(self, target: torch.Tensor, source: torch.Tensor) -> float:
         self._device.synchronize()
-        started = time.perf_counter()
+        started_s = self._now_s()
         target.copy_(source)
         self._device.synchronize()
-        return time.perf_counter() - started
+        return self._now_s() - started_s
 
     def hands_over(self, shared: torch.Tensor, private: torch.Tensor) -> bool:
         """Copy inputs to where a side sees them; whether nobody else worked meanwhile."""
@@ -71,7 +73,7 @@ class Quiet:
         return statistics.median(self._touched_us() for _ in range(_TIMES)) < _MOST_US
 
     def _touched_us(self) -> float:
-        started = time.perf_counter()
+        started_s = self._now_s()
         self._mark.add_(1)
         self._device.synchronize()
-        return 1e6 * (time.perf_counter() - started)
+        return 1e6 * (self._now_s() - started_s)

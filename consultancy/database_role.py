@@ -50,12 +50,15 @@ def rights_by_table() -> dict[str, str]:
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            SELECT relname, ARRAY(SELECT tgname::text FROM pg_trigger
+            SELECT relname, relkind = 'v', ARRAY(SELECT tgname::text FROM pg_trigger
                                   WHERE tgrelid = pg_class.oid AND NOT tgisinternal)
-            FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
+            FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v')
             """
         )
-        return {table: _rights(table, set(triggers)) for table, triggers in cursor.fetchall()}
+        return {
+            table: READ if is_view else _rights(table, set(triggers))
+            for table, is_view, triggers in cursor.fetchall()
+        }
 
 
 def _rights(table: str, triggers: set[str]) -> str:

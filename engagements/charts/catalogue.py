@@ -192,7 +192,9 @@ def ratios(found: Sequence[Report], theme: Theme) -> str:
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: agreed(value)))
         axes.axvline(1.0, color=ink["axis"], linewidth=1.0)
-        axes.set_xlabel("time of the baseline's step over the candidate's; target as an upright")
+        axes.set_xlabel(
+            "time of the baseline's step over the candidate's; the upright line is the target"
+        )
         axes.grid(axis="x")
     return drawn.svg
 

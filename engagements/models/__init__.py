@@ -1,6 +1,7 @@
 """The people, the engagement and the money: one module a noun."""
 
 from engagements.models.audit import Audit, Check, Finding, FindingOutcome
+from engagements.models.balance import InvoiceBalance
 from engagements.models.clause import Clause, ContractClause
 from engagements.models.contract import Acceptance, ContractVersion, Party
 from engagements.models.document import Document, DocumentFailure
@@ -46,6 +47,7 @@ __all__ = [
     "Finding",
     "FindingOutcome",
     "Invoice",
+    "InvoiceBalance",
     "InvoiceLine",
     "Leg",
     "Mail",

@@ -169,8 +169,13 @@ class Settlement(models.Model):
         """
         rows = [row for row in self.contract_version.settlements.all() if row.pk < self.pk]
         paid = max((row.pk for row in rows if row.state == self.State.PAID), default=0)
-        aside = [row for row in rows if row.pk > paid and row.refund > 0]
+        aside = [row for row in rows if row.pk > paid and row.has_refund]
         return sorted(aside, key=lambda row: row.pk)
+
+    @property
+    def has_refund(self) -> bool:
+        """Whether money goes back to the customer; without, a settlement is filed, not paid."""
+        return self.refund > 0
 
     @property
     def refund_counts_from(self) -> dt.date:
@@ -190,7 +195,7 @@ class Settlement(models.Model):
         where another took its place.
         """
         term = self.contract_version.refund_days
-        if not term or self.refund <= 0 or self.is_on_hold:
+        if not term or not self.has_refund or self.is_on_hold:
             return None
         if self.state == self.State.VOIDED and not self.is_left_aside:
             return None

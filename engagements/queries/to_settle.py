@@ -5,13 +5,15 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import DecimalField, F, OuterRef, Q, QuerySet, Subquery, Sum
 
 from engagements.models import ContractVersion, Engagement, Payment, Settlement, Stage
-from engagements.queries.balances import AMOUNT, GONE
 from engagements.queries.finance import OPEN_SETTLEMENTS, live_settlements
 
 State = Settlement.State
+# Money in flight counts as gone.
+GONE = (State.PAYING, State.PAID)
+AMOUNT = DecimalField(max_digits=14, decimal_places=3)
 
 
 @dataclass(frozen=True)

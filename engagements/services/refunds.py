@@ -35,7 +35,7 @@ def start_payment(
     if row.state in (State.PAYING, State.PAID):
         return row
     require_state(row, State.APPROVED, State.FAILED, to="to be paid")
-    if row.refund <= 0:
+    if not row.has_refund:
         raise Refused("Nothing goes back: there is nothing to transfer.")
     _start(row, engagement, by, file=file, account=account)
     return row
@@ -54,7 +54,7 @@ def mark_paid(*, settlement: Settlement, reference: str, by: User) -> Settlement
     require_state(row, State.APPROVED, State.PAYING, State.FAILED, to="to be marked as paid")
     if row.state != State.PAYING:
         disputes.require_none_open(row)
-        if row.refund > 0:
+        if row.has_refund:
             # Made by hand and told afterwards: it was on its way all the same.
             _start(row, engagement, by)
     transfer = row.transfers.filter(outcome=Outcome.UNDER_WAY).first()
@@ -64,7 +64,7 @@ def mark_paid(*, settlement: Settlement, reference: str, by: User) -> Settlement
         postings.settlement_paid(transfer)
         faults.point("pay_settlement.posted")
     row.paid_by, row.paid_at, row.payment_reference = by, timezone.now(), reference
-    verb = "Paid" if row.refund > 0 else "Settled"
+    verb = "Paid" if row.has_refund else "Settled"
     summary = f"{verb}: {told(row)}, reference {reference}."
     advance(row, engagement, State.PAID, summary, by, reference=reference)
     faults.point("pay_settlement.written")

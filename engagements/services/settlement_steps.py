@@ -47,8 +47,11 @@ def advance(
 
 
 def told(settlement: Settlement) -> str:
-    """What a settlement comes to, in words."""
+    """What a settlement comes to, in words that both sides read."""
     if settlement.balance_due > 0:
         due = format_money(settlement.balance_due, settlement.currency)
         return f"{due} of the audit is still to be paid"
-    return f"{format_money(settlement.refund, settlement.currency)} goes back to the customer"
+    if settlement.has_refund:
+        back = format_money(settlement.refund, settlement.currency)
+        return f"{back} of what was paid goes back"
+    return "nothing goes back, and nothing is owed"

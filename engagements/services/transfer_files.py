@@ -44,7 +44,7 @@ def obstacle(settlement: Settlement) -> str | None:
     """Why a settlement cannot go out by SEPA file; None when it can."""
     if settlement.state not in (State.APPROVED, State.FAILED):
         return f"It is {settlement.get_state_display().lower()}."
-    if settlement.refund <= 0:
+    if not settlement.has_refund:
         return "Nothing goes back."
     return _unreachable(settlement.contract_version.engagement.customer, settlement.currency)
 

@@ -18,7 +18,7 @@ def next_of(settlement: Settlement) -> str:
     """What finance does next about it."""
     if settlement.is_on_hold:
         return "Resolve the customer's dispute: until then the settlement is on hold."
-    if settlement.state == Settlement.State.APPROVED and settlement.refund <= 0:
+    if settlement.state == Settlement.State.APPROVED and not settlement.has_refund:
         return "Enter what the settlement is filed under: nothing goes back."
     text = _BY_STATE[Settlement.State(settlement.state)]
     if settlement.is_refund_overdue and settlement.refund_due_on:

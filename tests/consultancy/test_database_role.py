@@ -50,6 +50,7 @@ def test_the_role_is_made_with_its_password_and_its_rights(db: None, tmp_path: P
     assert exists()
     assert privileges("engagements_leg") == {"SELECT", "INSERT"}
     assert privileges("engagements_eventchain") == {"SELECT"}
+    assert privileges("engagements_invoicebalance") == {"SELECT"}
     assert privileges("engagements_engagement") == {"SELECT", "INSERT", "UPDATE", "DELETE"}
 
 

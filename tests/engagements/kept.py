@@ -218,7 +218,8 @@ def _fields(people: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _rows() -> Rows:
     """Every row of every table as PostgreSQL writes it, in the order it lies there."""
-    names = {model._meta.db_table for model in apps.get_models(include_auto_created=True)}
+    models = apps.get_models(include_auto_created=True)
+    names = {model._meta.db_table for model in models if model._meta.managed}
     each = (
         sql.SQL("SELECT {}, t::text FROM {} t").format(sql.Literal(name), sql.Identifier(name))
         for name in sorted(names - SEEDED)

@@ -132,7 +132,7 @@ def _context(settlement: Settlement, payments: list[Payment], paid_at: datetime)
         "target": wording.plain_number(contract.target),
         "tax_rate": wording.percent(contract.tax_rate_percent),
         "currency": currency,
-        "is_refund": settlement.refund > 0,
+        "has_refund": settlement.has_refund,
         "is_owed": settlement.balance_due > 0,
         "result": money.format_money(settlement.refund or settlement.balance_due, currency),
         "received": wording.figure(settlement.payments_received, currency),

@@ -24,7 +24,7 @@ def steps_to(settlement: Settlement, paid_at: datetime) -> list[Step]:
         note = "by another person than proposed it" if settlement.proposed_by else ""
         approved = _step("Approved", settlement.approved_by, settlement.approved_at, note)
         happened.append((settlement.approved_at, approved))
-    what = "Paid" if settlement.refund > 0 else "Concluded"
+    what = "Paid" if settlement.has_refund else "Concluded"
     paid = _step(what, settlement.paid_by, paid_at, f"reference {settlement.payment_reference}")
     return [*(step for _, step in sorted(happened, key=lambda each: each[0])), paid]
 

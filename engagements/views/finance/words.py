@@ -35,7 +35,7 @@ def waiting_for(settlement: Settlement, *, outdated: bool = False) -> str:
         if settlement.proposed_by is None:
             return "Anybody of finance: check and approve"
         return f"Finance, but not {settlement.proposed_by}: check and approve"
-    if settlement.state == State.APPROVED and settlement.refund <= 0:
+    if settlement.state == State.APPROVED and not settlement.has_refund:
         return "Finance: enter what it is filed under; nothing is transferred"
     return {
         State.APPROVED: "Finance: make the transfer",
@@ -81,7 +81,7 @@ FROM: dict[str, tuple[str, ...]] = {
 
 def forms_of(settlement: Settlement) -> dict[str, type[forms.Form]]:
     """What each step asks for."""
-    return FORMS if settlement.refund > 0 else FORMS | {"paid": SettlementFiledForm}
+    return FORMS if settlement.has_refund else FORMS | {"paid": SettlementFiledForm}
 
 
 def actions(
@@ -93,7 +93,7 @@ def actions(
 ) -> list[Action]:
     """The steps open from here, the usual one first. `sent` holds forms that were refused."""
     _, note = LABELS["start"]
-    said = {} if settlement.refund > 0 else WITHOUT_TRANSFER
+    said = {} if settlement.has_refund else WITHOUT_TRANSFER
     again = {"start": ("Try the payment again", note)} if _is_retry(settlement) else {}
     return offered(
         _open_steps(settlement),
@@ -112,7 +112,7 @@ def actions(
 
 def _open_steps(settlement: Settlement) -> tuple[str, ...]:
     names = FROM.get(settlement.state, ())
-    if settlement.refund <= 0:
+    if not settlement.has_refund:
         names = tuple(name for name in names if name != "start")
     if not settlement.is_on_hold:
         return names

@@ -89,7 +89,7 @@ def _what_goes_back(settlement: Settlement) -> str:
     if settlement.refunded_before:
         paid += f", and {format_money(settlement.refunded_before, currency)} of it went back before"
     audit = format_money(kept, currency)
-    if settlement.refund > 0:
+    if settlement.has_refund:
         refund = format_money(settlement.refund, currency)
         stays = (
             f"The audit was done and delivered, and {audit} (with tax) of it stays with us."
@@ -107,10 +107,10 @@ def _what_goes_back(settlement: Settlement) -> str:
 
 
 def _where_it_stands(settlement: Settlement) -> tuple[str, str, str]:
-    state, is_refund = Settlement.State(settlement.state), settlement.refund > 0
+    state = Settlement.State(settlement.state)
     if state == Settlement.State.PAID and settlement.paid_at is not None:
         when = in_words(settlement.paid_at)
-        verb = "Paid to you" if is_refund else "Settled"
+        verb = "Paid to you" if settlement.has_refund else "Settled"
         return (
             "paid",
             verb,
@@ -121,7 +121,7 @@ def _where_it_stands(settlement: Settlement) -> tuple[str, str, str]:
             "proposed",
             "Being checked",
             "The amount is being checked by a second person. "
-            + ("The transfer follows." if is_refund else "Then it stands here."),
+            + ("The transfer follows." if settlement.has_refund else "Then it stands here."),
         ),
         Settlement.State.APPROVED: (
             "approved",
@@ -129,7 +129,7 @@ def _where_it_stands(settlement: Settlement) -> tuple[str, str, str]:
             "The amount is approved. "
             + (
                 "We make the transfer next."
-                if is_refund
+                if settlement.has_refund
                 else "Nothing is to be transferred to you."
             ),
         ),

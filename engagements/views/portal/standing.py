@@ -132,7 +132,7 @@ def _missed_next(page: PortalEngagement) -> Next:
         return Next(US, "The settlement is paid. We close the engagement.")
     if settlement.is_on_hold:
         return Next(US, "You dispute the settlement. We look into it; until then nothing is paid.")
-    if settlement.refund > 0:
+    if settlement.has_refund:
         return _refund_next(page, settlement)
     if settlement.approved_at is None:
         return Next(US, "We check what the settlement comes to.")
@@ -178,7 +178,7 @@ def headline(page: PortalEngagement) -> str:
 
 
 def _refunded(settlement: Settlement | None) -> str:
-    if settlement is None or settlement.refund > 0:
+    if settlement is None or settlement.has_refund:
         went = settlement is not None and settlement.paid_at is not None
         return f"What you paid {'went' if went else 'goes'} back, less the audit."
     # Until a second person agrees, nothing is said of what it comes to.

@@ -131,4 +131,5 @@ def _tables() -> list[str]:
         model._meta.db_table
         for label in labels
         for model in apps.get_app_config(label).get_models(include_auto_created=True)
+        if model._meta.managed
     ]

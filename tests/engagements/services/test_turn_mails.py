@@ -43,7 +43,7 @@ TURNS: dict[str, tuple[Callable[[World], Engagement], str, str]] = {
         "The target was missed",
     ),
     "cancelled": (cancelled, "The engagement is cancelled", "No budget."),
-    "settlement approved": (approved, "The settlement is approved", "goes back to the customer"),
+    "settlement approved": (approved, "The settlement is approved", "of what was paid goes back"),
     "settlement paid": (paid, "The settlement is done", "reference B-1"),
 }
 

@@ -1,0 +1,110 @@
+"""What became of each invoice, as a view: the figures build on one another, and a query that
+wrote each of them out in full, 26,000 characters, took 70 ms before it was asked."""
+
+import django.db.models.deletion
+from django.db import migrations, models
+
+# Sums of their own are computed once for a row, however many figures read them; the planner would
+# copy anything less. OFFSET 0 says the same of what is no sum.
+VIEW = """
+CREATE VIEW engagements_invoicebalance AS
+WITH opened AS NOT MATERIALIZED (
+    SELECT invoice.id, invoice.engagement_id, invoice.kind, invoice.state, invoice.issued_at,
+        notes.credited, payments.received,
+        invoice.gross - notes.credited - payments.received AS open_amount
+    FROM engagements_invoice invoice
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(note.gross), 0) AS credited FROM engagements_invoice note
+        WHERE note.corrects_id = invoice.id AND note.state = 'issued'
+    ) notes
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(payment.amount), 0) AS received FROM engagements_payment payment
+        WHERE payment.invoice_id = invoice.id
+    ) payments
+)
+SELECT opened.id AS invoice_id, credited, received, open_amount, left_due, asked,
+    CASE WHEN is_held THEN 0 ELSE waits - asked END AS counted,
+    CASE WHEN is_held THEN open_amount ELSE asked END AS takes,
+    is_held,
+    (left_due IS NOT NULL OR is_proposed) AND asked = 0 AND NOT is_held AND open_amount <> 0
+        AS is_settled
+FROM opened
+-- What is kept, less all that came in and did not go back; and what was credited after the
+-- settlement is not asked for either.
+LEFT JOIN LATERAL (
+    SELECT least(settlement.audit_cost + settlement.audit_tax, billed) + went_back - came_in
+        AS left_due
+    FROM engagements_settlement settlement
+    JOIN engagements_contractversion contract ON contract.id = settlement.contract_version_id
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(CASE kind WHEN 'invoice' THEN gross ELSE -gross END), 0) AS billed
+        FROM engagements_invoice issued
+        WHERE issued.engagement_id = contract.engagement_id AND issued.state = 'issued'
+    ) invoices
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(payment.amount), 0) AS came_in FROM engagements_payment payment
+        JOIN engagements_invoice paid ON paid.id = payment.invoice_id
+        WHERE paid.engagement_id = contract.engagement_id
+    ) payments
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(gone.refund), 0) AS went_back FROM engagements_settlement gone
+        JOIN engagements_contractversion settled ON settled.id = gone.contract_version_id
+        WHERE settled.engagement_id = contract.engagement_id AND gone.state IN ('paying', 'paid')
+    ) refunds
+    WHERE contract.engagement_id = opened.engagement_id
+        AND settlement.state IN ('approved', 'paying', 'paid', 'failed')
+    ORDER BY settlement.id DESC LIMIT 1
+) agreed ON true
+CROSS JOIN LATERAL (
+    SELECT greatest(open_amount, 0) AS waits, EXISTS (
+        SELECT FROM engagements_settlement settlement
+        JOIN engagements_contractversion contract ON contract.id = settlement.contract_version_id
+        WHERE contract.engagement_id = opened.engagement_id AND settlement.state = 'proposed'
+    ) AS is_proposed OFFSET 0
+) proposals
+CROSS JOIN LATERAL (SELECT is_proposed AND open_amount > 0 AS is_held OFFSET 0) holds
+-- What is left due goes first to the invoices issued earlier, so that one which follows changes
+-- nothing of what they asked for.
+CROSS JOIN LATERAL (
+    SELECT CASE
+        WHEN is_held THEN 0
+        WHEN left_due IS NULL THEN waits
+        ELSE greatest(least(waits, left_due - coalesce((
+            SELECT sum(greatest(earlier.open_amount, 0)) FROM opened earlier
+            WHERE earlier.engagement_id = opened.engagement_id
+                AND earlier.kind = 'invoice' AND earlier.state = 'issued'
+                AND (earlier.issued_at, earlier.id) < (opened.issued_at, opened.id)
+        ), 0)), 0)
+    END AS asked OFFSET 0
+) asks
+"""
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('engagements', '0030_documents_not_made'),
+    ]
+
+    operations = [
+        migrations.RunSQL(VIEW, "DROP VIEW engagements_invoicebalance"),
+        migrations.CreateModel(
+            name='InvoiceBalance',
+            fields=[
+                ('invoice', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.DO_NOTHING, primary_key=True, related_name='balance', serialize=False, to='engagements.invoice')),
+                ('credited', models.DecimalField(decimal_places=3, max_digits=14)),
+                ('received', models.DecimalField(decimal_places=3, max_digits=14)),
+                ('open_amount', models.DecimalField(decimal_places=3, max_digits=14)),
+                ('left_due', models.DecimalField(decimal_places=3, max_digits=14, null=True)),
+                ('asked', models.DecimalField(decimal_places=3, max_digits=14)),
+                ('counted', models.DecimalField(decimal_places=3, max_digits=14)),
+                ('takes', models.DecimalField(decimal_places=3, max_digits=14)),
+                ('is_held', models.BooleanField()),
+                ('is_settled', models.BooleanField()),
+            ],
+            options={
+                'managed': False,
+                'default_permissions': (),
+            },
+        ),
+    ]

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from unittest import mock
 
 from django.apps import apps
-from django.db import connection, connections, transaction
+from django.db import connection, transaction
 from django.test import override_settings
 
 from engagements import faults
@@ -30,10 +30,10 @@ def killed() -> NoReturn:
 
 def in_a_child(act: Act) -> int:
     """Run `act` in a process of its own: 0 when it ended, else the signal that ended it."""
-    # A connection belongs to one process.
-    connections.close_all()
     child = os.fork()
     if child == 0:
+        # A connection belongs to one process. To close it here would end it there, too.
+        _kept, connection.connection = connection.connection, None
         try:
             act()
         except BaseException:

@@ -33,6 +33,8 @@ FEW_TOKENS = 16
 # Columns of a piece, and the bytes of weights that a copy should have to be worth its while.
 DEPTHS, PIECE_BYTES = (128, 256, 512), 12 * 1024
 SPLITS, RESIDENTS = (1, 2, 4, 8), (1, 2)
+# A call of up to so many weights is over so soon that the next one should be there already.
+SHORT_BYTES = 32 << 20
 # How it is launched: while the kernel in front ends; it waits by itself before it reads x.
 LAUNCH = {"early": True}
 
@@ -87,6 +89,9 @@ def cut_of(features, depth, tokens, multiprocessors, splits, resident=1):
         # Two blocks of warpgroups on one multiprocessor take twice as long, and others have none.
         if resident > 1:
             return None
+    # Where a call is long its own pieces are worth more than the next one's beginning.
+    if resident > 1 and features * depth > SHORT_BYTES:
+        return None
     if splits > 1 and (rounds > 1 or splits > -(-depth // column)):
         return None
     stage_bytes = Cut(rows, width, splits, column, turns).stage_bytes
@@ -408,11 +413,13 @@ __device__ void consume_by_warpgroups(float (&sum)[SUMS], const unsigned char* r
     // A block may end within a warpgroup: what warps behind its end multiply is never stored.
     const int tile = min(warp, TILES - 1);
     const unsigned char* own = ring + X_BYTES + (tile * (DEPTH / 32) * 32 + lane) * 16;
-    // Where x is does not hang on the thread, and the compiler sees it: it counts for all at once.
+    // Where x is does not hang on the thread.
     const u64 ring_x = described(shared_address(ring));
     u32 a[2][DEPTH / 32][4];
+    // That all of a warp count the same pieces the compiler sees by this: it counts once for a warp.
+    pieces = __shfl_sync(0xffffffffu, pieces, 0);
     for (int piece = 0, stage = 0, lap = 0, before = 0; piece < pieces; ++piece) {
-        const u64 x = ring_x + stage * (STAGE_BYTES >> 4);
+        const u64 x = ring_x + (u32)stage * (STAGE_BYTES >> 4);
         wait(&full[stage], lap);
         uint4 words[DEPTH / 32];
 #pragma unroll

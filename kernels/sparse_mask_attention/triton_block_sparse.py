@@ -27,7 +27,8 @@ from kernels.sparse_mask_attention.reference import allowed
 try:
     import triton
     import triton.language as tl
-    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    from kernels.sparse_mask_attention import descriptors
 except ImportError as error:
     raise NotAvailable(
         "triton_block_sparse needs Triton 3.4 or later: pip install triton"
@@ -240,10 +241,10 @@ def run(prepared: _Prepared, inputs: Mapping[str, Tensor], out: Mapping[str, Ten
     config = prepared.config or default_config(q.element_size(), block)
     block_n = min(config.block_n, block)
     sources: tuple[Any, ...] = (q, k, v)
-    described = all(_fits_descriptor(x) for x in sources)
+    described = all(descriptors.fits(x) for x in sources)
     if described:
         rows = (block, block_n, block_n)
-        sources = tuple(_descriptor(x, size) for x, size in zip(sources, rows, strict=True))
+        sources = tuple(descriptors.of(x, size) for x, size in zip(sources, rows, strict=True))
     _block_sparse[(blocks, heads, batch)](
         *sources,
         result,
@@ -279,24 +280,3 @@ def gradients(
     from kernels.sparse_mask_attention import backward
 
     return backward.gradients(state["keep"], inputs, out["out"], grads["out"], axes)
-
-
-def _fits_descriptor(x: Tensor) -> bool:
-    """Whether x is one matrix, [batch * blocks * block, heads * head_dim], to the hardware."""
-    _, blocks, block, _, width = x.shape
-    step = x.stride(2)
-    return (
-        x.element_size() == 2
-        and width >= 16
-        and triton.next_power_of_2(width) == width
-        and x.stride()[3:] == (width, 1)
-        and x.stride()[:2] == (blocks * block * step, block * step)
-        and step % 8 == 0
-        and x.data_ptr() % 16 == 0
-    )
-
-
-def _descriptor(x: Tensor, rows: int) -> Any:
-    batch, blocks, block, heads, width = x.shape
-    shape = [batch * blocks * block, heads * width]
-    return TensorDescriptor(x, shape, [x.stride(2), 1], [rows, width])

@@ -1,8 +1,15 @@
-"""What the database refuses of the ledger, and the totals that it keeps by itself."""
+"""What the database refuses of the ledger, and the totals that it keeps by itself.
+
+Totals are written with the rights of whoever owns the tables: the role that the site runs as needs
+none to write them. The search path is fixed: nobody slips a table of their own under a function
+that has more rights than they do.
+"""
 
 from typing import ClassVar
 
 from django.db import migrations
+
+from engagements.migrations._triggers import append_only, refusal
 
 # Whoever posts shares this lock until the transaction ends; whoever closes a month holds it
 # alone. So a month is closed between two entries, never beside one that is not committed yet.
@@ -32,7 +39,8 @@ END $$;
 CREATE TRIGGER period_is_checked BEFORE INSERT ON engagements_period
     FOR EACH ROW EXECUTE FUNCTION twofold_check_period();
 
-CREATE FUNCTION twofold_total_period() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION twofold_total_period() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     INSERT INTO engagements_periodtotal (period_id, account_id, currency, debit, credit, leg_count)
     SELECT NEW.id, account_id, currency, sum(debit), sum(credit), sum(leg_count)
@@ -67,7 +75,8 @@ CREATE CONSTRAINT TRIGGER entry_is_balanced AFTER INSERT ON engagements_entry
 """
 
 LEGS = """
-CREATE FUNCTION twofold_total_legs() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION twofold_total_legs() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     IF EXISTS (SELECT 1 FROM fresh JOIN engagements_entry entry ON entry.id = fresh.entry_id
                WHERE entry.engagement_id <> fresh.engagement_id
@@ -131,47 +140,21 @@ CREATE TRIGGER account_is_checked BEFORE UPDATE OR DELETE ON engagements_account
 """
 
 
-def append_only(table: str) -> migrations.RunSQL:
-    return migrations.RunSQL(
-        f"CREATE TRIGGER append_only BEFORE UPDATE OR DELETE ON {table} "
-        "FOR EACH ROW EXECUTE FUNCTION twofold_refuse_change();",
-        f"DROP TRIGGER append_only ON {table};",
-    )
-
-
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("engagements", "0010_ledger")]
+    replaces: ClassVar = [
+        ("engagements", "0011_ledger_refusals"),
+        ("engagements", "0016_counted_by_the_owner"),
+    ]
+
+    dependencies: ClassVar = [("engagements", "0015_refund_refusals")]
 
     operations: ClassVar = [
         append_only("engagements_entry"),
         append_only("engagements_leg"),
         append_only("engagements_period"),
-        migrations.RunSQL(
-            PERIODS,
-            "DROP TRIGGER entry_is_checked ON engagements_entry; "
-            "DROP TRIGGER period_is_checked ON engagements_period; "
-            "DROP TRIGGER period_is_totalled ON engagements_period; "
-            "DROP FUNCTION twofold_check_entry(), twofold_check_period(), twofold_total_period();",
-        ),
-        migrations.RunSQL(
-            BALANCED,
-            "DROP TRIGGER entry_is_balanced ON engagements_entry; "
-            "DROP FUNCTION twofold_check_balance();",
-        ),
-        migrations.RunSQL(
-            LEGS,
-            "DROP TRIGGER legs_are_totalled ON engagements_leg; "
-            "DROP FUNCTION twofold_total_legs();",
-        ),
-        migrations.RunSQL(
-            TOTALS,
-            "DROP TRIGGER kept_by_trigger ON engagements_monthtotal; "
-            "DROP TRIGGER kept_by_trigger ON engagements_periodtotal; "
-            "DROP FUNCTION twofold_refuse_by_hand();",
-        ),
-        migrations.RunSQL(
-            ACCOUNTS,
-            "DROP TRIGGER account_is_checked ON engagements_account; "
-            "DROP FUNCTION twofold_check_account();",
-        ),
+        refusal(PERIODS),
+        refusal(BALANCED),
+        refusal(LEGS),
+        refusal(TOTALS),
+        refusal(ACCOUNTS),
     ]

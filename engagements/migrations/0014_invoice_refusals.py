@@ -1,8 +1,10 @@
-"""What the database refuses of invoices, counters, bank files and reminders."""
+"""What the database refuses of invoices, counters, bank files and payments."""
 
 from typing import ClassVar
 
 from django.db import migrations
+
+from engagements.migrations._triggers import append_only, refusal
 
 COUNTERS = """
 CREATE FUNCTION twofold_check_counter() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -120,6 +122,8 @@ CREATE TRIGGER credit_note_is_checked BEFORE UPDATE ON engagements_invoice
 
 # Parent and milestone are locked: a line never slips onto an invoice that is being issued,
 # and two drafts never collect the same milestone.
+# An amendment leaves what was released before with the version that released it; one invoice
+# may collect milestones of both.
 LINES = """
 CREATE FUNCTION twofold_check_invoice_line() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -154,9 +158,13 @@ BEGIN
         RETURN NEW;
     END IF;
     PERFORM 1 FROM engagements_milestone WHERE id = NEW.milestone_id FOR UPDATE;
-    IF NOT EXISTS (SELECT 1 FROM engagements_milestone WHERE id = NEW.milestone_id
-                   AND contract_version_id = parent.contract_version_id) THEN
-        RAISE EXCEPTION 'an invoice collects milestones of one contract'
+    IF NOT EXISTS (SELECT 1 FROM engagements_milestone milestone
+                   JOIN engagements_contractversion contract
+                     ON contract.id = milestone.contract_version_id
+                   WHERE milestone.id = NEW.milestone_id
+                   AND contract.engagement_id = parent.engagement_id
+                   AND contract.currency = parent.currency) THEN
+        RAISE EXCEPTION 'an invoice collects milestones of its own engagement'
             USING ERRCODE = 'integrity_constraint_violation';
     END IF;
     IF EXISTS (
@@ -216,93 +224,51 @@ CREATE TRIGGER bank_line_is_checked BEFORE UPDATE OR DELETE ON engagements_bankl
     FOR EACH ROW EXECUTE FUNCTION twofold_check_bank_line();
 """
 
-REMINDERS = """
-CREATE FUNCTION twofold_check_reminder() RETURNS trigger LANGUAGE plpgsql AS $$
+PAYMENTS = """
+CREATE FUNCTION twofold_check_payment() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    sending text[] := ARRAY['sent_at', 'recipients'];
+    line record;
 BEGIN
-    IF TG_OP = 'DELETE' OR OLD.sent_at IS NOT NULL
-        OR to_jsonb(OLD) - sending IS DISTINCT FROM to_jsonb(NEW) - sending THEN
-        RAISE EXCEPTION 'a reminder is sent once and never changed'
+    IF NOT EXISTS (SELECT 1 FROM engagements_invoice WHERE id = NEW.invoice_id
+                   AND kind = 'invoice' AND state = 'issued') THEN
+        RAISE EXCEPTION 'nothing is paid that was not billed'
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    IF NEW.bank_line_id IS NULL THEN
+        RETURN NEW;
+    END IF;
+    SELECT * INTO line FROM engagements_bankline WHERE id = NEW.bank_line_id FOR UPDATE;
+    IF line.amount < NEW.amount + (SELECT coalesce(sum(amount), 0) FROM engagements_payment
+                                   WHERE bank_line_id = line.id)
+        OR line.currency <> (SELECT currency FROM engagements_invoice WHERE id = NEW.invoice_id)
+    THEN
+        RAISE EXCEPTION 'no more is assigned than the bank says came in, in its currency'
             USING ERRCODE = 'integrity_constraint_violation';
     END IF;
     RETURN NEW;
 END $$;
-CREATE TRIGGER reminder_is_checked BEFORE UPDATE OR DELETE ON engagements_reminder
-    FOR EACH ROW EXECUTE FUNCTION twofold_check_reminder();
+CREATE TRIGGER payment_is_checked BEFORE INSERT ON engagements_payment
+    FOR EACH ROW EXECUTE FUNCTION twofold_check_payment();
 """
-
-# What is credited in full because the invoice was wrong may be billed anew.
-MILESTONE_STATES = """
-CREATE OR REPLACE FUNCTION twofold_check_milestone_state() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF NEW.state <> OLD.state AND (OLD.state, NEW.state) NOT IN (
-        ('pending', 'released'), ('released', 'billed'), ('billed', 'released'),
-        ('pending', 'void'), ('released', 'void'), ('billed', 'void')
-    ) THEN
-        RAISE EXCEPTION 'a milestone does not go from % to %', OLD.state, NEW.state
-            USING ERRCODE = 'integrity_constraint_violation';
-    END IF;
-    RETURN NEW;
-END $$;
-"""
-
-
-def refusal(sql: str, *, trigger: str, table: str, function: str) -> migrations.RunSQL:
-    return migrations.RunSQL(sql, f"DROP TRIGGER {trigger} ON {table}; DROP FUNCTION {function}();")
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("engagements", "0005_invoices")]
+    replaces: ClassVar = [
+        ("engagements", "0006_invoice_refusals"),
+    ]
+
+    dependencies: ClassVar = [("engagements", "0013_contract_refusals")]
 
     operations: ClassVar = [
-        refusal(
-            COUNTERS,
-            trigger="counter_is_checked",
-            table="engagements_counter",
-            function="twofold_check_counter",
-        ),
-        refusal(
-            NUMBERS_ARE_USED,
-            trigger="number_is_used",
-            table="engagements_counter",
-            function="twofold_check_number_is_used",
-        ),
-        refusal(
-            INVOICES,
-            trigger="invoice_is_checked",
-            table="engagements_invoice",
-            function="twofold_check_invoice",
-        ),
-        refusal(
-            CREDIT_NOTES,
-            trigger="credit_note_is_checked",
-            table="engagements_invoice",
-            function="twofold_check_credit_note",
-        ),
-        refusal(
-            LINES,
-            trigger="invoice_line_is_checked",
-            table="engagements_invoiceline",
-            function="twofold_check_invoice_line",
-        ),
-        refusal(
-            BANK_IMPORTS,
-            trigger="bank_import_is_checked",
-            table="engagements_bankimport",
-            function="twofold_check_bank_import",
-        ),
-        refusal(
-            BANK_LINES,
-            trigger="bank_line_is_checked",
-            table="engagements_bankline",
-            function="twofold_check_bank_line",
-        ),
-        refusal(
-            REMINDERS,
-            trigger="reminder_is_checked",
-            table="engagements_reminder",
-            function="twofold_check_reminder",
-        ),
-        migrations.RunSQL(MILESTONE_STATES, migrations.RunSQL.noop),
+        # Its mails are sent by the outbox, so the reminder itself never changes.
+        append_only("engagements_reminder"),
+        append_only("engagements_payment"),
+        refusal(COUNTERS),
+        refusal(NUMBERS_ARE_USED),
+        refusal(INVOICES),
+        refusal(CREDIT_NOTES),
+        refusal(LINES),
+        refusal(BANK_IMPORTS),
+        refusal(BANK_LINES),
+        refusal(PAYMENTS),
     ]

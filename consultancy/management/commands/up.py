@@ -54,7 +54,8 @@ class Command(BaseCommand):
 
     def _serve(self, host: str, port: int, *, web: bool) -> int:
         home = settings.TWOFOLD_HOME
-        call_command("migrate", interactive=False, verbosity=0)
+        # With its checks, which a call leaves out: one says what to do with an old database.
+        call_command("migrate", interactive=False, verbosity=0, skip_checks=False)
         key = self._key()
         connections.close_all()
         manager = Manager()

@@ -39,14 +39,15 @@ class Order:
     """How wide tiles are, how they follow one another, and how many stages the ring has.
 
     `block_n` is 128 or 256; six stages of the one or four of the other fill shared memory.
-    `group` tiles of rows go together through the L2 cache. `mixed` takes them from both ends of
-    the list, so that experts with much to multiply and experts with little run side by side.
+    `group` tiles of rows go together through the L2 cache. Every `mixed`-th is taken from the end
+    of the list (0: none is): experts with few rows, which wait for their weights' bytes, run beside
+    those with many, which wait for the tensor cores.
     """
 
     stages: int
     group: int
     block_n: int = 256
-    mixed: bool = False
+    mixed: int = 0
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def _tile(t, table, COLUMNS: gl.constexpr, GROUP: gl.constexpr, MIXED: gl.conste
     place = t % (GROUP * COLUMNS)
     m = first + place % rows
     if MIXED:
-        m = gl.where(m % 2 == 0, m // 2, tiles - 1 - m // 2)
+        m = gl.where(m % MIXED == MIXED - 1, tiles - 1 - m // MIXED, m - m // MIXED)
     return m, place // rows, gl.load(expert_of_ptr + m), gl.load(filled_ptr + m)
 
 

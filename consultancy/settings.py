@@ -258,6 +258,7 @@ TWOFOLD_FAULT = env.fault(production=PRODUCTION)
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]
+FORMAT_MODULE_PATH = "consultancy.formats"
 TIME_ZONE = "UTC"
 USE_TZ = True
 

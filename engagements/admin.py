@@ -245,6 +245,9 @@ class SecondFactorAdmin(ForAdmins, admin.ModelAdmin[Authenticator]):
 class HistoryAdmin(ReadOnly, admin.ModelAdmin[Any]):
     """What happened and what was agreed, to look at."""
 
+    # What a row is called names what it belongs to, and its currency.
+    list_select_related = True
+
     def get_list_display(self, request: HttpRequest) -> list[str | Callable[[Any], str | bool]]:
         """What it is, and the first moment that it tells."""
         moments = [c.name for c in self.model._meta.fields if isinstance(c, models.DateTimeField)]

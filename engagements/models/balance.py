@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.db import models
 
 from engagements.models.invoice import Invoice
+from engagements.money import format_money
 
 
 class InvoiceBalance(models.Model):
@@ -39,4 +40,4 @@ class InvoiceBalance(models.Model):
         default_permissions: ClassVar = ()
 
     def __str__(self) -> str:
-        return f"{self.open_amount} of invoice {self.invoice_id} open"
+        return f"{format_money(self.open_amount, self.invoice.currency)} of {self.invoice} open"

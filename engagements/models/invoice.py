@@ -12,6 +12,7 @@ from engagements.models.contract import ContractVersion
 from engagements.models.engagement import Engagement
 from engagements.models.milestone import Milestone
 from engagements.models.people import Customer, User
+from engagements.money import format_money
 
 
 class Counter(models.Model):
@@ -198,7 +199,7 @@ class InvoiceLine(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.title}: {self.net}"
+        return f"{self.title}: {format_money(self.net, self.invoice.currency)}"
 
 
 class Reminder(models.Model):

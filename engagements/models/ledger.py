@@ -11,6 +11,7 @@ from django.utils import timezone
 from engagements.models.document import Document
 from engagements.models.engagement import Engagement
 from engagements.models.people import User
+from engagements.money import format_money
 
 
 class Account(models.Model):
@@ -134,7 +135,7 @@ class Leg(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.amount} {self.currency}"
+        return format_money(self.amount, self.currency)
 
 
 class MonthTotal(models.Model):

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from engagements.models.contract import ContractVersion
+from engagements.money import format_money
 
 
 class ReleaseCondition(models.TextChoices):
@@ -87,4 +88,4 @@ class Milestone(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.title} ({self.amount} {self.contract_version.currency})"
+        return f"{self.title} ({format_money(self.amount, self.contract_version.currency)})"

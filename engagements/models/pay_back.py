@@ -12,6 +12,7 @@ from engagements.models.invoice import Invoice
 from engagements.models.payment import Payment
 from engagements.models.people import User
 from engagements.models.transfer import Transfer, TransferFile
+from engagements.money import format_money
 
 
 class PayBack(models.Model):
@@ -119,7 +120,7 @@ class PayBack(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.amount} beyond {self.invoice}"
+        return f"{format_money(self.amount, self.invoice.currency)} beyond {self.invoice}"
 
     @property
     def is_open(self) -> bool:

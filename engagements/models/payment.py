@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from engagements.models.invoice import Invoice
 from engagements.models.people import User
+from engagements.money import format_money
 
 
 class BankImport(models.Model):
@@ -97,7 +98,7 @@ class BankLine(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.amount} {self.currency} from {self.payer}"
+        return f"{format_money(self.amount, self.currency)} from {self.payer}"
 
 
 class Payment(models.Model):
@@ -160,7 +161,7 @@ class Payment(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.amount} on {self.received_on}"
+        return f"{format_money(self.amount, self.invoice.currency)} on {self.received_on}"
 
     @property
     def told(self) -> str:

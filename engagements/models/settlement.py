@@ -13,6 +13,7 @@ from django.utils import timezone
 from engagements.models.contract import ContractVersion
 from engagements.models.invoice import Invoice
 from engagements.models.people import User
+from engagements.money import format_money
 
 
 class Settlement(models.Model):
@@ -131,7 +132,7 @@ class Settlement(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"settlement of {self.contract_version}: {self.refund} {self.currency}"
+        return f"settlement of {self.contract_version}: {format_money(self.refund, self.currency)}"
 
     @property
     def is_open(self) -> bool:

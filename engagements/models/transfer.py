@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from engagements.models.people import Customer, User
 from engagements.models.settlement import Settlement
+from engagements.money import format_money
 
 
 class BankAccount(models.Model):
@@ -117,4 +118,4 @@ class Transfer(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.end_to_end_id}: {self.amount} {self.currency}"
+        return f"{self.end_to_end_id}: {format_money(self.amount, self.currency)}"

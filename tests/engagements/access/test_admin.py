@@ -145,6 +145,21 @@ def test_every_list_opens(ada: Client, world: World) -> None:
         assert answer.status_code == (200 if ours else 403), model
 
 
+def test_amounts_and_moments_read_as_on_the_site(ada: Client, world: World) -> None:
+    settlement = world.settlement()
+    rows = [settlement, *settlement.contract_version.milestones.order_by("position")[:1]]
+    for row in rows:
+        page = f"/admin/engagements/{row._meta.model_name}/"
+        for shown in (ada.get(page), ada.get(f"{page}{row.pk}/change/")):
+            text = shown.content.decode().replace("\xa0", " ")
+            assert re.search(r"\bEUR \d+,\d{3}\.\d\d(?!\d)", text), (
+                row,
+                shown.request["PATH_INFO"],
+            )
+    proposed = ada.get(f"/admin/engagements/settlement/{settlement.pk}/change/").content.decode()
+    assert f"{settlement.proposed_at:%-d %b %Y, %H:%M}" in proposed
+
+
 def test_money_and_history_are_read_and_never_written(ada: Client, world: World) -> None:
     settlement = world.settlement()
     contract = settlement.contract_version

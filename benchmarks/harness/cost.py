@@ -48,8 +48,13 @@ def table(record: Mapping[str, Any]) -> str:
     """The parts in Markdown, with what the verdict was and after how many replicates."""
     summary = record["summary"]
     lines = ["| spent on | s | share |", "|---|---|---|"]
-    lines += [f"| {part.name} | {part.spent_s:.1f} | {part.share:.0%} |" for part in parts(record)]
+    lines += [f"| {part.name} | {part.spent_s:.1f} | {_percent(part)} |" for part in parts(record)]
     count = summary["replicates"]
     measured = f"{count} {'replicate' if count == 1 else 'replicates'}, {summary['rounds']} rounds"
     lines += ["", f"{summary['verdict']} in {record['elapsed_s']:.1f} s: {measured}"]
     return "\n".join(lines)
+
+
+def _percent(part: Part) -> str:
+    """In whole percents; what is something is never 0%."""
+    return f"{part.share:.1%}" if 0 < part.share < 0.01 else f"{part.share:.0%}"

@@ -36,6 +36,13 @@ def test_the_command_prints_shares_and_the_verdict(
     assert "met in 60.0 s: 1 replicate, 3 rounds" in said
 
 
+def test_what_took_some_time_never_took_0_percent() -> None:
+    spent = {"measuring": 0.4, "starting": 99.6, "setup": 0.0}
+    shown = cost.table({**twice_as_fast(), "phases_s": spent})
+    assert "| rounds that count | 0.4 | 0.4% |" in shown
+    assert "| the rest | 0.0 | 0% |" in shown
+
+
 def test_a_record_from_before_phases_stays_readable(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

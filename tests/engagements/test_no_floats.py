@@ -20,6 +20,7 @@ MEASURED = {
     "forms/evidence.py": "answers in hours and shares; the bill among them is a DecimalField",
     "forms/pitch.py": "a pitch's shares and ratios; its amounts are read as amounts",
     "forms/workbench.py": "shares, hours and ratios; the fee is read as an amount",
+    "migrations/0003_audits.py": "how much of a file was read, in the table beside an audit's cost",
     "pitch": "what somebody else claims: estimates, never billed",
     "queries/differences.py": "how alike two wordings are",
     "speedups.py": "ratios as they are written, never what something costs",

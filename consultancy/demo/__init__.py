@@ -1,1 +1,1 @@
-"""The demonstration: two made-up customers, measured on this machine just now."""
+"""The demonstration: two made-up customers, measured on this machine."""

@@ -1,53 +1,52 @@
-"""What came of the demonstration: for the terminal, and as data."""
+"""The outcome of the demonstration, as text and as JSON data."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from consultancy.demo.story import Scene
-from consultancy.demo.waiting import measured
+from consultancy.demo.lifecycle import StartedEngagement
+from consultancy.demo.waiting import format_ratio
 from engagements.models import Document, EngagementRun, Settlement
 from engagements.money import plain
 
 
-def of(scenes: list[Scene], *, folder: Path) -> dict[str, Any]:
-    """The outcome as JSON data; every document's bytes, as stored, are written to `folder`."""
+def summarize(started: list[StartedEngagement], *, folder: Path) -> dict[str, Any]:
+    """The outcome as JSON data; writes every document to `folder` as stored."""
     folder.mkdir(parents=True, exist_ok=True)
-    return {"engagements": [_engagement(scene, folder=folder) for scene in scenes]}
+    return {"engagements": [_engagement(each, folder=folder) for each in started]}
 
 
-def lines(outcome: dict[str, Any]) -> list[str]:
-    """The outcome for a person who reads it on a terminal."""
-    told = []
+def format_lines(outcome: dict[str, Any]) -> list[str]:
+    """The outcome as lines for a terminal."""
+    lines = []
     for entry in outcome["engagements"]:
-        told.append(f"{entry['name']}")
-        told.append(
+        lines.append(f"{entry['name']}")
+        lines.append(
             f"  verdict     {entry['verdict'] or 'none: ' + entry['failure_reason']}, "
-            f"{measured(entry['ratio'], entry['low'], entry['high'])} "
-            f"against a target of {entry['target']}x"
+            f"{format_ratio(entry['ratio'], entry['low'], entry['high'])}, "
+            f"target {entry['target']}×"
         )
-        told.append(f"  measured on {entry['device'] or 'nothing'}")
+        lines.append(f"  device      {entry['device'] or 'none'}")
         if entry["settlement"] is not None:
-            told.append(
-                f"  settlement  {entry['settlement']['refund']} "
-                f"{entry['settlement']['currency']} went back"
+            lines.append(
+                f"  refunded    {entry['settlement']['currency']} {entry['settlement']['refund']}"
             )
-        told += [f"  document    {path}" for path in entry["documents"]]
-        told.append("")
-    return told
+        lines += [f"  document    {path}" for path in entry["documents"]]
+        lines.append("")
+    return lines
 
 
-def _engagement(scene: Scene, *, folder: Path) -> dict[str, Any]:
+def _engagement(started: StartedEngagement, *, folder: Path) -> dict[str, Any]:
     request = EngagementRun.objects.select_related("run__record", "contract_version").get(
-        pk=scene.acceptance.pk
+        pk=started.acceptance.pk
     )
     record = getattr(request.run, "record", None)
     settlement = Settlement.objects.filter(
         contract_version=request.contract_version, state=Settlement.State.PAID
     ).first()
     return {
-        "name": f"{scene.engagement.reference} {scene.engagement.customer.name}",
+        "name": f"{started.engagement.reference} {started.engagement.customer.name}",
         "verdict": record and record.verdict,
         "ratio": record and record.ratio,
         "low": record and record.low,
@@ -62,7 +61,7 @@ def _engagement(scene: Scene, *, folder: Path) -> dict[str, Any]:
         },
         "documents": [
             str(_export(document, folder=folder))
-            for document in Document.objects.filter(engagement=scene.engagement).order_by("pk")
+            for document in Document.objects.filter(engagement=started.engagement).order_by("pk")
         ],
     }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
-from consultancy.demo.chapters import Chapter
+from consultancy.demo.scenarios import Scenario
 from engagements import audit as checks
 from engagements.models import User
 
@@ -39,23 +39,23 @@ def told(page: Page, text: str) -> None:
     expect(page.get_by_role("status").filter(has_text=text).first).to_be_visible()
 
 
-def open_engagement(page: Page, chapter: Chapter) -> str:
+def open_engagement(page: Page, scenario: Scenario) -> str:
     """From the board to a new engagement; its reference."""
     page.get_by_role("link", name="New engagement").first.click()
-    page.get_by_label("Customer").select_option(label=chapter.client.name)
-    page.get_by_label("Title").fill(chapter.title)
-    page.get_by_label("Workload").fill(chapter.workload)
+    page.get_by_label("Customer").select_option(label=scenario.customer.name)
+    page.get_by_label("Title").fill(scenario.title)
+    page.get_by_label("Workload").fill(scenario.workload)
     page.get_by_role("button", name="Open the engagement").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text(chapter.title)
+    expect(page.get_by_role("heading", level=1)).to_have_text(scenario.title)
     return page.url.rstrip("/").rsplit("/", 1)[-1]
 
 
-def audit(page: Page, chapter: Chapter) -> None:
+def audit(page: Page, scenario: Scenario) -> None:
     """Start the audit, answer six checks, deliver."""
     page.get_by_role("link", name="Start the audit").click()
-    page.get_by_label("Cost of the audit, net").fill(str(chapter.audit_cost))
+    page.get_by_label("Cost of the audit, net").fill(str(scenario.audit_cost))
     page.get_by_role("button", name="Start the audit").click()
-    for name, (outcome, value, rationale) in chapter.findings.items():
+    for name, (outcome, value, rationale) in scenario.findings.items():
         answer(page, str(name), outcome=outcome, value=value, rationale=rationale)
     page.get_by_role("button", name="Deliver the audit").click()
     told(page, "The audit is delivered.")
@@ -81,13 +81,13 @@ def seal_benchmark(page: Page, *, preset: str, target: str) -> None:
     told(page, "is sealed")
 
 
-def fill_terms(page: Page, chapter: Chapter, *, starts_on: date, amounts: list[Decimal]) -> None:
+def fill_terms(page: Page, scenario: Scenario, *, starts_on: date, amounts: list[Decimal]) -> None:
     """Fill in the draft; the four milestones are proposed, their amounts are not."""
     page.get_by_label("Benchmark", exact=True).select_option(index=1)
-    page.get_by_label("Fee in").fill(f"{chapter.fee:,.2f}")
-    page.get_by_label("Tax rate, percent").fill(str(chapter.tax_rate_percent))
+    page.get_by_label("Fee in").fill(f"{scenario.fee:,.2f}")
+    page.get_by_label("Tax rate, percent").fill(str(scenario.tax_rate_percent))
     page.get_by_label("Starts on").fill(starts_on.isoformat())
-    page.get_by_label("Weeks").fill(str(chapter.weeks))
+    page.get_by_label("Weeks").fill(str(scenario.weeks))
     for box, amount in zip(page.get_by_label("net, or %").all(), amounts, strict=True):
         box.fill(str(amount))
 

@@ -11,8 +11,7 @@ from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
-from consultancy.demo import cast
-from consultancy.demo.cast import Cast
+from consultancy.demo.users import DemoUsers, create_staff
 from engagements.models import User
 from tests.engagements.views.signing_in import as_just_signed_in
 
@@ -93,6 +92,6 @@ def _session_of(user: User, url: str) -> Any:
 
 
 @pytest.fixture
-def people(transactional_db: None) -> Cast:
-    """The people of the house."""
-    return cast.hire()
+def people(transactional_db: None) -> DemoUsers:
+    """The consultancy's staff."""
+    return create_staff()

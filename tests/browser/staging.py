@@ -93,12 +93,12 @@ def half_audited(told: Story) -> Story:
     """Two of six checks are answered, one of them overridden."""
     audit = audits.start(
         engagement=told.engagement,
-        cost=told.chapter.audit_cost,
+        cost=told.scenario.audit_cost,
         currency=told.customer.currency,
         by=told.consultant,
     )
     for check in (Check.HOT, Check.STABLE):
-        outcome, value, rationale = told.chapter.findings[check]
+        outcome, value, rationale = told.scenario.findings[check]
         finding = audits.record_finding(
             audit=audit,
             check=check,
@@ -117,7 +117,7 @@ def examined(told: Story, name: str = kept.DECODE) -> Story:
     """An audit computed from two profiles, a log of shapes and an unreadable file."""
     audits.start(
         engagement=told.engagement,
-        cost=told.chapter.audit_cost,
+        cost=told.scenario.audit_cost,
         currency=told.customer.currency,
         by=told.consultant,
     )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from consultancy.demo.cast import Cast
+from consultancy.demo.users import DemoUsers
 from engagements.models import Acceptance
 from tests.browser import acts
 from tests.browser.conftest import Window
@@ -46,7 +46,7 @@ def tab_to(page: Page, target: Locator) -> None:
     pytest.fail(f"{MOST_TABS} times Tab on {page.url} and no {target}")
 
 
-def test_one_signs_in_and_out_by_keyboard(window: Window, people: Cast) -> None:
+def test_one_signs_in_and_out_by_keyboard(window: Window, people: DemoUsers) -> None:
     page = window(reduced_motion="reduce")
     page.goto("/accounts/login/")
     page.get_by_label("Email").focus()

@@ -12,7 +12,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from benchmarks.models import Record
-from consultancy.demo.cast import Cast, welcome
+from consultancy.demo.users import DemoUsers, create_customer
 from engagements.models import (
     ContractVersion,
     Document,
@@ -28,11 +28,11 @@ from tests.browser import acts
 from tests.browser.conftest import Window
 from tests.conftest import Worker
 from tests.engagements.views import story
-from tests.engagements.views.story import CHAPTER
+from tests.engagements.views.story import SCENARIO
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-AMOUNTS = [amount for _, amount, _ in CHAPTER.milestones]
+AMOUNTS = [amount for _, amount, _ in SCENARIO.milestones]
 CANDIDATE = "shared_prefix_attention/torch_cascade"
 # Agreed far above what any kernel reaches on a processor, so that the path leads on to the money.
 TARGET = "60"
@@ -43,11 +43,11 @@ PASSWORD = "a password to type"
 @pytest.mark.timeout(400)
 def test_a_missed_target_is_walked_from_the_first_call_to_the_refund(
     window: Window,
-    people: Cast,
+    people: DemoUsers,
     celery_worker_process: Callable[..., Worker],
     tmp_path: Path,
 ) -> None:
-    _, signatory = welcome(CHAPTER.client, password=people.password)
+    _, signatory = create_customer(SCENARIO.customer, password=people.password)
     # A home of its own: there lies the lock that has one run at a time measured.
     celery_worker_process(environment={"TWOFOLD_HOME": str(tmp_path)})
     consultant, customer, finance = window(), window(), window()
@@ -55,8 +55,8 @@ def test_a_missed_target_is_walked_from_the_first_call_to_the_refund(
     for page, who in [(consultant, people.consultant), (finance, people.finance)]:
         page.goto("/")
         acts.sign_in(page, who.email, people.password)
-    reference = acts.open_engagement(consultant, CHAPTER)
-    acts.audit(consultant, CHAPTER)
+    reference = acts.open_engagement(consultant, SCENARIO)
+    acts.audit(consultant, SCENARIO)
     draft_and_offer(consultant)
     viewer_is_told_who_can_sign(window, reference)
     sign(consultant, customer, reference, signatory, people)
@@ -71,7 +71,7 @@ def draft_and_offer(page: Page) -> None:
     page.get_by_role("link", name="Draft the contract").first.click()
     acts.seal_benchmark(page, preset="shared_prefix_attention/tiny", target=TARGET)
     wrong = [*AMOUNTS[:-1], AMOUNTS[-1] - 1]
-    acts.fill_terms(page, CHAPTER, starts_on=timezone.localdate(), amounts=wrong)
+    acts.fill_terms(page, SCENARIO, starts_on=timezone.localdate(), amounts=wrong)
     typed = acts.values_of(page)
     page.get_by_role("button", name="Save the draft").click()
     expect(page.get_by_role("alert").filter(has_text="add up").first).to_be_visible()
@@ -83,15 +83,17 @@ def draft_and_offer(page: Page) -> None:
     page.get_by_role("button", name="Seal and offer").dblclick()
     acts.told(page, "Version 1 is sealed and offered.")
     contract = ContractVersion.objects.get()
-    assert (contract.state, contract.fee) == ("offered", CHAPTER.fee)
+    assert (contract.state, contract.fee) == ("offered", SCENARIO.fee)
     assert contract.engagement.events.filter(verb="contract.offered").count() == 1
 
 
-def sign(consultant: Page, customer: Page, reference: str, signatory: User, people: Cast) -> None:
+def sign(
+    consultant: Page, customer: Page, reference: str, signatory: User, people: DemoUsers
+) -> None:
     """The customer's signatory first, not without the tick; then the consultancy."""
     customer.goto("/portal/")
     acts.sign_in(customer, signatory.email, people.password)
-    customer.get_by_role("link", name=CHAPTER.title).click()
+    customer.get_by_role("link", name=SCENARIO.title).click()
     customer.get_by_role("link", name="Read the contract").click()
     digest = ContractVersion.objects.get().digest
     expect(customer.get_by_text(digest).first).to_be_visible()
@@ -114,11 +116,11 @@ def sign(consultant: Page, customer: Page, reference: str, signatory: User, peop
 
 def viewer_is_told_who_can_sign(window: Window, reference: str) -> None:
     """Reading is free; signing takes the signatory, who is named."""
-    viewer = window(User.objects.get(name=CHAPTER.client.viewer))
+    viewer = window(User.objects.get(name=SCENARIO.customer.viewer))
     viewer.goto(f"/portal/{reference}/")
     viewer.get_by_role("link", name="Read the contract").click()
     who = acts.section(viewer, "Who can sign")
-    expect(who).to_contain_text(f"{CHAPTER.client.signatory} can accept or decline it")
+    expect(who).to_contain_text(f"{SCENARIO.customer.signatory} can accept or decline it")
     expect(viewer.get_by_role("button", name="Accept the contract")).to_have_count(0)
 
 
@@ -156,11 +158,11 @@ def watch(consultant: Page, customer: Page, reference: str) -> None:
     expect(customer.get_by_text(VERDICT_WORD[record.verdict]).first).to_be_visible()
 
 
-def settle(finance: Page, window: Window, people: Cast, reference: str) -> None:
+def settle(finance: Page, window: Window, people: DemoUsers, reference: str) -> None:
     """One person approves, another says that the bank has paid."""
     finance.goto("/finance/")
     waiting = acts.section(finance, "Settlements waiting")
-    proposed = waiting.get_by_role("link", name=CHAPTER.title)
+    proposed = waiting.get_by_role("link", name=SCENARIO.title)
     # It is proposed in a transaction of its own, once the run is concluded.
     acts.reload_until_visible(finance, proposed)
     proposed.click()
@@ -175,8 +177,8 @@ def settle(finance: Page, window: Window, people: Cast, reference: str) -> None:
     second.get_by_role("button", name="Mark as paid").click()
     acts.told(second, "The settlement is paid.")
     settlement = Settlement.objects.get()
-    tax = 1 + CHAPTER.tax_rate_percent / 100
-    assert settlement.refund == (AMOUNTS[0] + AMOUNTS[1] - CHAPTER.audit_cost) * tax
+    tax = 1 + SCENARIO.tax_rate_percent / 100
+    assert settlement.refund == (AMOUNTS[0] + AMOUNTS[1] - SCENARIO.audit_cost) * tax
     assert settlement.state == Settlement.State.PAID
 
 

@@ -8,7 +8,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from consultancy.demo.cast import LONGPROMPT, Cast, welcome
+from consultancy.demo.users import LONGPROMPT, DemoUsers, create_customer
 from engagements import documents
 from engagements.models import Document
 from tests.browser import acts, staging
@@ -98,9 +98,9 @@ def in_the_houses_look(page: Page, address: str) -> None:
 
 
 def test_who_is_not_signed_in_is_asked_and_then_goes_where_they_wanted(
-    window: Window, people: Cast
+    window: Window, people: DemoUsers
 ) -> None:
-    customer, signatory = welcome(LONGPROMPT, password=people.password)
+    customer, signatory = create_customer(LONGPROMPT, password=people.password)
     told = story.engagements.open_engagement(
         customer=customer,
         title="One prompt for all",
@@ -125,7 +125,7 @@ def test_who_is_not_signed_in_is_asked_and_then_goes_where_they_wanted(
         expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
-def test_a_colleague_in_another_role_is_told_so(window: Window, people: Cast) -> None:
+def test_a_colleague_in_another_role_is_told_so(window: Window, people: DemoUsers) -> None:
     page = window(people.consultant)
 
     response = page.goto("/finance/")

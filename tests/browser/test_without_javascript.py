@@ -43,7 +43,7 @@ def test_a_consultant_answers_a_check_and_has_a_run_measured(plain: Window) -> N
 
     page.get_by_role("link", name="Half audited").click()
     page.get_by_role("link", name="Go on with the audit").click()
-    outcome, value, rationale = told.chapter.findings[Check.SURVIVES]
+    outcome, value, rationale = told.scenario.findings[Check.SURVIVES]
     acts.answer(page, Check.SURVIVES, outcome=outcome, value=value, rationale=rationale)
     found = Finding.objects.get(audit=halfway.engagement.audit, check_name=Check.SURVIVES)
     assert (found.outcome, found.value) == (outcome, value)

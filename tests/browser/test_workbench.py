@@ -25,7 +25,7 @@ def started() -> Story:
     told = story.opened()
     audits.start(
         engagement=told.engagement,
-        cost=told.chapter.audit_cost,
+        cost=told.scenario.audit_cost,
         currency=told.customer.currency,
         by=told.consultant,
     )

@@ -74,7 +74,7 @@ def test_a_folder_that_no_demonstration_made_is_left_alone(tmp_path: Path) -> No
     precious.write_text("1,2,3")
     finished = demonstrate(tmp_path)
     assert finished.returncode != 0
-    assert "was not made by a demonstration" in finished.stderr
+    assert str(precious.parent) in finished.stderr
     assert precious.read_text() == "1,2,3"
 
 
@@ -94,4 +94,4 @@ def test_nothing_is_demonstrated_in_production(tmp_path: Path) -> None:
         TWOFOLD_HOUSE_IBAN="DE89370400440532013000",
     )
     assert finished.returncode != 0
-    assert "not played in production" in finished.stderr
+    assert "TWOFOLD_ENV" in finished.stderr

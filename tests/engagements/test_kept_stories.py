@@ -49,7 +49,7 @@ def test_the_rows_are_those_that_the_services_wrote_and_what_follows_goes_on() -
         assert kept._rows() == rows
         assert again == first
         assert again is not first
-        assert again.chapter is first.chapter
+        assert again.scenario is first.scenario
         assert settlements.approve(settlement=again.settlement, by=again.second).approved_by
         connection.check_constraints()
 

@@ -1,4 +1,4 @@
-"""`manage.py demo`: the main job, end to end, on this machine."""
+"""`manage.py demo`: run the main workflow end to end on this machine."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from consultancy.demo import hardware, stage, story, summary, waiting
-from consultancy.demo.cast import Cast, hire
-from consultancy.demo.chapters import CHAPTERS
+from consultancy.demo import hardware, lifecycle, processes, summary, waiting
+from consultancy.demo.scenarios import SCENARIOS
+from consultancy.demo.users import DemoUsers, create_staff
 from consultancy.embedded.services import running
 
 MANAGE = settings.BASE_DIR / "manage.py"
@@ -25,32 +25,32 @@ DOCUMENTS_SECONDS = 180
 
 class Command(BaseCommand):
     help = (
-        "Play two made-up engagements from audit to money with a real worker, then serve the "
-        "site. It has a database of its own, made new each time."
+        "Run two made-up engagements from audit to settlement with a real worker, then serve "
+        "the site. Uses its own database, recreated each time."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--port", type=int, default=8000, help="where the site is served")
+        parser.add_argument("--port", type=int, default=8000, help="port to serve the site on")
         parser.add_argument(
             "--exit",
             action="store_true",
-            help="serve nothing; the last line is the outcome as one JSON object",
+            help="do not serve the site; print the outcome as JSON on the last line",
         )
-        parser.add_argument("--preset", help="sizes other than those that suit this machine")
+        parser.add_argument("--preset", help="benchmark sizes; by default those that fit here")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if settings.PRODUCTION:
-            raise CommandError("The demonstration is not played in production. Unset TWOFOLD_ENV.")
+            raise CommandError("The demonstration does not run in production. Unset TWOFOLD_ENV.")
         if not settings.TWOFOLD_DEMO:
             self._start_over(options)
-        # Asked to end by anybody, it ends what it started, as by Ctrl-C.
+        # SIGTERM stops the processes started here, as Ctrl-C does.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         self._began = time.monotonic()
-        self._say("Starting the database and the broker")
+        self._report("Starting the database and the broker")
         try:
             with running():
                 call_command("migrate", verbosity=0)
-                outcome = self._perform(
+                outcome = self._run(
                     home=Path(settings.TWOFOLD_HOME),
                     port=None if options["exit"] else options["port"],
                     preset=options["preset"],
@@ -61,62 +61,64 @@ class Command(BaseCommand):
         if options["exit"]:
             self.stdout.write(json.dumps(outcome))
 
-    def _perform(self, *, home: Path, port: int | None, preset: str | None) -> dict[str, Any]:
-        """Play both engagements; with a port, serve the site until Ctrl-C."""
+    def _run(self, *, home: Path, port: int | None, preset: str | None) -> dict[str, Any]:
+        """Run both engagements; with a port, serve the site until Ctrl-C."""
         log = home / "processes.log"
-        with stage.running(home=home, manage=MANAGE, port=port) as processes:
-            cast = hire()
-            patience = waiting.Patience(processes, log=log, seconds=MEASURING_SECONDS)
-            scenes = self._play(cast, preset=preset, patience=patience)
-            waiting.for_documents(
-                patience=waiting.Patience(processes, log=log, seconds=DOCUMENTS_SECONDS)
+        with processes.site_processes(home=home, manage=MANAGE, port=port) as site:
+            users = create_staff()
+            deadline = waiting.Deadline(site, log=log, seconds=MEASURING_SECONDS)
+            started = self._run_engagements(users, preset=preset, deadline=deadline)
+            waiting.wait_for_documents(
+                deadline=waiting.Deadline(site, log=log, seconds=DOCUMENTS_SECONDS)
             )
-            outcome = summary.of(scenes, folder=home / "documents")
-            self._report(outcome, cast=cast, port=port)
+            outcome = summary.summarize(started, folder=home / "documents")
+            self._print_outcome(outcome, users=users, port=port)
             if port is not None:
-                processes.wait()
+                site.wait()
         return outcome
 
     def _start_over(self, options: dict[str, Any]) -> None:
         home = Path(settings.TWOFOLD_HOME) / "demo"
-        stage.clear(home)
+        processes.reset_home(home)
         command = [str(MANAGE), "demo", "--port", str(options["port"])]
         command += ["--exit"] if options["exit"] else []
         command += ["--preset", options["preset"]] if options["preset"] else []
-        stage.enter(home=home, command=command)
+        processes.restart_in(home, command=command)
 
-    def _play(
-        self, cast: Cast, *, preset: str | None, patience: waiting.Patience
-    ) -> list[story.Scene]:
-        scenes = [
-            story.open_scene(
-                chapter,
-                cast=cast,
-                preset=preset or hardware.preset_for(chapter.operator),
-                patience=patience,
-                say=self._say,
+    def _run_engagements(
+        self, users: DemoUsers, *, preset: str | None, deadline: waiting.Deadline
+    ) -> list[lifecycle.StartedEngagement]:
+        started = [
+            lifecycle.start_engagement(
+                scenario,
+                users=users,
+                preset=preset or hardware.preset_for(scenario.operator),
+                deadline=deadline,
+                report=self._report,
             )
-            for chapter in CHAPTERS
+            for scenario in SCENARIOS
         ]
-        waiting.for_verdicts(
-            [scene.acceptance for scene in scenes], patience=patience, say=self._say
+        waiting.wait_for_verdicts(
+            [each.acceptance for each in started], deadline=deadline, report=self._report
         )
-        for scene in scenes:
-            story.close_scene(scene, cast=cast, say=self._say)
-        return scenes
+        for each in started:
+            lifecycle.conclude_engagement(each, users=users, report=self._report)
+        return started
 
-    def _report(self, outcome: dict[str, Any], *, cast: Cast, port: int | None) -> None:
+    def _print_outcome(
+        self, outcome: dict[str, Any], *, users: DemoUsers, port: int | None
+    ) -> None:
         self.stdout.write("")
-        for line in summary.lines(outcome):
+        for line in summary.format_lines(outcome):
             self.stdout.write(line)
         if port is None:
             return
-        self.stdout.write(f"\nSign in at http://localhost:{port}/ with password {cast.password}")
-        for role, email in cast.sign_ins():
+        self.stdout.write(f"\nSign in at http://localhost:{port}/ with password {users.password}")
+        for role, email in users.sign_ins():
             self.stdout.write(f"  {email:34} {role}")
-        self.stdout.write("\nCtrl-C stops everything. The next demonstration starts clean.")
+        self.stdout.write("\nPress Ctrl-C to stop. The next demonstration starts clean.")
         self.stdout.flush()
 
-    def _say(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         self.stdout.write(f"[{time.monotonic() - self._began:5.1f} s] {text}")
         self.stdout.flush()

@@ -12,7 +12,7 @@ from django.utils import timezone
 from benchmarks.models import Run
 from benchmarks.services import benchmarks, solutions
 from benchmarks.services import runs as measuring
-from consultancy.demo.chapters import Chapter
+from consultancy.demo.scenarios import Scenario
 from engagements.models import (
     Check,
     ContractVersion,
@@ -38,7 +38,7 @@ from engagements.services import (
 )
 from tests.engagements.charts.measured import SOURCE, benchmark, record
 from tests.engagements.kept_stories import once
-from tests.engagements.views.chapter import CHAPTER
+from tests.engagements.views.scenario import SCENARIO
 from tests.signing import signed
 
 
@@ -55,7 +55,7 @@ class Story:
     viewer: User
     stranger: User
     engagement: Engagement
-    chapter: Chapter = CHAPTER
+    scenario: Scenario = SCENARIO
 
     @property
     def reference(self) -> str:
@@ -98,7 +98,7 @@ def member(customer: Customer, name: str, rights: str) -> User:
     return person
 
 
-@once(CHAPTER)
+@once(SCENARIO)
 def opened(*, currency: str = "EUR") -> Story:
     """An engagement in scoping, and everybody around it."""
     consultant = user("Carla Consultant", Role.CONSULTANT)
@@ -124,9 +124,9 @@ def start_another(story: Story, title: str) -> Engagement:
     return _engagement(story.customer, story.consultant, title)
 
 
-def _engagement(customer: Customer, lead: User, title: str = CHAPTER.title) -> Engagement:
+def _engagement(customer: Customer, lead: User, title: str = SCENARIO.title) -> Engagement:
     return engagements.open_engagement(
-        customer=customer, title=title, workload=CHAPTER.workload, lead=lead, by=lead
+        customer=customer, title=title, workload=SCENARIO.workload, lead=lead, by=lead
     )
 
 
@@ -134,11 +134,11 @@ def audited(story: Story) -> Story:
     """The audit is delivered: five checks pass, one is unknown."""
     audit = audits.start(
         engagement=story.engagement,
-        cost=story.chapter.audit_cost,
+        cost=story.scenario.audit_cost,
         currency=story.customer.currency,
         by=story.consultant,
     )
-    for check, (outcome, value, rationale) in story.chapter.findings.items():
+    for check, (outcome, value, rationale) in story.scenario.findings.items():
         audits.record_finding(
             audit=audit,
             check=Check(check),
@@ -154,21 +154,21 @@ def audited(story: Story) -> Story:
 
 def offered(story: Story, *, signatory: User | None = None) -> Story:
     """A contract is sealed and on the customer's table; `signatory` alone signs it, if named."""
-    chapter = story.chapter
+    scenario = story.scenario
     contract = contracts.draft(
         engagement=story.engagement,
         benchmark=benchmarks.seal(document=benchmark()),
-        fee=chapter.fee,
-        audit_cost=chapter.audit_cost,
+        fee=scenario.fee,
+        audit_cost=scenario.audit_cost,
         currency=story.customer.currency,
-        tax_rate_percent=chapter.tax_rate_percent,
-        weeks=chapter.weeks,
+        tax_rate_percent=scenario.tax_rate_percent,
+        weeks=scenario.weeks,
         starts_on=timezone.localdate(),
         target=Decimal(2),
         inconclusive="missed",
         dispute_days=0,
         signatory=signatory,
-        milestones=[contracts.MilestoneDraft(*part) for part in chapter.milestones],
+        milestones=[contracts.MilestoneDraft(*part) for part in scenario.milestones],
         by=story.consultant,
     )
     contracts.offer(contract=contract, by=story.consultant)
@@ -270,13 +270,13 @@ def failed(story: Story) -> EngagementRun:
     return runs.conclude(run=EngagementRun.objects.get(pk=asked.pk))
 
 
-@once(CHAPTER)
+@once(SCENARIO)
 def in_force(*, currency: str = "EUR") -> Story:
     """Signed, and nothing billed."""
     return active(offered(audited(opened(currency=currency))))
 
 
-@once(CHAPTER)
+@once(SCENARIO)
 def underway(*, currency: str = "EUR") -> Story:
     """Signed, and the first milestone paid."""
     story = in_force(currency=currency)
@@ -284,7 +284,7 @@ def underway(*, currency: str = "EUR") -> Story:
     return story
 
 
-@once(CHAPTER)
+@once(SCENARIO)
 def missed() -> Story:
     """Measured at 1.1 times: the settlement is proposed."""
     story = underway()
@@ -292,7 +292,7 @@ def missed() -> Story:
     return story
 
 
-@once(CHAPTER)
+@once(SCENARIO)
 def met() -> Story:
     """Measured at 2.6 times."""
     story = underway()

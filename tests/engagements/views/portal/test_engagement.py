@@ -38,7 +38,7 @@ def test_findings_stay_unseen_until_the_audit_is_delivered(client: Client) -> No
     story = told.opened()
     audit = audits.start(
         engagement=story.engagement,
-        cost=story.chapter.audit_cost,
+        cost=story.scenario.audit_cost,
         currency="EUR",
         by=story.consultant,
     )
@@ -69,11 +69,11 @@ def test_an_overridden_finding_shows_the_outcome_that_counts_and_no_quarrel(
     story = told.opened()
     audit = audits.start(
         engagement=story.engagement,
-        cost=story.chapter.audit_cost,
+        cost=story.scenario.audit_cost,
         currency="EUR",
         by=story.consultant,
     )
-    for check, (outcome, value, rationale) in story.chapter.findings.items():
+    for check, (outcome, value, rationale) in story.scenario.findings.items():
         audits.record_finding(
             audit=audit,
             check=check,
@@ -211,11 +211,11 @@ def test_advice_against_custom_work_is_plain(client: Client, stage: Stage) -> No
     wanted = 3 if stage == Stage.REDIRECTED else 1
     audit = audits.start(
         engagement=story.engagement,
-        cost=story.chapter.audit_cost,
+        cost=story.scenario.audit_cost,
         currency="EUR",
         by=story.consultant,
     )
-    for position, (check, finding) in enumerate(story.chapter.findings.items()):
+    for position, (check, finding) in enumerate(story.scenario.findings.items()):
         outcome, value, rationale = finding if position < wanted else ("unknown", "", "Not shown.")
         audits.record_finding(
             audit=audit,

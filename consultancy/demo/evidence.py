@@ -1,7 +1,7 @@
-"""What an audit of the demonstration is computed from: files, answers, and what it is about.
+"""The evidence behind a demonstration audit: files, questionnaire answers and requirements.
 
 The profile is a real one: four layers of Llama-3-8B's shape decoding over a prompt of 32,768
-tokens, on one H200. The log of requests and the answers are made up.
+tokens, on one H200. The request log and the answers are made up.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from engagements.evidence.answers import NextModel, Roadmap, Value, as_data
 from engagements.models import Audit, Engagement, User
 from engagements.services import answers, evidence, subjects
 
-FILES = Path(__file__).with_name("evidence")
+FILES = Path(__file__).with_name("evidence_files")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dossier:
-    """Files of the folder `evidence`, answers by question, and the operator's needs."""
+class DemoEvidence:
+    """Files in the folder `evidence_files`, answers by question, and the operator's needs."""
 
     files: tuple[str, ...]
     answers: Mapping[str, Value]
@@ -31,28 +31,28 @@ class Dossier:
 
 
 def next_model(weeks: int) -> Roadmap:
-    """A roadmap with one model, `weeks` from today, that leaves the operator's axes alone."""
+    """A roadmap with one model, `weeks` from today, that keeps the operator's axes."""
     expected_on = timezone.localdate() + timedelta(weeks=weeks)
     return Roadmap(models=(NextModel(name="The next model", expected_on=expected_on),))
 
 
-def hand_in(dossier: Dossier, *, engagement: Engagement, asked: User, by: User) -> None:
-    """Add the files, to be read by a worker, and write down what the customer's `asked` said."""
-    for name in dossier.files:
+def submit(given: DemoEvidence, *, engagement: Engagement, respondent: User, by: User) -> None:
+    """Upload the files, which a worker parses, and record the answers of `respondent`."""
+    for name in given.files:
         with (FILES / name).open("rb") as content:
             evidence.add(engagement=engagement, name=name, content=content, by=by)
-    for question, value in dossier.answers.items():
+    for question, value in given.answers.items():
         answers.record(
             engagement=engagement,
             question=question,
             value=as_data(value),
-            answered_by=asked.name,
+            answered_by=respondent.name,
             answered_on=timezone.localdate(),
             by=by,
         )
 
 
-def set_subject(dossier: Dossier, *, audit: Audit, work: Work, by: User) -> None:
-    """Say what is audited, which computes the findings."""
-    subjects.set_needs(audit=audit, needs=dossier.needs, by=by)
+def set_subject(given: DemoEvidence, *, audit: Audit, work: Work, by: User) -> None:
+    """Set what is audited, which computes the findings."""
+    subjects.set_needs(audit=audit, needs=given.needs, by=by)
     subjects.set_work(audit=audit, work=work, by=by)

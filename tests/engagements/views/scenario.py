@@ -1,13 +1,13 @@
-"""What the engagement of the pages' story is about."""
+"""The scenario of the engagement that the pages are tested on."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from consultancy.demo.chapters import SHARED_PREFIX
+from consultancy.demo.scenarios import SHARED_PREFIX
 from engagements.models import Check
 
-# The demonstration's own is computed from its dossier; here a person found what was found.
+# The demonstration computes its findings from evidence; here they are entered by hand.
 FINDINGS = {
     Check.HOT: ("pass", "85%", "Attention takes most of a decode step."),
     Check.OFF_THE_SHELF: ("pass", "None reads the shared prompt once", "As documented."),
@@ -16,4 +16,4 @@ FINDINGS = {
     Check.MAINTAIN: ("unknown", "", "The customer is still deciding who will own the kernel."),
     Check.WORTH: ("pass", "2.8x", "The prompt is read once instead of once a sequence."),
 }
-CHAPTER = replace(SHARED_PREFIX, findings=FINDINGS, dossier=None)
+SCENARIO = replace(SHARED_PREFIX, findings=FINDINGS, evidence=None)

@@ -1,12 +1,12 @@
-"""What the two demonstration engagements are about: scope, evidence, findings by hand, price."""
+"""The two demonstration engagements: scope, evidence, findings by hand, price."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
 
-from consultancy.demo.cast import LONGPROMPT, SLIDEWELL, Client
-from consultancy.demo.dossier import Dossier, next_model
+from consultancy.demo.evidence import DemoEvidence, next_model
+from consultancy.demo.users import LONGPROMPT, SLIDEWELL, DemoCustomer
 from engagements.audit import Needs
 from engagements.evidence.answers import GpuBill
 from engagements.models import Check, ReleaseCondition
@@ -16,13 +16,13 @@ PASS, FAIL, UNKNOWN = "pass", "fail", "unknown"
 
 
 @dataclass(frozen=True)
-class Chapter:
-    """One engagement as it is told: amounts are net, in the customer's currency.
+class Scenario:
+    """One engagement. Amounts are net, in the customer's currency.
 
-    `findings` are a person's, for the checks that no `dossier` decides.
+    `findings` are entered by hand, for the checks that `evidence` does not decide.
     """
 
-    client: Client
+    customer: DemoCustomer
     title: str
     workload: str
     operator: str
@@ -32,15 +32,15 @@ class Chapter:
     weeks: int
     findings: dict[Check, tuple[str, str, str]]
     milestones: tuple[tuple[str, Decimal, ReleaseCondition], ...]
-    dossier: Dossier | None = None
+    evidence: DemoEvidence | None = None
 
 
-SHARED_PREFIX = Chapter(
-    client=LONGPROMPT,
+SHARED_PREFIX = Scenario(
+    customer=LONGPROMPT,
     title="Decode attention over one shared system prompt",
     workload=(
         "A support assistant: every request carries the same long system prompt and a short "
-        "question of its own. Decoding reads the prompt's keys and values once a sequence."
+        "question of its own. Decoding reads the prompt's keys and values once per sequence."
     ),
     operator="shared_prefix_attention",
     fee=Decimal("48000"),
@@ -54,7 +54,7 @@ SHARED_PREFIX = Chapter(
             "The customer is still deciding who will own the kernel after the handover.",
         ),
     },
-    dossier=Dossier(
+    evidence=DemoEvidence(
         files=("decode.trace.json.gz", "requests.csv"),
         answers={
             "roadmap": next_model(weeks=78),
@@ -65,7 +65,7 @@ SHARED_PREFIX = Chapter(
             dtype="bfloat16",
             architecture="sm90",
             features=("prefix_sharing",),
-            # The sizes of the profile.
+            # The sizes in the profile.
             axes=catalogue.presets("shared_prefix_attention")["h200"].workloads[0].axes,
         ),
     ),
@@ -77,12 +77,12 @@ SHARED_PREFIX = Chapter(
     ),
 )
 
-WINDOWED_SKIP = Chapter(
-    client=SLIDEWELL,
+WINDOWED_SKIP = Scenario(
+    customer=SLIDEWELL,
     title="Sliding-window attention with skips for long documents",
     workload=(
-        "A long-document reader whose attention looks at a window of recent tokens and at every "
-        "64th token before it. The variant is part of the model and is not negotiable."
+        "A long-document reader whose attention covers a window of recent tokens and every 64th "
+        "token before it. The variant is part of the model and is not negotiable."
     ),
     operator="windowed_skip_attention",
     fee=Decimal("36000"),
@@ -97,13 +97,13 @@ WINDOWED_SKIP = Chapter(
         ),
         Check.OFF_THE_SHELF: (
             PASS,
-            "No library has this mask as a kernel of its own",
-            "A general masked attention computes it, with the work of the masked blocks beside.",
+            "No library has a kernel for this mask",
+            "A general masked attention computes it, including the masked blocks.",
         ),
         Check.STABLE: (
             PASS,
             "100% of traffic",
-            "Documents are cut to one length before they reach the model.",
+            "Documents are truncated to one length before they reach the model.",
         ),
         Check.SURVIVES: (
             PASS,
@@ -113,12 +113,12 @@ WINDOWED_SKIP = Chapter(
         Check.MAINTAIN: (
             FAIL,
             "0 engineers",
-            "Nobody at the customer has written a kernel; there are no hours for it.",
+            "Nobody at the customer has written a kernel, and no time is set aside for it.",
         ),
         Check.WORTH: (
             UNKNOWN,
             "",
-            "Nobody has measured it yet; the contract's benchmark will.",
+            "Not measured yet; the contract's benchmark will.",
         ),
     },
     milestones=(
@@ -129,4 +129,4 @@ WINDOWED_SKIP = Chapter(
     ),
 )
 
-CHAPTERS = (SHARED_PREFIX, WINDOWED_SKIP)
+SCENARIOS = (SHARED_PREFIX, WINDOWED_SKIP)

@@ -1,4 +1,4 @@
-"""The people and companies of the demonstration. All are made up, on .example addresses."""
+"""People and companies of the demonstration, all made up, on .example addresses."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from engagements.models import Contact, Customer, Membership, Role, User
 
 
 @dataclass(frozen=True)
-class Cast:
-    """Everybody who acts in the demonstration; they share one password, new each time."""
+class DemoUsers:
+    """The consultancy's staff. All users of a demonstration share one random password."""
 
     consultant: User
     finance: User
@@ -19,23 +19,23 @@ class Cast:
     password: str
 
     def sign_ins(self) -> list[tuple[str, str]]:
-        """(what the person is, email address) for everybody who can sign in."""
-        house = [
+        """(role, email address) of every user, customers included."""
+        staff = [
             ("consultant", self.consultant.email),
             ("finance", self.finance.email),
-            ("finance, second person", self.second_finance.email),
+            ("finance, second approver", self.second_finance.email),
             ("admin", self.admin.email),
         ]
         customers = [
             (f"{member.rights} of {member.customer.name}", member.user.email)
             for member in Membership.objects.select_related("user", "customer").order_by("pk")
         ]
-        return house + customers
+        return staff + customers
 
 
 @dataclass(frozen=True)
-class Client:
-    """A made-up customer, and who signs and who reads there."""
+class DemoCustomer:
+    """A made-up customer with a signatory and a viewer."""
 
     name: str
     address: str
@@ -47,7 +47,7 @@ class Client:
     viewer: str
 
 
-LONGPROMPT = Client(
+LONGPROMPT = DemoCustomer(
     name="Longprompt Demo GmbH",
     address="Musterallee 12\n10999 Berlin",
     country="DE",
@@ -57,7 +57,7 @@ LONGPROMPT = Client(
     signatory="Petra Beispiel",
     viewer="Nils Muster",
 )
-SLIDEWELL = Client(
+SLIDEWELL = DemoCustomer(
     name="Slidewell Demo Ltd",
     address="1 Sample Street\nBristol BS1 0AA",
     country="GB",
@@ -69,8 +69,8 @@ SLIDEWELL = Client(
 )
 
 
-def hire() -> Cast:
-    """Make the people of the house."""
+def create_staff() -> DemoUsers:
+    """Create one consultant, two people in finance and one administrator."""
     password = f"twofold-{secrets.token_hex(4)}"
 
     def person(name: str, address: str, role: Role) -> User:
@@ -83,7 +83,7 @@ def hire() -> Cast:
             is_superuser=role == Role.ADMIN,
         )
 
-    return Cast(
+    return DemoUsers(
         consultant=person("Carla Consultant", "consultant", Role.CONSULTANT),
         finance=person("Fritz Finance", "finance", Role.FINANCE),
         second_finance=person("Selma Second", "finance2", Role.FINANCE),
@@ -92,22 +92,22 @@ def hire() -> Cast:
     )
 
 
-def welcome(client: Client, *, password: str) -> tuple[Customer, User]:
-    """Make a customer with its two people; the signatory is returned beside it."""
+def create_customer(given: DemoCustomer, *, password: str) -> tuple[Customer, User]:
+    """Create a customer with its signatory and viewer; return it with the signatory."""
     customer = Customer.objects.create(
-        name=client.name,
-        address=client.address,
-        country=client.country,
-        vat_id=client.vat_id,
-        currency=client.currency,
+        name=given.name,
+        address=given.address,
+        country=given.country,
+        vat_id=given.vat_id,
+        currency=given.currency,
     )
     people = [
-        (client.signatory, "signatory", Membership.Rights.SIGNATORY),
-        (client.viewer, "viewer", Membership.Rights.VIEWER),
+        (given.signatory, "signatory", Membership.Rights.SIGNATORY),
+        (given.viewer, "viewer", Membership.Rights.VIEWER),
     ]
     users = []
-    for name, box, rights in people:
-        user = User.objects.create_user(f"{box}@{client.domain}", password, name=name)
+    for name, mailbox, rights in people:
+        user = User.objects.create_user(f"{mailbox}@{given.domain}", password, name=name)
         Contact.objects.create(customer=customer, user=user, name=name, email=user.email)
         Membership.objects.create(customer=customer, user=user, rights=rights)
         users.append(user)

@@ -1,4 +1,4 @@
-"""Where the demonstration plays: a home of its own, made new each time, and its processes."""
+"""The demonstration's own home folder, emptied for each run, and its processes."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from consultancy.embedded.place import Place
 from consultancy.embedded.postgres import Postgres
 from consultancy.embedded.valkey import Valkey
 
-# What would lead the demonstration to somebody's real data.
-REAL = ("DATABASE_URL", "BROKER_URL", "TWOFOLD_RECORDS_BUCKET")
+# Variables that would connect the demonstration to real data.
+REAL_DATA = ("DATABASE_URL", "BROKER_URL", "TWOFOLD_RECORDS_BUCKET")
 STOP_SECONDS = 30
 
 
-def enter(*, home: Path, command: list[str]) -> None:
-    """Start this command again in the demonstration's own home. Does not return."""
-    environment = {name: value for name, value in os.environ.items() if name not in REAL}
+def restart_in(home: Path, *, command: list[str]) -> None:
+    """Replace this process by the same command with `home` as TWOFOLD_HOME. Does not return."""
+    environment = {name: value for name, value in os.environ.items() if name not in REAL_DATA}
     environment |= {"TWOFOLD_HOME": str(home), "TWOFOLD_DEMO": "1"}
     sys.stdout.flush()
-    # In place of this process, so that Ctrl-C and exit codes need no go-between.
+    # Replacing the process passes Ctrl-C and exit codes through unchanged.
     os.execve(sys.executable, [sys.executable, *command], environment)  # noqa: S606
 
 
-def clear(home: Path) -> None:
-    """Throw away what an earlier demonstration left: its servers first, then its files.
+def reset_home(home: Path) -> None:
+    """Stop an earlier demonstration's servers and delete its files.
 
-    CommandError when `home` holds something that no demonstration made.
+    CommandError when `home` holds files that no demonstration created.
     """
     marker = home / ".demonstration"
     if home.exists() and any(home.iterdir()) and not marker.exists():
         raise CommandError(
-            f"{home} was not made by a demonstration, so it is left alone. "
+            f"{home} was not created by a demonstration and will not be deleted. "
             "Set TWOFOLD_HOME to another folder, or unset it."
         )
     if home.exists():
@@ -47,12 +47,14 @@ def clear(home: Path) -> None:
         Postgres(place).stop()
         shutil.rmtree(home)
     home.mkdir(parents=True)
-    marker.write_text("Made by manage.py demo and removed by the next one.\n")
+    marker.write_text("Created by manage.py demo and deleted by its next run.\n")
 
 
 @contextmanager
-def running(*, home: Path, manage: Path, port: int | None) -> Iterator[subprocess.Popen[bytes]]:
-    """The site's processes (without the web one when `port` is None), logging to a file."""
+def site_processes(
+    *, home: Path, manage: Path, port: int | None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run the site (without web when `port` is None), logging to `processes.log` in `home`."""
     arguments = ["--no-web"] if port is None else ["--port", str(port)]
     with (home / "processes.log").open("wb") as log:
         processes = subprocess.Popen(

@@ -1,0 +1,178 @@
+"""Take an engagement through audit, contract, measured verdict, invoices and settlement.
+
+Calls the same services as the pages do; the verdicts are the ones the workers measure.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.utils import timezone
+
+from benchmarks.models import Benchmark
+from benchmarks.services import benchmarks as benchmark_services
+from benchmarks.services import solutions as solution_services
+from consultancy.demo.audits import run_audit
+from consultancy.demo.scenarios import Scenario
+from consultancy.demo.users import DemoUsers, create_customer
+from consultancy.demo.waiting import Deadline, Report
+from engagements.models import (
+    ContractVersion,
+    Engagement,
+    EngagementRun,
+    Milestone,
+    Party,
+    Settlement,
+    Stage,
+    User,
+)
+from engagements.money import format_money
+from engagements.queries.balances import open_invoices
+from engagements.services import contracts, invoices, payments, runs, settlements
+from engagements.services import engagements as engagement_services
+from engagements.services.contracts import MilestoneDraft
+from kernels import catalogue
+
+
+@dataclass(frozen=True)
+class StartedEngagement:
+    """An engagement whose acceptance run is queued."""
+
+    engagement: Engagement
+    acceptance: EngagementRun
+
+
+def start_engagement(
+    scenario: Scenario, *, users: DemoUsers, preset: str, deadline: Deadline, report: Report
+) -> StartedEngagement:
+    """Open, audit and contract an engagement, and queue its acceptance run."""
+    customer, signatory = create_customer(scenario.customer, password=users.password)
+    engagement = engagement_services.open_engagement(
+        customer=customer,
+        title=scenario.title,
+        workload=scenario.workload,
+        lead=users.consultant,
+        by=users.consultant,
+    )
+    report(f"{engagement.reference}  {customer.name}: {scenario.title}")
+    passed = run_audit(
+        scenario,
+        engagement=engagement,
+        respondent=signatory,
+        by=users.consultant,
+        deadline=deadline,
+    )
+    report(f"{engagement.reference}  audit delivered: {passed} of six checks pass")
+    benchmark = benchmark_services.seal(
+        document=catalogue.benchmark_document(scenario.operator, preset)
+    )
+    report(f"{engagement.reference}  benchmark {benchmark.name} sealed, {benchmark.digest[:19]}…")
+    contract = _sign(
+        scenario, engagement=engagement, benchmark=benchmark, users=users, signatory=signatory
+    )
+    report(
+        f"{engagement.reference}  contract signed: "
+        f"{format_money(contract.fee, contract.currency)}, "
+        f"{contract.weeks} weeks, {contract.target}× end to end"
+    )
+    _collect(contract, users=users)
+    acceptance = runs.request(
+        engagement=Engagement.objects.get(pk=engagement.pk),
+        solution=solution_services.from_catalogue(
+            operator=scenario.operator,
+            name=catalogue.presets(scenario.operator)[preset].candidate,
+        ),
+        purpose=EngagementRun.Purpose.ACCEPTANCE,
+        request_key=uuid.uuid4(),
+        by=users.consultant,
+    )
+    return StartedEngagement(engagement=engagement, acceptance=acceptance)
+
+
+def conclude_engagement(started: StartedEngagement, *, users: DemoUsers, report: Report) -> None:
+    """Bill the milestones that the verdict released, or settle."""
+    engagement = Engagement.objects.get(pk=started.engagement.pk)
+    contract = ContractVersion.objects.get(
+        engagement=engagement, state=ContractVersion.State.ACCEPTED
+    )
+    if engagement.stage == Stage.ACTIVE:
+        report(f"{engagement.reference}  no verdict: another acceptance run can be requested")
+    if engagement.stage == Stage.MET:
+        billed = _bill_released(contract, users=users)
+        report(f"{engagement.reference}  target met: {billed} milestone billed, handover is next")
+    for settlement in Settlement.objects.filter(contract_version=contract):
+        settlements.approve(settlement=settlement, by=users.finance)
+        settlements.start_payment(settlement=settlement, by=users.finance)
+        settlements.mark_paid(
+            settlement=settlement,
+            reference=f"REFUND-{engagement.reference}",
+            by=users.second_finance,
+        )
+        report(
+            f"{engagement.reference}  settled: "
+            f"{format_money(settlement.payments_received, settlement.currency)} received, "
+            f"{format_money(settlement.refund, settlement.currency)} refunded"
+        )
+
+
+def _sign(
+    scenario: Scenario,
+    *,
+    engagement: Engagement,
+    benchmark: Benchmark,
+    users: DemoUsers,
+    signatory: User,
+) -> ContractVersion:
+    contract = contracts.draft(
+        engagement=engagement,
+        benchmark=benchmark,
+        fee=scenario.fee,
+        audit_cost=scenario.audit_cost,
+        currency=scenario.customer.currency,
+        tax_rate_percent=scenario.tax_rate_percent,
+        weeks=scenario.weeks,
+        starts_on=timezone.localdate(),
+        target=Decimal(str(benchmark.document["target"])),
+        inconclusive=ContractVersion.Inconclusive.MISSED,
+        milestones=[
+            MilestoneDraft(title=title, amount=amount, condition=condition)
+            for title, amount, condition in scenario.milestones
+        ],
+        by=users.consultant,
+    )
+    contract = contracts.offer(contract=contract, by=users.consultant)
+    signers = [(Party.CUSTOMER, signatory), (Party.CONSULTANCY, users.consultant)]
+    for party, person in signers:
+        contracts.accept(
+            contract=contract,
+            party=party,
+            typed_name=person.name,
+            digest=contract.digest,
+            by=person,
+            address="127.0.0.1",
+        )
+    return ContractVersion.objects.get(pk=contract.pk)
+
+
+def _bill_released(contract: ContractVersion, *, users: DemoUsers) -> int:
+    """Issue one invoice for all released milestones; return how many it bills."""
+    released = list(contract.milestones.filter(state=Milestone.State.RELEASED))
+    if released:
+        drafted = invoices.draft(milestones=released, by=users.finance)
+        invoices.issue(invoice=drafted, by=users.finance)
+    return len(released)
+
+
+def _collect(contract: ContractVersion, *, users: DemoUsers) -> None:
+    """Bill what the signature released, and record its payment."""
+    _bill_released(contract, users=users)
+    for invoice in open_invoices().filter(engagement=contract.engagement):
+        payments.record(
+            invoice=invoice,
+            amount=invoice.asked,
+            received_on=timezone.localdate(),
+            reference=f"Transfer {invoice.reference}",
+            by=users.finance,
+        )

@@ -6,5 +6,5 @@ class EngagementsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        # They connect to the signals of others, and to what `migrate` looks at.
-        from engagements import checks, receivers  # noqa: F401
+        # Connects to the signals of other apps.
+        from engagements import receivers  # noqa: F401

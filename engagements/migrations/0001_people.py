@@ -2,7 +2,7 @@
 
 This migration and the sixteen after it stand for 31 older ones, 0001_initial to
 0031_invoice_balances, whose names they say under `replaces`: a database that has all of those has
-nothing to do, and engagements/checks.py refuses one that has some. First and alone, because the
+nothing to do. First and alone, because the
 migrations of other apps that need users are applied next, and are slow where there are more tables.
 """
 

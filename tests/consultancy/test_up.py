@@ -16,14 +16,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from django.core.management.base import SystemCheckError
-from django.db import connection
-from django.db.migrations.recorder import MigrationRecorder
 
 from consultancy.embedded.place import Place
 from consultancy.embedded.postgres import Postgres
 from consultancy.embedded.valkey import Valkey
-from consultancy.management.commands.up import Command
 from consultancy.processes import MARK, end_leftovers
 from tests.consultancy.starting import ROOT
 
@@ -150,10 +146,3 @@ def test_a_taken_port_is_said_in_one_line(home: Path) -> None:
     assert f"Cannot listen on 127.0.0.1:{number}: Address already in use" in said
     assert len(said.strip().splitlines()) == 1
     assert not Postgres(Place(home)).ready()
-
-
-@pytest.mark.django_db
-def test_a_database_that_no_migration_leads_on_from_is_not_served(port: int) -> None:
-    MigrationRecorder(connection).record_unapplied("engagements", "0020_no_more_goes_back")
-    with pytest.raises(SystemCheckError, match="no longer here"):
-        Command()._serve("127.0.0.1", port, web=False)

@@ -54,8 +54,7 @@ class Command(BaseCommand):
 
     def _serve(self, host: str, port: int, *, web: bool) -> int:
         home = settings.TWOFOLD_HOME
-        # With its checks, which a call leaves out: one says what to do with an old database.
-        call_command("migrate", interactive=False, verbosity=0, skip_checks=False)
+        call_command("migrate", interactive=False, verbosity=0)
         key = self._key()
         connections.close_all()
         manager = Manager()

@@ -12,8 +12,8 @@ from typing import Any
 
 from benchmarks import storage
 from benchmarks.errors import Refused
-from benchmarks.harness.canonical import digest_of_bytes
-from benchmarks.harness.withholding import withheld
+from benchmarks.harness.records.canonical import digest_of_bytes
+from benchmarks.harness.records.redaction import withheld
 from benchmarks.models import Record, Run
 from kernels import catalogue
 

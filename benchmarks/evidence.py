@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.errors import RecordRefused
-from benchmarks.harness import records, signatures, verdicts
+from benchmarks.harness.records import records, signatures
+from benchmarks.harness.verdict import verdicts
 from benchmarks.limits import limits
 from benchmarks.models import Run, SigningKey
 from benchmarks.text import readable

@@ -6,7 +6,7 @@ from django.db.models import Q
 
 from benchmarks import storage
 from benchmarks.errors import RecordUnreadable
-from benchmarks.harness import records
+from benchmarks.harness.records import records
 from benchmarks.models import Record, Run
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.harness.signatures import KEY_FILE_VARIABLE
+from benchmarks.harness.records.signatures import KEY_FILE_VARIABLE
 
 # Where the site is served, for links in what is read elsewhere.
 PORT_VARIABLE = "TWOFOLD_PORT"

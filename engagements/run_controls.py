@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.harness import verdicts
-from benchmarks.harness.limits import EIGHT_BITS
+from benchmarks.harness.controls.limits import EIGHT_BITS
+from benchmarks.harness.verdict import verdicts
 from engagements import speedups
 
 Data = Mapping[str, Any]

@@ -18,9 +18,9 @@ from kernels.output import while_it_is_read
 
 COMMANDS = {
     "list": "kernels.listing",
-    "measure": "benchmarks.harness.measuring",
-    "report": "benchmarks.harness.reports",
-    "claims": "benchmarks.harness.claims",
+    "measure": "benchmarks.surveying.measure",
+    "report": "benchmarks.published.reports",
+    "claims": "benchmarks.published.claims",
 }
 
 

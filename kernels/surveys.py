@@ -2,9 +2,9 @@
 
     python -m kernels.surveys OPERATOR --preset h200
 
-One JSON object a line: which job is tried, then what came of it. Whoever reads them
-(benchmarks.harness.surveying) knows by that which Solution a process died of, and starts another
-for the rest. A survey tells which baseline is the strongest; a verdict comes from the referee.
+Prints one JSON object a line: the job that starts, then its result. So benchmarks.surveying
+knows which Solution a process died of, and starts another process for the rest. A survey shows
+which baseline is the strongest; a verdict comes from the referee.
 """
 
 from __future__ import annotations

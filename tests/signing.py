@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.harness import records, signatures
+from benchmarks.harness.records import records, signatures
 from benchmarks.models import SigningKey as Row
 from benchmarks.services import keys
 

@@ -22,11 +22,13 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import cost, documents, records, signatures, terminal, testimony
-from benchmarks.harness.documents import BenchmarkError
-from benchmarks.harness.progress import Progress
-from benchmarks.harness.records import RecordError
-from benchmarks.harness.signatures import KeyUnusable, NotSigned, PublicKey, SignatureError
+from benchmarks.harness.cli import cost, terminal
+from benchmarks.harness.records import documents, records, signatures
+from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.harness.records.records import RecordError
+from benchmarks.harness.records.signatures import KeyUnusable, NotSigned, PublicKey, SignatureError
+from benchmarks.harness.runs.progress import Progress
+from benchmarks.harness.sides import printable
 from kernels.output import while_it_is_read
 from kernels.solutions import SUFFIXES
 
@@ -61,7 +63,7 @@ def _run(arguments: argparse.Namespace) -> int:
         )
     if isinstance(measured, Exception):
         # What a compiler had to say goes first: the last line is who failed, at what and why.
-        for said in (getattr(measured, "log", None), testimony.line(measured, _LETTERS)):
+        for said in (getattr(measured, "log", None), printable.line(measured, _LETTERS)):
             if said:
                 print(said, file=sys.stderr)
         return 3
@@ -92,13 +94,13 @@ def _keep(out: Path, content: bytes) -> None:
 def _calibrate(arguments: argparse.Namespace) -> int:
     document = documents.load(_content(arguments.benchmark))
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    from benchmarks.harness import calibration
     from benchmarks.harness.failures import Caught, DeviceFailed, SideFailed
+    from benchmarks.harness.runs import calibration
 
     try:
         found = calibration.calibrated(document)
     except (Caught, DeviceFailed, SideFailed) as error:
-        print(testimony.line(error, _LETTERS), file=sys.stderr)
+        print(printable.line(error, _LETTERS), file=sys.stderr)
         return 3
     _keep(arguments.benchmark, (json.dumps(found, indent=2) + "\n").encode())
     measured, baseline = found["calibration"], found["baseline"]
@@ -118,8 +120,9 @@ def _measured(
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # As a side does: what is imported is no garbage, and nobody need look through it again.
     gc.disable()
-    from benchmarks.harness import candidates, isolation, referee
     from benchmarks.harness.failures import DeviceFailed, SideFailed
+    from benchmarks.harness.runs import candidates, referee
+    from benchmarks.harness.sides import isolation
 
     gc.freeze()
     gc.enable()
@@ -161,12 +164,12 @@ def _verify(arguments: argparse.Namespace) -> int:
     if code == 1:
         differences.append(signer)
     for difference in differences:
-        print(testimony.line(difference, _LETTERS), file=sys.stderr)
+        print(printable.line(difference, _LETTERS), file=sys.stderr)
     if differences:
         return 1
     summary = record["summary"]
     # A record may be anybody's, and its reasons anybody's words.
-    print(testimony.line(f"{summary['verdict']}: {'; '.join(summary['reasons'])}", _LETTERS))
+    print(printable.line(f"{summary['verdict']}: {'; '.join(summary['reasons'])}", _LETTERS))
     print(signer, file=sys.stderr if code else sys.stdout)
     return code
 
@@ -266,7 +269,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code: int = parsed.do(parsed)
     except (BenchmarkError, KeyUnusable, RecordError) as error:
-        print(testimony.line(error, _LETTERS), file=sys.stderr)
+        print(printable.line(error, _LETTERS), file=sys.stderr)
         return 2
     return code
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from django.conf import settings
 
-from benchmarks.harness.signatures import KEY_FILE_VARIABLE, KEY_VARIABLE
+from benchmarks.harness.records.signatures import KEY_FILE_VARIABLE, KEY_VARIABLE
 from benchmarks.limits import limits
-from benchmarks.measuring import leash
+from benchmarks.measuring import watchdog
 
 CHUNK_BYTES = 64 * 1024
 STDERR_KEPT_BYTES = 16 * 1024
@@ -51,7 +51,7 @@ class Harness:
     """One measuring process and everything below it. Gone when the context ends."""
 
     def __init__(self, arguments: list[str], *, folder: Path, keep_open: int) -> None:
-        leashed = [sys.executable, "-I", leash.__file__, str(os.getpid()), str(folder)]
+        leashed = [sys.executable, "-I", watchdog.__file__, str(os.getpid()), str(folder)]
         self.limits = limits()
         self.stderr = b""
         self.said_bytes = 0
@@ -120,7 +120,7 @@ class Harness:
             return
         self._process.terminate()
         try:
-            self._process.wait(leash.END_LIMIT_S + self.limits.grace_s)
+            self._process.wait(watchdog.END_LIMIT_S + self.limits.grace_s)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)

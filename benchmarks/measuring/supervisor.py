@@ -12,7 +12,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, close_old
 
 from benchmarks.errors import AttemptOver, RecordRefused
 from benchmarks.limits import limits
-from benchmarks.measuring import leash, outcomes, stopping
+from benchmarks.measuring import outcomes, stopping, watchdog
 from benchmarks.measuring.harness import STDERR_KEPT_BYTES, Harness
 from benchmarks.measuring.progress import Progress
 from benchmarks.models import Run
@@ -62,7 +62,7 @@ def _own_folder() -> Iterator[Path]:
     try:
         yield made
     finally:
-        leash.remove(str(made))
+        watchdog.remove(str(made))
 
 
 def _hand_in(run: Run, content: bytes) -> None:

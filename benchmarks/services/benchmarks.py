@@ -3,7 +3,7 @@
 from typing import Any
 
 from benchmarks.errors import Refused
-from benchmarks.harness import canonical, documents
+from benchmarks.harness.records import canonical, documents
 from benchmarks.models import Benchmark
 
 

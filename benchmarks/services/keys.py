@@ -5,7 +5,7 @@ import logging
 from django.db.models.functions import Now
 
 from benchmarks.errors import Refused
-from benchmarks.harness import signatures
+from benchmarks.harness.records import signatures
 from benchmarks.models import SigningKey
 
 logger = logging.getLogger(__name__)

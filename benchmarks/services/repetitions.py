@@ -5,7 +5,8 @@ from typing import Any
 
 from benchmarks import storage
 from benchmarks.errors import Refused
-from benchmarks.harness import records, signatures, verdicts
+from benchmarks.harness.records import records, signatures
+from benchmarks.harness.verdict import verdicts
 from benchmarks.models import Repetition, Run, SigningKey
 from benchmarks.text import readable
 

@@ -4,7 +4,7 @@ import ast
 import re
 
 from benchmarks.errors import Refused
-from benchmarks.harness.canonical import digest_of_bytes
+from benchmarks.harness.records.canonical import digest_of_bytes
 from benchmarks.models import Solution
 from kernels import catalogue
 from kernels.launchers import launcher_of

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.harness.reports import Report
+from benchmarks.published.reports import Report
 from engagements.audit.figures import CeilingFigures, HotFigures, LifeFigures, UpkeepFigures
 from engagements.charts import describe, describe_audit, describe_catalogue
 from engagements.charts.limits import measured_roof

@@ -8,7 +8,7 @@ from math import log10
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
-from benchmarks.harness.reports import Report
+from benchmarks.published.reports import Report
 from engagements.charts import canvas, describe_catalogue
 from engagements.charts.describe_catalogue import Point
 from engagements.charts.limits import Roof

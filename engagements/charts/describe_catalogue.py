@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.harness.reports import Report
+from benchmarks.published.reports import Report
 from engagements.charts.limits import Roof, measured_roof
 from engagements.speedups import measured
 from kernels import catalogue

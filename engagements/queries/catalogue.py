@@ -14,12 +14,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import claims, committed, records, reports, signatures, surveys
-from benchmarks.harness.claims import Judged
-from benchmarks.harness.committed import Signature
-from benchmarks.harness.reports import Report
-from benchmarks.harness.signatures import KeyUnusable
-from benchmarks.harness.surveys import Figures
+from benchmarks.harness.records import records, signatures
+from benchmarks.harness.records.signatures import KeyUnusable
+from benchmarks.published import claims, committed, reports, surveys
+from benchmarks.published.claims import Judged
+from benchmarks.published.committed import Signature
+from benchmarks.published.reports import Report
+from benchmarks.published.surveys import Figures
 from kernels import catalogue, coverage
 from kernels.coverage import Library
 from kernels.definition import Definition, Preset

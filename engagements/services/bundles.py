@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks import bundles, storage
-from benchmarks.harness.withholding import withheld
+from benchmarks.harness.records.redaction import withheld
 from benchmarks.models import Verdict
 from engagements.access import is_of_the_house
 from engagements.models import EngagementRun, User

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from django.db import connection, transaction
 
-from benchmarks.harness.canonical import digest_of_bytes
+from benchmarks.harness.records.canonical import digest_of_bytes
 from engagements import access
 from engagements.errors import Refused
 from engagements.models import Clause, User

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from benchmarks.harness.canonical import canonical, digest_of_bytes
+from benchmarks.harness.records.canonical import canonical, digest_of_bytes
 from engagements import faults
 from engagements.errors import Refused
 from engagements.ledger import postings

@@ -41,7 +41,7 @@ from typing import Any, cast
 from django.conf import settings
 from django.db.models import Q
 
-from benchmarks.harness.canonical import canonical, digest_of_bytes
+from benchmarks.harness.records.canonical import canonical, digest_of_bytes
 from engagements import money
 from engagements.models import (
     Clause,

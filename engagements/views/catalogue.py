@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from benchmarks.harness.reports import Report
+from benchmarks.published.reports import Report
 from engagements import charts
 from engagements.charts import describe_catalogue
 from engagements.markdown import as_html

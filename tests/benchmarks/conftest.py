@@ -13,8 +13,8 @@ import pytest
 from django.utils import timezone
 from kombu import pools
 
-from benchmarks.harness import records
-from benchmarks.harness.canonical import canonical
+from benchmarks.harness.records import records
+from benchmarks.harness.records.canonical import canonical
 from benchmarks.models import Benchmark, Run, Solution
 from benchmarks.services import benchmarks, runs, solutions
 from consultancy import celery_app

@@ -12,8 +12,8 @@ import pytest
 
 from benchmarks import bundles
 from benchmarks.errors import Refused
-from benchmarks.harness import records, signatures
-from benchmarks.harness.canonical import digest_of_bytes
+from benchmarks.harness.records import records, signatures
+from benchmarks.harness.records.canonical import digest_of_bytes
 from benchmarks.models import Record, Repetition, Run
 from benchmarks.services import repetitions, runs
 from tests import signing

@@ -10,7 +10,7 @@ import pytest
 from django.db import transaction
 
 from benchmarks import queries
-from benchmarks.harness.verdicts import recompute
+from benchmarks.harness.verdict.verdicts import recompute
 from benchmarks.models import Benchmark, Run, Solution
 from benchmarks.services import runs, solutions
 from tests.benchmarks.conftest import OPERATOR, publish_to

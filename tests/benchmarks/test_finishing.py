@@ -10,8 +10,8 @@ from django.db import IntegrityError, transaction
 
 from benchmarks import queries, storage
 from benchmarks.errors import AttemptOver, RecordRefused, RecordUnreadable
-from benchmarks.harness import records
-from benchmarks.harness.canonical import canonical, digest_of_bytes
+from benchmarks.harness.records import records
+from benchmarks.harness.records.canonical import canonical, digest_of_bytes
 from benchmarks.models import Record, Run
 from benchmarks.services import runs
 from benchmarks.signals import run_concluded

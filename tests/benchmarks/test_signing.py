@@ -7,8 +7,8 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from benchmarks.errors import RecordRefused, Refused
-from benchmarks.harness import records, signatures
-from benchmarks.harness.canonical import canonical
+from benchmarks.harness.records import records, signatures
+from benchmarks.harness.records.canonical import canonical
 from benchmarks.models import Record, Run, SigningKey
 from benchmarks.services import keys, runs
 from tests import signing

@@ -189,7 +189,7 @@ def test_a_worker_killed_with_nine_takes_everything_with_it(tmp_path: Path) -> N
     """The leash hears of its parent's death from the kernel and ends what is below it."""
     pids, scratch = tmp_path / "pids", tmp_path / "scratch"
     scratch.mkdir()
-    from benchmarks.measuring import leash
+    from benchmarks.measuring import watchdog
     from tests.benchmarks.conftest import pretended
 
     command = [*pretended(f"family={pids}"), "run", "--out", "x"]
@@ -199,7 +199,7 @@ def test_a_worker_killed_with_nine_takes_everything_with_it(tmp_path: Path) -> N
             "-c",
             "import os, subprocess, sys; subprocess.Popen([sys.executable, '-I', sys.argv[1],"
             " str(os.getpid()), *sys.argv[2:]]).wait()",
-            leash.__file__,
+            watchdog.__file__,
             str(scratch),
             *command,
         ]

@@ -12,7 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
-from benchmarks.harness import records, verdicts
+from benchmarks.harness.records import records
+from benchmarks.harness.verdict import verdicts
 
 ROOT = Path(__file__).resolve().parents[2]
 

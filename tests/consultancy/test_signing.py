@@ -10,7 +10,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 
-from benchmarks.harness import signatures
+from benchmarks.harness.records import signatures
 from benchmarks.models import SigningKey
 from consultancy import celery, processes, signing
 

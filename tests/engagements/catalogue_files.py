@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import records, signatures, surveys
-from benchmarks.harness.canonical import digest, digest_of_bytes
-from benchmarks.harness.signatures import SigningKey
+from benchmarks.harness.records import records, signatures
+from benchmarks.harness.records.canonical import digest, digest_of_bytes
+from benchmarks.harness.records.signatures import SigningKey
+from benchmarks.published import surveys
 from kernels import catalogue
 from tests.harness.samples import made_record, replicate_entry, workload_entry
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import arenas, ceilings, operators
-from benchmarks.harness.progress import Progress
+from benchmarks.harness.devices import arenas, ceilings
+from benchmarks.harness.runs.progress import Progress
+from benchmarks.harness.sides import operators
 from tests.harness.softmax import EXPLOITS, OPERATORS, Document, Measure, softmax_benchmark
 
 _MEASURE_CEILINGS = ceilings.measure
@@ -71,7 +72,8 @@ def _measured(
     telemetry: Any = None,
     **changes: Any,
 ) -> Document:
-    from benchmarks.harness import candidates, documents, referee
+    from benchmarks.harness.records import documents
+    from benchmarks.harness.runs import candidates, referee
 
     chosen = document or softmax_benchmark(**changes)
     documents.check(chosen)

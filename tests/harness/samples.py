@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.harness import observations, records
-from benchmarks.harness.canonical import digest, digest_of_bytes
+from benchmarks.harness.records import observations, records
+from benchmarks.harness.records.canonical import digest, digest_of_bytes
 from tests.harness.softmax import Document, softmax_benchmark
 
 SOURCE = "def run(prepared, inputs, out): ...\n"

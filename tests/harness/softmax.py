@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import operators
+from benchmarks.harness.sides import operators
 
 OPERATORS = Path(__file__).parent / "operators"
 EXPLOITS = Path(__file__).parents[1] / "exploits"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import calibration, replicates
-from benchmarks.harness.documents import BenchmarkError
 from benchmarks.harness.failures import Caught
+from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.harness.runs import calibration, replicates
 from tests.harness.softmax import softmax_benchmark
 
 Pairs = Callable[..., list[dict[str, Any]]]

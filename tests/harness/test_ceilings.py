@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.harness import arenas, ceilings
+from benchmarks.harness.devices import arenas, ceilings
 
 
 def test_products_of_eight_bits_have_a_rate_of_their_own() -> None:

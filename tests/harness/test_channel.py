@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from benchmarks.harness.channel import (
+from benchmarks.harness.sides.channel import (
     Channel,
     ChannelClosed,
     ChannelRubbish,

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import claims, reports
-from benchmarks.harness.claims import Claim
-from benchmarks.harness.committed import Signature
-from benchmarks.harness.reports import Report
+from benchmarks.published import claims, reports
+from benchmarks.published.claims import Claim
+from benchmarks.published.committed import Signature
+from benchmarks.published.reports import Report
 from kernels import catalogue
 
 

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.harness import __main__ as harness
-from benchmarks.harness import arenas, records, side, signatures
-from benchmarks.harness.canonical import canonical
+from benchmarks.harness.devices import arenas
 from benchmarks.harness.failures import SideFailed
+from benchmarks.harness.records import records, signatures
+from benchmarks.harness.records.canonical import canonical
+from benchmarks.harness.sides import side
 from tests.harness.samples import twice_as_fast
 from tests.harness.softmax import EXPLOITS, softmax_benchmark
 
@@ -162,7 +164,9 @@ def test_a_new_benchmark_is_complete(tmp_path: Path) -> None:
 def test_what_the_web_tier_uses_imports_neither_torch_nor_django(tmp_path: Path) -> None:
     code = (
         "import sys\n"
-        "from benchmarks.harness import canonical, documents, records, verdicts, progress\n"
+        "from benchmarks.harness.records import canonical, documents, records\n"
+        "from benchmarks.harness.runs import progress\n"
+        "from benchmarks.harness.verdict import verdicts\n"
         "import benchmarks.harness.__main__ as main\n"
         "code = main.main(['verify', sys.argv[1]])\n"
         "bad = {'torch', 'triton', 'django', 'scipy'} & set(sys.modules)\n"

@@ -6,9 +6,9 @@ from dataclasses import asdict
 
 import torch
 
-from benchmarks.harness import contents
-from benchmarks.harness.layouts import Layout
-from benchmarks.harness.probes import Probe
+from benchmarks.harness.devices import contents
+from benchmarks.harness.devices.layouts import Layout
+from benchmarks.harness.rounds.probes import Probe
 from kernels.definition import TensorSpec
 
 LAYOUT = Layout.plan([asdict(TensorSpec(name="x", shape=("n",)))], {"n": 512}, "float32", 2)

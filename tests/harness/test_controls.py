@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import records
-from benchmarks.harness.canonical import canonical
 from benchmarks.harness.controls import (
     ecc,
     exclusive,
@@ -18,8 +16,10 @@ from benchmarks.harness.controls import (
     steadiness,
     working_set,
 )
-from benchmarks.harness.telemetry import Reading
-from benchmarks.harness.verdicts import recompute
+from benchmarks.harness.devices.telemetry import Reading
+from benchmarks.harness.records import records
+from benchmarks.harness.records.canonical import canonical
+from benchmarks.harness.verdict.verdicts import recompute
 from tests.harness.samples import made_record, replicate_entry, workload_entry
 from tests.harness.softmax import Document, Measure, softmax_benchmark
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.harness import __main__ as commands
-from benchmarks.harness import cost, records
+from benchmarks.harness.cli import cost
+from benchmarks.harness.records import records
 from tests.harness.samples import twice_as_fast
 from tests.harness.softmax import Document
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from benchmarks.harness import candidates, referee
 from benchmarks.harness.failures import SideFailed
-from benchmarks.harness.progress import Progress
+from benchmarks.harness.runs import candidates, referee
+from benchmarks.harness.runs.progress import Progress
 from kernels import catalogue, solutions
 
 pytestmark = [

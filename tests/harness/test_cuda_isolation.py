@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from benchmarks.harness import cells, isolation, users
+from benchmarks.harness.sides import isolation, sandboxes, user_ids
 from tests.harness.softmax import Measure, softmax_benchmark
 
 pytestmark = [
@@ -18,8 +18,8 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("arrangement", cells._AS_ROOT, ids=str)
-def test_memory_opens_by_handle_in_every_arrangement(arrangement: cells.Arrangement) -> None:
+@pytest.mark.parametrize("arrangement", sandboxes._AS_ROOT, ids=str)
+def test_memory_opens_by_handle_in_every_arrangement(arrangement: sandboxes.Arrangement) -> None:
     from benchmarks.harness.devices.cuda import CudaDevice
 
     if os.geteuid() != 0:
@@ -31,15 +31,15 @@ def test_memory_opens_by_handle_in_every_arrangement(arrangement: cells.Arrangem
         folder = Path(made)
         folder.chmod(0o711)
         (folder / "candidate.py").touch()
-        with users.reserved() as first_user:
-            made_cells = cells._cells(
+        with user_ids.reserved() as first_user:
+            made_cells = sandboxes._cells(
                 arrangement,
                 folder=folder,
                 candidate=folder / "candidate.py",
                 cuda=True,
                 first_user=first_user,
             )
-            found = cells._try(made_cells["candidate"], folder=folder, arena=handle["ipc"])
+            found = sandboxes._try(made_cells["candidate"], folder=folder, arena=handle["ipc"])
     arena.close()
     print(arrangement, found)
     if arrangement.own_view:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import documents
-from benchmarks.harness.documents import BenchmarkError
+from benchmarks.harness.records import documents
+from benchmarks.harness.records.documents import BenchmarkError
 
 Spoil = Callable[[dict[str, Any]], object]
 

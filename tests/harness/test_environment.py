@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from benchmarks.harness import environment
+from benchmarks.harness.runs import environment
 
 
 @pytest.mark.parametrize(("told", "cores"), [("2", 2), ("64", 4), ("0", 4), ("2,1", 4), ("", 4)])

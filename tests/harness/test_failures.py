@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchmarks.harness.documents import BenchmarkError
 from benchmarks.harness.failures import SideFailed
+from benchmarks.harness.records.documents import BenchmarkError
 from tests.harness.softmax import EXPLOITS, Measure, softmax_benchmark
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks.harness import families
-from benchmarks.harness.families import Idleness, Standing, woke
+from benchmarks.harness.sides import process_trees
+from benchmarks.harness.sides.process_trees import Idleness, Standing, woke
 
 pytestmark = pytest.mark.alone
 
@@ -35,20 +35,20 @@ def spinning() -> Iterator[int]:
         assert found.stdout is not None
         found.stdout.readline()
         yield found.pid
-        families.signal_all(families.members(found.pid, None), 9)
+        process_trees.signal_all(process_trees.members(found.pid, None), 9)
 
 
 def worked_s(first: int) -> float:
-    return families.processor_s(families.members(first, None))
+    return process_trees.processor_s(process_trees.members(first, None))
 
 
 def test_who_left_the_process_group_is_stopped_too(spinning: int) -> None:
-    assert len(families.members(spinning, None)) == 3
-    families.stop(spinning, None)
+    assert len(process_trees.members(spinning, None)) == 3
+    process_trees.stop(spinning, None)
     before = worked_s(spinning)
     time.sleep(0.3)
     assert worked_s(spinning) - before < 0.05
-    families.resume(spinning, None)
+    process_trees.resume(spinning, None)
     deadline = time.monotonic() + 10
     while worked_s(spinning) - before < 0.1:
         assert time.monotonic() < deadline
@@ -70,9 +70,9 @@ def test_who_looks_dead_is_stopped_too() -> None:
         assert found.stdout is not None
         found.stdout.readline()
         try:
-            while families._stat(found.pid)[0] != "Z":
+            while process_trees._stat(found.pid)[0] != "Z":
                 time.sleep(0.01)
-            families.stop(found.pid, None)
+            process_trees.stop(found.pid, None)
             before = worked_s(found.pid)
             time.sleep(0.3)
             assert worked_s(found.pid) - before < 0.05
@@ -90,7 +90,7 @@ def test_work_between_turns_is_held_against_the_side(spinning: int) -> None:
 
 
 def test_a_side_that_waits_has_nothing_to_answer_for(spinning: int) -> None:
-    families.stop(spinning, None)
+    process_trees.stop(spinning, None)
     idleness = Idleness(spinning, None)
     for _ in range(3):
         idleness.begins()
@@ -125,7 +125,7 @@ while True:
 
 
 def test_who_does_not_stand_yet_may_leave_the_kernel_and_not_compute() -> None:
-    asleep: families.Threads = {1: Standing(stopped=False, switches=5, ran_ns=0)}
+    asleep: process_trees.Threads = {1: Standing(stopped=False, switches=5, ran_ns=0)}
     assert not woke(asleep, {1: Standing(stopped=True, switches=8, ran_ns=900_000)})
     # One stretch of work in a thread that a flood of timers kept from ever standing.
     assert woke(asleep, {1: Standing(stopped=False, switches=6, ran_ns=20_000_000)})
@@ -143,8 +143,8 @@ def test_what_a_thread_calls_itself_is_not_read_as_the_kernels_word() -> None:
     with subprocess.Popen([sys.executable, "-c", HAS_A_NAME], stdout=subprocess.PIPE) as found:
         assert found.stdout is not None
         found.stdout.readline()
-        (standing,) = families.threads({found.pid}).values()
-        families.signal_all({found.pid}, signal.SIGKILL)
+        (standing,) = process_trees.threads({found.pid}).values()
+        process_trees.signal_all({found.pid}, signal.SIGKILL)
     assert standing is not None
     assert not standing.stopped
     assert standing.switches > 0
@@ -156,7 +156,7 @@ def test_who_is_woken_while_stopped_is_told_however_little_it_does(before_the_lo
     with subprocess.Popen([sys.executable, "-c", SLEEPS], stdout=subprocess.PIPE) as found:
         assert found.stdout is not None
         found.stdout.readline()
-        families.stop(found.pid, None)
+        process_trees.stop(found.pid, None)
         still, woken = Idleness(found.pid, None), Idleness(found.pid, None)
         for idleness in [still] * 5 + [woken] * 8:
             if idleness is woken and before_the_look:
@@ -166,7 +166,7 @@ def test_who_is_woken_while_stopped_is_told_however_little_it_does(before_the_lo
             if idleness is woken:
                 found.send_signal(signal.SIGCONT)
                 time.sleep(0.2)
-                families.stop(found.pid, None)
+                process_trees.stop(found.pid, None)
             idleness.ends()
         found.kill()
     assert still.complaint is None
@@ -178,13 +178,13 @@ def test_the_time_that_counting_takes_is_time_waited(
     spinning: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A host of many processes: a compiler's two may work on while its family is looked for."""
-    find = families.members
+    find = process_trees.members
 
     def slowly(first: int, user: int | None) -> set[int]:
         time.sleep(0.5)
         return find(first, user)
 
-    monkeypatch.setattr(families, "members", slowly)
+    monkeypatch.setattr(process_trees, "members", slowly)
     idleness = Idleness(spinning, None, stopped=False)
     idleness.begins()
     idleness.ends()

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from benchmarks.harness import __main__ as harness
-from benchmarks.harness import candidates, preparation, surveys
-from benchmarks.harness.candidates import Candidate
-from benchmarks.harness.canonical import canonical
-from benchmarks.harness.documents import BenchmarkError
-from benchmarks.harness.surveys import SurveyError
+from benchmarks.harness.records.canonical import canonical
+from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.harness.runs import candidates, preparation
+from benchmarks.harness.runs.candidates import Candidate
+from benchmarks.published import surveys
+from benchmarks.published.surveys import SurveyError
 from tests.harness.samples import made_record, replicate_entry, twice_as_fast, workload_entry
 from tests.harness.softmax import softmax_benchmark
 

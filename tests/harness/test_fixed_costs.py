@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.harness.fixed_costs import FixedCost, part_of
+from benchmarks.harness.rounds.fixed_costs import FixedCost, part_of
 
 EMPTY_US, CALL_US = 750.0, 900.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from benchmarks.harness import folders
+from benchmarks.harness.sides import folders
 
 
 def test_folders_of_any_depth_go_and_what_links_point_to_stays(tmp_path: Path) -> None:

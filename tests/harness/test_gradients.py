@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import candidates, documents, operators, referee
 from benchmarks.harness.failures import SideFailed
-from benchmarks.harness.progress import Progress
+from benchmarks.harness.records import documents
+from benchmarks.harness.runs import candidates, referee
+from benchmarks.harness.runs.progress import Progress
+from benchmarks.harness.sides import operators
 from tests.harness.softmax import softmax_benchmark
 
 OPERATOR = "softmax_training"

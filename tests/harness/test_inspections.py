@@ -10,15 +10,15 @@ from typing import cast
 import pytest
 import torch
 
-from benchmarks.harness import contents
-from benchmarks.harness.checksums import Checksum
+from benchmarks.harness.devices import contents
+from benchmarks.harness.devices.checksums import Checksum
+from benchmarks.harness.devices.layouts import Layout
 from benchmarks.harness.failures import Caught
-from benchmarks.harness.inspections import Inspection
-from benchmarks.harness.layouts import Layout
-from benchmarks.harness.probes import Probe
-from benchmarks.harness.settings import Setting
-from benchmarks.harness.states import SharedState
-from benchmarks.harness.tallies import Tally
+from benchmarks.harness.rounds.check_totals import Tally
+from benchmarks.harness.rounds.inspections import Inspection
+from benchmarks.harness.rounds.probes import Probe
+from benchmarks.harness.rounds.settings import Setting
+from benchmarks.harness.rounds.shared_state import SharedState
 from kernels.definition import TensorSpec
 
 HERE = torch.device("cpu")

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.harness import interrupted_runs
-from benchmarks.harness.interruptions import interrupted, uninterrupted
+from benchmarks.harness.statistics.interruptions import interrupted, uninterrupted
+from benchmarks.precision.simulations import interruptions
 
 Floats = NDArray[np.float64]
 BAND = 0.03
+ROOT = Path(__file__).parents[2]
 
 
 def _times(*us: float) -> Floats:
@@ -56,12 +57,12 @@ def test_times_that_do_not_scatter_at_all_keep_every_round() -> None:
     assert uninterrupted(_times(1.0, 1.0), _times(1.0, 1.0), BAND).all()
 
 
-COURSES = dict(zip(("H200", "any GPU"), interrupted_runs.COURSES, strict=True))
+COURSES = dict(zip(("H200", "any GPU"), interruptions.COURSES, strict=True))
 
 
-def _judged(course: str, *, banded: bool, within: float, chance: float) -> interrupted_runs.Found:
+def _judged(course: str, *, banded: bool, within: float, chance: float) -> interruptions.Found:
     replicates, rounds, band = COURSES[course]
-    return interrupted_runs.judged(
+    return interruptions.judged(
         band if banded else None,
         replicates=replicates,
         rounds=rounds,
@@ -90,6 +91,6 @@ def test_a_machine_that_interrupts_most_rounds_does_not_move_the_ratio() -> None
 
 
 def test_the_courses_are_those_that_the_readme_shows() -> None:
-    readme = (Path(interrupted_runs.__file__).parent / "README.md").read_text()
-    for (replicates, rounds, _), name in zip(interrupted_runs.COURSES, COURSES, strict=True):
+    readme = (ROOT / "benchmarks/harness/README.md").read_text()
+    for (replicates, rounds, _), name in zip(interruptions.COURSES, COURSES, strict=True):
         assert readme.count(f"| {replicates} x {rounds} ({name}) |") == 3

@@ -22,15 +22,15 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import attempts, cells, isolation, users, views
-from benchmarks.harness.cells import Arrangement, Cell
 from benchmarks.harness.devices.cpu import CpuDevice
-from benchmarks.harness.documents import BenchmarkError
+from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.harness.sides import escape_attempts, isolation, sandboxes, user_ids, visible_files
+from benchmarks.harness.sides.sandboxes import Arrangement, Cell
 
 ROOT = Path(__file__).parents[2]
-FULL_AS_ROOT = cells._AS_ROOT[0]
+FULL_AS_ROOT = sandboxes._AS_ROOT[0]
 WITHOUT_PROCESS_IDS = Arrangement(namespaces=("net", "mount"), own_user=True, own_view=True)
-GUARDED = cells._AS_ROOT[1:3]
+GUARDED = sandboxes._AS_ROOT[1:3]
 # Of x86_64, as the tests' machines are: the C library has no names for them.
 ADD_KEY, KEYCTL = 248, 250
 UNLINK, SESSION_KEYRING = 9, -3
@@ -61,7 +61,7 @@ def cell(request: pytest.FixtureRequest, folder: Path, first_user: int) -> Cell:
 @pytest.fixture
 def first_user() -> Iterator[int]:
     """The first of a test's two users, as a run has them."""
-    with users.reserved() as first:
+    with user_ids.reserved() as first:
         yield first
 
 
@@ -69,7 +69,7 @@ def made_cell(
     arrangement: Arrangement, folder: Path, first_user: int, role: str = "candidate"
 ) -> Cell:
     candidate = folder / "candidate.py"
-    found = cells._cells(
+    found = sandboxes._cells(
         arrangement, folder=folder, candidate=candidate, cuda=False, first_user=first_user
     )
     return {str(key): value for key, value in found.items()}[role]
@@ -125,7 +125,7 @@ REFUSED = {"EACCES", "EPERM", "ENOENT", "EROFS", "ESRCH"}
 
 def test_everything_a_run_may_insist_on_is_in_force_here(folder: Path, first_user: int) -> None:
     candidate = folder / "candidate.py"
-    made = cells.prepare(folder=folder, candidate=candidate, arena=None, first_user=first_user)
+    made = sandboxes.prepare(folder=folder, candidate=candidate, arena=None, first_user=first_user)
     held = isolation.in_force(CpuDevice(), made)
     assert [name for name in isolation.FULL if not held[name]] == []
     assert made.refused == ()
@@ -187,7 +187,10 @@ def test_no_socket_leads_anywhere(inside: Inside, folder: Path) -> None:
 def test_no_code_and_no_record_can_be_written(inside: Inside, folder: Path) -> None:
     record = folder / "record.json"
     record.write_text("{}")
-    targets = [*(f"{path}/planted.py" for path in views.code()), str(folder / "candidate.py")]
+    targets = [
+        *(f"{path}/planted.py" for path in visible_files.code()),
+        str(folder / "candidate.py"),
+    ]
     targets += [str(record), "/usr/lib/planted.so", "/etc/ld.so.preload", f"{ROOT}/planted.py"]
     answer = inside(
         "answer = [tried(lambda: open(path, 'a').write('x')) for path in paths]", paths=targets
@@ -282,7 +285,7 @@ def test_no_key_of_the_referees_session_is_handed_on(inside: Inside) -> None:
             "          libc.syscall(keyctl, 0, -3, 0) != session]",
             keyctl=KEYCTL,
             key=key,
-            session=attempts.session_keyring(),
+            session=escape_attempts.session_keyring(),
         )
     finally:
         libc.syscall(KEYCTL, UNLINK, key, SESSION_KEYRING)
@@ -360,11 +363,12 @@ def test_an_ordinary_user_confines_by_a_user_namespace() -> None:
     if not Path(python).exists() or Path("/proc/sys/user/max_user_namespaces").read_text() == "0":
         pytest.skip("needs a Python outside root's home, and user namespaces")
     code = (
-        "import json, tempfile; from pathlib import Path; from benchmarks.harness import cells\n"
+        "import json, tempfile; from pathlib import Path\n"
+        "from benchmarks.harness.sides import sandboxes\n"
         "with tempfile.TemporaryDirectory() as made:\n"
         "    (Path(made) / 'candidate.py').touch()\n"
-        "    found = cells.prepare(folder=Path(made), candidate=Path(made) / 'candidate.py',\n"
-        "                          arena=None, first_user=61184)\n"
+        "    found = sandboxes.prepare(folder=Path(made), candidate=Path(made) / 'candidate.py',\n"
+        "                              arena=None, first_user=61184)\n"
         "print(json.dumps([found.found, found.refused]))"
     )
     nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
@@ -387,12 +391,12 @@ def test_a_machine_that_allows_nothing_is_told_from_one_that_does(
     folder: Path, first_user: int
 ) -> None:
     cell = made_cell(Arrangement(), folder, first_user)
-    found = cells._try(cell, folder=folder, arena=None)
+    found = sandboxes._try(cell, folder=folder, arena=None)
     assert isinstance(found, dict)
     assert not found["unprivileged_user"]
     assert not found["no_network"]
     assert not found["files_hidden"]
-    made = cells.Cells(by_role={"candidate": cell}, found=found, refused=("mount: refused",))
+    made = sandboxes.Cells(by_role={"candidate": cell}, found=found, refused=("mount: refused",))
     with pytest.raises(BenchmarkError, match=r"not in force here: .*no_network.*mount: refused"):
         isolation.require(isolation.FULL, CpuDevice(), made)
     isolation.require((), CpuDevice(), made)
@@ -403,7 +407,7 @@ def test_where_the_machines_root_is_kept_the_code_is_read_only_all_the_same(
     folder: Path, arrangement: Arrangement, first_user: int
 ) -> None:
     """What CUDA is measured in, where it does not start in a root folder of its own."""
-    found = cells._try(made_cell(arrangement, folder, first_user), folder=folder, arena=None)
+    found = sandboxes._try(made_cell(arrangement, folder, first_user), folder=folder, arena=None)
     assert isinstance(found, dict), found
     missing = {name for name, held in found.items() if not held}
     assert missing == {"files_hidden"} | (

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from benchmarks.harness import looks
-from benchmarks.harness.simulations import simulated
-from benchmarks.harness.verdicts import look, recompute
+from benchmarks.harness.statistics import interim
+from benchmarks.harness.verdict.verdicts import look, recompute
+from benchmarks.precision.simulations.interim_looks import simulated
 from tests.harness.samples import made_record, replicate_entry, workload_entry
 from tests.harness.softmax import softmax_benchmark
 
@@ -20,17 +20,17 @@ def test_the_looks_spend_exactly_the_sealed_error() -> None:
         {"replicates": 3, "max_replicates": 3, "look_every": 2},
         {"replicates": 1, "max_replicates": 9, "look_every": 1},
     ):
-        schedule = looks.schedule(protocol)
+        schedule = interim.schedule(protocol)
         assert schedule[0] == protocol["replicates"]
         assert schedule[-1] == protocol["max_replicates"]
-        spent = sum(1 - looks.confidence_at(protocol, each, 0.95) for each in schedule)
+        spent = sum(1 - interim.confidence_at(protocol, each, 0.95) for each in schedule)
         assert spent == pytest.approx(0.05)
 
 
 def test_there_is_no_look_off_the_schedule() -> None:
-    assert looks.schedule(PROTOCOL) == [4, 6, 8]
+    assert interim.schedule(PROTOCOL) == [4, 6, 8]
     with pytest.raises(ValueError, match="no look after 5"):
-        looks.confidence_at(PROTOCOL, 5, 0.95)
+        interim.confidence_at(PROTOCOL, 5, 0.95)
 
 
 def test_a_candidate_at_its_target_is_called_met_no_more_often_than_it_may_be() -> None:

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.harness import measuring, reports
+from benchmarks.published import reports
+from benchmarks.surveying import measure
 
 
 def test_where_there_is_no_gpu_measuring_says_what_runs_on_a_processor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(measuring, "_sees_gpu", lambda: False)
-    assert measuring.main(["shared_prefix_attention", "--out", str(tmp_path)]) == 2
+    monkeypatch.setattr(measure, "_sees_gpu", lambda: False)
+    assert measure.main(["shared_prefix_attention", "--out", str(tmp_path)]) == 2
     told = capsys.readouterr().err
     assert "torch sees none here" in told
     assert told.endswith("--preset tiny or cpu\n")
@@ -25,7 +26,7 @@ def test_a_baseline_that_is_not_there_is_answered_with_those_that_are(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = ["vector_add", "--preset", "tiny", "--against", "magic", "--out", str(tmp_path)]
-    assert measuring.main(asked) == 2
+    assert measure.main(asked) == 2
     assert "no baseline 'magic'; it has torch_add, compiled" in capsys.readouterr().err
 
 

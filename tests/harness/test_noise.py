@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import busy_machines, records
-from benchmarks.harness.busy_machines import MACHINES
 from benchmarks.harness.controls import same_code
-from benchmarks.harness.verdicts import recompute
+from benchmarks.harness.records import records
+from benchmarks.harness.verdict.verdicts import recompute
+from benchmarks.precision.simulations import busy_machines
+from benchmarks.precision.simulations.busy_machines import MACHINES
 from tests.harness.samples import made_record, replicate_entry, workload_entry
 from tests.harness.softmax import Document, softmax_benchmark
 

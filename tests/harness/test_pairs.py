@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import lanes, pairs
-from benchmarks.harness.pairs import Course
-from benchmarks.harness.phases import Phases
+from benchmarks.harness.rounds import pairs, workload_side
+from benchmarks.harness.rounds.pairs import Course
+from benchmarks.harness.rounds.phases import Phases
 from tests.harness.softmax import Measure
 
 EMPTY_US, BUSY_US = 400.0, 5_500.0
@@ -107,7 +107,7 @@ def test_who_is_warm_from_its_own_round_before_gains_nothing_by_it_in_the_end(
 def test_rounds_of_a_part_are_checked_like_any_other(
     measure: Measure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lanes, "_spares_a_processor", lambda device: True)
+    monkeypatch.setattr(workload_side, "_spares_a_processor", lambda device: True)
     record = measure("honest", rounds=2)
     assert record["summary"]["verdict"] != "disqualified"
     assert all(

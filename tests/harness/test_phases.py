@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from benchmarks.harness.phases import Phases
+from benchmarks.harness.rounds.phases import Phases
 
 
 class Clock:

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import committed, documents, operators, signatures
-from benchmarks.harness.precision import __main__ as command
-from benchmarks.harness.precision import conditions, shards, tables
-from benchmarks.harness.synthetic import programs
+from benchmarks.harness.records import documents, signatures
+from benchmarks.harness.sides import operators
+from benchmarks.precision import __main__ as command
+from benchmarks.precision import conditions, shards, tables
+from benchmarks.precision.synthetic import programs
+from benchmarks.published import files
 from tests.harness.samples import workload_entry
 
 pytestmark = pytest.mark.alone
@@ -30,7 +32,7 @@ def synthetic_operators(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _run(*arguments: str | Path) -> str:
     ran = subprocess.run(
-        [sys.executable, "-m", "benchmarks.harness.precision", *map(str, arguments)],
+        [sys.executable, "-m", "benchmarks.precision", *map(str, arguments)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -118,7 +120,7 @@ def test_a_part_says_who_signed_it_and_that_it_was_changed_since(
     part: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = signatures.make_key(tmp_path / "key")
-    monkeypatch.setattr(committed, "known_keys", lambda: {key.public.id: key.public})
+    monkeypatch.setattr(files, "known_keys", lambda: {key.public.id: key.public})
     measured, kept = json.loads(part.read_text()), tmp_path / name
     assert shards.combined([part])[0]["signed"] == "not signed"
     shards.write(measured, kept, key)
@@ -182,7 +184,7 @@ def test_precision_on_a_gpu_that_is_not_there_is_told_in_one_line(
     # By turns with other tests, whose operators are found elsewhere.
     monkeypatch.setenv(operators.SEARCH_PATH_VARIABLE, str(conditions.FOLDER))
     monkeypatch.setattr(sys, "argv", ["precision", "--shard", "1/40"])
-    monkeypatch.setattr("benchmarks.harness.isolation.hide_referee", lambda: None)
+    monkeypatch.setattr("benchmarks.harness.sides.isolation.hide_referee", lambda: None)
     assert command.main() == 2
     assert "torch sees no CUDA device here" in capsys.readouterr().err
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.harness.precision import shards, tables
-from benchmarks.harness.precision.tables import Row
+from benchmarks.precision import shards, tables
+from benchmarks.precision.tables import Row
 from kernels import protocols
 
-HARNESS = Path(shards.__file__).parents[1]
-FILES = sorted((HARNESS / "precision" / "records").glob("*.json.gz"))
+BENCHMARKS = Path(shards.__file__).parents[1]
+FILES = sorted((BENCHMARKS / "precision" / "records").glob("*.json.gz"))
 LONG = ("100 us", "1 ms", "10 ms")
 
 
@@ -36,7 +36,7 @@ def test_there_are_forty_trials_of_every_condition(found: dict[str, Row]) -> Non
 
 def test_the_readme_shows_the_tables_that_follow_from_them(found: dict[str, Row]) -> None:
     same, power, *_ = tables.markdown(list(found.values())).split("\n\n")
-    readme = (HARNESS / "README.md").read_text()
+    readme = (BENCHMARKS / "harness" / "README.md").read_text()
     assert same in readme
     assert power in readme
 

@@ -7,10 +7,10 @@ from typing import Any, cast
 import pytest
 import torch
 
-from benchmarks.harness import pairs
-from benchmarks.harness.arenas import Device
+from benchmarks.harness.devices.arenas import Device
+from benchmarks.harness.devices.idle import Quiet
 from benchmarks.harness.failures import Caught, DeviceFailed, Role
-from benchmarks.harness.quiet import Quiet
+from benchmarks.harness.rounds import pairs
 
 _SLICE_S = 0.0025
 

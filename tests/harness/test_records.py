@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import records
-from benchmarks.harness.canonical import canonical
-from benchmarks.harness.records import RecordError
+from benchmarks.harness.records import records
+from benchmarks.harness.records.canonical import canonical
+from benchmarks.harness.records.records import RecordError
 from tests.harness.samples import twice_as_fast
 
 Change = Callable[[dict[str, Any]], object]

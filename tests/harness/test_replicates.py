@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from benchmarks.harness import replicates
-from benchmarks.harness.settings import Setting
+from benchmarks.harness.rounds.settings import Setting
+from benchmarks.harness.runs import replicates
 
 
 def renewed(*, rounds: int, state: list[Any]) -> list[str]:

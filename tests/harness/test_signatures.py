@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from benchmarks.harness import records, signatures, withholding
 from benchmarks.harness.__main__ import main
-from benchmarks.harness.canonical import canonical
-from benchmarks.harness.signatures import KeyUnusable, NotSigned, SignatureError, SigningKey
+from benchmarks.harness.records import records, redaction, signatures
+from benchmarks.harness.records.canonical import canonical
+from benchmarks.harness.records.signatures import KeyUnusable, NotSigned, SignatureError, SigningKey
 from tests.harness.samples import made_record, replicate_entry, twice_as_fast, workload_entry
 from tests.harness.softmax import EXPLOITS, softmax_benchmark
 
@@ -77,7 +77,7 @@ def test_a_record_without_its_source_still_holds(
     key: SigningKey, public_file: Path, tmp_path: Path
 ) -> None:
     content = records.written(twice_as_fast(), key)
-    without = withholding.withheld(content)
+    without = redaction.withheld(content)
     assert twice_as_fast()["candidate"]["source"].strip().encode() not in without
     assert records.load(without)["candidate"]["source"] is None
     assert _verify(without, tmp_path, "--public-key", public_file) == 0

@@ -8,12 +8,12 @@ from typing import cast
 
 import pytest
 
-from benchmarks.harness import states
-from benchmarks.harness.arenas import device
-from benchmarks.harness.checksums import Checksum
-from benchmarks.harness.contents import generator
-from benchmarks.harness.settings import Setting
-from benchmarks.harness.states import SharedState
+from benchmarks.harness.devices.arenas import device
+from benchmarks.harness.devices.checksums import Checksum
+from benchmarks.harness.devices.contents import generator
+from benchmarks.harness.rounds import shared_state
+from benchmarks.harness.rounds.settings import Setting
+from benchmarks.harness.rounds.shared_state import SharedState
 from tests.harness.softmax import softmax_benchmark
 
 
@@ -22,7 +22,7 @@ def state(monkeypatch: pytest.MonkeyPatch) -> Iterator[SharedState]:
     """A state as on a GPU, where a side can write to it, and too large to be read every round."""
     here = device("cpu")
     monkeypatch.setattr(type(here), "read_only_state", False)
-    monkeypatch.setattr(states, "_CHECKED_WHOLE_BYTES", 0)
+    monkeypatch.setattr(shared_state, "_CHECKED_WHOLE_BYTES", 0)
     document = softmax_benchmark()
     setting = SimpleNamespace(
         document=document,
@@ -76,7 +76,7 @@ def test_on_a_gpu_the_checksums_key_is_drawn_anew_and_the_same_every_time(
 def test_small_state_is_read_whole_every_round(
     state: SharedState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(states, "_CHECKED_WHOLE_BYTES", 1 << 30)
+    monkeypatch.setattr(shared_state, "_CHECKED_WHOLE_BYTES", 1 << 30)
     state.tensors["bias"][7] += 1
     assert not state.seems_intact()
 

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import committed, records, reports, signatures, surveying, surveys
+from benchmarks.harness.records import records, signatures
+from benchmarks.published import committed, reports, surveys
+from benchmarks.surveying import survey_runs
 from kernels import catalogue
 
 ENVIRONMENT = {
@@ -159,7 +161,7 @@ def test_a_catalogue_without_measurements_has_nothing_to_report(
 
 
 def test_a_process_that_dies_costs_its_own_solution_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = [(place, name) for place, name in surveying.jobs("vector_add", _tiny())]
+    asked = [(place, name) for place, name in survey_runs.jobs("vector_add", _tiny())]
     begun: list[int] = []
 
     class Dying:
@@ -178,8 +180,8 @@ def test_a_process_that_dies_costs_its_own_solution_alone(monkeypatch: pytest.Mo
                     return
                 yield {"job": index, "median_us": 5.0, "low_us": 5, "high_us": 5, "note": ""}
 
-    monkeypatch.setattr(surveying, "_Worker", Dying)
-    found = surveying._answers("vector_add", "tiny", asked, 60.0)
+    monkeypatch.setattr(survey_runs, "_Worker", Dying)
+    found = survey_runs._answers("vector_add", "tiny", asked, 60.0)
     assert len(begun) == 2
     for _, name, line in found:
         if name == "torch_plain":
@@ -192,10 +194,10 @@ def test_what_runs_far_beyond_the_budget_is_stopped_and_the_rest_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # A process that is still importing when its time is up.
-    monkeypatch.setattr(surveying, "_OVERTIME_S", 0.1)
-    asked = surveying.jobs("vector_add", _tiny())
-    notes = [line["note"] for _, _, line in surveying._answers("vector_add", "tiny", asked, 0.01)]
-    assert notes[0] == surveying.STOPPED
+    monkeypatch.setattr(survey_runs, "_OVERTIME_S", 0.1)
+    asked = survey_runs.jobs("vector_add", _tiny())
+    notes = [line["note"] for _, _, line in survey_runs._answers("vector_add", "tiny", asked, 0.01)]
+    assert notes[0] == survey_runs.STOPPED
     assert len(notes) == len(asked)
 
 

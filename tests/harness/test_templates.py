@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks.harness import candidates, referee
-from benchmarks.harness.progress import Progress
+from benchmarks.harness.runs import candidates, referee
+from benchmarks.harness.runs.progress import Progress
 from kernels import catalogue, solutions
 
 SHARED = "shared_prefix_attention"

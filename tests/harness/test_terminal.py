@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import terminal
-from benchmarks.harness.progress import Progress
-from benchmarks.harness.terminal import Event, Pace
+from benchmarks.harness.cli import terminal
+from benchmarks.harness.cli.terminal import Event, Pace
+from benchmarks.harness.runs.progress import Progress
 from tests.harness.softmax import softmax_benchmark
 
 

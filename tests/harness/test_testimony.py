@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 
-from benchmarks.harness import testimony
+from benchmarks.harness.sides import printable
 
 DRESSED = "nothing\n\x1b[2Jmet: 2.5x\r\n\x00\ud800\u202e"
 
 
 def test_a_line_stays_one_and_moves_nothing_on_a_screen() -> None:
-    shown = testimony.line(DRESSED, 500)
+    shown = printable.line(DRESSED, 500)
     assert shown == "nothing \ufffd[2Jmet: 2.5x \ufffd\ufffd\ufffd"
     json.dumps(shown).encode("utf-8")
-    assert testimony.line("é" * 900, 500) == "é" * 500
+    assert printable.line("é" * 900, 500) == "é" * 500
 
 
 def test_a_compilers_message_keeps_its_lines() -> None:
     said = "candidate.cu(3): error\n\tint x = ;\n\t        ^\x1b[0m"
     assert (
-        testimony.lines(said, 500)
+        printable.lines(said, 500)
         == "candidate.cu(3): error\n    int x = ;\n            ^\ufffd[0m"
     )

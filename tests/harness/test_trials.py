@@ -9,13 +9,16 @@ from typing import cast
 import pytest
 import torch
 
-from benchmarks.harness import arenas, contents, records, referee, repeats, trials
-from benchmarks.harness.canonical import canonical
-from benchmarks.harness.checksums import Checksum
-from benchmarks.harness.layouts import Layout
-from benchmarks.harness.processes import SideProcess
-from benchmarks.harness.settings import Setting
-from benchmarks.harness.verdicts import recompute
+from benchmarks.harness.devices import arenas, contents
+from benchmarks.harness.devices.checksums import Checksum
+from benchmarks.harness.devices.layouts import Layout
+from benchmarks.harness.records import records
+from benchmarks.harness.records.canonical import canonical
+from benchmarks.harness.rounds import correctness, repeated_inputs
+from benchmarks.harness.rounds.settings import Setting
+from benchmarks.harness.runs import referee
+from benchmarks.harness.sides.processes import SideProcess
+from benchmarks.harness.verdict.verdicts import recompute
 from kernels.definition import Contents
 from tests.harness.samples import twice_as_fast
 from tests.harness.softmax import Document, Measure, softmax_benchmark
@@ -56,7 +59,7 @@ def test_what_the_baseline_cannot_do_either_is_left_out_and_said(measure: Measur
 
 def test_every_run_draws_other_sizes_and_none_of_the_contract() -> None:
     document = softmax_benchmark(held_back_shapes=4)
-    runs = [trials.drawn(document) for _ in range(5)]
+    runs = [correctness.drawn(document) for _ in range(5)]
     names = {trial.name for run in runs for trial in run[1:4]}
     assert len(names) > 5
     for run in runs:
@@ -65,7 +68,7 @@ def test_every_run_draws_other_sizes_and_none_of_the_contract() -> None:
         for axes in sizes:
             assert axes["columns"] % 2 == 1
             assert 1 <= axes["columns"] <= 2048
-    assert trials.drawn(softmax_benchmark(held_back_shapes=0)) == []
+    assert correctness.drawn(softmax_benchmark(held_back_shapes=0)) == []
 
 
 def test_special_values_come_at_the_contracts_own_sizes_where_those_fit() -> None:
@@ -82,12 +85,12 @@ def _special_sizes(document: Document, *, free_bytes: int) -> set[tuple[tuple[st
         definition=document["definition"],
         device=SimpleNamespace(free_bytes=lambda: free_bytes),
     )
-    drawn = [trial for trial in trials.drawn(document) if trial.kind == "special"]
-    kept = [trial for trial in drawn if trials._fits(cast(Setting, setting), trial)]
+    drawn = [trial for trial in correctness.drawn(document) if trial.kind == "special"]
+    kept = [trial for trial in drawn if correctness._fits(cast(Setting, setting), trial)]
     return {tuple(trial.axes.items()) for trial in kept}
 
 
-def _room(document: Document) -> trials._Room:
+def _room(document: Document) -> correctness._Room:
     here = arenas.device("cpu")
     setting = SimpleNamespace(
         document=document,
@@ -97,7 +100,7 @@ def _room(document: Document) -> trials._Room:
         source=contents.generator(here.torch_device),
         checksum=Checksum(here.torch_device),
     )
-    return trials._Room(cast(Setting, setting), trials.drawn(document)[0])
+    return correctness._Room(cast(Setting, setting), correctness.drawn(document)[0])
 
 
 def test_a_trials_reference_is_made_only_when_the_side_has_answered(
@@ -105,9 +108,9 @@ def test_a_trials_reference_is_made_only_when_the_side_has_answered(
 ) -> None:
     """On a GPU a side may find the referee's memory, and results in it are nobody's to copy."""
     order: list[str] = []
-    reference = trials._Room._reference
+    reference = correctness._Room._reference
 
-    def noted(room: trials._Room, call: int) -> dict[str, torch.Tensor]:
+    def noted(room: correctness._Room, call: int) -> dict[str, torch.Tensor]:
         order.append("reference")
         return reference(room, call)
 
@@ -115,7 +118,7 @@ def test_a_trials_reference_is_made_only_when_the_side_has_answered(
         order.append("side")
         return {}
 
-    monkeypatch.setattr(trials._Room, "_reference", noted)
+    monkeypatch.setattr(correctness._Room, "_reference", noted)
     with _room(document) as room:
         _, complaint = room.tried(cast(SideProcess, SimpleNamespace(ask=ask)))
     assert order == ["side", "reference"]
@@ -188,11 +191,11 @@ def test_special_values_are_planted_in_one_element_a_call() -> None:
 def test_answers_that_differ_in_bits_are_recorded_and_beyond_the_tolerance_told() -> None:
     layout = Layout.plan(SPECS, {"rows": 2, "columns": 3}, "float32", 3)
     memory = torch.zeros(layout.nbytes, dtype=torch.uint8)
-    assert repeats.compared(layout, memory, range(3), TOLERANCE).identical == 2
+    assert repeated_inputs.compared(layout, memory, range(3), TOLERANCE).identical == 2
     layout.tensors(memory, 1)["x"][0, 0] = 1e-4
-    found = repeats.compared(layout, memory, range(3), TOLERANCE)
+    found = repeated_inputs.compared(layout, memory, range(3), TOLERANCE)
     assert (found.calls, found.identical, found.complaint) == (2, 1, None)
     layout.tensors(memory, 2)["x"][1, 1] = 0.5
     assert "differs by up to 0.5" in str(
-        repeats.compared(layout, memory, range(3), TOLERANCE).complaint
+        repeated_inputs.compared(layout, memory, range(3), TOLERANCE).complaint
     )

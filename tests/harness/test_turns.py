@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.harness import families, processes
-from benchmarks.harness.cells import Arrangement, Cell
-from benchmarks.harness.processes import SideProcess
+from benchmarks.harness.sides import process_trees, processes
+from benchmarks.harness.sides.processes import SideProcess
+from benchmarks.harness.sides.sandboxes import Arrangement, Cell
 
 CHILDREN = 20
 CROWD = f"""
@@ -50,7 +50,9 @@ def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SideProce
         with side.turn():
             pass
         # On a busy machine some stop late.
-        while {families._stat(pid)[0] for pid in families.members(side.pid, None)} != {"T"}:
+        while {process_trees._stat(pid)[0] for pid in process_trees.members(side.pid, None)} != {
+            "T"
+        }:
             time.sleep(0.01)
         yield side
 

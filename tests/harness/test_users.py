@@ -11,14 +11,14 @@ from subprocess import PIPE, Popen
 
 import pytest
 
-from benchmarks.harness import users
-from benchmarks.harness.documents import BenchmarkError
+from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.harness.sides import user_ids
 
 ROOT = Path(__file__).parents[2]
 HOLDER = (
-    "from benchmarks.harness import users\n"
-    "users._NAME, users._FIRST_USER, users._LAST_USER = {name!r}, {first}, {last}\n"
-    "with users.reserved() as first:\n"
+    "from benchmarks.harness.sides import user_ids\n"
+    "user_ids._NAME, user_ids._FIRST_USER, user_ids._LAST_USER = {name!r}, {first}, {last}\n"
+    "with user_ids.reserved() as first:\n"
     "    print(first, flush=True)\n"
     "    input()\n"
 )
@@ -29,12 +29,12 @@ FIRST, LAST = 61184, 61186
 @pytest.fixture(autouse=True)
 def among(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
     """`among(first, last)`: choose among these, apart from all other tests' runs."""
-    monkeypatch.setattr(users, "_NAME", f"twofold.test.{secrets.token_hex(8)}")
-    monkeypatch.setattr(users, "_with_processes", set)
+    monkeypatch.setattr(user_ids, "_NAME", f"twofold.test.{secrets.token_hex(8)}")
+    monkeypatch.setattr(user_ids, "_with_processes", set)
 
     def limited(first: int, last: int) -> None:
-        monkeypatch.setattr(users, "_FIRST_USER", first)
-        monkeypatch.setattr(users, "_LAST_USER", last)
+        monkeypatch.setattr(user_ids, "_FIRST_USER", first)
+        monkeypatch.setattr(user_ids, "_LAST_USER", last)
 
     limited(FIRST, LAST)
     return limited
@@ -43,7 +43,7 @@ def among(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
 @contextmanager
 def another_run(first: int = FIRST, last: int = LAST) -> Iterator[tuple[int, Popen[str]]]:
     """A process that has a pair of these users, and none of whose sides runs."""
-    program = HOLDER.format(name=users._NAME, first=first, last=last)
+    program = HOLDER.format(name=user_ids._NAME, first=first, last=last)
     with Popen(
         [sys.executable, "-c", program], cwd=ROOT, stdin=PIPE, stdout=PIPE, text=True
     ) as process:
@@ -56,7 +56,7 @@ def test_users_of_another_run_are_taken_although_none_of_its_sides_runs() -> Non
     with (
         another_run() as (first, _),
         pytest.raises(BenchmarkError, match="61184 to 61186 are all taken"),
-        users.reserved(),
+        user_ids.reserved(),
     ):
         pytest.fail(f"had one of {first} and {first + 1}")
 
@@ -65,14 +65,14 @@ def test_users_of_a_run_that_was_killed_are_free_again() -> None:
     with another_run() as (_, process):
         process.kill()
         process.wait()
-        with users.reserved() as first:
+        with user_ids.reserved() as first:
             assert first in (FIRST, FIRST + 1)
 
 
 def test_users_are_free_again_when_the_run_has_ended() -> None:
-    with users.reserved(), pytest.raises(BenchmarkError), users.reserved():
+    with user_ids.reserved(), pytest.raises(BenchmarkError), user_ids.reserved():
         pytest.fail("had a user that was taken")
-    with users.reserved():
+    with user_ids.reserved():
         pass
 
 
@@ -81,15 +81,15 @@ def test_a_pair_refused_for_its_second_user_leaves_its_first_free(
 ) -> None:
     with another_run(FIRST + 1, LAST):
         among(FIRST, FIRST + 1)
-        with pytest.raises(BenchmarkError), users.reserved():
+        with pytest.raises(BenchmarkError), user_ids.reserved():
             pytest.fail("had a user that was taken")
         among(FIRST - 1, FIRST)
-        with users.reserved() as first:
+        with user_ids.reserved() as first:
             assert first == FIRST - 1
 
 
 def test_a_user_whose_processes_run_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where another container's runs are seen, and its sockets are not."""
-    monkeypatch.setattr(users, "_with_processes", lambda: {FIRST + 1})
-    with pytest.raises(BenchmarkError, match="no side can start"), users.reserved():
+    monkeypatch.setattr(user_ids, "_with_processes", lambda: {FIRST + 1})
+    with pytest.raises(BenchmarkError, match="no side can start"), user_ids.reserved():
         pytest.fail("had a user that was taken")

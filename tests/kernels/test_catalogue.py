@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import report_tables, reports
+from benchmarks.published import report_tables, reports
 from kernels import catalogue, solutions
 
 KERNELS = Path(str(catalogue.__file__)).parent

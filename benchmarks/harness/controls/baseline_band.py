@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.controls.outcome import Control
-from benchmarks.harness.counted import counted
+from benchmarks.harness.statistics.exclusions import counted
 
 NAME = "baseline as calibrated"
 

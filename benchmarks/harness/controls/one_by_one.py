@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.controls.outcome import Control
-from benchmarks.harness.counted import counted
+from benchmarks.harness.statistics.exclusions import counted
 
 NAME = "one call at a time"
 # Rounds of one call of each side, in every replicate and workload.

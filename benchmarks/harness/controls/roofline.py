@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import limits
+from benchmarks.harness.controls import limits
 from benchmarks.harness.controls.outcome import Control
-from benchmarks.harness.counted import SIDES, counted
+from benchmarks.harness.statistics.exclusions import SIDES, counted
 
 NAME = "no faster than the machine"
 # A copy reaches less than reading alone does, and a large square product less than the best

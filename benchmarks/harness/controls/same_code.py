@@ -11,11 +11,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.harness import student
 from benchmarks.harness.controls.outcome import Control
-from benchmarks.harness.counted import counted, times_us
-from benchmarks.harness.interruptions import sealed_band, uninterrupted
-from benchmarks.harness.statistics import Floats
+from benchmarks.harness.statistics import student_t
+from benchmarks.harness.statistics.estimates import Floats
+from benchmarks.harness.statistics.exclusions import counted, times_us
+from benchmarks.harness.statistics.interruptions import sealed_band, uninterrupted
 
 NAME = "same code on both sides"
 # One sound run in a hundred fails here.
@@ -38,7 +38,7 @@ def judge(record: Mapping[str, Any]) -> Control:
     spread, degrees = between
     ratio, error = within(record, pair)
     error = math.hypot(error, spread)
-    reach = math.exp(min(50.0, student.critical(CONFIDENCE, degrees) * error))
+    reach = math.exp(min(50.0, student_t.critical(CONFIDENCE, degrees) * error))
     low, high = ratio / reach, ratio * reach
     return Control(
         name=NAME,

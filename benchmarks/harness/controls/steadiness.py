@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.harness.controls.outcome import Control
-from benchmarks.harness.counted import SIDES, counted
-from benchmarks.harness.throttling import names
+from benchmarks.harness.statistics.exclusions import SIDES, counted
+from benchmarks.harness.statistics.throttling import names
 
 NAME = "steady clocks"
 

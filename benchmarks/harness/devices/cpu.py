@@ -12,7 +12,7 @@ from typing import Literal
 
 import torch
 
-from benchmarks.harness.arenas import Handle
+from benchmarks.harness.devices.arenas import Handle
 
 # Not in fcntl before Python 3.13; values from linux/fcntl.h.
 _F_ADD_SEALS = 1033

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import torch
 from cuda.bindings import runtime as cudart
 
-from benchmarks.harness.arenas import Handle
+from benchmarks.harness.devices.arenas import Handle
 from benchmarks.harness.failures import DeviceFailed
 
 # cudaMalloc serves small requests out of shared 2 MiB blocks, and an IPC handle opens the

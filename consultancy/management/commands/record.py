@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmarks.errors import Refused
-from benchmarks.harness import records
+from benchmarks.harness.records import records
 from benchmarks.services import repetitions
 from consultancy.signing import person
 from engagements.models import EngagementRun

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmarks.errors import Refused
-from benchmarks.harness.signatures import KeyUnusable
+from benchmarks.harness.records.signatures import KeyUnusable
 from benchmarks.models import SigningKey
 from benchmarks.services import keys
 from consultancy import signing

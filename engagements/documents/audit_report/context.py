@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from benchmarks.harness.canonical import canonical, digest_of_bytes
+from benchmarks.harness.records.canonical import canonical, digest_of_bytes
 from engagements import audit as checks
 from engagements import money
 from engagements.days import in_words

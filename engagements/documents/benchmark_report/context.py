@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from benchmarks import queries
-from benchmarks.harness.canonical import canonical
+from benchmarks.harness.records.canonical import canonical
 from engagements import run_controls, speedups
 from engagements.days import in_words
 from engagements.documents import wording

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from benchmarks.harness.canonical import digest_of_bytes
+from benchmarks.harness.records.canonical import digest_of_bytes
 from engagements import money
 from engagements.days import in_words
 from engagements.documents import wording

@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Value
 from django.db.models.fields import CharField
 from django.db.models.functions import Cast, Concat
 
-from benchmarks.harness.canonical import canonical, digest_of_bytes
+from benchmarks.harness.records.canonical import canonical, digest_of_bytes
 from engagements import money
 from engagements.days import in_words
 from engagements.documents import wording

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from benchmarks.harness.canonical import canonical, digest_of_bytes
+from benchmarks.harness.records.canonical import canonical, digest_of_bytes
 from benchmarks.models import Verdict
 from engagements import money, speedups
 from engagements.days import in_words

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness import documents
+from benchmarks.harness.records import documents
 from engagements.audit import Case, Needs, Thresholds, Tried, agreed, off_the_shelf
 from engagements.evidence import TrafficFacts, read
 from kernels import catalogue

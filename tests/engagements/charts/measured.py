@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import observations, records
-from benchmarks.harness.canonical import digest, digest_of_bytes
+from benchmarks.harness.records import observations, records
+from benchmarks.harness.records.canonical import digest, digest_of_bytes
 from kernels import catalogue
 
 Record = dict[str, Any]

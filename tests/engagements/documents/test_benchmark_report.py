@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 
-from benchmarks.harness import records
+from benchmarks.harness.records import records
 from benchmarks.services import solutions
 from engagements import documents
 from engagements.documents import kinds, press

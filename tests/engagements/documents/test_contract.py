@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from pypdf import PdfReader
 
-from benchmarks.harness.canonical import digest_of_bytes
+from benchmarks.harness.records.canonical import digest_of_bytes
 from engagements import documents
 from engagements.days import in_words
 from engagements.documents import kinds, press, wording

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from benchmarks.harness.canonical import canonical
+from benchmarks.harness.records.canonical import canonical
 from engagements.errors import Refused
 from engagements.models import (
     ContractVersion,

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.harness.canonical import canonical, digest_of_bytes
+from benchmarks.harness.records.canonical import canonical, digest_of_bytes
 from engagements.errors import Refused
 from engagements.models import Clause, ContractVersion, Party, Stage
 from engagements.money import allocate

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from benchmarks.harness import records, signatures
+from benchmarks.harness.records import records, signatures
 from engagements.models import EngagementRun, User
 from engagements.services.bundles import WITHHELD
 from tests import signing

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from benchmarks.harness import operators
+from benchmarks.harness.sides import operators
 from engagements.queries import catalogue as queries
 from kernels import catalogue, coverage
 from tests.engagements.catalogue_files import Folder

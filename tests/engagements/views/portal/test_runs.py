@@ -10,8 +10,9 @@ from django.conf import LazySettings
 from django.test import Client
 from django.urls import reverse
 
-from benchmarks.harness import records, verdicts
-from benchmarks.harness.canonical import digest_of_bytes
+from benchmarks.harness.records import records
+from benchmarks.harness.records.canonical import digest_of_bytes
+from benchmarks.harness.verdict import verdicts
 from benchmarks.models import Verdict
 from benchmarks.services import runs as measuring
 from engagements.models import EngagementRun

@@ -1,0 +1,60 @@
+"""What a record says its verdict cost: seconds by what they were spent on. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.harness.rounds import phases
+
+_GROUPS = {
+    "rounds that count": ("measuring",),
+    "rounds for sizing and warming up": ("sizing", "warming_up"),
+    "baseline against itself, operator alone": ("same_code", "operator_alone"),
+    "starting processes, preparing, setup": ("preparing", "starting", "setup"),
+    "new inputs, checks, held-back trials": ("filling", "checking", "trials"),
+    "the rest": (phases.REST,),
+}
+"""Phases by what they are for; every phase is in one group."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One group of phases: what it took, and its share of the whole run."""
+
+    name: str
+    spent_s: float
+    share: float
+
+
+def parts(record: Mapping[str, Any]) -> list[Part]:
+    """Where the run's time went; ValueError for a record that was made before it was kept."""
+    if "phases_s" not in record:
+        raise ValueError("this record does not say where its time went")
+    spent: Mapping[str, float] = record["phases_s"]
+    unknown = sorted(set(spent) - {name for names in _GROUPS.values() for name in names})
+    if unknown:
+        raise ValueError(f"no group for {', '.join(unknown)}")
+    total_s = sum(spent.values())
+    return [
+        Part(name=group, spent_s=seconds, share=seconds / total_s if total_s else 0.0)
+        for group, names in _GROUPS.items()
+        for seconds in [sum(spent.get(name, 0.0) for name in names)]
+    ]
+
+
+def table(record: Mapping[str, Any]) -> str:
+    """The parts in Markdown, with what the verdict was and after how many replicates."""
+    summary = record["summary"]
+    lines = ["| spent on | s | share |", "|---|---|---|"]
+    lines += [f"| {part.name} | {part.spent_s:.1f} | {_percent(part)} |" for part in parts(record)]
+    count = summary["replicates"]
+    measured = f"{count} {'replicate' if count == 1 else 'replicates'}, {summary['rounds']} rounds"
+    lines += ["", f"{summary['verdict']} in {record['elapsed_s']:.1f} s: {measured}"]
+    return "\n".join(lines)
+
+
+def _percent(part: Part) -> str:
+    """In whole percents; what is something is never 0%."""
+    return f"{part.share:.1%}" if 0 < part.share < 0.01 else f"{part.share:.0%}"

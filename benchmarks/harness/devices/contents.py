@@ -1,0 +1,133 @@
+"""What the referee writes into arenas: fresh random contents, and poison.
+
+Seeds come from the operating system at every use, never from the benchmark: nobody can know
+or repeat what a round will hold.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from benchmarks.harness.devices.layouts import INTEGER_BY_WIDTH, Layout, Region
+from kernels.definition import Contents
+
+# Bits of a quiet NaN, and the payload bits below them that are free to hold a secret.
+_NAN_BITS = {
+    torch.float64: (0x7FF8_0000_0000_0000, 51),
+    torch.float32: (0x7FC0_0000, 22),
+    torch.float16: (0x7E00, 9),
+    torch.bfloat16: (0x7FC0, 6),
+}
+
+
+def generator(device: torch.device) -> torch.Generator:
+    """A generator seeded from the operating system's entropy."""
+    made = torch.Generator(device=device)
+    reseed(made)
+    return made
+
+
+def reseed(source: torch.Generator) -> None:
+    """Begin anew, by nothing that was drawn before.
+
+    A side sees what is drawn, and the processor's generator takes 32 bits of its seed: one that
+    ran on through a run could be found out from its first contents, and all later ones foretold.
+    """
+    source.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
+
+
+def refill(memory: torch.Tensor, layout: Layout, source: torch.Generator) -> None:
+    """Fresh contents for every tensor of every call, by each spec's distribution and amplitude."""
+    reseed(source)
+    for region in layout.regions:
+        flat = layout.flat(memory, region)
+        if not region.torch_dtype.is_floating_point:
+            _refill_integers(flat, region, source)
+        elif region.torch_dtype in _NAN_BITS:
+            _draw(flat, region, source)
+        else:
+            wide = torch.empty(flat.shape, dtype=torch.float32, device=flat.device)
+            _draw(wide, region, source)
+            flat.copy_(wide)
+
+
+def _draw(flat: torch.Tensor, region: Region, source: torch.Generator) -> None:
+    if region.distribution == "normal":
+        flat.normal_(0.0, region.amplitude, generator=source)
+    elif region.distribution == "uniform":
+        flat.uniform_(0.0, region.amplitude, generator=source)
+    else:
+        flat.fill_(region.amplitude)
+
+
+def _refill_integers(flat: torch.Tensor, region: Region, source: torch.Generator) -> None:
+    """Integers: uniform in [0, amplitude), rounded normal, or `amplitude` itself for 'ones'."""
+    if region.distribution == "ones":
+        flat.fill_(int(region.amplitude))
+    elif region.torch_dtype == torch.bool:
+        flat.random_(0, 2, generator=source)
+    elif region.distribution == "normal":
+        limits = torch.iinfo(region.torch_dtype)
+        wide = torch.empty(flat.shape, dtype=torch.float32, device=flat.device)
+        wide.normal_(0.0, region.amplitude, generator=source)
+        flat.copy_(wide.round_().clamp_(limits.min, limits.max))
+    else:
+        flat.random_(0, max(1, int(region.amplitude)), generator=source)
+
+
+def repeat(memory: torch.Tensor, layout: Layout, calls: Sequence[int]) -> None:
+    """Give these calls the contents of call 0."""
+    for region in layout.regions:
+        slots = layout.slots(memory, region)
+        slots[list(calls)] = slots[0].clone()
+
+
+def plant(
+    memory: torch.Tensor, layout: Layout, changes: Mapping[str, Contents], source: torch.Generator
+) -> None:
+    """Change tensors as a trial asks: times `scale`, and `plant` in one random element a call."""
+    for call in range(layout.calls):
+        for name, tensor in layout.tensors(memory, call).items():
+            change = changes.get(name)
+            if change is None:
+                continue
+            tensor.mul_(change.scale)
+            if change.plant is not None:
+                at = torch.randint(tensor.numel(), (), generator=source, device=tensor.device)
+                tensor[torch.unravel_index(at, tensor.shape)] = float(change.plant)
+
+
+def poison(memory: torch.Tensor, layout: Layout) -> dict[str, int]:
+    """Fill an output arena with bits that no honest result has; returns them by tensor name.
+
+    A float gets a NaN with a random payload, an integer a random canary: its full check is
+    what tells, since a canary may be an honest value.
+    """
+    canaries = {}
+    for region in layout.regions:
+        canaries[region.name] = _canary(region.torch_dtype)
+        layout.slots(memory, region).fill_(canaries[region.name])
+        layout.before(memory, region).fill_(canaries[region.name])
+    return canaries
+
+
+def _canary(dtype: torch.dtype) -> int:
+    if dtype in _NAN_BITS:
+        bits, payload = _NAN_BITS[dtype]
+        return bits | (1 + secrets.randbelow((1 << payload) - 1))
+    if dtype.is_floating_point:
+        # Eight-bit floats: all ones below the sign is their NaN or their largest value.
+        return 0x7F
+    if dtype == torch.bool:
+        return secrets.randbelow(2)
+    limits = torch.iinfo(INTEGER_BY_WIDTH[dtype.itemsize])
+    return secrets.randbelow(limits.max) + 1
+
+
+def poison_shows(region: Region) -> bool:
+    """Whether poison left in an output proves that it was never written."""
+    return region.torch_dtype in _NAN_BITS

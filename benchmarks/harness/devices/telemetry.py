@@ -1,0 +1,124 @@
+"""What NVML tells of the GPU: clocks, power, heat, throttling, ECC, who else is on it.
+
+Everything here is read outside the clock. The referee takes a `Telemetry`; tests hand it one
+that tells what they like.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from benchmarks.harness.devices.arenas import Device
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """The GPU right after a round. `throttle` is NVML's bit mask of clock event reasons."""
+
+    sm_mhz: int
+    memory_mhz: int
+    power_w: float
+    temperature_c: int
+    throttle: int
+
+
+class Telemetry(Protocol):
+    """A GPU's instruments; None where the device does not tell."""
+
+    def read(self) -> Reading:
+        """Now."""
+
+    def ecc_uncorrected(self) -> int | None:
+        """Uncorrected memory errors since the driver was loaded."""
+
+    def processes(self) -> list[int] | None:
+        """Ids of the processes that compute on the GPU, as the driver counts them."""
+
+    def utilization_percent(self) -> int | None:
+        """Share of the last sample period in which a kernel ran."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoTelemetry:
+    """There is nothing to read; `why` says why."""
+
+    why: str
+
+
+def open_for(device: Device) -> Telemetry | NoTelemetry:
+    """The instruments of the device, or why there are none."""
+    if device.kind != "cuda":
+        return NoTelemetry(why="there is no GPU in this run")
+    try:
+        import pynvml
+    except ModuleNotFoundError:
+        return NoTelemetry(why="nvidia-ml-py is not installed")
+    try:
+        opened = Nvml(pynvml)
+        # A device that cannot tell its clocks or its power says so here, not in a round.
+        opened.read()
+        return opened
+    except pynvml.NVMLError as error:
+        return NoTelemetry(why=f"NVML: {error}")
+
+
+class Nvml:
+    """NVML on the GPU that torch calls device 0."""
+
+    def __init__(self, nvml: Any) -> None:
+        import torch
+
+        nvml.nvmlInit()
+        self._nvml = nvml
+        properties = torch.cuda.get_device_properties(0)
+        uuid = getattr(properties, "uuid", None)
+        if uuid is not None:
+            text = str(uuid)
+            name = text if text.startswith("GPU-") else f"GPU-{text}"
+            self._gpu = nvml.nvmlDeviceGetHandleByUUID(name.encode())
+        else:
+            first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+            self._gpu = nvml.nvmlDeviceGetHandleByIndex(int(first) if first.isdigit() else 0)
+
+    def read(self) -> Reading:
+        """See Telemetry."""
+        nvml, gpu = self._nvml, self._gpu
+        return Reading(
+            sm_mhz=int(nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)),
+            memory_mhz=int(nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_MEM)),
+            power_w=round(nvml.nvmlDeviceGetPowerUsage(gpu) / 1e3, 1),
+            temperature_c=int(nvml.nvmlDeviceGetTemperature(gpu, nvml.NVML_TEMPERATURE_GPU)),
+            throttle=int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu)),
+        )
+
+    def ecc_uncorrected(self) -> int | None:
+        """See Telemetry."""
+        nvml = self._nvml
+        return self._told(
+            nvml.nvmlDeviceGetTotalEccErrors,
+            nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
+            nvml.NVML_VOLATILE_ECC,
+        )
+
+    def processes(self) -> list[int] | None:
+        """See Telemetry."""
+        try:
+            found = self._nvml.nvmlDeviceGetComputeRunningProcesses(self._gpu)
+        except self._nvml.NVMLError:
+            return None
+        return [int(process.pid) for process in found]
+
+    def utilization_percent(self) -> int | None:
+        """See Telemetry."""
+        try:
+            return int(self._nvml.nvmlDeviceGetUtilizationRates(self._gpu).gpu)
+        except self._nvml.NVMLError:
+            return None
+
+    def _told(self, ask: Any, *arguments: Any) -> int | None:
+        try:
+            return int(ask(self._gpu, *arguments))
+        except self._nvml.NVMLError:
+            return None

@@ -1,0 +1,209 @@
+"""The benchmark document (`twofold.benchmark/1`): its schema, and what a schema cannot say."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from benchmarks.harness.failures import BenchmarkError
+from benchmarks.harness.records import schemas
+from benchmarks.harness.records.canonical import canonical, unambiguous
+
+SCHEMA_NAME = "twofold.benchmark/1"
+# Whoever reads a record makes their schedule, and it may be anybody's record.
+_MOST_LOOKS = 1_000
+MAX_BYTES = 1_000_000
+# A shorter round is mostly its own fixed cost: an A/A pair of 2 ms rounds was 5% off.
+_LEAST_CUDA_ROUND_MS = 20.0
+
+_TENSOR = schemas.exactly(
+    # A document from before it was kept stays usable.
+    optional=("below",),
+    name=schemas.TEXT,
+    shape=schemas.listed({"anyOf": [schemas.TEXT, schemas.POSITIVE_COUNT]}),
+    dtype={"type": "string"},
+    distribution={"enum": ["normal", "uniform", "ones"]},
+    scale=schemas.NUMBER,
+    fan_in=schemas.listed(schemas.TEXT),
+    below={"type": "string"},
+)
+_TOLERANCE = schemas.exactly(
+    max_abs=schemas.NOT_NEGATIVE,
+    max_rel=schemas.NOT_NEGATIVE,
+    matched_share=schemas.SHARE,
+    hard_cap_abs=schemas.NOT_NEGATIVE,
+)
+_CONTENTS = schemas.exactly(
+    scale=schemas.NUMBER, plant=schemas.nullable({"enum": ["nan", "inf", "-inf"]})
+)
+_HELD_BACK = schemas.exactly(
+    free=schemas.listed(schemas.TEXT),
+    strided=schemas.listed(schemas.TEXT),
+    special=schemas.listed(
+        schemas.exactly(
+            name=schemas.TEXT, contents=schemas.by_name(_CONTENTS), gain=schemas.POSITIVE
+        )
+    ),
+)
+_DEFINITION = schemas.exactly(
+    operator=schemas.TEXT,
+    title=schemas.TEXT,
+    summary=schemas.TEXT,
+    axes=schemas.by_name({"type": "string"}),
+    state=schemas.listed(_TENSOR),
+    inputs=schemas.listed(_TENSOR),
+    outputs=schemas.listed(_TENSOR),
+    program=schemas.TEXT,
+    program_state=schemas.listed(_TENSOR),
+    program_inputs=schemas.listed(_TENSOR, at_least=1),
+    program_outputs=schemas.listed(_TENSOR, at_least=1),
+    tolerances=schemas.by_name(_TOLERANCE),
+    held_back=_HELD_BACK,
+)
+_PROTOCOL = schemas.exactly(
+    # What was sealed before there was one is judged without.
+    optional=("noise_band", "interrupted_band"),
+    replicates=schemas.POSITIVE_COUNT,
+    max_replicates=schemas.POSITIVE_COUNT,
+    rounds=schemas.POSITIVE_COUNT,
+    warmup_rounds=schemas.COUNT,
+    round_ms=schemas.POSITIVE,
+    max_calls=schemas.POSITIVE_COUNT,
+    checked_calls=schemas.POSITIVE_COUNT,
+    setup_limit_s=schemas.POSITIVE,
+    round_limit_s=schemas.POSITIVE,
+    look_every=schemas.POSITIVE_COUNT,
+    warmup_ms=schemas.NOT_NEGATIVE,
+    aa_rounds=schemas.COUNT,
+    operator_rounds=schemas.COUNT,
+    clock_band=schemas.SHARE,
+    max_discarded=schemas.SHARE,
+    noise_band=schemas.SHARE,
+    interrupted_band=schemas.SHARE,
+    held_back_shapes=schemas.COUNT,
+)
+# A baseline half as slow again would still pass: with more the control could hardly fail.
+WIDEST_BAND = 0.5
+_CALIBRATION = schemas.exactly(
+    baseline_us=schemas.by_name(schemas.POSITIVE),
+    band={"type": "number", "minimum": 0, "maximum": WIDEST_BAND},
+    device=schemas.TEXT,
+)
+_WORKLOAD = schemas.exactly(
+    name=schemas.TEXT,
+    axes=schemas.by_name(schemas.POSITIVE_COUNT),
+    weight={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+)
+SCHEMA = schemas.exactly(
+    schema={"const": SCHEMA_NAME},
+    name=schemas.TEXT,
+    operator={"type": "string", "pattern": "^[a-z][a-z0-9_]*$"},
+    dtype=schemas.TEXT,
+    definition=_DEFINITION,
+    program=schemas.exactly(name=schemas.TEXT, launch={"enum": ["eager", "graph"]}),
+    sources=schemas.by_name(schemas.DIGEST),
+    workloads=schemas.listed(_WORKLOAD, at_least=1),
+    tolerance=_TOLERANCE,
+    baseline=schemas.exactly(
+        # The package's, put in when it is calibrated; what was sealed without takes any.
+        optional=("version",),
+        name=schemas.TEXT,
+        package={"type": "string"},
+        title={"type": "string"},
+        version=schemas.TEXT,
+    ),
+    hardware=schemas.exactly(device=schemas.DEVICE, name=schemas.nullable(schemas.TEXT)),
+    calibration=schemas.nullable(_CALIBRATION),
+    target=schemas.POSITIVE,
+    confidence={"type": "number", "exclusiveMinimum": 0.5, "exclusiveMaximum": 1},
+    protocol=_PROTOCOL,
+)
+
+
+def published_schema() -> dict[str, Any]:
+    """The JSON Schema (Draft 2020-12) of benchmark documents; `check` wants more than its form."""
+    return schemas.published(SCHEMA, name=SCHEMA_NAME, title="A Twofold benchmark")
+
+
+def load(content: bytes) -> dict[str, Any]:
+    """Parse and check a benchmark document; BenchmarkError says in one line what is wrong."""
+    if len(content) > MAX_BYTES:
+        raise BenchmarkError(f"the benchmark is larger than {MAX_BYTES:,} bytes")
+    try:
+        document = unambiguous(content)
+    except (ValueError, RecursionError) as error:
+        raise BenchmarkError(f"the benchmark is not JSON: {error}") from error
+    check(document)
+    # As its digest has it: what was written as 4.0 counts as 4.
+    plain = json.loads(canonical(document))
+    assert isinstance(plain, dict)
+    return plain
+
+
+def check(document: Any) -> None:
+    """Raise BenchmarkError, naming the field, unless `document` is a usable benchmark."""
+    broken = schemas.complaint(document, SCHEMA)
+    if broken:
+        raise BenchmarkError(f"benchmark {broken}")
+    try:
+        canonical(document)
+    except ValueError as error:
+        raise BenchmarkError(f"benchmark: {error}") from error
+    _check_workloads(document)
+    _check_axes(document)
+    _check_agreement(document)
+
+
+def _check_workloads(document: dict[str, Any]) -> None:
+    names = [workload["name"] for workload in document["workloads"]]
+    if len(set(names)) != len(names):
+        raise BenchmarkError(f"benchmark $.workloads: names repeat: {', '.join(names)}")
+    total = math.fsum(workload["weight"] for workload in document["workloads"])
+    if abs(total - 1) > 1e-9:
+        raise BenchmarkError(f"benchmark $.workloads: weights add up to {total:g}, not to 1")
+
+
+def _check_axes(document: dict[str, Any]) -> None:
+    definition = document["definition"]
+    needed: set[str] = set()
+    for part in ("program_state", "program_inputs", "program_outputs"):
+        names = [spec["name"] for spec in definition[part]]
+        if len(set(names)) != len(names):
+            raise BenchmarkError(f"benchmark $.definition.{part}: a tensor's name repeats")
+        for spec in definition[part]:
+            needed |= {side for side in spec["shape"] if isinstance(side, str)}
+            needed |= {*spec["fan_in"], spec.get("below", "")} - {""}
+    for index, workload in enumerate(document["workloads"]):
+        missing = sorted(needed - set(workload["axes"]))
+        if missing:
+            raise BenchmarkError(
+                f"benchmark $.workloads[{index}].axes: {', '.join(missing)} not given"
+            )
+
+
+def _check_agreement(document: dict[str, Any]) -> None:
+    protocol = document["protocol"]
+    if protocol["max_replicates"] < protocol["replicates"]:
+        raise BenchmarkError("benchmark $.protocol.max_replicates is below replicates")
+    if protocol["max_replicates"] - protocol["replicates"] > _MOST_LOOKS * protocol["look_every"]:
+        raise BenchmarkError(f"benchmark $.protocol: it asks for more than {_MOST_LOOKS:,} looks")
+    if protocol["rounds"] < 2 or protocol["aa_rounds"] == 1:
+        raise BenchmarkError("benchmark $.protocol: one round says nothing of its own noise")
+    if document["hardware"]["device"] == "cuda" and protocol["round_ms"] < _LEAST_CUDA_ROUND_MS:
+        raise BenchmarkError(
+            "benchmark $.protocol.round_ms: a GPU's rounds last "
+            f"{_LEAST_CUDA_ROUND_MS:g} ms or more"
+        )
+    calibration = document["calibration"]
+    if calibration is not None and set(calibration["baseline_us"]) != {
+        workload["name"] for workload in document["workloads"]
+    }:
+        raise BenchmarkError("benchmark $.calibration names other workloads")
+    if document["definition"]["operator"] != document["operator"]:
+        raise BenchmarkError("benchmark $.definition.operator is another operator")
+    if document["program"]["launch"] == "graph" and document["hardware"]["device"] != "cuda":
+        raise BenchmarkError("benchmark $.program.launch: a CUDA graph needs device cuda")
+    sealed = document["definition"]["tolerances"].get(document["dtype"])
+    if sealed is not None and canonical(sealed) != canonical(document["tolerance"]):
+        raise BenchmarkError("benchmark $.tolerance differs from the Definition's for this dtype")

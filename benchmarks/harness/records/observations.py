@@ -1,0 +1,103 @@
+"""What the referee saw beside the samples: the evidence that controls are judged from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.harness.records import schemas
+
+_COLUMNS = schemas.exactly(
+    sm_mhz=schemas.listed(schemas.COUNT),
+    memory_mhz=schemas.listed(schemas.COUNT),
+    power_w=schemas.listed(schemas.NOT_NEGATIVE),
+    temperature_c=schemas.listed(schemas.COUNT),
+    throttle=schemas.listed(schemas.COUNT),
+)
+TELEMETRY = schemas.exactly(baseline=_COLUMNS, candidate=_COLUMNS)
+"""One reading a round and side, in the order of the rounds."""
+
+_TIMES_US = schemas.listed(schemas.NUMBER, at_least=1)
+SINGLE = schemas.exactly(baseline=_TIMES_US, candidate=_TIMES_US)
+"""Times of rounds of one call each, in us, in the order in which they were taken."""
+
+CEILINGS = schemas.exactly(
+    copy_bytes_per_s=schemas.POSITIVE, matmul_flops_per_s=schemas.by_name(schemas.POSITIVE)
+)
+CONTROL = schemas.exactly(
+    name=schemas.TEXT, passed=schemas.nullable({"type": "boolean"}), detail=schemas.TEXT
+)
+_PAIR = schemas.exactly(
+    name=schemas.TEXT,
+    calls=schemas.POSITIVE_COUNT,
+    overhead_us=schemas.NOT_NEGATIVE,
+    rounds=schemas.listed(
+        schemas.exactly(
+            first=schemas.SIDE, baseline_us=schemas.NUMBER, candidate_us=schemas.NUMBER
+        ),
+        at_least=2,
+    ),
+)
+SCHEMA = schemas.exactly(
+    same_code=schemas.nullable(_PAIR),
+    operator=schemas.nullable(schemas.listed(_PAIR)),
+    costs=schemas.nullable(
+        schemas.listed(
+            schemas.exactly(
+                name=schemas.TEXT,
+                operator_calls=schemas.POSITIVE_COUNT,
+                flops=schemas.NOT_NEGATIVE,
+                bytes=schemas.NOT_NEGATIVE,
+            )
+        )
+    ),
+    gpu=schemas.exactly(
+        why_not=schemas.nullable(schemas.TEXT),
+        idle_percent=schemas.nullable(schemas.COUNT),
+        foreign_processes=schemas.nullable(schemas.listed(schemas.COUNT)),
+        ecc_uncorrected=schemas.nullable(schemas.listed(schemas.COUNT, at_least=2)),
+    ),
+)
+_MAYBE = schemas.nullable(schemas.NUMBER)
+_SHARES = schemas.exactly(bandwidth=_MAYBE, arithmetic=_MAYBE)
+OPERATOR = schemas.exactly(
+    workloads=schemas.listed(
+        schemas.exactly(
+            name=schemas.TEXT,
+            baseline_us=schemas.POSITIVE,
+            candidate_us=schemas.POSITIVE,
+            ratio=schemas.POSITIVE,
+            flops=schemas.nullable(schemas.NOT_NEGATIVE),
+            bytes=schemas.nullable(schemas.NOT_NEGATIVE),
+            ceiling_shares=schemas.exactly(baseline=_SHARES, candidate=_SHARES),
+            account=schemas.nullable(
+                schemas.exactly(
+                    operator_calls=schemas.POSITIVE_COUNT,
+                    share_of_baseline_step=schemas.NUMBER,
+                    predicted_ratio=_MAYBE,
+                    measured_ratio=schemas.NUMBER,
+                    unexplained=_MAYBE,
+                )
+            ),
+        )
+    )
+)
+
+
+def nothing(why_not: str) -> dict[str, Any]:
+    """Observations of a run in which nothing was seen yet; `why_not` is about the GPU."""
+    return {
+        "same_code": None,
+        "operator": None,
+        "costs": None,
+        "gpu": {
+            "why_not": why_not,
+            "idle_percent": None,
+            "foreign_processes": None,
+            "ecc_uncorrected": None,
+        },
+    }
+
+
+def pair(entry: dict[str, Any]) -> dict[str, Any]:
+    """A workload's entry without what only the main rounds carry."""
+    return {key: entry[key] for key in ("name", "calls", "overhead_us", "rounds")}

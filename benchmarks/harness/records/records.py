@@ -1,0 +1,293 @@
+"""The record (`twofold.record/1`): read, sealed by digest, and held against itself. No torch."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+from benchmarks.harness.failures import FindingKind
+from benchmarks.harness.records import documents, observations, samples, schemas, signatures
+from benchmarks.harness.records.canonical import canonical, digest, digest_of_bytes, unambiguous
+from benchmarks.harness.records.redaction import without_source
+from benchmarks.harness.records.signatures import SigningKey
+from benchmarks.harness.verdict import operator_alone, verdicts
+
+SCHEMA_NAME = "twofold.record/1"
+MAX_BYTES = 8_000_000
+# Sums of doubles may differ in their last bits between processors; a verdict may not.
+_RELATIVE_TOLERANCE = 1e-9
+_MOST_DIFFERENCES, _MOST_LETTERS = 20, 500  # a record may be anybody's, and as they like it
+
+_ERROR = schemas.nullable(schemas.NOT_NEGATIVE)
+_CHECKS = schemas.exactly(
+    calls_checked=schemas.COUNT,
+    calls_probed=schemas.COUNT,
+    max_abs_error=_ERROR,
+    max_rel_error=_ERROR,
+    matched_share=schemas.nullable(schemas.SHARE),
+    repeats_checked=schemas.COUNT,
+    repeats_identical=schemas.COUNT,
+)
+_ROUND = schemas.exactly(
+    first=schemas.SIDE, baseline_us=schemas.NUMBER, candidate_us=schemas.NUMBER
+)
+_WORKLOAD = schemas.exactly(
+    # A record from before they were measured stays readable.
+    optional=("single",),
+    name=schemas.TEXT,
+    calls=schemas.POSITIVE_COUNT,
+    overhead_us=schemas.NOT_NEGATIVE,
+    working_set_bytes=schemas.COUNT,
+    rounds=schemas.listed(_ROUND, at_least=1),
+    telemetry=schemas.nullable(observations.TELEMETRY),
+    checks=_CHECKS,
+    single=schemas.nullable(observations.SINGLE),
+)
+_SETUP = schemas.exactly(
+    elapsed_s=schemas.NOT_NEGATIVE, memory_bytes=schemas.nullable(schemas.COUNT)
+)
+_REPLICATE = schemas.exactly(
+    order=schemas.listed(schemas.SIDE, at_least=2),
+    setup=schemas.exactly(baseline=_SETUP, candidate=_SETUP),
+    workloads=schemas.listed(_WORKLOAD, at_least=1),
+)
+_FINDING = schemas.exactly(
+    kind={"enum": list(get_args(FindingKind))},
+    side=schemas.SIDE,
+    replicate=schemas.COUNT,
+    workload=schemas.TEXT,
+    message=schemas.TEXT,
+)
+_TRIAL_CHECKS = schemas.exactly(
+    **{name: form for name, form in _CHECKS["properties"].items() if name != "calls_probed"}
+)
+_CORRECTNESS = schemas.exactly(
+    trials=schemas.listed(
+        schemas.exactly(
+            name=schemas.TEXT,
+            kind={"enum": ["held_back", "special"]},
+            level={"enum": ["operator", "program"]},
+            axes=schemas.by_name(schemas.COUNT),
+            outcome={"enum": ["right", "left_out"]},
+            message=schemas.nullable(schemas.TEXT),
+            checks=_TRIAL_CHECKS,
+        )
+    )
+)
+_OPTIONAL_NUMBER = schemas.nullable(schemas.NUMBER)
+_SUMMARY = schemas.exactly(
+    verdict={"enum": ["met", "missed", "inconclusive", "invalid", "disqualified"]},
+    reasons=schemas.listed(schemas.TEXT, at_least=1),
+    ratio=_OPTIONAL_NUMBER,
+    low=_OPTIONAL_NUMBER,
+    high=_OPTIONAL_NUMBER,
+    target=schemas.POSITIVE,
+    confidence=schemas.SHARE,
+    workloads=schemas.listed(
+        schemas.exactly(
+            name=schemas.TEXT,
+            weight=schemas.POSITIVE,
+            baseline_us=_OPTIONAL_NUMBER,
+            candidate_us=_OPTIONAL_NUMBER,
+            ratio=_OPTIONAL_NUMBER,
+            low=_OPTIONAL_NUMBER,
+            high=_OPTIONAL_NUMBER,
+        )
+    ),
+    looks=schemas.listed(
+        schemas.exactly(
+            replicates=schemas.POSITIVE_COUNT,
+            confidence=schemas.SHARE,
+            low=schemas.NUMBER,
+            high=schemas.NUMBER,
+            verdict={"enum": ["met", "missed", "inconclusive"]},
+        )
+    ),
+    replicates=schemas.COUNT,
+    rounds=schemas.COUNT,
+    calls_checked=schemas.COUNT,
+    detection=schemas.TEXT,
+)
+_VERSION = schemas.nullable(schemas.TEXT)
+_ENVIRONMENT = schemas.exactly(
+    device=schemas.exactly(
+        kind=schemas.DEVICE,
+        name=schemas.TEXT,
+        memory_bytes=schemas.POSITIVE_COUNT,
+        cache_bytes=schemas.nullable(schemas.POSITIVE_COUNT),
+    ),
+    ceilings=schemas.nullable(observations.CEILINGS),
+    python=schemas.TEXT,
+    platform=schemas.TEXT,
+    cpu=schemas.TEXT,
+    cores=schemas.POSITIVE_COUNT,
+    torch=schemas.TEXT,
+    triton=_VERSION,
+    cuda=_VERSION,
+    driver=_VERSION,
+    packages=schemas.by_name({"type": "string"}),
+    isolation=schemas.by_name({"type": "boolean"}),
+)
+# A record from before it was kept stays readable.
+_OPTIONAL = ("phases_s",)
+SCHEMA = schemas.exactly(
+    optional=_OPTIONAL,
+    schema={"const": SCHEMA_NAME},
+    benchmark={"type": "object"},
+    benchmark_digest=schemas.DIGEST,
+    candidate=schemas.exactly(
+        name=schemas.TEXT,
+        filename=schemas.TEXT,
+        source_digest=schemas.DIGEST,
+        source=schemas.nullable({"type": "string"}),
+    ),
+    environment=_ENVIRONMENT,
+    command=schemas.TEXT,
+    started_at=schemas.TEXT,
+    finished_at=schemas.TEXT,
+    elapsed_s=schemas.NOT_NEGATIVE,
+    phases_s=schemas.by_name(schemas.NOT_NEGATIVE),
+    replicates=schemas.listed(_REPLICATE),
+    correctness=schemas.nullable(_CORRECTNESS),
+    observations=observations.SCHEMA,
+    controls=schemas.listed(observations.CONTROL),
+    operator=schemas.nullable(observations.OPERATOR),
+    findings=schemas.listed(_FINDING),
+    summary=_SUMMARY,
+    digest=schemas.DIGEST,
+    signature=schemas.nullable(signatures.SCHEMA),
+)
+
+
+class RecordError(ValueError):
+    """A record cannot be read; the text says why in one line."""
+
+
+def published_schema() -> dict[str, Any]:
+    """The JSON Schema (Draft 2020-12) of a record's file; `problems` wants more than its form."""
+    fields = {
+        **SCHEMA["properties"],
+        "benchmark": documents.SCHEMA,
+        "replicates": {"anyOf": [samples.PACKED_SCHEMA, SCHEMA["properties"]["replicates"]]},
+    }
+    form = schemas.exactly(optional=_OPTIONAL, **fields)
+    return schemas.published(form, name=SCHEMA_NAME, title="A Twofold record")
+
+
+def content_of(file: Path) -> bytes:
+    """A file's bytes, no more of them than show that it is too large. OSError as reading has it."""
+    with file.open("rb") as opened:
+        return opened.read(MAX_BYTES + 1)
+
+
+def load(content: bytes) -> dict[str, Any]:
+    """Parse a record and check its form; RecordError for anything else.
+
+    Its contents are not believed yet: `problems` holds them against each other.
+    """
+    if len(content) > MAX_BYTES:
+        raise RecordError(f"the record is larger than {MAX_BYTES:,} bytes")
+    record = _unpacked(_parsed(content))
+    broken = schemas.complaint(record, SCHEMA)
+    if broken:
+        raise RecordError(f"record {broken}")
+    try:
+        documents.check(record["benchmark"])
+        # As its digest has it: what was written as 4.0 counts as 4.
+        plain = json.loads(canonical(record))
+    except ValueError as error:
+        raise RecordError(f"record: {error}") from error
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _parsed(content: bytes) -> Any:
+    try:
+        return unambiguous(content)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f"the record is not JSON, or was cut off: {error}") from error
+
+
+def _unpacked(record: Any) -> Any:
+    """The record with its samples in the clear; one that has them so already is left alone."""
+    if not isinstance(record, dict) or not isinstance(record.get("replicates"), dict):
+        return record
+    packed = record["replicates"]
+    broken = schemas.complaint(packed, samples.PACKED_SCHEMA)
+    if broken:
+        raise RecordError(f"record $.replicates: {broken}")
+    try:
+        return {**record, "replicates": _parsed(samples.unpacked(packed))}
+    except ValueError as error:
+        raise RecordError(f"record $.replicates: {error}") from error
+
+
+def digest_of(record: Mapping[str, Any]) -> str:
+    """`sha256:…` of the canonical JSON of everything but the record's digest and signature.
+
+    The candidate's source counts by its own digest, so that it can be left out (`withholding`).
+    """
+    covered = without_source(record)
+    return digest(
+        {key: value for key, value in covered.items() if key not in ("digest", "signature")}
+    )
+
+
+def sealed(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The record with what follows from it recomputed, and its digest set."""
+    with_summary = {**record, **_following(record)}
+    return {**with_summary, "digest": digest_of(with_summary), "signature": None}
+
+
+def written(record: Mapping[str, Any], key: SigningKey | None) -> bytes:
+    """The bytes of a sealed record's file: samples packed, signed by `key` where there is one."""
+    packed = {**record, "replicates": samples.packed(record["replicates"])}
+    return signatures.signed(packed, key)
+
+
+def problems(record: Mapping[str, Any]) -> list[str]:
+    """What in a record does not follow from the rest of it; empty when all does."""
+    found = []
+    if digest_of(record) != record["digest"]:
+        found.append("digest: the record was changed after it was sealed")
+    if digest(record["benchmark"]) != record["benchmark_digest"]:
+        found.append("benchmark_digest: not the digest of the benchmark inside")
+    source = record["candidate"]["source"]
+    if source is not None and (
+        digest_of_bytes(source.encode()) != record["candidate"]["source_digest"]
+    ):
+        found.append("candidate.source_digest: not the digest of the source inside")
+    try:
+        following = _following(record)
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+        return [*found, f"nothing follows from what the record holds: {error!r}"]
+    found += [d for name, is_ in following.items() for d in _differences(name, record[name], is_)]
+    return found[:_MOST_DIFFERENCES]
+
+
+def _following(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record says of itself that follows from its samples and observations."""
+    summary = verdicts.recompute(record)
+    believed = summary.ratio is not None
+    return {
+        "summary": summary.as_data(),
+        "controls": verdicts.controls_of(record),
+        "operator": operator_alone.summarised(record) if believed else None,
+    }
+
+
+def _differences(path: str, said: Any, is_: Any) -> list[str]:
+    if isinstance(said, dict) and isinstance(is_, dict) and said.keys() == is_.keys():
+        return [d for key in said for d in _differences(f"{path}.{key}", said[key], is_[key])]
+    if isinstance(said, list) and isinstance(is_, list) and len(said) == len(is_):
+        pairs = enumerate(zip(said, is_, strict=True))
+        return [d for i, (a, b) in pairs for d in _differences(f"{path}[{i}]", a, b)]
+    if isinstance(said, int | float) and isinstance(is_, int | float):
+        same = math.isclose(said, is_, rel_tol=_RELATIVE_TOLERANCE)
+    else:
+        same = said == is_
+    shown = [f"{value!r:.{_MOST_LETTERS}}" for value in (said, is_)]
+    return [] if same else [f"{path}: says {shown[0]}, the samples give {shown[1]}"]

@@ -1,0 +1,191 @@
+"""Everything that is checked after the clock of a round has stopped."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import torch
+
+from benchmarks.harness.devices.contents import poison_shows
+from benchmarks.harness.devices.layouts import Layout
+from benchmarks.harness.failures import Caught, Finding, FindingKind, Role
+from benchmarks.harness.rounds import repeated_inputs
+from benchmarks.harness.rounds.check_totals import Tally
+from benchmarks.harness.rounds.comparisons import compare
+from benchmarks.harness.rounds.probes import Probe
+from benchmarks.harness.rounds.settings import Setting
+from benchmarks.harness.rounds.shared_state import SharedState
+from benchmarks.harness.sides.process_trees import Idleness
+
+_RANDOM = random.SystemRandom()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inspection:
+    """The checks of one side's round; the first that fails raises Caught."""
+
+    setting: Setting
+    role: Role
+    replicate: int
+    workload: dict[str, Any]
+    state: SharedState
+    tally: Tally
+    level: str
+
+    def inspect(
+        self,
+        *,
+        inputs: tuple[Layout, torch.Tensor, torch.Tensor],
+        sealed_inputs: int,
+        outputs: tuple[Layout, torch.Tensor],
+        canaries: dict[str, int],
+        probe: Probe,
+        round_s: float,
+        repeated: bool,
+        ran: range,
+    ) -> None:
+        """Check a round; `inputs` is (layout, what the side had, the referee's own copy).
+
+        `sealed_inputs`: the checksum of that copy when it was made, since on a GPU memory can be
+        opened by handles that were made up.
+        `repeated`: every call had the same input. `ran`: the calls that were asked for.
+        """
+        at_the_clock = self._check_probe(outputs[0], canaries, probe, ran)
+        if not self.setting.quiet.undisturbed():
+            self._caught("probe", "answered early: it still worked after the clock had stopped")
+        self._check_written(*outputs, canaries, ran)
+        layout, shared, private = inputs
+        if self.setting.checksum.of(private) != sealed_inputs:
+            self._caught("input", "wrote to the referee's own copy of its inputs")
+        if not torch.equal(shared.view(torch.int64), private.view(torch.int64)):
+            self._caught("input", "wrote to its inputs")
+        self._check_outputs(layout, private, outputs, round_s, ran)
+        # What was found right must be what was there when the clock stopped: of integers, in which
+        # poison does not show, nothing else tells.
+        self._check_late(outputs[0], at_the_clock, probe, ran)
+        if repeated:
+            self._check_repeats(*outputs)
+        self._require_state(self.state.seems_intact())
+        self.tally.calls_probed += len(ran)
+
+    def check_idleness(self, idleness: Idleness) -> None:
+        """Raise Caught when the side worked while the other was measured."""
+        if idleness.complaint is not None:
+            self._caught("idle", idleness.complaint)
+
+    def check_state(self) -> None:
+        """Raise Caught when any of the state no longer holds what the referee wrote."""
+        self._require_state(self.state.intact())
+
+    def _require_state(self, intact: bool) -> None:
+        if not intact:
+            self._caught("state", "wrote to the state that both sides share")
+
+    def _caught(self, kind: FindingKind, what: str) -> NoReturn:
+        raise Caught(
+            Finding(
+                kind=kind,
+                side=self.role,
+                replicate=self.replicate,
+                workload=self.workload["name"],
+                message=f"the {self.role} {what}",
+            )
+        )
+
+    def _check_probe(
+        self, layout: Layout, canaries: dict[str, int], probe: Probe, ran: range
+    ) -> dict[str, torch.Tensor]:
+        """What stood at the secret positions when the clock stopped, on the CPU."""
+        seen = probe.values()
+        for region in layout.regions:
+            if poison_shows(region):
+                at_the_clock = seen[region.name][ran.start : ran.stop]
+                missing = (at_the_clock == canaries[region.name]).any(dim=1)
+                if bool(missing.any()):
+                    self._caught(
+                        "probe",
+                        f"answered without {region.name}: in {int(missing.sum())} of "
+                        f"{len(ran)} calls a secret position was still unwritten when "
+                        "the clock stopped",
+                    )
+        self._check_late(layout, seen, probe, ran)
+        return seen
+
+    def _check_late(
+        self, layout: Layout, seen: dict[str, torch.Tensor], probe: Probe, ran: range
+    ) -> None:
+        probe.read()
+        settled = probe.values()
+        for region in layout.regions:
+            changed = seen[region.name] != settled[region.name]
+            late = changed[ran.start : ran.stop].any(dim=1)
+            if bool(late.any()):
+                self._caught(
+                    "probe",
+                    f"answered early: in {int(late.sum())} of {len(ran)} calls "
+                    f"{region.name} still changed after the clock had stopped",
+                )
+
+    def _check_written(
+        self, layout: Layout, memory: torch.Tensor, canaries: dict[str, int], ran: range
+    ) -> None:
+        """Every element of the calls that ran was written, and nothing beside the tensors was."""
+        for region in layout.regions:
+            slots = layout.slots(memory, region)
+            beside = slots[:, region.elements :]
+            if bool((beside != canaries[region.name]).any()):
+                self._caught("overflow", f"wrote past the end of {region.name}")
+            if bool((layout.before(memory, region) != canaries[region.name]).any()):
+                self._caught("overflow", f"wrote before the beginning of {region.name}")
+            if poison_shows(region):
+                left = slots[ran.start : ran.stop, : region.elements] == canaries[region.name]
+                if bool(left.any()):
+                    self._caught(
+                        "output", f"left {int(left.sum())} elements of {region.name} unwritten"
+                    )
+
+    def _check_outputs(
+        self,
+        input_layout: Layout,
+        private: torch.Tensor,
+        outputs: tuple[Layout, torch.Tensor],
+        round_s: float,
+        ran: range,
+    ) -> None:
+        """Full checks of random calls, drawn only now; of all calls where that is cheap."""
+        calls = list(ran)
+        _RANDOM.shuffle(calls)
+        sealed = self.setting.protocol["checked_calls"]
+        started = time.perf_counter()
+        for done, call in enumerate(calls):
+            if done >= sealed:
+                all_s = (time.perf_counter() - started) / done * len(calls)
+                if all_s > round_s:
+                    break
+            self._check_call(input_layout.tensors(private, call), outputs, call)
+            self.tally.calls_checked += 1
+
+    def _check_repeats(self, layout: Layout, memory: torch.Tensor) -> None:
+        tolerance = self.setting.document["tolerance"]
+        found = repeated_inputs.compared(layout, memory, range(layout.calls), tolerance)
+        self.tally.add_repeats(found)
+        if found.complaint:
+            self._caught("moving", found.complaint)
+
+    def _check_call(
+        self, inputs: dict[str, torch.Tensor], outputs: tuple[Layout, torch.Tensor], call: int
+    ) -> None:
+        setting = self.setting
+        reference = setting.reference if self.level == "operator" else setting.reference_step
+        assert reference is not None
+        expected = reference(state=self.state.tensors, inputs=inputs, axes=self.workload["axes"])
+        layout, memory = outputs
+        for name, output in layout.tensors(memory, call).items():
+            tolerance = self.setting.document["tolerance"]
+            comparison = compare(name, output, expected[name], tolerance)
+            self.tally.add(comparison)
+            if comparison.complaint:
+                self._caught("output", f"gave a wrong result: {comparison.complaint}")

@@ -1,0 +1,276 @@
+"""One workload in one replicate: both sides set up, warmed up, sized, and run in pairs."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.harness.devices import monitor
+from benchmarks.harness.devices.idle import NotQuiet
+from benchmarks.harness.devices.telemetry import Reading
+from benchmarks.harness.failures import Caught, DeviceFailed, Finding, Role
+from benchmarks.harness.rounds.fixed_costs import FixedCost
+from benchmarks.harness.rounds.settings import Setting
+from benchmarks.harness.rounds.shared_state import SharedState
+from benchmarks.harness.rounds.sizing import Sizing
+from benchmarks.harness.rounds.workload_side import Lane
+from benchmarks.harness.sides.processes import SideProcess
+
+_RANDOM = random.SystemRandom()
+_EMPTY_ROUNDS = 9
+# Where rounds of a part of the calls say more, empty ones are only the least.
+_EMPTY_ROUNDS_BESIDE_PARTS = 5
+
+OnRound = Callable[[int, float, float], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Course:
+    """What is asked of a pair in one workload.
+
+    `single_rounds` of one call each follow the others. `renews_state`: before one of the rounds
+    state gets new contents. `level`: "program" for the end-to-end step, "operator" for the
+    operator alone.
+    """
+
+    rounds: int
+    single_rounds: int = 0
+    renews_state: bool = False
+    level: str = "program"
+
+
+@dataclass
+class Setup:
+    """What a side's untimed setup cost in one replicate, over its workloads."""
+
+    elapsed_s: float = 0.0
+    memory_bytes: int | None = None
+
+    def add(self, lane: Lane) -> None:
+        """Times add up; of memory the largest counts, since workloads follow each other."""
+        self.elapsed_s += lane.setup_s
+        if lane.setup_memory_bytes is not None:
+            self.memory_bytes = max(self.memory_bytes or 0, lane.setup_memory_bytes)
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain JSON data, as the record keeps it."""
+        return {"elapsed_s": self.elapsed_s, "memory_bytes": self.memory_bytes}
+
+
+def measure(
+    *,
+    setting: Setting,
+    sides: dict[Role, SideProcess],
+    setups: dict[Role, Setup],
+    replicate: int,
+    workload: dict[str, Any],
+    calls: int | None,
+    on_round: OnRound,
+    course: Course,
+) -> dict[str, Any]:
+    """Measure one workload; `calls` None sizes the rounds. Returns the record's entry.
+
+    Raises SideFailed when a side cannot be measured, Caught when one was caught.
+    """
+    with SharedState(setting, workload["axes"], course.level) as state, ExitStack() as stack:
+        lanes = {
+            role: stack.enter_context(
+                Lane(
+                    setting=setting,
+                    side=side,
+                    replicate=replicate,
+                    workload=workload,
+                    state=state,
+                    level=course.level,
+                )
+            )
+            for role, side in sides.items()
+        }
+        try:
+            _set_up(setting, lanes, setups)
+            entry = _Pair(setting, lanes, state, course).measure(calls, on_round)
+            setting.watch.look_around(side.pid for side in sides.values())
+            for lane in lanes.values():
+                lane.release()
+        except NotQuiet:
+            raise _blamed(setting, sides, replicate, workload["name"]) from None
+        except BaseException:
+            # Before the memory that they have open is freed under them.
+            for side in sides.values():
+                side.end()
+            raise
+    return {"name": workload["name"], **entry}
+
+
+def _set_up(setting: Setting, lanes: dict[Role, Lane], setups: dict[Role, Setup]) -> None:
+    """Both sides in random order, each up to its first round."""
+    with setting.phases.of("setup"):
+        for role in _RANDOM.sample(sorted(lanes), len(lanes)):
+            lanes[role].setup()
+            setups[role].add(lanes[role])
+            lanes[role].round_us()
+
+
+def _blamed(
+    setting: Setting, sides: dict[Role, SideProcess], replicate: int, workload: str
+) -> Exception:
+    """Ends one side after the other: whose end leaves the device quiet kept it busy."""
+    for role in ("candidate", "baseline"):
+        sides[role].end()
+        if setting.quiet.undisturbed():
+            message = f"the {role} left work running on the device while it was not its turn"
+            return Caught(
+                Finding(
+                    kind="idle",
+                    side=role,
+                    replicate=replicate,
+                    workload=workload,
+                    message=message,
+                )
+            )
+    return DeviceFailed("somebody else computes on this device; a benchmark needs it for itself")
+
+
+class _Pair:
+    def __init__(
+        self,
+        setting: Setting,
+        lanes: dict[Role, Lane],
+        state: SharedState,
+        course: Course,
+    ) -> None:
+        self._setting = setting
+        self._lanes = lanes
+        self._state = state
+        self._course = course
+        self._cost = FixedCost(0.0)
+
+    def measure(self, calls: int | None, on_round: OnRound) -> dict[str, Any]:
+        """The record's entry for this workload; `calls` None sizes the rounds first."""
+        phases = self._setting.phases
+        with phases.of("sizing"):
+            sizing = Sizing(self._setting, self._lanes, self._state)
+            chosen = sizing.calls() if calls is None else calls
+            sizing.bind(chosen)
+        with ExitStack() as stack:
+            for lane in self._lanes.values():
+                stack.enter_context(lane.side.held())
+            with phases.of("warming_up"):
+                self.warm_up()
+            with phases.of("measuring"):
+                entry = self.rounds(chosen, on_round)
+                entry["single"] = self.singles(chosen)
+        # A writer to state that no round's check saw is the candidate: the baseline is the
+        # catalogue's own code, the candidate is the stranger here.
+        self._lanes["candidate"].check_state()
+        return entry
+
+    def _empty_us(self) -> float:
+        """What an empty round costs: the lower of the sides' medians, for both.
+
+        The lower, because a candidate could answer empty rounds slowly to have more taken off.
+        """
+        count = _EMPTY_ROUNDS_BESIDE_PARTS if self._lanes["baseline"].has_parts else _EMPTY_ROUNDS
+        medians = [
+            statistics.median(lane.empty_round_us() for _ in range(count))
+            for lane in self._lanes.values()
+        ]
+        return min(medians)
+
+    def warm_up(self) -> None:
+        """As many rounds of both sides, and for as long, as the protocol asks."""
+        protocol = self._setting.protocol
+        done, busy_us = 0, 0.0
+        while done < protocol["warmup_rounds"] or busy_us < 1e3 * protocol["warmup_ms"]:
+            busy_us += sum(lane.round_us(repeated=True) for lane in self._lanes.values())
+            done += 1
+
+    def rounds(self, calls: int, on_round: OnRound) -> dict[str, Any]:
+        """Run the pairs in random order, with empty rounds before and after them.
+
+        The lower cost of these counts: had the machine been busy just then, more would be taken
+        off than a round costs, and a ratio above 1 would grow by it.
+        """
+        cost = self._cost = FixedCost(self._empty_us())
+        count = self._course.rounds
+        rounds: list[tuple[Role, dict[Role, float]]] = []
+        readings: dict[Role, list[Reading | None]] = {role: [] for role in self._lanes}
+        renewed_before = _RANDOM.randrange(1, count) if self._course.renews_state else None
+        for index in range(count):
+            if index == renewed_before:
+                self.renew_state()
+            whole_us = self._one_of_each(readings)
+            first = next(iter(whole_us))
+            rounds.append((first, whole_us))
+            so_far = _entry(first, whole_us, cost.empty_us, calls)
+            on_round(index, so_far["baseline_us"], so_far["candidate_us"])
+        cost.empty_us = min(cost.empty_us, self._empty_us())
+        off_us = cost.off_us([took_us["baseline"] for _, took_us in rounds], calls)
+        return {
+            "calls": calls,
+            "overhead_us": off_us,
+            "working_set_bytes": self._state.layout.nbytes
+            + calls * self._lanes["baseline"].call_bytes(),
+            "rounds": [_entry(first, took_us, off_us, calls) for first, took_us in rounds],
+            "telemetry": monitor.columns(readings),
+            "checks": self._lanes["candidate"].tally.as_data(),
+        }
+
+    def _one_of_each(self, readings: dict[Role, list[Reading | None]]) -> dict[Role, float]:
+        """A round of each side, and one of a part where those tell something, in random order.
+
+        Whoever ran last is warm: a round costs it less. So every length of either side follows
+        every other one as often, and what one gains by it the other gains, too. The candidate's
+        part is for that alone.
+        """
+        turns = [(role, True) for role in self._lanes]
+        turns += [(role, False) for role, lane in self._lanes.items() if lane.has_parts]
+        whole_us: dict[Role, float] = {}
+        for role, whole in _RANDOM.sample(turns, len(turns)):
+            lane = self._lanes[role]
+            if whole:
+                whole_us[role] = lane.round_us()
+                readings[role].append(lane.reading)
+            elif role == "baseline":
+                self._cost.parts_us.append(lane.part_us())
+            else:
+                lane.part_us()
+        return whole_us
+
+    def renew_state(self) -> None:
+        """New contents of state, at a moment that no side knows; both prepare anew, untimed.
+
+        The rounds that follow are checked against the new contents: what a side still has of
+        the old ones is wrong from now on.
+        """
+        with self._setting.phases.of("setup"):
+            # Afterwards a write to the old contents would not show any more.
+            self._lanes["candidate"].check_state()
+            self._state.refill()
+            for role in _RANDOM.sample(sorted(self._lanes), len(self._lanes)):
+                self._lanes[role].renew()
+        with self._setting.phases.of("warming_up"):
+            self.warm_up()
+
+    def singles(self, calls: int) -> dict[Role, list[float]] | None:
+        """Rounds of one call each, in us; None where every round is of one call anyway.
+
+        So short a round costs beside its call what an empty one does.
+        """
+        if calls == 1 or self._course.single_rounds == 0:
+            return None
+        took_us: dict[Role, list[float]] = {role: [] for role in self._lanes}
+        for _ in range(self._course.single_rounds):
+            for role in _RANDOM.sample(sorted(self._lanes), len(self._lanes)):
+                took_us[role].append(self._lanes[role].single_us() - self._cost.empty_us)
+        return took_us
+
+
+def _entry(first: Role, took_us: dict[Role, float], off_us: float, calls: int) -> dict[str, Any]:
+    """One pair of rounds as the record keeps it, in us per call, with the overhead off."""
+    per_call = {f"{role}_us": (whole_us - off_us) / calls for role, whole_us in took_us.items()}
+    return {"first": first, **per_call}

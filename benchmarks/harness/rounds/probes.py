@@ -1,0 +1,81 @@
+"""The probe: a few hundred secret positions of every output, read inside the clock.
+
+One gather on the referee's own context, so that it does not wait for anything that a side
+left running: what was not finished when the side answered is read as poison.
+
+A GPU's memory can be opened by handles that were made up, so the positions are drawn in the host's
+and go there with the gather: no earlier, and over whatever somebody wrote in their place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from benchmarks.harness.devices import contents
+from benchmarks.harness.devices.layouts import Layout, Region
+
+POSITIONS_PER_OUTPUT = 256
+
+
+@dataclass
+class _Target:
+    region: Region
+    bits: torch.Tensor
+    secret: torch.Tensor
+    index: torch.Tensor
+    gathered: torch.Tensor
+    host: torch.Tensor
+
+
+class Probe:
+    """Secret positions in one side's output arena."""
+
+    def __init__(self, layout: Layout, memory: torch.Tensor) -> None:
+        self._calls = layout.calls
+        self._source = contents.generator(torch.device("cpu"))
+        self._targets = [self._target(layout, memory, region) for region in layout.regions]
+
+    def _target(self, layout: Layout, memory: torch.Tensor, region: Region) -> _Target:
+        bits = layout.slots(memory, region).view(-1)
+        count = layout.calls * min(POSITIONS_PER_OUTPUT, region.elements)
+        on_gpu = memory.is_cuda
+        # Half as much to bring over while the clock runs.
+        small = len(bits) <= torch.iinfo(torch.int32).max
+        dtype = torch.int32 if small else torch.int64
+        return _Target(
+            region=region,
+            bits=bits,
+            secret=torch.empty(count, dtype=dtype, pin_memory=on_gpu),
+            index=torch.zeros(count, dtype=dtype, device=memory.device),
+            gathered=torch.empty(count, dtype=bits.dtype, device=memory.device),
+            host=torch.empty(count, dtype=bits.dtype, pin_memory=on_gpu),
+        )
+
+    def draw(self) -> None:
+        """New secret positions, for every output of every call."""
+        contents.reseed(self._source)
+        for target in self._targets:
+            per_call = len(target.secret) // self._calls
+            inside = torch.randint(
+                target.region.elements, (self._calls, per_call), generator=self._source
+            )
+            inside += (torch.arange(self._calls) * target.region.stride_elements)[:, None]
+            target.secret.copy_(inside.view(-1))
+
+    def read(self) -> None:
+        """Gather every position and wait until the values are in the referee's own memory."""
+        for target in self._targets:
+            target.index.copy_(target.secret, non_blocking=True)
+            torch.index_select(target.bits, 0, target.index, out=target.gathered)
+            target.host.copy_(target.gathered, non_blocking=True)
+        if self._targets and self._targets[0].gathered.is_cuda:
+            torch.cuda.synchronize()
+
+    def values(self) -> dict[str, torch.Tensor]:
+        """What the last `read` saw, on the CPU, as bits: [calls, positions] by tensor name."""
+        return {
+            target.region.name: target.host.view(self._calls, -1).clone()
+            for target in self._targets
+        }

@@ -1,0 +1,47 @@
+"""One input given to several calls: their outputs are held against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from benchmarks.harness.devices.layouts import Layout
+from benchmarks.harness.rounds.comparisons import compare
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeats:
+    """How the answers to one input agreed: `identical` of `calls` repeated ones bit by bit.
+
+    A difference in bits is recorded (atomics make an honest one); one beyond the tolerance is
+    a moving answer, which `complaint` tells: a race, or numbers made up.
+    """
+
+    calls: int
+    identical: int
+    complaint: str | None
+
+
+def compared(
+    layout: Layout, memory: torch.Tensor, calls: Sequence[int], tolerance: Mapping[str, float]
+) -> Repeats:
+    """Hold the outputs of `calls`, which had the same inputs, against those of the first."""
+    first, *others = calls
+    changed: set[int] = set()
+    for region in layout.regions:
+        bits = layout.slots(memory, region)[:, : region.elements]
+        same = (bits[others] == bits[first]).all(dim=1).tolist()
+        changed |= {call for call, alike in zip(others, same, strict=True) if not alike}
+    complaint = None
+    answers = layout.tensors(memory, first)
+    for call in sorted(changed):
+        for name, other in layout.tensors(memory, call).items():
+            comparison = compare(name, other, answers[name], tolerance)
+            if comparison.complaint and complaint is None:
+                complaint = (
+                    f"gave two answers to one input: {name} of two calls differs by up to "
+                    f"{comparison.max_abs_error:.4g}"
+                )
+    return Repeats(calls=len(others), identical=len(others) - len(changed), complaint=complaint)

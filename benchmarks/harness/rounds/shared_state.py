@@ -1,0 +1,77 @@
+"""The state of one workload in one replicate: allocated and filled here, shared read-only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from benchmarks.harness.devices.contents import generator, refill
+from benchmarks.harness.devices.layouts import Layout
+from benchmarks.harness.rounds.settings import Setting
+from benchmarks.harness.sides import levels
+
+# Up to here a checksum after every round costs little beside the round.
+_CHECKED_WHOLE_BYTES = 4 << 30
+# Of a larger state these words are looked at after every round. Who changes a hundredth of it,
+# which would hardly gain anything, is missed in one round of 10^17.
+_SECRET_WORDS = 4096
+
+
+class SharedState:
+    """State both sides read. Use as a context: the memory goes at its end."""
+
+    def __init__(self, setting: Setting, axes: dict[str, int], level: str) -> None:
+        self._setting = setting
+        specs = levels.specs(setting.definition, level, "state")
+        self.layout = Layout.plan(specs, axes, setting.document["dtype"], 1)
+        self.arena = setting.device.allocate(self.layout.nbytes, read_only=True)
+        self.tensors = self.layout.tensors(self.arena.memory, 0)
+        self.refill()
+
+    def __enter__(self) -> SharedState:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.tensors = {}
+        self.arena.close()
+
+    def refill(self) -> None:
+        """New contents in the same memory: whatever was derived from those before is stale."""
+        refill(self.arena.memory, self.layout, self._setting.source)
+        self._setting.device.synchronize()
+        self._sealed = self._setting.checksum.of(self.arena.memory)
+        # Kept where no side can look, and drawn from a source that nothing else shows.
+        self._secret_places = torch.randint(
+            max(1, len(self._words())), (_SECRET_WORDS,), generator=generator(torch.device("cpu"))
+        )
+        self._secret_words = self._found()
+
+    def intact(self) -> bool:
+        """Whether all of the state still holds what the referee wrote."""
+        return self._setting.checksum.of(self.arena.memory) == self._sealed
+
+    def seems_intact(self) -> bool:
+        """The same, quick enough for every round: by secret words where the state is large."""
+        if self._setting.device.read_only_state:
+            return True
+        if self.layout.nbytes <= _CHECKED_WHOLE_BYTES:
+            return self.intact()
+        return torch.equal(self._found(), self._secret_words)
+
+    def _words(self) -> torch.Tensor:
+        memory = self.arena.memory
+        return memory[: len(memory) // 4 * 4].view(torch.int32)
+
+    def _found(self) -> torch.Tensor:
+        words = self._words()
+        # Not left where a side could look on a GPU.
+        places = self._secret_places.to(words.device, copy=True)
+        found = words[places].cpu() if len(words) else words.cpu()
+        places.zero_()
+        return found
+
+    def as_message(self) -> tuple[dict[str, Any], list[int]]:
+        """What a side needs to open it."""
+        handle, descriptors = self.arena.handle()
+        return {"layout": self.layout.as_data(), "state": handle}, descriptors

@@ -1,0 +1,71 @@
+"""How many calls a round of a workload has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from benchmarks.harness.failures import Role
+from benchmarks.harness.rounds.settings import Setting
+from benchmarks.harness.rounds.shared_state import SharedState
+from benchmarks.harness.rounds.workload_side import Lane
+
+_SIZING_ROUNDS = 3
+_LARGEST_STEP = 16
+_CACHES_TO_OUTGROW = 4
+_SHARE_OF_FREE_MEMORY = 0.25
+# Aimed a little above the sealed round length, so that one more sizing step is rarely needed.
+_MARGIN = 1.1
+
+
+class Sizing:
+    """Finds by trying how many calls both sides' rounds have."""
+
+    def __init__(self, setting: Setting, lanes: Mapping[Role, Lane], state: SharedState) -> None:
+        self._setting = setting
+        self._lanes = lanes
+        self._state = state
+
+    def bind(self, calls: int) -> None:
+        """Both sides get room for `calls` calls."""
+        for lane in self._lanes.values():
+            lane.bind(calls)
+
+    def calls(self) -> int:
+        """The calls that make the faster side's round last as long as the protocol asks.
+
+        Sized by what one more call adds: the fixed cost of a round, which a busy machine makes
+        large, must not pass for time spent in calls.
+        """
+        protocol = self._setting.protocol
+        most = min(protocol["max_calls"], self._calls_that_fit())
+        least = min(most, self._calls_that_outgrow_the_cache())
+        if most == 1:
+            return 1
+        round_us = 1e3 * _MARGIN * protocol["round_ms"]
+        single_us = self._fastest_us(1)
+        calls = min(most, max(least, 2, min(_LARGEST_STEP, math.ceil(round_us / single_us))))
+        while True:
+            per_call_us = (self._fastest_us(calls) - single_us) / (calls - 1)
+            wanted = math.ceil(round_us / per_call_us) if per_call_us > 0 else most
+            wanted = max(least, min(most, wanted))
+            if wanted <= calls:
+                return wanted
+            calls = min(wanted, calls * _LARGEST_STEP)
+
+    def _fastest_us(self, calls: int) -> float:
+        """The shortest of a few rounds of either side: noise only ever lengthens one."""
+        self.bind(calls)
+        return min(lane.round_us() for lane in self._lanes.values() for _ in range(_SIZING_ROUNDS))
+
+    def _calls_that_fit(self) -> int:
+        # Both sides' arenas and the referee's own copies.
+        room = self._setting.device.free_bytes() * _SHARE_OF_FREE_MEMORY
+        return max(1, int(room / (3 * self._lanes["baseline"].call_bytes())))
+
+    def _calls_that_outgrow_the_cache(self) -> int:
+        cache = self._setting.device.cache_bytes()
+        if cache is None:
+            return 1
+        missing = _CACHES_TO_OUTGROW * cache - self._state.layout.nbytes
+        return max(1, math.ceil(missing / self._lanes["baseline"].call_bytes()))

@@ -1,0 +1,269 @@
+"""One side in one workload: its memory, its rounds, and the checks of what it left there."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import secrets
+import time
+from typing import Any
+
+import torch
+
+from benchmarks.harness.devices import contents
+from benchmarks.harness.devices.arenas import Arena, Device
+from benchmarks.harness.devices.idle import NotQuiet
+from benchmarks.harness.devices.layouts import Layout
+from benchmarks.harness.devices.telemetry import Reading
+from benchmarks.harness.rounds import fixed_costs
+from benchmarks.harness.rounds.check_totals import Tally
+from benchmarks.harness.rounds.inspections import Inspection
+from benchmarks.harness.rounds.probes import Probe
+from benchmarks.harness.rounds.settings import Setting
+from benchmarks.harness.rounds.shared_state import SharedState
+from benchmarks.harness.sides import levels
+from benchmarks.harness.sides.channel import encode
+from benchmarks.harness.sides.processes import SideProcess
+
+_RANDOM = random.SystemRandom()
+# Once may be chance: each has other inputs.
+_ATTEMPTS = 5
+# A side's own threads and CUDA's want some.
+_PROCESSORS_TO_SPARE_ONE = 4
+
+
+def _spares_a_processor(device: Device) -> bool:
+    """Whether the referee may wait awake for a round's end: not where sides compute on the CPU."""
+    return device.kind != "cpu" and len(os.sched_getaffinity(0)) >= _PROCESSORS_TO_SPARE_ONE
+
+
+class Lane:
+    """A side's calls in one workload. Use as a context: the referee's memory goes at its end."""
+
+    def __init__(
+        self,
+        *,
+        setting: Setting,
+        side: SideProcess,
+        replicate: int,
+        workload: dict[str, Any],
+        state: SharedState,
+        level: str,
+    ) -> None:
+        self.side = side
+        self.reading: Reading | None = None
+        self._level = level
+        self._awake = _spares_a_processor(setting.device)
+        self.setup_s = 0.0
+        self.setup_memory_bytes: int | None = None
+        self.tally = Tally()
+        self._setting = setting
+        self._replicate = replicate
+        self._workload = workload
+        self._state = state
+        self._arenas: list[Arena] = []
+        self._inputs = self._plan("inputs", 1)
+        self._outputs = self._plan("outputs", 1)
+        self._inspection = Inspection(
+            setting=setting,
+            role=side.role,
+            replicate=replicate,
+            workload=workload,
+            state=state,
+            tally=self.tally,
+            level=level,
+        )
+
+    def __enter__(self) -> Lane:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for arena in self._arenas:
+            arena.close()
+        self._arenas = []
+
+    def setup(self) -> None:
+        """Have the side build its step on the state and call it once: untimed, but measured."""
+        message, descriptors = self._state.as_message()
+        device = self._setting.device
+        own_before = device.side_memory_bytes(self.side.pid)
+        free_before = device.free_bytes()
+        started = time.perf_counter()
+        self.side.ask(
+            {"type": "setup", "level": self._level, "axes": self._workload["axes"], **message},
+            descriptors=descriptors,
+            expect="ready",
+            limit_s=self._setting.protocol["setup_limit_s"],
+            doing=self._doing("setup"),
+        )
+        self.bind(1)
+        self.setup_s = time.perf_counter() - started
+        own_after = device.side_memory_bytes(self.side.pid)
+        if own_before is None or own_after is None:
+            self.setup_memory_bytes = max(0, free_before - device.free_bytes())
+        else:
+            self.setup_memory_bytes = max(0, own_after - own_before)
+
+    def _doing(self, what: str) -> str:
+        return f"in {what} of workload {self._workload['name']!r}"
+
+    def call_bytes(self) -> int:
+        """Memory of one call's inputs and outputs, guards included."""
+        return sum(self._plan(part, 1).nbytes for part in ("inputs", "outputs"))
+
+    def _plan(self, part: str, calls: int) -> Layout:
+        specs = levels.specs(self._setting.definition, self._level, part)
+        return Layout.plan(specs, self._workload["axes"], self._setting.document["dtype"], calls)
+
+    def bind(self, calls: int) -> None:
+        """Give the side inputs and outputs for `calls` calls, in place of the ones before."""
+        if self._arenas and self._outputs.calls == calls:
+            return
+        device = self._setting.device
+        # CUDA wants the side to close memory before its owner frees it: freed after the bind.
+        before, self._arenas = self._arenas, []
+        descriptors: list[int] = []
+        self._inputs, self._outputs = self._plan("inputs", calls), self._plan("outputs", calls)
+        message: dict[str, Any] = {"type": "bind", "rounds": self._rounds()}
+        for part, layout in (("inputs", self._inputs), ("outputs", self._outputs)):
+            arena = device.allocate(layout.nbytes, read_only=False)
+            self._arenas.append(arena)
+            handle, opened = arena.handle()
+            descriptors.extend(opened)
+            message[part] = {"layout": layout.as_data(), "arena": handle}
+        contents.refill(self._arenas[0].memory, self._inputs, self._setting.source)
+        self._private_inputs = torch.empty_like(self._arenas[0].memory)
+        self._sealed_inputs = 0
+        self._probe = Probe(self._outputs, self._arenas[1].memory)
+        device.synchronize()
+        self.side.ask(
+            message,
+            descriptors=descriptors,
+            expect="bound",
+            limit_s=self._setting.protocol["setup_limit_s"],
+            doing=self._doing("setup"),
+        )
+        for arena in before:
+            arena.close()
+
+    def _rounds(self) -> list[int]:
+        """How many calls the rounds have, of which a side may capture each as one graph."""
+        calls, part = self._outputs.calls, self._part
+        return [calls] if part is None else [calls, part]
+
+    def empty_round_us(self) -> float:
+        """Clock a round of no calls, the gather of the probe included."""
+        self._probe.draw()
+        return self._clocked(range(0))
+
+    def single_us(self) -> float:
+        """One round of one call, a random one of those that there is room for. Raises Caught.
+
+        Whatever a side gains by having many calls at hand, it does not have here.
+        """
+        call = _RANDOM.randrange(self._outputs.calls)
+        return self._round_us(range(call, call + 1))
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether rounds of a part of the calls tell what a round costs beside them."""
+        return self._part is not None
+
+    @property
+    def _part(self) -> int | None:
+        """The calls of such a round.
+
+        They are no measure where others want the processors: what differs from round to round is
+        more than what they are to tell.
+        """
+        return fixed_costs.part_of(self._outputs.calls) if self._awake else None
+
+    def part_us(self) -> float:
+        """One round of a part of the calls, the first ones, checked like any other."""
+        return self._round_us(range(self._part or 0))
+
+    def round_us(self, *, repeated: bool = False) -> float:
+        """One round: fresh inputs, poison, the clock, every check. Raises Caught.
+
+        Returns the whole round's time, the fixed cost of a round still in it. `repeated` gives
+        every call the same input: no round that counts.
+        """
+        return self._round_us(range(self._outputs.calls), repeated=repeated)
+
+    def _round_us(self, ran: range, *, repeated: bool = False) -> float:
+        inputs, outputs = (arena.memory for arena in self._arenas)
+        with self._setting.phases.of("filling"):
+            canaries = self._filled(inputs, outputs, repeated)
+        elapsed_us = self._clocked(ran)
+        # Before the checks keep the device busy, so that it is the round that is read.
+        self.reading = self._setting.watch.reading()
+        with self._setting.phases.of("checking"):
+            self._inspection.inspect(
+                inputs=(self._inputs, inputs, self._private_inputs),
+                sealed_inputs=self._sealed_inputs,
+                outputs=(self._outputs, outputs),
+                canaries=canaries,
+                probe=self._probe,
+                round_s=elapsed_us / 1e6,
+                repeated=repeated,
+                ran=ran,
+            )
+            self._inspection.check_idleness(self.side.idleness)
+        return elapsed_us
+
+    def _filled(
+        self, inputs: torch.Tensor, outputs: torch.Tensor, repeated: bool
+    ) -> dict[str, int]:
+        """Poison, and fresh inputs where the side sees them, with nobody at work on them yet."""
+        for _ in range(_ATTEMPTS):
+            private = self._private_inputs
+            contents.refill(private, self._inputs, self._setting.source)
+            if repeated:
+                contents.repeat(private, self._inputs, range(1, self._inputs.calls))
+            self._sealed_inputs = self._setting.checksum.of(private)
+            canaries = contents.poison(outputs, self._outputs)
+            self._probe.draw()
+            if self._setting.quiet.hands_over(inputs, private):
+                return canaries
+        raise NotQuiet
+
+    def renew(self) -> None:
+        """Have the side build its step anew, on state that has other contents now."""
+        self.side.ask(
+            {"type": "renew"},
+            expect="renewed",
+            limit_s=self._setting.protocol["setup_limit_s"],
+            doing=self._doing("setup on new state"),
+        )
+
+    def check_state(self) -> None:
+        """Raise Caught when the shared state has changed."""
+        self._inspection.check_state()
+
+    def _clocked(self, ran: range) -> float:
+        token = secrets.token_hex(8)
+        order = encode({"type": "go", "first": ran.start, "calls": len(ran), "token": token})
+        limit_s = self._setting.protocol["round_limit_s"]
+        doing = self._doing("a round")
+        self._setting.device.synchronize()
+        gc.disable()
+        try:
+            with self.side.turn() as began_ns:
+                self.side.go(order, token=token, limit_s=limit_s, doing=doing, awake=self._awake)
+                # Inside the clock: work that the answer did not wait for gains nothing, or
+                # is read here as poison.
+                self._probe.read()
+                elapsed_ns = time.perf_counter_ns() - began_ns
+        finally:
+            gc.enable()
+        return elapsed_ns / 1e3
+
+    def release(self) -> None:
+        """Have the side forget the workload, so that its memory may go."""
+        self.side.ask(
+            {"type": "release"},
+            expect="released",
+            limit_s=self._setting.protocol["setup_limit_s"],
+            doing=self._doing("the end"),
+        )

@@ -1,0 +1,75 @@
+"""The baseline's own time, taken before a benchmark is sealed, so that nobody can slow it later.
+
+Pairs of fresh processes run the baseline on both sides. The band is as wide as processes of
+the baseline differ from each other, and never narrower than a machine differs from itself
+from one day to the next.
+"""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import torch
+
+from benchmarks.harness.records import documents
+from benchmarks.harness.records.documents import WIDEST_BAND, BenchmarkError
+from benchmarks.harness.runs import environment, replicates
+from benchmarks.harness.runs.candidates import Candidate
+from benchmarks.harness.runs.preparation import prepared
+from benchmarks.harness.sides import folders, isolation, operators, user_ids
+from benchmarks.harness.statistics.exclusions import times_us
+
+PAIRS = 3
+_LEAST_BAND = {"cuda": 0.05, "cpu": 0.2}
+# Standard deviations of a process's mean: a sound baseline falls outside once in thousands.
+_DEVIATIONS = 4
+_NOBODY = Candidate(name="nobody", filename="nobody.py", source="")
+
+
+@torch.no_grad()
+def calibrated(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any]:
+    """The document with its `calibration` measured here, and its baseline's version pinned.
+
+    Raises BenchmarkError, SideFailed or DeviceFailed as a run does, and Caught for a baseline
+    whose results are wrong.
+    """
+    operators.check_sealed(document)
+    isolation.hide_referee()
+    times: dict[str, list[float]] = {}
+    with user_ids.reserved() as first_user, folders.temporary() as folder:
+        device_kind = document["hardware"]["device"]
+        setting = prepared(document, _NOBODY, device_kind, folder, first_user)
+        workloads, rounds = document["workloads"], setting.protocol["rounds"]
+        for index in range(pairs):
+            for entry in replicates.same_code(setting, index, workloads, rounds):
+                for side in times_us(entry["rounds"]):
+                    times.setdefault(entry["name"], []).append(statistics.median(side))
+        kind, name = setting.device.kind, setting.device.name()
+    band = max(_LEAST_BAND[kind], _DEVIATIONS * _spread(times))
+    if band > WIDEST_BAND:
+        raise BenchmarkError(
+            f"the baseline's processes differ too much here to calibrate it: a band of {band:.0%}"
+        )
+    found = {
+        **document,
+        "baseline": _pinned(document["baseline"]),
+        "calibration": {
+            "baseline_us": {name: statistics.fmean(each) for name, each in times.items()},
+            "band": round(band, 4),
+            "device": name,
+        },
+    }
+    documents.check(found)
+    return found
+
+
+def _pinned(baseline: dict[str, Any]) -> dict[str, Any]:
+    """The baseline with the version of its package here, where it is one that is installed."""
+    version = environment.packages().get(baseline["package"].lower())
+    return baseline if version is None else {**baseline, "version": version}
+
+
+def _spread(times: dict[str, list[float]]) -> float:
+    """The largest relative standard deviation of any workload's process times."""
+    return max(statistics.stdev(each) / statistics.fmean(each) for each in times.values())

@@ -1,0 +1,51 @@
+"""The candidate: its file, its name, and the source that is measured and recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.harness.records.canonical import digest_of_bytes
+from benchmarks.harness.records.documents import BenchmarkError
+from kernels import solutions
+from kernels.solutions import SUFFIXES, SolutionError
+
+_MAX_SOURCE_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One candidate's source, read once: what runs is what the record holds."""
+
+    name: str
+    source: str
+    filename: str = "candidate.py"
+
+    @property
+    def source_digest(self) -> str:
+        """`sha256:…` of the source."""
+        return digest_of_bytes(self.source.encode())
+
+
+def read(argument: str) -> Candidate:
+    """A .py or .cu file's path, or `operator/name` of the catalogue; BenchmarkError otherwise."""
+    path, name = _located(argument)
+    try:
+        with path.open("rb") as opened:
+            content = opened.read(_MAX_SOURCE_BYTES + 1)
+    except OSError as error:
+        raise BenchmarkError(f"cannot read candidate {name}: {error.strerror}") from error
+    if len(content) > _MAX_SOURCE_BYTES:
+        raise BenchmarkError(f"candidate {name} is larger than {_MAX_SOURCE_BYTES:,} bytes")
+    try:
+        return Candidate(name=name, filename=path.name, source=content.decode())
+    except UnicodeDecodeError as error:
+        raise BenchmarkError(f"candidate {name} is not UTF-8 text: {error}") from error
+
+
+def _located(argument: str) -> tuple[Path, str]:
+    try:
+        path = solutions.resolve(argument)
+    except SolutionError as error:
+        raise BenchmarkError(str(error)) from error
+    return path, path.stem if argument.endswith(SUFFIXES) else argument

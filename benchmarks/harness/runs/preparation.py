@@ -1,0 +1,81 @@
+"""What a run is prepared with: a device, the places where the sides live, the referee's copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.harness.devices import arenas
+from benchmarks.harness.devices.arenas import Device
+from benchmarks.harness.devices.checksums import Checksum
+from benchmarks.harness.devices.contents import generator
+from benchmarks.harness.devices.idle import Quiet
+from benchmarks.harness.devices.monitor import Watch
+from benchmarks.harness.devices.telemetry import Telemetry, open_for
+from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.harness.rounds.phases import Phases
+from benchmarks.harness.rounds.settings import Setting
+from benchmarks.harness.runs import environment
+from benchmarks.harness.runs.candidates import Candidate
+from benchmarks.harness.sides import operators, sandboxes
+from benchmarks.harness.sides.sandboxes import CellError, Cells
+
+# Of a side that computes on a GPU. Each has to stop before the other's turn, and is looked at then:
+# with one a processor, twice, that took a third of a run on an H200's host.
+_THREADS_BESIDE_A_GPU = 4
+
+
+def prepared(
+    document: dict[str, Any],
+    candidate: Candidate,
+    device_kind: str,
+    folder: Path,
+    first_user: int,
+    telemetry: Telemetry | None = None,
+    phases: Phases | None = None,
+) -> Setting:
+    """Everything that a run needs before its first side; BenchmarkError where it cannot be had.
+
+    `folder` and `first_user` (and the one after it) are this run's own until it ends.
+    """
+    try:
+        device = arenas.device(device_kind)
+    except (RuntimeError, ImportError) as error:
+        raise BenchmarkError(f"this machine cannot measure on {device_kind}: {error}") from error
+    threads = environment.cores()
+    torch.set_num_threads(threads)
+    # Only what the referee read is run, whatever becomes of the original file meanwhile.
+    copy = folder / f"candidate{Path(candidate.filename).suffix}"
+    # Its very bytes, whatever this machine's own encoding is.
+    copy.write_bytes(candidate.source.encode())
+    return Setting(
+        document=document,
+        device=device,
+        reference_step=operators.part(document["operator"], "reference").reference_step,
+        reference=getattr(operators.part(document["operator"], "reference"), "reference", None),
+        watch=Watch(telemetry or open_for(device)),
+        quiet=Quiet(device),
+        source=generator(device.torch_device),
+        checksum=Checksum(device.torch_device),
+        candidate=copy,
+        scratch=folder,
+        cells=_cells(device, folder, copy, first_user),
+        threads=threads if device.kind == "cpu" else min(threads, _THREADS_BESIDE_A_GPU),
+        phases=phases or Phases(),
+    )
+
+
+def _cells(device: Device, folder: Path, candidate: Path, first_user: int) -> Cells:
+    """Where the sides live, tried out: on CUDA memory of the referee must open there."""
+    arena = device.allocate(1, read_only=False)
+    try:
+        handle, _ = arena.handle()
+        return sandboxes.prepare(
+            folder=folder, candidate=candidate, arena=handle.get("ipc"), first_user=first_user
+        )
+    except CellError as error:
+        raise BenchmarkError(str(error)) from error
+    finally:
+        arena.close()

@@ -1,0 +1,153 @@
+"""The referee: replicate after replicate until the verdict stands, then the record."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import torch
+
+from benchmarks.harness.devices import ceilings
+from benchmarks.harness.devices.telemetry import Telemetry
+from benchmarks.harness.failures import Caught, DeviceFailed
+from benchmarks.harness.records import observations, records
+from benchmarks.harness.records.canonical import digest
+from benchmarks.harness.rounds.phases import Phases
+from benchmarks.harness.rounds.settings import Setting
+from benchmarks.harness.runs import environment, replicates
+from benchmarks.harness.runs.candidates import Candidate
+from benchmarks.harness.runs.preparation import prepared
+from benchmarks.harness.runs.progress import Progress
+from benchmarks.harness.sides import folders, isolation, operators, user_ids
+from benchmarks.harness.statistics import interim
+from benchmarks.harness.verdict import completeness, verdicts
+
+_RANDOM = random.SystemRandom()
+
+
+@torch.no_grad()
+def run(
+    document: dict[str, Any],
+    candidate: Candidate,
+    *,
+    device_kind: str,
+    command: str,
+    progress: Progress,
+    required_isolation: Sequence[str] = (),
+    telemetry: Telemetry | None = None,
+) -> dict[str, Any]:
+    """Measure `candidate` by a checked benchmark document; returns the sealed record.
+
+    Raises BenchmarkError when the benchmark cannot be measured here (as when one of
+    `required_isolation` is not in force), SideFailed when a side raised, hung, died or broke
+    its channel, DeviceFailed when the device fails the referee. A side that was caught is a
+    record like any other. `telemetry` stands in for the device's own instruments.
+    """
+    operators.check_sealed(document)
+    isolation.hide_referee()
+    started_at, started = datetime.now(UTC), time.monotonic()
+    phases = Phases()
+    progress.started()
+    with user_ids.reserved() as first_user, folders.temporary() as folder:
+        with phases.of("preparing"):
+            setting = prepared(
+                document, candidate, device_kind, folder, first_user, telemetry, phases
+            )
+            isolation.require(required_isolation, setting.device, setting.cells)
+            setting.watch.begin()
+            measured = ceilings.measure(setting.device, document["dtype"])
+        draft = _begun(document, candidate) | {
+            "environment": environment.capture(setting.device, setting.cells, measured),
+            "command": command,
+            "started_at": started_at.isoformat(timespec="seconds"),
+        }
+        _measure(setting, draft, progress)
+    draft["finished_at"] = datetime.now(UTC).isoformat(timespec="seconds")
+    draft["phases_s"] = phases.seconds()
+    draft["elapsed_s"] = round(time.monotonic() - started, 3)
+    record = records.sealed(draft)
+    progress.finished(record["summary"])
+    return record
+
+
+def _begun(document: dict[str, Any], candidate: Candidate) -> dict[str, Any]:
+    """A record of this benchmark and candidate in which nothing is measured yet."""
+    nothing = observations.nothing("the run did not come to its end")
+    return {
+        "schema": records.SCHEMA_NAME,
+        "benchmark": document,
+        "benchmark_digest": digest(document),
+        "candidate": {
+            "name": candidate.name,
+            "filename": candidate.filename,
+            "source_digest": candidate.source_digest,
+            "source": candidate.source,
+        },
+        "replicates": [],
+        "correctness": None,
+        "observations": nothing | {"costs": operators.costs(document)},
+        "findings": [],
+    }
+
+
+def _measure(setting: Setting, draft: dict[str, Any], progress: Progress) -> None:
+    """Fill the draft with what is measured; DeviceFailed where it does not fit the device."""
+    try:
+        if _measure_replicates(setting, draft, progress):
+            _measure_same_code(setting, draft)
+        draft["observations"]["gpu"] = setting.watch.as_data()
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        reason = str(error).partition("\n")[0]
+        raise DeviceFailed(f"the benchmark does not fit this device: {reason}") from error
+
+
+def _measure_replicates(setting: Setting, draft: dict[str, Any], progress: Progress) -> bool:
+    """More replicates while inconclusive; False where one was caught or holds too little."""
+    protocol, seen = setting.protocol, draft["observations"]
+    calls: dict[str, int] = {}
+    # Drawn among those that every run has: who knew which would be careful in that one only.
+    tried_in = _RANDOM.randrange(protocol["replicates"])
+    for index in range(protocol["max_replicates"]):
+        try:
+            measured = replicates.measure(
+                setting=setting,
+                index=index,
+                calls=calls,
+                progress=progress,
+                tries=index == tried_in,
+            )
+        except Caught as caught:
+            draft["findings"].append(caught.finding.as_data())
+            return False
+        draft["correctness"] = measured.pop("correctness") or draft["correctness"]
+        seen["operator"] = measured.pop("operator") or seen["operator"]
+        draft["replicates"].append(measured)
+        if index + 1 not in interim.schedule(protocol):
+            progress.replicate(index, low=None, high=None, message="")
+            continue
+        if completeness.unusable(draft):
+            return False
+        so_far = verdicts.look(draft, index + 1)
+        progress.replicate(
+            index, low=so_far.low, high=so_far.high, message="; ".join(so_far.reasons)
+        )
+        if so_far.verdict != "inconclusive":
+            break
+    return True
+
+
+def _measure_same_code(setting: Setting, draft: dict[str, Any]) -> None:
+    """The baseline against itself at the heaviest workload, where the protocol asks for it."""
+    rounds = setting.protocol["aa_rounds"]
+    if rounds == 0:
+        return
+    heaviest = max(setting.document["workloads"], key=lambda each: float(each["weight"]))
+    try:
+        (draft["observations"]["same_code"],) = replicates.same_code(
+            setting, len(draft["replicates"]), [heaviest], rounds
+        )
+    except Caught as caught:
+        draft["findings"].append(caught.finding.as_data())

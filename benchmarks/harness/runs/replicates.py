@@ -1,0 +1,198 @@
+"""One replicate: a fresh pair of processes, every workload, and then they are gone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+from benchmarks.harness.controls import one_by_one
+from benchmarks.harness.failures import ROLES, Caught, Role
+from benchmarks.harness.records import observations
+from benchmarks.harness.rounds import correctness, pairs
+from benchmarks.harness.rounds.pairs import Course, Setup
+from benchmarks.harness.rounds.settings import Setting
+from benchmarks.harness.runs.progress import Progress
+from benchmarks.harness.sides import folders, isolation
+from benchmarks.harness.sides.processes import SideProcess
+from benchmarks.harness.sides.sandboxes import Cell
+
+_RANDOM = random.SystemRandom()
+_OWN: Mapping[Role, Role] = {role: role for role in ROLES}
+
+
+def measure(
+    *, setting: Setting, index: int, calls: dict[str, int], progress: Progress, tries: bool
+) -> dict[str, Any]:
+    """Measure replicate `index` (from 0); returns the record's entry.
+
+    `tries`: the trials of the run are this one's, and in its `correctness`. The first one's has
+    `operator`, its rounds alone. Both are None in the others'.
+
+    `calls` holds each workload's calls a round and is filled by the first replicate, so that
+    all replicates do the same. Raises SideFailed or Caught.
+    """
+    order: list[Role] = _RANDOM.sample(ROLES, 2)
+    setups: dict[Role, Setup] = {role: Setup() for role in order}
+    measured: dict[str, Any] = {}
+    with ExitStack() as stack:
+        sides = start(setting, index, order, stack)
+        workloads = setting.document["workloads"]
+        courses = _courses(setting)
+        for workload in _RANDOM.sample(workloads, len(workloads)):
+            name = workload["name"]
+            measured[name] = pairs.measure(
+                setting=setting,
+                sides=sides,
+                setups=setups,
+                replicate=index,
+                workload=workload,
+                calls=calls.get(name),
+                on_round=progress.rounds_of(replicate=index, workload=name),
+                course=courses[name],
+            )
+            calls[name] = measured[name]["calls"]
+        # After the workloads, so that they are measured in processes that did nothing else.
+        alone = _operator_alone(setting, sides) if index == 0 else None
+        tried = correctness.run(setting=setting, sides=sides, replicate=index) if tries else None
+    return {
+        "order": list(order),
+        "setup": {role: setup.as_data() for role, setup in setups.items()},
+        "workloads": [measured[workload["name"]] for workload in workloads],
+        "correctness": tried,
+        "operator": alone,
+    }
+
+
+def _courses(setting: Setting) -> dict[str, Course]:
+    """What is asked of each workload: the state of a random one is renewed, if there is any.
+
+    Not where a workload has one round: state is renewed between two.
+    """
+    course = Course(rounds=setting.protocol["rounds"], single_rounds=one_by_one.ROUNDS)
+    courses = {workload["name"]: course for workload in setting.document["workloads"]}
+    if setting.definition["program_state"] and course.rounds > 1:
+        courses[_RANDOM.choice(list(courses))] = replace(course, renews_state=True)
+    return courses
+
+
+def _operator_alone(
+    setting: Setting, sides: dict[Role, SideProcess]
+) -> list[dict[str, Any]] | None:
+    """A few rounds of every workload's operator by itself; None where nobody asks for them."""
+    rounds = setting.protocol["operator_rounds"]
+    if rounds == 0 or setting.reference is None:
+        return None
+    with setting.phases.of("operator_alone", whole=True):
+        return [
+            observations.pair(
+                pairs.measure(
+                    setting=setting,
+                    sides=sides,
+                    setups={role: Setup() for role in sides},
+                    replicate=0,
+                    workload=workload,
+                    calls=None,
+                    on_round=_unseen,
+                    course=Course(rounds=rounds, level="operator"),
+                )
+            )
+            for workload in setting.document["workloads"]
+        ]
+
+
+def same_code(
+    setting: Setting, index: int, workloads: Sequence[dict[str, Any]], rounds: int
+) -> list[dict[str, Any]]:
+    """An A/A pair: a fresh pair of baselines, `rounds` rounds of each of the workloads.
+
+    `index` numbers its processes. Whatever is caught here is the baseline's.
+    """
+    order: list[Role] = _RANDOM.sample(ROLES, 2)
+    with setting.phases.of("same_code", whole=True), ExitStack() as stack:
+        sides = start(setting, index, order, stack, runs=dict.fromkeys(order, "baseline"))
+        try:
+            return [
+                observations.pair(
+                    pairs.measure(
+                        setting=setting,
+                        sides=sides,
+                        setups={role: Setup() for role in order},
+                        replicate=index,
+                        workload=workload,
+                        calls=None,
+                        on_round=_unseen,
+                        course=Course(rounds=rounds),
+                    )
+                )
+                for workload in workloads
+            ]
+        except Caught as caught:
+            said = caught.finding.message.replace("the candidate", "the baseline", 1)
+            raise Caught(replace(caught.finding, side="baseline", message=said)) from caught
+
+
+def _unseen(index: int, baseline_us: float, candidate_us: float) -> None:
+    """These rounds are no part of the estimate that people watch."""
+
+
+def start(
+    setting: Setting,
+    index: int,
+    order: list[Role],
+    stack: ExitStack,
+    runs: Mapping[Role, Role] = _OWN,
+) -> dict[Role, SideProcess]:
+    """Start both processes at once; their imports overlap, their setup does not.
+
+    `runs` says whose code each of them runs.
+    """
+    folder = stack.enter_context(folders.temporary(inside=setting.scratch))
+    # Its user passes through here to the folder that is its own.
+    folder.chmod(0o711)
+    sides: dict[Role, SideProcess] = {}
+    with setting.phases.of("starting"):
+        for role in order:
+            sides[role] = stack.enter_context(
+                SideProcess(
+                    role=role,
+                    replicate=index,
+                    scratch=folder / role,
+                    cell=_cell(setting, role, runs[role]),
+                    threads=setting.threads,
+                    stops_when_idle=setting.device.freezes_idle_side,
+                )
+            )
+            sides[role].start(_start_message(setting, runs[role]))
+        for side in sides.values():
+            side.started()
+    return sides
+
+
+def _cell(setting: Setting, role: Role, code: Role) -> Cell:
+    """Where a side lives; code that is not the side's own finds no cache of the side's there.
+
+    A candidate could leave compiled code in its cache for the A/A pair's baseline to load: to
+    have it caught in the baseline's name, or the run fail a control, rather than miss its target.
+    """
+    cell = setting.cells.by_role[role]
+    return cell if code == role else cell.apart(setting.scratch / f"{role}.runs.{code}.cache")
+
+
+def _start_message(setting: Setting, role: Role) -> dict[str, Any]:
+    document = setting.document
+    mine = (
+        {"candidate": str(setting.candidate)}
+        if role == "candidate"
+        else {"baseline": document["baseline"]["name"]}
+    )
+    return {
+        "operator": document["operator"],
+        "launch": document["program"]["launch"],
+        "device": setting.device.kind,
+        "threads": setting.threads,
+        "address_space_bytes": isolation.address_space_bytes(setting.device),
+        **mine,
+    }

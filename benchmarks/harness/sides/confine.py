@@ -1,0 +1,227 @@
+"""Builds the room that a side lives in, from inside its new namespaces, and then starts it.
+
+Run as a file of its own, standard library only: `python -I -S confine.py SPEC COMMAND…`.
+util-linux's `unshare` made the namespaces before; its `setpriv` drops the rights afterwards.
+In between this makes a root folder that holds nothing but what was named, read-only, with a
+scratch folder of limited size, and sets the limits that only root may set.
+
+SPEC is JSON: `root` (an empty folder to build in; null keeps the machine's own), `guarded` (paths
+to make read-only in the machine's own root; null leaves all mounts alone), `shown`
+(paths bound read-only), `written` (paths bound writable), `scratch` and `scratch_bytes`,
+`devices`, `own_process_ids`, `group` (control group to enter, or null), `limits`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import signal
+import stat
+import sys
+from typing import Any
+
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 1, 2, 4, 8
+_MS_REMOUNT, _MS_BIND, _MS_REC, _MS_PRIVATE = 32, 4096, 16384, 1 << 18
+_MS_BY_OPTION = {
+    "ro": _MS_RDONLY,
+    "nosuid": _MS_NOSUID,
+    "nodev": _MS_NODEV,
+    "noexec": _MS_NOEXEC,
+    "noatime": 1024,
+    "nodiratime": 2048,
+    "relatime": 1 << 21,
+}
+_PR_SET_PDEATHSIG = 1
+_KILLED_FIRST = "1000"
+_KEYCTL_BY_MACHINE = {"x86_64": 250, "aarch64": 219}
+_KEYCTL_JOIN_SESSION_KEYRING = 1
+_ROOT_BYTES = 1 << 20
+# A file system of the side's own, not the machine's.
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a mount point in the side's own root
+_SHARED_MEMORY_BYTES = 1 << 30
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
+    arguments = [source.encode(), target.encode(), kind.encode()]
+    if _LIBC.mount(*arguments, ctypes.c_ulong(flags), options.encode() or None) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"mount {kind or 'bind'}: {os.strerror(number)}", target)
+
+
+def _place(root: str, path: str, *, folder: bool) -> str:
+    """A mount point for `path` below the new root."""
+    target = root + path
+    os.makedirs(target if folder else os.path.dirname(target), mode=0o755, exist_ok=True)
+    if not folder and not os.path.lexists(target):
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
+    return target
+
+
+def _show(root: str, path: str) -> None:
+    """Bind one path; a link at the top (`/lib` to `usr/lib`) is made again as a link."""
+    if os.path.islink(path):
+        target = root + path
+        os.makedirs(os.path.dirname(target), mode=0o755, exist_ok=True)
+        if not os.path.lexists(target):
+            os.symlink(os.readlink(path), target)
+        return
+    target = _place(root, path, folder=os.path.isdir(path))
+    _mount(path, target, "", _MS_BIND | _MS_REC)
+
+
+def _mounts_below(root: str) -> list[tuple[str, int]]:
+    """Every mount point at or below `root`, with the flags that it has and must keep."""
+    found = []
+    with open("/proc/self/mountinfo") as lines:
+        for line in lines:
+            fields = line.split()
+            point = fields[4].encode().decode("unicode_escape")
+            if point == root or point.startswith(root + "/"):
+                options = fields[5].split(",")
+                found.append((point, sum(_MS_BY_OPTION.get(option, 0) for option in options)))
+    return found
+
+
+def _shut(root: str, kept: list[str]) -> None:
+    """Make every mount below the root read-only, submounts too, except those of `kept`."""
+    open_still = {root + path for path in kept}
+    for point, flags in _mounts_below(root):
+        if point in open_still or flags & _MS_RDONLY:
+            continue
+        try:
+            _mount("", point, "", _MS_REMOUNT | _MS_BIND | _MS_RDONLY | flags)
+        except OSError:
+            # Mounts under mounts cannot be reached by a path; nobody else can reach them either.
+            if os.path.exists(point) and not os.statvfs(point).f_flag & os.ST_RDONLY:
+                raise
+
+
+def _make_devices(root: str, devices: list[str]) -> None:
+    _place(root, "/dev", folder=True)
+    for device in devices:
+        _mount(device, _place(root, device, folder=os.path.isdir(device)), "", _MS_BIND | _MS_REC)
+    os.symlink("/proc/self/fd", root + "/dev/fd")
+    shared = _place(root, _SHARED_MEMORY, folder=True)
+    size = f"mode=1777,size={_SHARED_MEMORY_BYTES}"
+    _mount("tmpfs", shared, "tmpfs", _MS_NOSUID | _MS_NODEV, size)
+
+
+def build_room(spec: dict[str, Any]) -> None:
+    """Make the new root folder and move into it."""
+    root, scratch = spec["root"], spec["scratch"]
+    _mount("", "/", "", _MS_PRIVATE | _MS_REC)
+    _mount("tmpfs", root, "tmpfs", _MS_NOSUID | _MS_NODEV, f"mode=755,size={_ROOT_BYTES}")
+    for path in spec["shown"]:
+        _show(root, path)
+    for path in spec["written"]:
+        _show(root, path)
+    _make_devices(root, spec["devices"])
+    proc = _place(root, "/proc", folder=True)
+    if spec["own_process_ids"]:
+        _mount("proc", proc, "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    else:
+        _mount("/proc", proc, "", _MS_BIND | _MS_REC)
+    _mount(
+        "tmpfs",
+        _place(root, scratch, folder=True),
+        "tmpfs",
+        _MS_NOSUID | _MS_NODEV,
+        _scratch_options(spec),
+    )
+    _shut(root, [scratch, *spec["written"], *spec["devices"], _SHARED_MEMORY])
+    os.chroot(root)
+    os.chdir(scratch)
+
+
+def guard(spec: dict[str, Any]) -> None:
+    """Keep the machine's own root folder, the code read-only, the scratch folder limited."""
+    _mount("", "/", "", _MS_PRIVATE | _MS_REC)
+    for path in spec["guarded"]:
+        _mount(path, path, "", _MS_BIND | _MS_REC)
+        _shut(path, [])
+    _mount("tmpfs", spec["scratch"], "tmpfs", _MS_NOSUID | _MS_NODEV, _scratch_options(spec))
+    if spec["own_process_ids"]:
+        _mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    os.chdir(spec["scratch"])
+
+
+def _scratch_options(spec: dict[str, Any]) -> str:
+    return f"mode=700,uid={spec['user']},gid={spec['user']},size={spec['scratch_bytes']}"
+
+
+def _limit(limits: dict[str, int]) -> None:
+    for name, most in limits.items():
+        which = getattr(resource, name)
+        _, hard = resource.getrlimit(which)
+        within = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(which, (within, within))
+
+
+def _die_first() -> None:
+    """Out of memory, the kernel is to kill this, and neither the referee nor a database.
+
+    As root it is said for good; an ordinary user's side could take it back.
+    """
+    # A sandbox around all of this may have no such file.
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+        score.write(_KILLED_FIRST)
+
+
+def _leave_keyring() -> None:
+    """Take a keyring of its own: whoever inherits a session's may read its keys, as any user.
+
+    Where the kernel keeps no keys, or a container forbids them, there is none to leave; whether
+    there was is tried (escape_attempts.py).
+    """
+    keyctl = _KEYCTL_BY_MACHINE.get(os.uname().machine)
+    if keyctl is not None:
+        _LIBC.syscall(keyctl, _KEYCTL_JOIN_SESSION_KEYRING, None)
+
+
+def _start_below(command: list[str]) -> int:
+    """Be process 1 of the new process ids: start the command, collect orphans, tell its end.
+
+    The side itself must not be process 1, which no signal of its own can end.
+    """
+    child = os.fork()
+    if child == 0:
+        # Only then does a killed process 1 take nobody's word that its child is gone too.
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        os.execv(command[0], command)  # noqa: S606 - a list of arguments, no shell
+    # What is inherited here belongs to the child alone: an open channel would seem alive.
+    os.closerange(3, 1024)
+    while True:
+        pid, status = os.wait()
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def main(spec: dict[str, Any], command: list[str]) -> int:
+    """Confine this process by `spec` and become `command`."""
+    _die_first()
+    _leave_keyring()
+    if spec["group"] is not None:
+        with open(os.path.join(spec["group"], "cgroup.procs"), "w") as group:
+            group.write(str(os.getpid()))
+    os.umask(0o022)
+    if spec["root"] is not None:
+        build_room(spec)
+    elif spec["guarded"] is not None:
+        guard(spec)
+    os.umask(0o077)
+    _limit(spec["limits"])
+    # Orders of the terminal or of a supervisor are for the referee, which then ends its sides.
+    if not stat.S_ISCHR(os.fstat(0).st_mode):
+        raise OSError("a side's standard input must be the null device")
+    if spec["own_process_ids"]:
+        return _start_below(command)
+    os.execv(command[0], command)  # noqa: S606 - a list of arguments, no shell
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(sys.argv[1]), sys.argv[2:]))

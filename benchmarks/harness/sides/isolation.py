@@ -1,0 +1,140 @@
+"""What keeps a side away from the referee, and an honest list of what is not in force."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.harness.devices.arenas import Device
+from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.harness.sides.operators import SEARCH_PATH_VARIABLE
+from benchmarks.harness.sides.sandboxes import Cells
+
+# What a run may insist on (`--require-isolation`); what a machine can refuse is among it.
+FULL = (
+    "emptied_environment",
+    "files_hidden",
+    "no_capabilities",
+    "no_network",
+    "no_new_privileges",
+    "own_keyring",
+    "own_process_ids",
+    "private_scratch",
+    "read_only_code",
+    "referee_unreadable",
+    "scratch_limited",
+    "unprivileged_user",
+)
+# What decides a contract is measured under these at least; CUDA bears all of them.
+ACCEPTANCE = tuple(
+    name for name in FULL if name not in ("files_hidden", "own_process_ids", "scratch_limited")
+)
+_PR_SET_DUMPABLE = 4
+_PASSED_ON = (
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_HOME",
+    "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "TRITON_LIBCUDA_PATH",
+    "TRITON_INTERPRET",
+    SEARCH_PATH_VARIABLE,
+)
+_CODE = Path(__file__).resolve().parents[3]
+_SHARE_OF_MEMORY = 0.8
+# Importing torch alone maps gigabytes that it never touches.
+_LEAST_ADDRESS_SPACE_BYTES = 8 << 30
+
+
+def hide_referee() -> None:
+    """Make this process's memory and environment unreadable to others of the same user."""
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "the referee could not set itself non-dumpable")
+
+
+def side_environment(*, scratch: Path, cache: Path, threads: int) -> dict[str, str]:
+    """A side's whole environment: where torch and Triton find things, and nothing else.
+
+    `cache` outlives the process for compiled kernels only, so that a replicate does not pay
+    minutes of compiling for each of its workloads again.
+    """
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    own = [str(_CODE), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    return environment | {
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys(folder for folder in own if folder)),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUNBUFFERED": "1",
+        "LANG": "C.UTF-8",
+        # Some libraries keep what they compiled below a folder of this name in the machine's own
+        # temporary one: nobody must be there before.
+        "USER": f"side-{secrets.token_hex(8)}",
+        "HOME": str(scratch),
+        "TMPDIR": str(scratch),
+        "TRITON_CACHE_DIR": str(cache / "triton"),
+        "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
+        # Else it starts a process a core, which work on while the side waits for its turn.
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
+        "CUDA_CACHE_PATH": str(cache / "cuda"),
+        "FLASHINFER_WORKSPACE_BASE": str(cache / "flashinfer"),
+        "CUTE_DSL_CACHE_DIR": str(cache / "cute"),
+        "OMP_NUM_THREADS": str(threads),
+        # numpy's: one a processor else, made when torch imports it.
+        "OPENBLAS_NUM_THREADS": str(threads),
+    }
+
+
+def address_space_bytes(device: Device) -> int | None:
+    """A side's limit on address space; None on CUDA, which maps far more than it uses."""
+    if device.kind == "cuda":
+        return None
+    return max(int(device.memory_bytes() * _SHARE_OF_MEMORY), _LEAST_ADDRESS_SPACE_BYTES)
+
+
+def in_force(device: Device, cells: Cells) -> dict[str, bool]:
+    """Each protection, and whether this run had it: the record keeps the list.
+
+    Those that a machine can refuse are `cells.found`: they were tried out.
+    """
+    return {
+        "separate_processes": True,
+        "referee_not_dumpable": True,
+        "emptied_environment": True,
+        "private_scratch": True,
+        "no_inherited_descriptors": True,
+        "dies_with_referee": True,
+        "idle_side_stopped": True,
+        "state_mapped_read_only": device.read_only_state,
+        "address_space_limited": device.kind == "cpu",
+        **cells.found,
+    }
+
+
+def required(text: str) -> tuple[str, ...]:
+    """The protections named in `text`, by commas; `all`, or `acceptance` for what CUDA bears.
+
+    BenchmarkError for a name that is none.
+    """
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if names == ("all",):
+        return FULL
+    if names == ("acceptance",):
+        return ACCEPTANCE
+    unknown = sorted(set(names) - set(FULL))
+    if unknown:
+        raise BenchmarkError(
+            f"no such isolation: {', '.join(unknown)}; there are all, acceptance, {', '.join(FULL)}"
+        )
+    return names
+
+
+def require(names: Sequence[str], device: Device, cells: Cells) -> None:
+    """BenchmarkError, saying why, unless everything of `names` is in force."""
+    held = in_force(device, cells)
+    missing = [name for name in names if not held.get(name, False)]
+    if missing:
+        why = f" ({'; '.join(cells.refused)})" if cells.refused else ""
+        raise BenchmarkError(f"isolation not in force here: {', '.join(missing)}{why}")

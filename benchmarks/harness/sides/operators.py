@@ -1,0 +1,100 @@
+"""An operator's code, loaded by name, and held against what the benchmark sealed.
+
+Operators live in `kernels/<operator>/`. More folders of operators can be named in
+TWOFOLD_OPERATORS (separated like PATH): a customer's own, or those of a test.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import kernels
+
+# Not by way of `documents`: a side needs no JSON Schema, and it takes a while to import.
+from benchmarks.harness.failures import BenchmarkError
+from benchmarks.harness.records.canonical import canonical, digest_of_bytes
+
+SEARCH_PATH_VARIABLE = "TWOFOLD_OPERATORS"
+
+
+def extend_search_path() -> None:
+    """Let `kernels.<operator>` also be found in the folders of TWOFOLD_OPERATORS."""
+    for folder in os.environ.get(SEARCH_PATH_VARIABLE, "").split(os.pathsep):
+        if folder and folder not in kernels.__path__:
+            kernels.__path__.append(folder)
+
+
+def part(operator: str, name: str) -> ModuleType:
+    """The module `kernels.<operator>.<name>`; BenchmarkError when there is none."""
+    extend_search_path()
+    dotted = f"kernels.{operator}.{name}"
+    try:
+        return importlib.import_module(dotted)
+    except ModuleNotFoundError as error:
+        if error.name and dotted.startswith(error.name):
+            raise BenchmarkError(f"there is no {dotted} here") from error
+        raise
+
+
+def source_digests(operator: str, names: list[str]) -> dict[str, str]:
+    """`sha256:…` of each named file of an operator's folder; BenchmarkError when one is gone."""
+    folder = Path(str(part(operator, "op").__file__)).parent
+    digests = {}
+    for name in names:
+        path = folder / name
+        if path.parent != folder or not path.is_file():
+            raise BenchmarkError(f"operator {operator} has no file {name}")
+        digests[name] = digest_of_bytes(path.read_bytes())
+    return digests
+
+
+def check_sealed(document: dict[str, Any]) -> None:
+    """Raise BenchmarkError unless the operator's code here is what the benchmark sealed."""
+    operator = document["operator"]
+    here = part(operator, "op").DEFINITION.as_data()
+    if canonical(_plain(here)) != canonical(document["definition"]):
+        raise BenchmarkError(f"the Definition of {operator} here is not the sealed one")
+    sealed = document["sources"]
+    for name, found in source_digests(operator, sorted(sealed)).items():
+        if found != sealed[name]:
+            raise BenchmarkError(f"{operator}/{name} here is not the sealed one: {found}")
+
+
+def costs(document: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """The operator's own arithmetic and least traffic, by workload; None where it tells neither.
+
+    Its Program calls it once a layer, or once where the axes have no `layers`.
+    """
+    op = part(document["operator"], "op")
+    if not (hasattr(op, "flops") and hasattr(op, "bytes_moved")):
+        return None
+    return [
+        {
+            "name": workload["name"],
+            "operator_calls": workload["axes"].get("layers", 1),
+            "flops": op.flops(workload["axes"]),
+            "bytes": op.bytes_moved(workload["axes"], document["dtype"]),
+        }
+        for workload in document["workloads"]
+    ]
+
+
+def baseline(operator: str, name: str) -> Any:
+    """A baseline Solution; BenchmarkError for an unknown name, NotAvailable as it says."""
+    known = part(operator, "baselines").BASELINES
+    if name not in known:
+        raise BenchmarkError(f"operator {operator} has no baseline {name!r}: {', '.join(known)}")
+    return known[name]()
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists, mappings as dicts: what JSON would make of it."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,263 @@
+"""A side's process, seen from the referee: start, ask, stop while idle, end, and last words."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.failures import Role, SideFailed
+from benchmarks.harness.sides import isolation, printable, process_trees
+from benchmarks.harness.sides.channel import (
+    Channel,
+    ChannelClosed,
+    ChannelRubbish,
+    ChannelTimeout,
+    encode,
+)
+from benchmarks.harness.sides.process_trees import Idleness
+from benchmarks.harness.sides.sandboxes import Cell
+
+# -P: the scratch folder, which a side can write, is no place to import from.
+_ARGUMENTS = ("-P", "-X", "faulthandler", "-m", "benchmarks.harness.sides.side")
+_TAIL_BYTES = 4000
+_TAIL_LINES = 3
+_ERROR_LETTERS, _WHERE_LETTERS, _LINE_LETTERS = 500, 200, 200
+_STARTUP_LIMIT_S = 120.0
+_SIGNALS_FROM = 128
+
+
+class SideProcess:
+    """One process of one side. Use as a context: it is gone afterwards, whatever happens."""
+
+    def __init__(
+        self,
+        *,
+        role: Role,
+        replicate: int,
+        scratch: Path,
+        cell: Cell,
+        threads: int,
+        stops_when_idle: bool,
+    ) -> None:
+        """`stops_when_idle`: always; otherwise only while it is `held`."""
+        self.role = role
+        self.where = f"replicate {replicate + 1}"
+        self._stops_when_idle = stops_when_idle
+        self._cell = cell
+        cell.make_scratch(scratch)
+        self._log = (scratch.parent / f"{scratch.name}.log").open("w+b")
+        self._channel, theirs = Channel.pair()
+        with theirs:
+            inner = [sys.executable, *_ARGUMENTS, "--channel", str(theirs.fileno())]
+            self._process = subprocess.Popen(
+                cell.command(inner, scratch=scratch),
+                cwd=scratch,
+                env=isolation.side_environment(scratch=scratch, cache=cell.cache, threads=threads),
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=subprocess.STDOUT,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+            )
+        self.idleness = Idleness(*self._family, stopped=stops_when_idle)
+
+    @property
+    def pid(self) -> int:
+        """The side's own process id, below whatever confines it."""
+        pid = self._process.pid
+        if self._cell.arrangement.own_process_ids:
+            # unshare waits for the first process of the cell, and that one for the side.
+            # Any of them may have died just now.
+            with contextlib.suppress(OSError):
+                for _ in range(2):
+                    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+                    pid = int(children[0]) if children else pid
+        return pid
+
+    def __enter__(self) -> SideProcess:
+        return self
+
+    def end(self) -> None:
+        """Kill the side and all it started; nothing happens to one that is gone."""
+        self._signal(signal.SIGKILL)
+        self._process.wait()
+        self._cell.end_leftovers()
+
+    def __exit__(self, *exc: object) -> None:
+        self.end()
+        self._channel.close()
+        self._log.close()
+
+    def _signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[int]:
+        """Let the side run; outside its turn it is stopped where the device allows that.
+
+        Yields when that began, by `time.perf_counter_ns`: before the first of its processes ran.
+        """
+        # Looked for before: who has many processes has the last of them woken late, and the first
+        # would have a start on the clock.
+        family = self.idleness.ends()
+        began_ns = time.perf_counter_ns()
+        if self._stops_when_idle:
+            process_trees.signal_all(family, signal.SIGCONT)
+        try:
+            yield began_ns
+        finally:
+            self._wait_for_turn()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Inside, it is stopped while it is not its turn, on every device."""
+        before = self._stops_when_idle
+        self._hold(True)
+        try:
+            yield
+        finally:
+            self._hold(before)
+
+    def _hold(self, stops: bool) -> None:
+        if stops == self._stops_when_idle:
+            return
+        self.idleness.ends()
+        self._stops_when_idle = stops
+        self.idleness.stopped = stops
+        if not stops:
+            process_trees.resume(*self._family)
+        self._wait_for_turn()
+
+    @property
+    def _family(self) -> tuple[int, int | None]:
+        """The first of its processes, and the user that only they have where there is one."""
+        arrangement = self._cell.arrangement
+        alone = arrangement.own_user and not arrangement.own_process_ids
+        return self._process.pid, self._cell.user if alone else None
+
+    def _wait_for_turn(self) -> None:
+        family = None
+        if self._stops_when_idle:
+            self._signal(signal.SIGSTOP)
+            family = process_trees.stop(*self._family)
+        self.idleness.begins(family)
+
+    def start(self, message: dict[str, Any]) -> None:
+        """Send the side what it is; `started` ends the wait for it."""
+        self._tell(encode({"type": "start", "role": self.role, **message}), (), "starting")
+
+    def started(self) -> None:
+        """Wait until the side has imported everything, its Solution included."""
+        self.answer("started", limit_s=_STARTUP_LIMIT_S, doing="starting")
+        self._wait_for_turn()
+
+    def ask(
+        self,
+        message: dict[str, Any],
+        *,
+        expect: str,
+        limit_s: float,
+        doing: str,
+        descriptors: Sequence[int] = (),
+    ) -> dict[str, Any]:
+        """Send a message in the side's turn and return its answer; SideFailed otherwise."""
+        with self.turn():
+            self._tell(encode(message), descriptors, doing)
+            return self.answer(expect, limit_s=limit_s, doing=doing)
+
+    def go(self, order: bytes, *, token: str, limit_s: float, doing: str, awake: bool) -> None:
+        """One timed exchange: an encoded order out, its token back. Nothing else, for the clock.
+
+        `awake`: wait for it on a processor of the referee's own, as Channel.receive does.
+        """
+        self._tell(order, (), doing)
+        reply = self.answer("done", limit_s=limit_s, doing=doing, awake=awake)
+        if reply.get("token") != token:
+            raise self.failed("answered a round with another round's token", doing)
+
+    def _tell(self, content: bytes, descriptors: Sequence[int], doing: str) -> None:
+        try:
+            self._channel.send_encoded(content, descriptors)
+        except ChannelTimeout as error:
+            raise self.failed("stopped reading its channel", doing) from error
+        except ChannelClosed:
+            # What it said before it went, or how it ended, the next `answer` tells.
+            return
+
+    def answer(
+        self, expect: str, *, limit_s: float, doing: str, awake: bool = False
+    ) -> dict[str, Any]:
+        """The side's next message, which must be of type `expect`; SideFailed otherwise."""
+        try:
+            reply = self._channel.receive(limit_s, awake=awake)
+        except ChannelTimeout as error:
+            text = f"did not answer within {limit_s:g} s and was stopped"
+            raise self.failed(text, doing) from error
+        except ChannelRubbish as error:
+            text = f"wrote rubbish down the channel ({error})"
+            raise self.failed(text, doing) from error
+        except ChannelClosed as error:
+            raise self._gone(doing) from error
+        if reply["type"] == "failed":
+            where = printable.line(reply.get("where") or "", _WHERE_LETTERS)
+            said = printable.line(reply.get("error"), _ERROR_LETTERS)
+            text = f"raised {said} ({where})" if where else f"raised {said}"
+            raise self.failed(text, doing, tail=False, log=reply.get("log"))
+        if reply["type"] != expect:
+            text = f"wrote rubbish down the channel (a {reply['type'][:40]!a} out of turn)"
+            raise self.failed(text, doing)
+        return reply
+
+    def _gone(self, doing: str) -> SideFailed:
+        """What became of a side that hung up: read from its exit status."""
+        try:
+            code = self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            return self.failed("closed its channel and went on running", doing)
+        if code > _SIGNALS_FROM:
+            # The cell's first process tells a signal as shells do.
+            code = _SIGNALS_FROM - code
+        if code == 0:
+            return self.failed("exited with status 0 and no result", doing)
+        if code == -signal.SIGKILL:
+            return self.failed("was killed by SIGKILL, most likely for lack of memory", doing)
+        if code == -signal.SIGSEGV:
+            text = "died of SIGSEGV: a wild pointer, or a write to state, which is read-only"
+            return self.failed(text, doing)
+        if code < 0:
+            return self.failed(f"died of {signal.Signals(-code).name}", doing)
+        return self.failed(f"exited with status {code}", doing)
+
+    def failed(
+        self, reason: str, doing: str, *, tail: bool = True, log: object = None
+    ) -> SideFailed:
+        """The one line that a person reads: who, what, when, and the side's last lines."""
+        text = f"the {self.role} {reason}, while {doing} ({self.where})"
+        last = self._last_lines() if tail else ""
+        told = f"{text}; its last lines: {last}" if last else text
+        shown = printable.lines(log, _TAIL_BYTES) if isinstance(log, str) else None
+        return SideFailed(told, log=shown)
+
+    def _last_lines(self) -> str:
+        size = self._log.seek(0, os.SEEK_END)
+        self._log.seek(max(0, size - _TAIL_BYTES))
+        text = self._log.read().decode(errors="replace")
+        lines = [printable.line(line, _LINE_LETTERS) for line in text.splitlines() if line.strip()]
+        return " / ".join(_telling(lines))
+
+
+def _telling(lines: list[str]) -> list[str]:
+    """The lines worth showing: a crash's own frames come first in faulthandler's dump."""
+    for index, line in enumerate(lines):
+        if line.startswith("Fatal Python error"):
+            frames = [frame for frame in lines[index:] if frame.startswith("File")]
+            return [line, *frames[:_TAIL_LINES]]
+    return lines[-_TAIL_LINES:]

@@ -1,0 +1,291 @@
+"""The cell that a side lives in: whose rights it has, what it sees, how much it may use.
+
+util-linux's `unshare` and `setpriv` do the work around `confine.py`. What a machine allows
+differs, so the strictest arrangement is tried first, by a process that attempts what a side
+must not be able to do, and what happened to it is what the record says.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.failures import ROLES, Role
+from benchmarks.harness.sides import escape_attempts, visible_files
+
+_RANDOM = random.SystemRandom()
+_HERE = Path(__file__).resolve().parent
+_TRIAL_LIMIT_S = 60.0
+_SCRATCH_BYTES = 2 << 30
+_LIMITS = {
+    "RLIMIT_CORE": 0,
+    "RLIMIT_FSIZE": 1 << 30,
+    "RLIMIT_NOFILE": 4096,
+    # Threads count too: torch, Triton and Inductor start some for every core.
+    "RLIMIT_NPROC": 2048,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrangement:
+    """One way to confine a side, of those that a machine may allow.
+
+    `namespaces` are unshare's words; `own_user` is a user of the side's own, which needs root.
+    With a namespace of mounts the side gets a root folder that holds only what it is shown
+    (`own_view`), or keeps the machine's with the code made read-only.
+    """
+
+    namespaces: tuple[str, ...] = ()
+    own_user: bool = False
+    own_view: bool = False
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the machine's own root folder is kept, with its code read-only."""
+        return "mount" in self.namespaces and not self.own_view
+
+    @property
+    def own_process_ids(self) -> bool:
+        """Whether the side sees only its own processes, which all end with its first one."""
+        return "pid" in self.namespaces
+
+
+_ALL = ("net", "ipc", "uts", "mount", "pid")
+_WITHOUT_PROCESS_IDS = _ALL[:-1]
+# Strictest first. CUDA on an H200 did not start in a root folder of its own (error 304).
+_AS_ROOT = (
+    Arrangement(namespaces=_ALL, own_user=True, own_view=True),
+    Arrangement(namespaces=_ALL, own_user=True),
+    Arrangement(namespaces=_WITHOUT_PROCESS_IDS, own_user=True),
+    Arrangement(namespaces=("net", "ipc"), own_user=True),
+    Arrangement(namespaces=("net",), own_user=True),
+    Arrangement(own_user=True),
+    Arrangement(),
+)
+_AS_OTHERS = (
+    Arrangement(namespaces=("user", *_ALL), own_view=True),
+    Arrangement(namespaces=("user", *_ALL)),
+    Arrangement(namespaces=("user", *_WITHOUT_PROCESS_IDS)),
+    Arrangement(namespaces=("user", "net")),
+    Arrangement(),
+)
+
+
+class CellError(RuntimeError):
+    """Not even the least arrangement works here; the text says what failed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """Where one role's processes live throughout a run."""
+
+    arrangement: Arrangement
+    user: int
+    cache: Path
+    shown: tuple[str, ...]
+    devices: tuple[str, ...]
+    scratch_bytes: int = _SCRATCH_BYTES
+    limits: dict[str, int] = field(default_factory=lambda: dict(_LIMITS))
+
+    def make_scratch(self, folder: Path) -> None:
+        """An empty folder of this side's own."""
+        folder.mkdir(mode=0o700)
+        self._own(folder)
+
+    def make_cache(self) -> None:
+        """The folder for compiled kernels, which outlives a process but not the run."""
+        self.cache.mkdir(mode=0o700, exist_ok=True)
+        self._own(self.cache)
+
+    def apart(self, cache: Path) -> Cell:
+        """The same cell with an empty cache: nothing that was compiled in this one is loaded."""
+        other = replace(self, cache=cache)
+        other.make_cache()
+        return other
+
+    def _own(self, folder: Path) -> None:
+        if self.arrangement.own_user:
+            os.chown(folder, self.user, self.user)
+
+    def end_leftovers(self) -> None:
+        """Kill what a side left running under its own user, in whatever session it hid."""
+        if self.arrangement.own_user and not self.arrangement.own_process_ids:
+            # One call for all of them: a process that forks meanwhile does not get away.
+            everyone = "import os; os.kill(-1, 9)"
+            options = ["--reuid", str(self.user), "--regid", str(self.user), "--clear-groups"]
+            python = [sys.executable, "-I", "-S", "-c", everyone]
+            subprocess.run(
+                [_program("setpriv"), *options, *python],
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                check=False,
+            )
+
+    def command(self, inner: list[str], *, scratch: Path) -> list[str]:
+        """`inner`, confined; `scratch` was made by `make_scratch`."""
+        if shutil.which("setpriv") is None:
+            return self._confined(inner, scratch)
+        # Whatever ends the referee ends this, and `--kill-child` hands it on.
+        outer = [_program("setpriv"), "--pdeathsig", "KILL"]
+        return [*outer, *self._unshared(), *self._confined(self._lowered(inner), scratch)]
+
+    def _unshared(self) -> list[str]:
+        names = self.arrangement.namespaces
+        if not names:
+            return []
+        options = [f"--{name}" for name in names]
+        if "user" in names:
+            options.append("--map-root-user")
+        if self.arrangement.own_process_ids:
+            options += ["--fork", "--kill-child"]
+        return [_program("unshare"), *options]
+
+    def _confined(self, inner: list[str], scratch: Path) -> list[str]:
+        root = scratch.with_name(f"{scratch.name}.root")
+        if self.arrangement.own_view:
+            root.mkdir(mode=0o755, exist_ok=True)
+        spec = {
+            "root": str(root) if self.arrangement.own_view else None,
+            "guarded": visible_files.code() if self.arrangement.guarded else None,
+            "shown": self.shown,
+            "written": [str(self.cache)],
+            "scratch": str(scratch),
+            "scratch_bytes": self.scratch_bytes,
+            "user": self.user if self.arrangement.own_user else 0,
+            "devices": self.devices,
+            "own_process_ids": self.arrangement.own_process_ids,
+            "group": None,
+            "limits": self.limits,
+        }
+        return [sys.executable, "-I", "-S", str(_HERE / "confine.py"), json.dumps(spec), *inner]
+
+    def _lowered(self, inner: list[str]) -> list[str]:
+        options = ["--no-new-privs"]
+        if self.arrangement.own_user:
+            own = str(self.user)
+            options += ["--reuid", own, "--regid", own, "--clear-groups"]
+        if self.arrangement.own_user or "user" in self.arrangement.namespaces:
+            options += ["--inh-caps=-all", "--bounding-set=-all"]
+        return [_program("setpriv"), *options, *inner]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """Both sides' cells, and what was found to be in force in them."""
+
+    by_role: dict[Role, Cell]
+    found: dict[str, bool]
+    refused: tuple[str, ...]
+    """Why stricter arrangements were not possible, in their own words."""
+
+
+def prepare(*, folder: Path, candidate: Path, arena: str | None, first_user: int) -> Cells:
+    """Cells for one run below `folder`, in the strictest arrangement that works here.
+
+    `arena` is a CUDA memory handle that a side must be able to open; `first_user` and the one
+    after it are the sides' users, where they may have some. CellError when nothing works.
+    """
+    # Without a view of its own a side passes through here to its scratch folder.
+    folder.chmod(0o711)
+    refused: list[str] = []
+    for arrangement in _arrangements():
+        try:
+            cells = _cells(
+                arrangement,
+                folder=folder,
+                candidate=candidate,
+                cuda=arena is not None,
+                first_user=first_user,
+            )
+            trial = _try(cells["candidate"], folder=folder, arena=arena)
+        except OSError as error:
+            # As where this container has no such users.
+            trial = str(error)
+        if isinstance(trial, dict):
+            return Cells(by_role=cells, found=trial, refused=tuple(refused))
+        refused.append(trial)
+    raise CellError(f"no side can be started here: {refused[-1]}")
+
+
+def _arrangements() -> tuple[Arrangement, ...]:
+    if shutil.which("setpriv") is None or shutil.which("unshare") is None:
+        return (Arrangement(),)
+    return _AS_ROOT if os.geteuid() == 0 else _AS_OTHERS
+
+
+def _cells(
+    arrangement: Arrangement, *, folder: Path, candidate: Path, cuda: bool, first_user: int
+) -> dict[Role, Cell]:
+    cells: dict[Role, Cell] = {}
+    for offset, role in enumerate(ROLES):
+        shown = visible_files.shown([candidate] if role == "candidate" else [])
+        cells[role] = Cell(
+            arrangement=arrangement,
+            user=first_user + offset if arrangement.own_user else os.geteuid(),
+            cache=folder / f"{role}.cache",
+            shown=tuple(shown),
+            devices=tuple(visible_files.devices(cuda=cuda)),
+        )
+    for cell in cells.values():
+        cell.make_cache()
+    return cells
+
+
+def _try(cell: Cell, *, folder: Path, arena: str | None) -> dict[str, bool] | str:
+    """What was found in force, or why it does not work here."""
+    scratch = folder / f"trial.{_RANDOM.randrange(1 << 32):x}"
+    secret = folder / "referee.secret"
+    secret.touch(mode=0o600)
+    cell.make_scratch(scratch)
+    asked = {
+        "referee": os.getpid(),
+        "process_ids": os.readlink("/proc/self/ns/pid"),
+        "code": visible_files.code(),
+        "secret": str(secret),
+        "user": cell.user if cell.arrangement.own_user else None,
+        "scratch_bytes": cell.scratch_bytes,
+        "arena": arena,
+        "keyring": escape_attempts.session_keyring(),
+    }
+    # The site's packages are for CUDA's bindings only.
+    program = [sys.executable, "-P", *(["-S"] if arena is None else [])]
+    inner = [*program, str(_HERE / "escape_attempts.py"), json.dumps(asked)]
+    try:
+        ended = subprocess.run(
+            cell.command(inner, scratch=scratch),
+            cwd=scratch,
+            env=trial_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_TRIAL_LIMIT_S,
+            check=False,
+        )
+        answer: Any = json.loads(ended.stdout) if ended.returncode == 0 else None
+    except (subprocess.TimeoutExpired, OSError, json.JSONDecodeError) as error:
+        return f"{', '.join(cell.arrangement.namespaces) or 'no namespace'}: {error}"
+    if answer is None:
+        last = (ended.stderr.strip().splitlines() or [f"status {ended.returncode}"])[-1]
+        return f"{', '.join(cell.arrangement.namespaces) or 'no namespace'}: {last[:300]}"
+    return {name: bool(held) for name, held in answer.items()}
+
+
+def trial_environment() -> dict[str, str]:
+    """What finds programs and libraries; nothing else."""
+    names = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "CUDA_VISIBLE_DEVICES")
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _program(name: str) -> str:
+    """The program's full path, which the side's own view has too."""
+    found = shutil.which(name)
+    if found is None:
+        raise CellError(f"util-linux's {name} is not installed here")
+    return found

@@ -1,0 +1,268 @@
+"""What runs in the baseline's or candidate's process: `python -m benchmarks.harness.sides.side`.
+
+It knows memory handles and a pipe. The candidate's code shares this process and may change
+anything in it, so nothing here is believed: the clock, the reference and every check are the
+referee's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import functools
+import gc
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.sides.channel import Channel, ChannelClosed
+from kernels.cuda import CompileError
+
+_PR_SET_PDEATHSIG = 1
+_MAX_FILE_BYTES = 1 << 30
+# All that Triton says of a machine without a GPU.
+_NO_DRIVER = "0 active drivers"
+
+
+def limit_process(address_space_bytes: int | None, *, parent: int) -> None:
+    """Die with what started this, leave no core file, and stay inside the limits."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        raise SystemExit("the referee is gone")
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_MAX_FILE_BYTES, _MAX_FILE_BYTES))
+    if address_space_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (address_space_bytes, address_space_bytes))
+
+
+class Side:
+    """One Solution inside the Program, measured workload after workload."""
+
+    def __init__(self, channel: Channel, start: dict[str, Any]) -> None:
+        import torch
+
+        from benchmarks.harness.devices import arenas
+        from benchmarks.harness.sides import operators
+        from kernels import solutions
+
+        torch.set_num_threads(start["threads"])
+        torch.set_grad_enabled(False)
+        self._channel = channel
+        self._start = start
+        self._device = arenas.device(start["device"])
+        self._mark = torch.zeros(1, device=self._device.torch_device)
+        operator = start["operator"]
+        self._solution = (
+            solutions.candidate(Path(start["candidate"]))
+            if "candidate" in start
+            else operators.baseline(operator, start["baseline"])
+        )
+        self._program = operators.part(operator, "program")
+        self._arenas: list[Any] = []
+        self._build: Any = None
+        self._step: Any = None
+        self._launch: Callable[..., None] | None = None
+        # A round's calls at once, by how many they are, where they are launched so.
+        self._rounds: list[int] = []
+        self._launch_rounds: dict[int, Callable[[], None]] = {}
+        self._calls: list[tuple[dict[str, Any], dict[str, Any]]] = []
+
+    def setup(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Open the state and build the step on it; untimed, but measured."""
+        from benchmarks.harness.devices.layouts import Layout
+        from benchmarks.harness.sides import levels
+
+        started = time.perf_counter()
+        layout = Layout.from_data(message["layout"])
+        arena = self._device.open(message["state"], descriptors)
+        self._arenas.append(arena)
+        self._level = message["level"]
+        self._build = functools.partial(
+            levels.builder(self._level, self._program),
+            solution=self._solution,
+            state=layout.tensors(arena.memory, 0),
+            axes=message["axes"],
+        )
+        self._step, self._launch = self._build(), None
+        self._device.synchronize()
+        return {"type": "ready", "elapsed_s": time.perf_counter() - started}
+
+    def renew(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Build the step again: the state that it was built on has other contents now."""
+        # First, so that what was derived from state is not held twice.
+        self._step = self._launch = None
+        self._launch_rounds = {}
+        gc.collect()
+        self._step = self._build()
+        self._make_ready()
+        self._device.synchronize()
+        return {"type": "renewed"}
+
+    def bind(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Open the inputs and outputs of N calls in place of the ones before."""
+        from benchmarks.harness.devices.layouts import Layout
+
+        self._drop_calls()
+        views = []
+        # On CUDA no descriptor comes along, and each arena takes none.
+        share = len(descriptors) // 2
+        for index, part in enumerate(("inputs", "outputs")):
+            layout = Layout.from_data(message[part]["layout"])
+            mine = descriptors[index * share : (index + 1) * share]
+            arena = self._device.open(message[part]["arena"], mine)
+            self._arenas.append(arena)
+            views.append([layout.tensors(arena.memory, call) for call in range(layout.calls)])
+        self._calls = list(zip(*views, strict=True))
+        self._rounds = message["rounds"]
+        self._make_ready()
+        return {"type": "bound"}
+
+    def _make_ready(self) -> None:
+        """Compile, tune and capture, which belongs to the setup and not to the first round."""
+        from benchmarks.harness.sides import launches
+
+        graphed = self._start["launch"] == "graph"
+        if self._level == "operator" and graphed:
+            self._launch_rounds = launches.graphs_of_rounds(self._step, self._calls, self._rounds)
+        elif self._launch is None:
+            first = self._calls[0][0]
+            self._launch = launches.graph(self._step, first) if graphed else self._step
+            self._launch(*self._calls[0])
+            self._device.synchronize()
+
+    def go(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Run `calls` calls from `first` on, wait for them, answer with the round's token."""
+        first, count = message["first"], message["calls"]
+        if count == 0:
+            # A round's fixed cost has the device's change from the referee's context to this
+            # one in it, which takes some work to do: without any, 0.9 ms a round were missing.
+            self._mark.add_(1)
+        elif self._launch_rounds:
+            # Captured from the first call on.
+            assert first == 0
+            self._launch_rounds[count]()
+        else:
+            assert self._launch is not None
+            for inputs, outputs in self._calls[first : first + count]:
+                self._launch(inputs, outputs)
+        self._device.synchronize()
+        return {"type": "done", "token": message["token"]}
+
+    def trial(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Run a few untimed calls at other sizes; an error is the answer, not the end."""
+        from benchmarks.harness.devices.layouts import Layout
+        from benchmarks.harness.sides import levels
+
+        share = len(descriptors) // 3
+        arenas, layouts = [], []
+        for index, part in enumerate(("state", "inputs", "outputs")):
+            mine = descriptors[index * share : (index + 1) * share]
+            arenas.append(self._device.open(message[part]["arena"], mine))
+            layouts.append(Layout.from_data(message[part]["layout"]))
+        state, inputs, outputs = (
+            [layout.tensors(arena.memory, call) for call in range(layout.calls)]
+            for layout, arena in zip(layouts, arenas, strict=True)
+        )
+        error = None
+        try:
+            build = levels.builder(message["level"], self._program)
+            step = build(solution=self._solution, state=state[0], axes=message["axes"])
+            for call_inputs, call_outputs in zip(inputs, outputs, strict=True):
+                step(call_inputs, call_outputs)
+            self._device.synchronize()
+            for arena in arenas:
+                arena.close()
+        except Exception as caught:
+            traceback.print_exc()
+            told = _described(caught)
+            error = f"{told['error']} ({told['where']})"
+        return {"type": "tried", "error": error}
+
+    def release(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """Forget the workload: step, state and all."""
+        self._drop_calls()
+        self._launch = self._step = self._build = None
+        gc.collect()
+        for arena in self._arenas:
+            arena.close()
+        self._arenas.clear()
+        if self._device.kind == "cuda":
+            import torch
+
+            torch.cuda.empty_cache()
+        return {"type": "released"}
+
+    def _drop_calls(self) -> None:
+        self._calls, self._launch_rounds = [], {}
+        # The state's arena, opened first, stays until release.
+        for arena in self._arenas[1:]:
+            arena.close()
+        del self._arenas[1:]
+
+    def serve(self) -> None:
+        """Answer the referee until it says goodbye."""
+        answers = {
+            "setup": self.setup,
+            "renew": self.renew,
+            "bind": self.bind,
+            "go": self.go,
+            "trial": self.trial,
+            "release": self.release,
+        }
+        self._channel.send({"type": "started"})
+        while True:
+            message, descriptors = self._channel.receive_with_descriptors()
+            if message["type"] == "bye":
+                return
+            self._channel.send(answers[message["type"]](message, descriptors))
+
+
+def _described(error: BaseException) -> dict[str, str]:
+    """The error in one line, and where: the candidate's own last frame where it has one."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).stem == "candidate"]
+    last = (own or frames)[-1] if frames else None
+    text = " ".join(str(error).split())[:500]
+    if _NO_DRIVER in text:
+        text = f"Triton finds no GPU here ({text}); without one, set TRITON_INTERPRET=1"
+    where = "" if last is None else f"{Path(last.filename).name} line {last.lineno} in {last.name}"
+    described = {"type": "failed", "error": f"{type(error).__name__}: {text}", "where": where}
+    if isinstance(error, CompileError):
+        described["log"] = error.log
+    return described
+
+
+def main() -> int:
+    """Serve one referee; the exit code is 1 after an error that was reported to it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--channel", type=int, required=True)
+    channel = Channel(socket.socket(fileno=parser.parse_args().channel))
+    parent = os.getppid()
+    try:
+        start = channel.receive()
+        limit_process(start["address_space_bytes"], parent=parent)
+        # Looking for garbage among what torch's modules make takes a quarter of their import.
+        gc.disable()
+        side = Side(channel, start)
+        gc.freeze()
+        gc.enable()
+        side.serve()
+    except ChannelClosed:
+        return 0
+    except Exception as error:
+        # Every error of the candidate ends here: the referee tells it on in one line.
+        traceback.print_exc()
+        channel.send(_described(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

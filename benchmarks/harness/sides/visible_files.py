@@ -1,0 +1,71 @@
+"""Which files a side is shown: what it takes to run Python and its libraries, and no more.
+
+Everything else of the machine is not there for it: homes, databases, sockets, keys, the
+checkout beside the harness, the other side's folders.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import kernels
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/sys")
+# Where there is one, CUDA's driver speaks to it when it starts.
+_DRIVER = ("/run/nvidia-persistenced",)
+_PATHS_FROM = ("PYTHONPATH", "LD_LIBRARY_PATH", "CUDA_HOME")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_HARNESS = Path(__file__).resolve().parents[1]
+ROOT = _HARNESS.parents[1]
+
+
+def code() -> list[str]:
+    """Folders of code that a side must not be able to write."""
+    return [str(_HARNESS), *_packages(), *_site_packages()]
+
+
+def shown(more: Iterable[Path]) -> list[str]:
+    """Paths to show read-only, none inside another: system, Python, harness, kernels, `more`."""
+    parts = [*_SYSTEM, *_DRIVER, sys.prefix, sys.base_prefix, sys.exec_prefix]
+    parts += [str(_HARNESS), str(_HARNESS.parent / "__init__.py"), *_packages(), *_named()]
+    parts += [str(path) for path in more]
+    wanted = dict.fromkeys(path for part in parts for path in (part, os.path.realpath(part)))
+    there = [path for path in wanted if os.path.lexists(path)]
+    return [path for path in there if not any(_inside(path, other) for other in there)]
+
+
+def devices(*, cuda: bool) -> list[str]:
+    """Device files to show."""
+    found = [device for device in _DEVICES if os.path.exists(device)]
+    return found + sorted(glob.glob("/dev/nvidia*")) if cuda else found
+
+
+def _packages() -> list[str]:
+    return [os.path.abspath(folder) for folder in kernels.__path__]
+
+
+def _site_packages() -> list[str]:
+    return [entry for entry in sys.path if entry.endswith("-packages") and os.path.isdir(entry)]
+
+
+def _named() -> list[str]:
+    """Folders that the environment or the path of imports names, but not the checkout itself."""
+    entries = [
+        entry for name in _PATHS_FROM for entry in os.environ.get(name, "").split(os.pathsep)
+    ]
+    entries += _site_packages()
+    folders = [os.path.abspath(entry) for entry in entries if entry and os.path.isdir(entry)]
+    # The checkout holds the site's data, too; a folder above it would show that again.
+    return [folder for folder in folders if not _inside_or_same(str(ROOT), folder)]
+
+
+def _inside(path: str, other: str) -> bool:
+    return path != other and path.startswith(other.rstrip("/") + "/")
+
+
+def _inside_or_same(path: str, other: str) -> bool:
+    return path == other or _inside(path, other)

@@ -1,0 +1,107 @@
+"""Which rounds of a record count, and how many were left out for which reason. No torch.
+
+Rounds are left out in pairs, by rules that read both sides alike and are sealed in the
+protocol, so that neither side gains by having its slow rounds dropped.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness.statistics import throttling
+from benchmarks.harness.statistics.estimates import Floats, Samples
+from benchmarks.harness.statistics.interruptions import Flags, interrupted, sealed_band
+
+SIDES = ("baseline", "candidate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counted:
+    """What counts, and the pairs that do not: interrupted, or on an unsteady GPU."""
+
+    samples: Samples
+    rounds: int
+    interrupted: int
+    unsteady: int
+    with_interrupted: Samples
+    """What counts, and the interrupted pairs too."""
+    slow_alone: Mapping[str, int]
+    """Interrupted pairs in which one side alone took long, by that side."""
+
+
+def counted(record: Mapping[str, Any], replicates: int | None = None) -> Counted:
+    """The samples of the first `replicates` replicates, of all by default."""
+    chosen = record["replicates"][:replicates]
+    usual_mhz, band = _usual_clocks(chosen), sealed_band(record)
+    samples: dict[str, list[tuple[Floats, Floats]]] = {}
+    whole: dict[str, list[tuple[Floats, Floats]]] = {}
+    slow_alone = dict.fromkeys(SIDES, 0)
+    rounds = left_out = unsteady = 0
+    for replicate in chosen:
+        for workload in replicate["workloads"]:
+            baseline, candidate = times_us(workload["rounds"])
+            off = _unsteady(workload, usual_mhz, record["benchmark"]["protocol"]["clock_band"])
+            slow = interrupted(baseline, candidate, band)
+            for side, alone in zip(SIDES, (slow[0] & ~slow[1], slow[1] & ~slow[0]), strict=True):
+                slow_alone[side] += int((alone & ~off).sum())
+            inside = ~(slow[0] | slow[1])
+            kept = inside & ~off
+            # Where next to nothing is left, everything counts: noise shows as noise.
+            kept = kept if kept.sum() > 1 else np.ones_like(kept)
+            rounds += len(kept)
+            unsteady += int(off.sum())
+            left_out += int((~inside & ~off).sum())
+            samples.setdefault(workload["name"], []).append((baseline[kept], candidate[kept]))
+            all_of = kept | ~off
+            whole.setdefault(workload["name"], []).append((baseline[all_of], candidate[all_of]))
+    return Counted(
+        samples=samples,
+        rounds=rounds,
+        interrupted=left_out,
+        unsteady=unsteady,
+        with_interrupted=whole,
+        slow_alone=slow_alone,
+    )
+
+
+def times_us(rounds: list[Mapping[str, Any]]) -> tuple[Floats, Floats]:
+    """Baseline and candidate times of the rounds, in us per call."""
+    return (
+        np.array([entry["baseline_us"] for entry in rounds], dtype=float),
+        np.array([entry["candidate_us"] for entry in rounds], dtype=float),
+    )
+
+
+def _usual_clocks(replicates: list[Mapping[str, Any]]) -> dict[tuple[str, str], float]:
+    """Each workload's and side's median SM clock over all of its rounds, in MHz."""
+    seen: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for replicate in replicates:
+        for workload in replicate["workloads"]:
+            for side in SIDES:
+                if workload["telemetry"] is not None:
+                    seen[workload["name"], side] += workload["telemetry"][side]["sm_mhz"]
+    return {key: float(np.median(values)) for key, values in seen.items()}
+
+
+def _unsteady(
+    workload: Mapping[str, Any], usual_mhz: Mapping[tuple[str, str], float], band: float
+) -> Flags:
+    """Pairs in which the hardware slowed the GPU, or a side's SM clock fell out of its band.
+
+    A power cap in software is no reason: how much power a kernel draws is its own doing.
+    """
+    off = np.zeros(len(workload["rounds"]), dtype=bool)
+    if workload["telemetry"] is None:
+        return off
+    for side in SIDES:
+        columns = workload["telemetry"][side]
+        reasons = np.array(columns["throttle"], dtype=np.int64)
+        clocks = np.array(columns["sm_mhz"], dtype=float)
+        off |= (reasons & throttling.DISCARDED) != 0
+        off |= clocks < (1 - band) * usual_mhz[workload["name"], side]
+    return off

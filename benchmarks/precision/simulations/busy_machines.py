@@ -1,0 +1,144 @@
+"""How often a busy machine makes a verdict wrong: runs drawn at random, judged as real ones are.
+
+    python -m benchmarks.precision.simulations.busy_machines
+
+Spells in which something else runs come and go from round to round, whichever side's turn it is,
+and lengthen a round by a heavy-tailed share; some processes are slow throughout, as where one
+shares its core. Each run is judged with `noise_band` and without, by looks, A/A pair and all. A
+target of 1.5x; whatever is truly below it must not be met, what is above it not be missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.harness.controls import same_code
+from benchmarks.harness.verdict import noise, verdicts
+from kernels.output import while_it_is_read
+
+SEED = 20261121
+TARGET = 1.5
+RATIOS = (1.0, 1.45, 1.7)
+_BAND = {"noise_band": 0.1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """Chances that a spell begins and ends at a round; the share it adds; who is slow throughout.
+
+    `unlucky` is the chance that a process is, by a share drawn evenly up to 1.
+    """
+
+    name: str
+    begins: float
+    ends: float = 0.3
+    adds: float = 0.7
+    tail: float = 1.0
+    unlucky: float = 0.0
+
+
+MACHINES = (
+    Machine(name="quiet", begins=0.0),
+    Machine(name="now and then busy", begins=0.1),
+    Machine(name="mostly busy", begins=0.5),
+    Machine(name="now and then busy, some processes slow", begins=0.1, unlucky=0.3),
+)
+# (replicates, rounds, A/A rounds): as the tricks are played on a processor, and the preset `cpu`.
+PROTOCOLS = ((1, 3, 0), (4, 6, 4))
+
+
+class Runs:
+    """Runs on one machine. The same seed gives the same runs."""
+
+    def __init__(self, machine: Machine, seed: int) -> None:
+        self._machine = machine
+        self._random = np.random.RandomState(seed)
+
+    def rounds(self, count: int, ratio: float) -> list[dict[str, Any]]:
+        """`count` pairs of rounds of a fresh pair of processes, the baseline's `ratio` as long."""
+        random, machine = self._random, self._machine
+        share = machine.begins / (machine.begins + machine.ends)
+        busy = random.rand() < share
+        paces = 1 + (random.rand(2) < machine.unlucky) * random.rand(2)
+        pairs = []
+        for _ in range(count):
+            times = [0.0, 0.0]
+            for side in random.permutation(2):
+                busy = random.rand() >= machine.ends if busy else random.rand() < machine.begins
+                times[side] = 100 * paces[side] * (1 + 0.01 * abs(random.randn()))
+                if busy:
+                    times[side] *= 1 + machine.adds * float(np.exp(machine.tail * random.randn()))
+            pairs.append({"baseline_us": ratio * times[0], "candidate_us": times[1]})
+        return pairs
+
+    def record(self, protocol: tuple[int, int, int], ratio: float) -> dict[str, Any]:
+        """As much of a record as a verdict is made of."""
+        replicates, rounds, aa_rounds = protocol
+        sealed = {
+            "replicates": replicates,
+            "max_replicates": replicates,
+            "look_every": 1,
+            "clock_band": 0.15,
+            "aa_rounds": aa_rounds,
+        }
+        pair = {"name": "w", "rounds": self.rounds(aa_rounds, 1.0)} if aa_rounds else None
+        return {
+            "benchmark": {
+                "target": TARGET,
+                "confidence": 0.95,
+                "workloads": [{"name": "w", "weight": 1.0}],
+                "protocol": sealed,
+            },
+            "replicates": [
+                {"workloads": [{"name": "w", "telemetry": None, "rounds": one}]}
+                for one in (self.rounds(rounds, ratio) for _ in range(replicates))
+            ],
+            "observations": {"same_code": pair},
+        }
+
+
+def judged(record: dict[str, Any]) -> str:
+    """The verdict as `verdicts` makes it of a whole record."""
+    if same_code.judge(record).passed is False:
+        return "invalid"
+    look = verdicts.look(record, len(record["replicates"]))
+    doubt = noise.doubt_of_same_code(record, look.estimates.overall.ratio)
+    return look.verdict if doubt is None else "inconclusive"
+
+
+def shares(
+    machine: Machine, protocol: tuple[int, int, int], ratio: float, *, runs: int, seed: int = SEED
+) -> dict[str, float]:
+    """Shares of runs called met and missed, without the band and with it."""
+    drawn = Runs(machine, seed)
+    counts = dict.fromkeys(("met", "missed", "met, band", "missed, band"), 0)
+    for _ in range(runs):
+        record = drawn.record(protocol, ratio)
+        for suffix, band in (("", {}), (", band", _BAND)):
+            record["benchmark"]["protocol"] |= band
+            word = judged(record) + suffix
+            if word in counts:
+                counts[word] += 1
+    return {word: count / runs for word, count in counts.items()}
+
+
+def rows(runs: int) -> Iterator[str]:
+    """The table's lines."""
+    yield "| machine | run | true | met | missed | met, with the band | missed, with the band |"
+    yield "|---|---|---|---|---|---|---|"
+    for replicates, rounds, aa_rounds in PROTOCOLS:
+        for machine in MACHINES:
+            for ratio in RATIOS:
+                found = shares(machine, (replicates, rounds, aa_rounds), ratio, runs=runs)
+                told = " | ".join(f"{share:.1%}" for share in found.values())
+                yield f"| {machine.name} | {replicates} x {rounds} | {ratio:.2f} | {told} |"
+
+
+if __name__ == "__main__":
+    with while_it_is_read():
+        for line in rows(1000):
+            print(line, flush=True)

@@ -1,0 +1,115 @@
+"""What leaving interrupted rounds out does to an interval: runs drawn at random, judged as real.
+
+    python -m benchmarks.precision.simulations.interruptions
+
+A candidate that is truly twice as fast; pairs of processes, rounds and band as the presets for an
+H200 and for any GPU have them; rounds that scatter normally, and interruptions that lengthen a
+round by some milliseconds (exponentially, a tenth of the shorter round on average), the longer
+round twice as often. Without the sealed band and with it: how often the interval holds the truth,
+how wide it is, by how much the ratio is off on average, and the share of rounds left out.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.harness.statistics.estimates import Floats, estimate
+from benchmarks.harness.statistics.interruptions import uninterrupted
+from kernels import protocols
+from kernels.output import while_it_is_read
+
+SEED = 20261122
+# Replicates, rounds and band: an H200's, then any GPU's.
+COURSES = tuple(
+    (each.replicates, each.rounds, each.interrupted_band)
+    for each in (protocols.H200, protocols.CUDA)
+)
+_CONFIDENCE, _RATIO, _BETWEEN = 0.95, 2.0, 0.002
+_ROUND_US = np.array([[200.0], [100.0]])
+_INTERRUPTION_US = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """Over runs of one kind, as shares; `half_width` is the median."""
+
+    holds: float
+    half_width: float
+    bias: float
+    left_out: float
+
+    def __str__(self) -> str:
+        return f"{self.holds:.1%} | {self.half_width:.2%} | {self.bias:+.2%} | {self.left_out:.1%}"
+
+
+def judged(
+    band: float | None,
+    *,
+    replicates: int,
+    rounds: int,
+    within: float,
+    chance: float,
+    runs: int,
+    seed: int = SEED,
+) -> Found:
+    """Runs of so many replicates of rounds; `chance` is of interrupting the shorter one."""
+    random = np.random.RandomState(seed)
+    ratios, widths, held, left_out = [], [], 0, 0
+    for _ in range(runs):
+        samples = []
+        for _ in range(replicates):
+            baseline, candidate = _drawn(random, rounds, within, chance)
+            kept = uninterrupted(baseline, candidate, band)
+            left_out += int((~kept).sum())
+            samples.append((baseline[kept], candidate[kept]))
+        found = estimate({"w": samples}, {"w": 1.0}, confidence=_CONFIDENCE).overall
+        held += found.low <= _RATIO <= found.high
+        ratios.append(found.ratio)
+        widths.append((found.high / found.low) ** 0.5 - 1)
+    return Found(
+        holds=held / runs,
+        half_width=float(np.median(widths)),
+        bias=float(np.mean(ratios)) / _RATIO - 1,
+        left_out=left_out / (runs * replicates * rounds),
+    )
+
+
+def _drawn(
+    random: np.random.RandomState, rounds: int, within: float, chance: float
+) -> tuple[Floats, Floats]:
+    """One replicate's rounds of both sides, in us."""
+    paces = np.exp(_BETWEEN * random.randn(2, 1))
+    times = _ROUND_US * paces * (1 + within * random.randn(2, rounds))
+    chances = chance * _ROUND_US / _ROUND_US.min()
+    times += (random.rand(2, rounds) < chances) * random.exponential(_INTERRUPTION_US, (2, rounds))
+    return times[0], times[1]
+
+
+def main(runs: int = 2000) -> None:
+    """Print the table."""
+    told = "holds | half-width | off by | left out"
+    print(f"| pairs x rounds | scatter | interrupted | without: {told} | with the band: {told} |")
+    print("|---" * 11 + "|")
+    for replicates, rounds, sealed in COURSES:
+        for within, chance in itertools.product((0.002, 0.01, 0.03), (0.0, 0.05, 0.2)):
+            without, with_band = (
+                judged(
+                    band,
+                    replicates=replicates,
+                    rounds=rounds,
+                    within=within,
+                    chance=chance,
+                    runs=runs,
+                )
+                for band in (None, sealed)
+            )
+            course = f"{replicates} x {rounds}"
+            print(f"| {course} | {within:.1%} | {chance:.0%} | {without} | {with_band} |")
+
+
+if __name__ == "__main__":
+    with while_it_is_read():
+        main()

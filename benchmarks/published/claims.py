@@ -1,0 +1,246 @@
+"""What the field claims, held against committed records: `python -m kernels claims [--json]`.
+
+The claims are data (kernels/claims/claims.toml). A verdict follows from signed records alone, or,
+where one Solution is claimed to be faster than another, from signed surveys:
+
+- *holds*: every record of the operator does, over its whole interval;
+- *holds under conditions*: some records or workloads do, which are named; so it is where one of two
+  Solutions is not made for all of the workloads;
+- *does not hold*: none does;
+- *not measured*: there is no record, or survey, whose signature holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from benchmarks.published import reports, surveys
+from benchmarks.published.committed import CATALOGUE
+from benchmarks.published.reports import Report
+from kernels.definition import NOT_AVAILABLE
+
+FILE = CATALOGUE / "claims" / "claims.toml"
+
+Verdict = Literal["holds", "holds under conditions", "does not hold", "not measured"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A sentence of a source, and the figure that tests it; `operator` is "" where none does.
+
+    `faster` and `slower` are Solutions of it that are held against each other; "": the candidate
+    and the baseline of each record.
+    """
+
+    source: str
+    author: str
+    says: str
+    about: str
+    operator: str
+    figure: Literal["program", "operator"]
+    holds: Literal["at_least", "at_most"]
+    ratio: float
+    faster: str = ""
+    slower: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A claim with its verdict; `measured` says on what and how much, `where` where it holds."""
+
+    claim: Claim
+    verdict: Verdict
+    measured: list[str]
+    where: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Point:
+    """One measured ratio; without an interval its bounds are itself.
+
+    `everywhere`: at all workloads, not only at those that both sides are made for.
+    """
+
+    name: str
+    ratio: float
+    low: float
+    high: float
+    everywhere: bool = True
+
+    def words(self) -> str:
+        spread = "" if self.low == self.high else f" ({self.low:.2f} to {self.high:.2f})"
+        return f"{self.name}: {self.ratio:.2f}x{spread}"
+
+
+def claims(file: Path = FILE) -> list[Claim]:
+    """Every claim, in the file's order."""
+    data = tomllib.loads(file.read_text())
+    sources = data["sources"]
+    return [
+        Claim(
+            **{
+                **entry,
+                "source": sources[entry["source"]]["title"],
+                "author": sources[entry["source"]]["author"],
+            }
+        )
+        for entry in data["claims"]
+    ]
+
+
+def judged(claim: Claim, found: Sequence[Report]) -> Judged:
+    """The claim against the records, or surveys, of its operator whose signature holds."""
+    mine = [one for one in found if one.operator == claim.operator]
+    if claim.faster:
+        wholes, parts = _of_surveys(claim, mine)
+    else:
+        wholes, parts = _of_records(claim, mine)
+    where = [point.name for point in wholes + parts if _stands(claim, point)]
+    verdict: Verdict = "does not hold"
+    if not wholes:
+        verdict = "not measured"
+    elif all(point.everywhere and _stands(claim, point) for point in wholes):
+        verdict = "holds"
+    elif where:
+        verdict = "holds under conditions"
+    return Judged(
+        claim=claim, verdict=verdict, measured=[point.words() for point in wholes], where=where
+    )
+
+
+def _stands(claim: Claim, point: _Point) -> bool:
+    if claim.holds == "at_least":
+        return point.low >= claim.ratio
+    return point.high <= claim.ratio
+
+
+def _of_records(claim: Claim, found: Sequence[Report]) -> tuple[list[_Point], list[_Point]]:
+    """The records' own ratios, and those of their workloads."""
+    records = [one for one in found if one.signature.valid and one.ratio]
+    return (
+        [point for one in records for point in _whole(claim, one)],
+        [point for one in records for point in _by_workload(claim, one)],
+    )
+
+
+def _of_surveys(claim: Claim, found: Sequence[Report]) -> tuple[list[_Point], list[_Point]]:
+    """One Solution over another, all workloads together and each alone, of every survey."""
+    wholes: dict[str, _Point] = {}
+    parts: dict[tuple[str, str], _Point] = {}
+    for one in found:
+        if one.survey is None or one.survey_signature is None or not one.survey_signature.valid:
+            continue
+        names = {solution["name"] for solution in one.survey["solutions"]}
+        if not {claim.faster, claim.slower} <= names:
+            continue
+        times = _times(claim, one.survey)
+        digest, over = one.survey["digest"], f"{claim.faster} over {claim.slower}"
+        for name, pair in times.items():
+            parts[digest, name] = _over(f"{name}, {over}", [pair])
+        offered, all_of_them = _offered(claim, one.survey), len(one.survey["workloads"])
+        if times and len(times) == offered:
+            limited = "" if offered == all_of_them else f", {offered} of {all_of_them} workloads"
+            whole = _over(f"{over}, {one.device}{limited}", list(times.values()))
+            wholes[digest] = replace(whole, everywhere=not limited)
+    return list(wholes.values()), list(parts.values())
+
+
+def _offered(claim: Claim, survey: Mapping[str, Any]) -> int:
+    """At how many workloads both Solutions can be asked: some are not made for every size."""
+    unfit = {
+        load["name"]
+        for name in (claim.faster, claim.slower)
+        for load, result in surveys.results(survey, name, claim.figure)
+        if result["note"].startswith(NOT_AVAILABLE)
+    }
+    return len(survey["workloads"]) - len(unfit)
+
+
+_Times = tuple[float, Mapping[str, float], Mapping[str, float]]
+
+
+def _times(claim: Claim, survey: Mapping[str, Any]) -> dict[str, _Times]:
+    """Weight, the faster's and the slower's times, by workload, where both were measured."""
+    quick, slow = (
+        {load["name"]: (load["weight"], result) for load, result in of}
+        for of in (
+            surveys.results(survey, claim.faster, claim.figure),
+            surveys.results(survey, claim.slower, claim.figure),
+        )
+    )
+    return {
+        name: (weight, result, slow[name][1])
+        for name, (weight, result) in quick.items()
+        if name in slow and result["median_us"] and slow[name][1]["median_us"]
+    }
+
+
+def _over(name: str, times: Sequence[_Times]) -> _Point:
+    """The slower's time over the faster's; the bounds are those of the times, at their worst."""
+
+    def total(side: int, bound: str) -> float:
+        return sum(
+            weight * (pair[side][bound] or pair[side]["median_us"]) for weight, *pair in times
+        )
+
+    return _Point(
+        name=name,
+        ratio=total(1, "median_us") / total(0, "median_us"),
+        low=total(1, "low_us") / total(0, "high_us"),
+        high=total(1, "high_us") / total(0, "low_us"),
+    )
+
+
+def _whole(claim: Claim, one: Report) -> Iterator[_Point]:
+    """The record's own ratio, all workloads together."""
+    name = f"{one.candidate} over {one.baseline}, {one.device}"
+    if claim.figure == "operator" and one.operator_ratio is not None:
+        ratio = one.operator_ratio
+        yield _Point(name=name, ratio=ratio, low=ratio, high=ratio)
+    if claim.figure == "program" and one.ratio and one.low and one.high:
+        yield _Point(name=name, ratio=one.ratio, low=one.low, high=one.high)
+
+
+def _by_workload(claim: Claim, one: Report) -> Iterator[_Point]:
+    alone = (one.record["operator"] or {"workloads": []})["workloads"]
+    entries = alone if claim.figure == "operator" else one.record["summary"]["workloads"]
+    for entry in entries:
+        ratio = entry["ratio"]
+        if ratio is not None:
+            yield _Point(
+                name=f"{entry['name']}, over {one.baseline}",
+                ratio=ratio,
+                low=entry.get("low") or ratio,
+                high=entry.get("high") or ratio,
+            )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print every claim with its verdict."""
+    parser = argparse.ArgumentParser(prog="python -m kernels claims")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--folder", type=Path, default=CATALOGUE)
+    asked = parser.parse_args(arguments)
+    found = reports.reports(asked.folder)
+    answers = [judged(claim, found) for claim in claims()]
+    if asked.json:
+        print(json.dumps([asdict(one) for one in answers], indent=1))
+        return 0
+    for one in answers:
+        print(f"{one.verdict}: {one.claim.about}: “{one.claim.says}”")
+        for line in one.measured:
+            print(f"    {line}")
+        if one.verdict == "holds under conditions":
+            print(f"    where: {'; '.join(one.where)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

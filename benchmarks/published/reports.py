@@ -1,0 +1,229 @@
+"""What the committed measurements say: `python -m kernels report`. No torch, no GPU.
+
+A record is the referee's own run of a preset; the survey beside it holds every Solution of the
+operator. Nothing here is typed in: a figure stands in a signed file or follows from one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness.controls import limits
+from benchmarks.harness.records import records
+from benchmarks.harness.records.canonical import digest_of_bytes
+from benchmarks.harness.records.signatures import KeyUnusable, PublicKey
+from benchmarks.published import committed, report_tables, surveys
+from benchmarks.published.committed import CATALOGUE, Signature
+from benchmarks.published.surveys import Figures
+from kernels import catalogue
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """A committed record and the survey beside it, in figures.
+
+    `roofline_share` and `operator_ratio` are of the operator alone, over the workloads by weight.
+    `considered` are the baselines of the survey; `against_strongest` is the strongest one's time
+    in the Program over the candidate's, of the survey's medians. `current`: the candidate and the
+    operator's code here are those that were measured. What was not measured is None.
+    """
+
+    operator: str
+    name: str
+    preset: str
+    device: str
+    dtype: str
+    candidate: str
+    baseline: str
+    verdict: str
+    reasons: list[str]
+    target: float
+    ratio: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    operator_ratio: float | None
+    roofline_share: float | None
+    considered: list[Figures]
+    strongest: str | None
+    against_strongest: float | None
+    signature: Signature
+    survey_signature: Signature | None
+    current: bool
+    command: str
+    measured_at: str
+    record: Mapping[str, Any] = field(repr=False)
+    survey: Mapping[str, Any] | None = field(repr=False)
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain JSON data: the figures without the files they come from."""
+        data = {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("record", "survey", "considered", "signature", "survey_signature")
+        }
+        return {
+            **data,
+            "baselines_considered": [
+                {
+                    "name": one.name,
+                    "package": one.package,
+                    "operator_us": one.operator_us,
+                    "program_us": one.program_us,
+                    "why": one.why,
+                }
+                for one in self.considered
+            ],
+            "signature_valid": self.signature.valid,
+            "signature": asdict(self.signature),
+            "survey_signature": self.survey_signature and asdict(self.survey_signature),
+        }
+
+
+def reports(folder: Path = CATALOGUE, operators: Sequence[str] | None = None) -> list[Report]:
+    """Every committed record of these operators, else of all; RecordError or SurveyError where
+    one is broken."""
+    chosen = catalogue.operators() if operators is None else operators
+    return [report for operator in chosen for report in of(operator, folder)]
+
+
+def of(operator: str, folder: Path = CATALOGUE) -> list[Report]:
+    """The committed records of one operator, by name: the preset's own first."""
+    keys = committed.known_keys(folder)
+    return [
+        _report(operator, name, file, folder, keys)
+        for name, file in committed.record_files(operator, folder)
+    ]
+
+
+def _report(
+    operator: str, name: str, file: Path, folder: Path, keys: Mapping[str, PublicKey]
+) -> Report:
+    content = committed.content_of(file)
+    record = committed.record_in(file)
+    benchmark, summary = record["benchmark"], record["summary"]
+    preset = benchmark["name"].partition("/")[2].partition(" against ")[0]
+    found = committed.survey_file(operator, preset, folder)
+    survey = None if found is None else committed.survey_in(found)
+    figures = surveys.figures(survey) if survey else []
+    strongest = surveys.strongest_baseline(survey) if survey else None
+    candidate = record["candidate"]["name"].partition("/")[2] or record["candidate"]["name"]
+    return Report(
+        operator=operator,
+        name=name,
+        preset=preset,
+        device=record["environment"]["device"]["name"],
+        dtype=benchmark["dtype"],
+        candidate=candidate,
+        baseline=benchmark["baseline"]["name"],
+        verdict=summary["verdict"],
+        reasons=list(summary["reasons"]),
+        target=summary["target"],
+        ratio=summary["ratio"],
+        low=summary["low"],
+        high=summary["high"],
+        confidence=summary["confidence"],
+        operator_ratio=_operator_ratio(record),
+        roofline_share=_roofline_share(record),
+        considered=[one for one in figures if one.role == "baseline"],
+        strongest=None if strongest is None else strongest.name,
+        against_strongest=_against(strongest, figures, candidate),
+        signature=committed.signature_of(content, keys),
+        survey_signature=None
+        if found is None
+        else committed.signature_of(found.read_bytes(), keys),
+        current=_is_current(operator, candidate, record),
+        command=f"python -m kernels measure {operator} --preset {preset}",
+        measured_at=record["finished_at"],
+        record=record,
+        survey=survey,
+    )
+
+
+def _weighted(record: Mapping[str, Any]) -> list[tuple[float, Mapping[str, Any]]]:
+    """The operator alone by workload, with its weight; empty where it was not measured."""
+    weights = {load["name"]: load["weight"] for load in record["benchmark"]["workloads"]}
+    entries = (record["operator"] or {"workloads": []})["workloads"]
+    return [(weights[entry["name"]], entry) for entry in entries]
+
+
+def _operator_ratio(record: Mapping[str, Any]) -> float | None:
+    baseline_us, candidate_us = (
+        sum(weight * entry[side] for weight, entry in _weighted(record))
+        for side in ("baseline_us", "candidate_us")
+    )
+    return baseline_us / candidate_us if candidate_us else None
+
+
+def _roofline_share(record: Mapping[str, Any]) -> float | None:
+    """The least time that the measured ceilings allow the operator over the candidate's."""
+    ceilings = record["environment"]["ceilings"]
+    entries = _weighted(record)
+    if ceilings is None or not entries or any(one["bytes"] is None for _, one in entries):
+        return None
+    least_s = sum(
+        weight
+        * max(
+            entry["bytes"] / ceilings["copy_bytes_per_s"],
+            entry["flops"] / limits.floats_per_s(ceilings),
+        )
+        for weight, entry in entries
+    )
+    took_us = sum(weight * entry["candidate_us"] for weight, entry in entries)
+    return float(least_s * 1e6 / took_us)
+
+
+def _against(strongest: Figures | None, figures: Sequence[Figures], candidate: str) -> float | None:
+    ours = next((one for one in figures if one.name == candidate), None)
+    if strongest is None or ours is None or not strongest.program_us or not ours.program_us:
+        return None
+    return strongest.program_us / ours.program_us
+
+
+def _is_current(operator: str, candidate: str, record: Mapping[str, Any]) -> bool:
+    file = catalogue.candidates(operator).get(candidate)
+    if file is None or digest_of_bytes(file.read_bytes()) != record["candidate"]["source_digest"]:
+        return False
+    return catalogue.source_digests(operator) == dict(record["benchmark"]["sources"])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the report. 1 when a record contradicts itself or a signature does not hold."""
+    parser = argparse.ArgumentParser(prog="python -m kernels report")
+    parser.add_argument("operators", metavar="OPERATOR", nargs="*", help="all where none is named")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true")
+    form.add_argument("--markdown", action="store_true", help="as READMEs show them")
+    parser.add_argument("--folder", type=Path, default=CATALOGUE, help="another OPERATOR/records/")
+    asked = parser.parse_args(arguments)
+    try:
+        chosen = [catalogue.checked(name) for name in asked.operators] or catalogue.operators()
+        found = reports(asked.folder, chosen)
+    except catalogue.CatalogueError as error:
+        parser.error(str(error))
+    except (records.RecordError, surveys.SurveyError, KeyUnusable) as error:
+        print(error, file=sys.stderr)
+        return 2
+    if asked.json:
+        print(json.dumps([one.as_data() for one in found], indent=1))
+    elif asked.markdown:
+        print(report_tables.markdown(found, named=len(chosen) > 1))
+    else:
+        print(report_tables.text(found))
+    wrong = [
+        f"{one.operator}/{one.name}: {problem}"
+        for one in found
+        for problem in records.problems(one.record)
+    ]
+    print("\n".join(wrong), end="\n" if wrong else "", file=sys.stderr)
+    return 1 if wrong or not all(one.signature.valid for one in found) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -12,6 +12,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+# Bytes of one number, by the dtypes that a benchmark may be of.
+ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
+
 Axes = Mapping[str, int]
 Distribution = Literal["normal", "uniform", "ones"]
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from kernels import llama, protocols
+from kernels import llama, presets, protocols
 from kernels.definition import (
+    ITEM_BYTES,
     Axes,
     Baseline,
     Contents,
     Definition,
     HeldBack,
-    Preset,
     SpecialValues,
     TensorSpec,
     Workload,
 )
 from kernels.tolerances import tolerances
 
-ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 ID_BYTES = 8
 
 # Tokens of Llama 3's vocabulary.
@@ -98,44 +97,25 @@ def _workload(
 _SMALL = {"heads": 2, "kv_heads": 1, "head_dim": 8, "hidden": 40, "ffn": 64}
 
 PRESETS = {
-    "tiny": Preset(
+    "tiny": presets.tiny(
         title="Three documents of 16 tokens over a vocabulary of 100",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="index_select",
         candidate="torch_gather",
-        target=2.0,
-        confidence=0.95,
         workloads=(_workload(_SMALL, vocab=100, batch=3, seq_len=16, weight=1.0),),
-        protocol=protocols.TINY,
     ),
-    "cuda": Preset(
+    "cuda": presets.cuda(
         title="Llama-3.2-1B's table and first projection, 4096 tokens",
-        device="cuda",
-        hardware=None,
-        dtype="float16",
-        launch="graph",
         baseline="index_select",
         candidate="triton_lookup",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             _workload(llama.LLAMA_1B, vocab=LLAMA_VOCAB, batch=1, seq_len=4096, weight=1.0),
         ),
         protocol=replace(protocols.CUDA, max_calls=16),
     ),
-    "h200": Preset(
+    "h200": presets.h200(
         title="Llama-3-8B's table and first projection, 8192 and 32768 tokens",
-        device="cuda",
-        hardware="NVIDIA H200",
-        dtype="bfloat16",
-        launch="graph",
         baseline="index_select",
         candidate="triton_lookup",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             _workload(llama.LLAMA_8B, vocab=LLAMA_VOCAB, batch=1, seq_len=8192, weight=0.5),
             _workload(llama.LLAMA_8B, vocab=LLAMA_VOCAB, batch=4, seq_len=8192, weight=0.5),

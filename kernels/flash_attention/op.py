@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernels import llama, protocols
+from kernels import llama, presets, protocols
 from kernels.definition import (
+    ITEM_BYTES,
     Axes,
     Baseline,
     Contents,
     Definition,
     HeldBack,
-    Preset,
     SpecialValues,
     TensorSpec,
     Workload,
 )
 from kernels.tolerances import tolerances
-
-ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 # Queries and keys each this much larger than 1: a softmax over thousands of keys is close to
 # zero everywhere otherwise, and an attention that is left out would pass.
@@ -114,16 +112,10 @@ def _of(model: Axes, *, batch: int, seq_len: int) -> Axes:
     return llama.sized(attention, layers=1, batch=batch, seq_len=seq_len)
 
 
-_H200 = Preset(
+_H200 = presets.h200(
     title="A Llama-3-8B attention block over four prompts of 8192 and of 2048 tokens",
-    device="cuda",
-    hardware="NVIDIA H200",
-    dtype="bfloat16",
-    launch="graph",
     baseline="sdpa_cudnn",
     candidate="triton_flash",
-    target=2.0,
-    confidence=0.95,
     workloads=(
         Workload(name="4x8192", axes=_of(llama.LLAMA_8B, batch=4, seq_len=8192), weight=0.7),
         Workload(name="4x2048", axes=_of(llama.LLAMA_8B, batch=4, seq_len=2048), weight=0.3),
@@ -132,45 +124,25 @@ _H200 = Preset(
 )
 
 PRESETS = {
-    "tiny": Preset(
+    "tiny": presets.tiny(
         title="An attention block small enough for a test of the application",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="sdpa",
         candidate="torch_naive",
-        target=2.0,
-        confidence=0.95,
         workloads=(Workload(name="2x128", axes=_of(_SMALL, batch=2, seq_len=128), weight=1.0),),
-        protocol=protocols.TINY,
     ),
-    "cpu": Preset(
+    "cpu": presets.cpu(
         title="One attention block on the processor over prompts of 1024 and 512 tokens",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="sdpa",
         candidate="torch_naive",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             Workload(name="2x1024", axes=_of(_SMALL, batch=2, seq_len=1024), weight=0.7),
             Workload(name="2x512", axes=_of(_SMALL, batch=2, seq_len=512), weight=0.3),
         ),
-        protocol=protocols.CPU,
     ),
-    "cuda": Preset(
+    "cuda": presets.cuda(
         title="A Llama-3.2-1B attention block over prompts of 4096 and 2048 tokens, in 8 GB",
-        device="cuda",
-        hardware=None,
-        dtype="float16",
-        launch="graph",
         baseline="sdpa",
         candidate="triton_flash",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             Workload(name="2x4096", axes=_of(llama.LLAMA_1B, batch=2, seq_len=4096), weight=0.7),
             Workload(name="2x2048", axes=_of(llama.LLAMA_1B, batch=2, seq_len=2048), weight=0.3),

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kernels import llama, protocols
+from kernels import llama, presets, protocols
 from kernels.definition import (
+    ITEM_BYTES,
     Axes,
     Baseline,
     Contents,
     Definition,
     HeldBack,
-    Preset,
     SpecialValues,
     TensorSpec,
     Workload,
 )
 from kernels.tolerances import tolerances
-
-ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 ROWS = ("tokens", "hidden")
 # Told by heads and qkv_heads, and in no tensor's shape.
@@ -98,55 +96,28 @@ TINY = {"heads": 2, "kv_heads": 1, "head_dim": 16, "hidden": 32, "ffn": 40}
 SMALL = {"heads": 8, "kv_heads": 4, "head_dim": 64, "hidden": 512, "ffn": 1536}
 
 PRESETS = {
-    "tiny": Preset(
+    "tiny": presets.tiny(
         title="A layer small enough for a test of the application",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="three_matmuls",
         candidate="torch_in_place",
-        target=2.0,
-        confidence=0.95,
         workloads=(_workload(TINY, tokens=16, layers=1, weight=1.0),),
-        protocol=protocols.TINY,
     ),
-    "cpu": Preset(
+    "cpu": presets.cpu(
         title="Two layers on the processor, 256 tokens",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="three_matmuls",
         candidate="torch_in_place",
-        target=2.0,
-        confidence=0.95,
         workloads=(_workload(SMALL, tokens=256, layers=2, weight=1.0),),
-        protocol=protocols.CPU,
     ),
-    "cuda": Preset(
+    "cuda": presets.cuda(
         title="Two Llama-3.2-1B layers, 2048 tokens, in 8 GB",
-        device="cuda",
-        hardware=None,
-        dtype="float16",
-        launch="graph",
         baseline="joint_matmul",
         candidate="triton_swiglu",
-        target=2.0,
-        confidence=0.95,
         workloads=(_workload(llama.LLAMA_1B, tokens=2048, layers=2, weight=1.0),),
-        protocol=protocols.CUDA,
     ),
-    "h200": Preset(
+    "h200": presets.h200(
         title="Two Llama-3-8B layers, prompts of 4096 and of 512 tokens",
-        device="cuda",
-        hardware="NVIDIA H200",
-        dtype="bfloat16",
-        launch="graph",
         baseline="compiled",
         candidate="cuda_gluon",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             _workload(llama.LLAMA_8B, tokens=4096, layers=2, weight=0.7),
             _workload(llama.LLAMA_8B, tokens=512, layers=2, weight=0.3),

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernels import protocols
+from kernels import presets, protocols
 from kernels.definition import (
+    ITEM_BYTES,
     Axes,
     Baseline,
     Contents,
     Definition,
     HeldBack,
-    Preset,
     SpecialValues,
     TensorSpec,
     Workload,
 )
 from kernels.tolerances import tolerances
-
-ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 DEFINITION = Definition(
     operator="fused_linear_relu",
@@ -106,48 +104,28 @@ def _workload(batch: int, hidden: int, ffn: int, *, layers: int, weight: float) 
 
 
 PRESETS = {
-    "tiny": Preset(
+    "tiny": presets.tiny(
         title="An MLP small enough for a test of the application",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="linear_relu",
         candidate="torch_epilogue",
-        target=2.0,
-        confidence=0.95,
         workloads=(_workload(24, 40, 64, layers=2, weight=1.0),),
-        protocol=protocols.TINY,
     ),
-    "cuda": Preset(
+    "cuda": presets.cuda(
         title="The MLP of OPT-1.3B and two small ones, in 8 GB",
-        device="cuda",
-        hardware=None,
-        dtype="float16",
-        launch="graph",
         baseline="linear_relu",
         candidate="triton_epilogue",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             _workload(16, 2048, 8192, layers=2, weight=0.4),
             _workload(2048, 2048, 8192, layers=2, weight=0.3),
             _workload(4096, 256, 256, layers=2, weight=0.3),
         ),
-        protocol=protocols.CUDA,
     ),
     # OPT-6.7B: hidden 4096, ffn 16384, biases and ReLU (Zhang et al., OPT, 2022, table 1). The
     # small ones are of the size of ranking and control models.
-    "h200": Preset(
+    "h200": presets.h200(
         title="The MLP of OPT-6.7B from one token to prefill, a square and two small ones",
-        device="cuda",
-        hardware="NVIDIA H200",
-        dtype="bfloat16",
-        launch="graph",
         baseline="epilogue",
         candidate="triton_epilogue",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             _workload(1, 4096, 16384, layers=2, weight=0.15),
             _workload(32, 4096, 16384, layers=2, weight=0.2),

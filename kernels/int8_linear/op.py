@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kernels import llama, protocols
+from kernels import llama, presets, protocols
 from kernels.definition import (
+    ITEM_BYTES,
     Axes,
     Baseline,
     Contents,
     Definition,
     HeldBack,
-    Preset,
     SpecialValues,
     TensorSpec,
     Workload,
 )
 from kernels.tolerances import tolerances
-
-ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 # Standard deviation of the int8 weights: three of it fill their range, as quantised weights do.
 WEIGHT_SIZE = 40.0
@@ -149,45 +147,25 @@ def _workload(
 _SMALL = {"heads": 4, "kv_heads": 2, "head_dim": 16, "hidden": 64, "ffn": 152}
 
 PRESETS = {
-    "tiny": Preset(
+    "tiny": presets.tiny(
         title="One small layer, seven sequences",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="cublas",
         candidate="torch_scaled",
-        target=2.0,
-        confidence=0.95,
         workloads=(_workload(_SMALL, layers=1, batch=7, context_len=16, weight=1.0),),
-        protocol=protocols.TINY,
     ),
-    "cuda": Preset(
+    "cuda": presets.cuda(
         title="Four Llama-3.2-1B layers, 1 and 16 sequences",
-        device="cuda",
-        hardware=None,
-        dtype="float16",
-        launch="graph",
         baseline="cublas",
         candidate="triton_fused",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             _workload(llama.LLAMA_1B, layers=LAYERS, batch=1, context_len=256, weight=0.5),
             _workload(llama.LLAMA_1B, layers=LAYERS, batch=16, context_len=256, weight=0.5),
         ),
-        protocol=protocols.CUDA,
     ),
-    "h200": Preset(
+    "h200": presets.h200(
         title="Four Llama-3-8B layers, 1, 16 and 64 sequences",
-        device="cuda",
-        hardware="NVIDIA H200",
-        dtype="bfloat16",
-        launch="graph",
         baseline="cublas",
         candidate="cuda_by_rows",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             _workload(llama.LLAMA_8B, layers=LAYERS, batch=1, context_len=256, weight=0.3),
             _workload(llama.LLAMA_8B, layers=LAYERS, batch=16, context_len=256, weight=0.4),

@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from kernels import protocols
+from kernels import presets, protocols
 from kernels.definition import (
+    ITEM_BYTES,
     Axes,
     Baseline,
     Contents,
     Definition,
     HeldBack,
-    Preset,
     SpecialValues,
     TensorSpec,
     Tolerance,
     Workload,
 )
 
-ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 SCALE_BYTES = 4
 
 # Weights' size before their scale, and twice what brings a product back to 1: scales are drawn
@@ -135,42 +134,23 @@ def _workload(*, tokens: int, hidden: int, out_features: int, weight: float) -> 
 
 
 PRESETS = {
-    "tiny": Preset(
+    "tiny": presets.tiny(
         title="Forty rows of 72 numbers",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="eager",
         candidate="torch_quantize",
-        target=2.0,
-        confidence=0.95,
         workloads=(_workload(tokens=40, hidden=72, out_features=48, weight=1.0),),
-        protocol=protocols.TINY,
     ),
-    "cuda": Preset(
+    "cuda": presets.cuda(
         title="Llama-3.2-1B's joint projection in int8, 8192 tokens",
-        device="cuda",
-        hardware=None,
-        dtype="float16",
-        launch="graph",
         baseline="compiled",
         candidate="triton_quantize",
-        target=2.0,
-        confidence=0.95,
         workloads=(_workload(tokens=8192, hidden=2048, out_features=3072, weight=1.0),),
         protocol=replace(protocols.CUDA, max_calls=32),
     ),
-    "h200": Preset(
+    "h200": presets.h200(
         title="Llama-3-8B's joint projection and down projection in int8",
-        device="cuda",
-        hardware="NVIDIA H200",
-        dtype="bfloat16",
-        launch="graph",
         baseline="compiled",
         candidate="triton_quantize",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             _workload(tokens=16384, hidden=4096, out_features=6144, weight=0.5),
             _workload(tokens=8192, hidden=14336, out_features=4096, weight=0.5),

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernels import protocols
+from kernels import presets, protocols
 from kernels.definition import (
+    ITEM_BYTES,
     Axes,
     Baseline,
     Contents,
     Definition,
     HeldBack,
-    Preset,
     SpecialValues,
     TensorSpec,
     Workload,
 )
 from kernels.tolerances import tolerances
-
-ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 ROWS = ("batch", "m", "k")
 
@@ -88,47 +86,30 @@ def _workload(name: str, batch: int, m: int, n: int, k: int, *, weight: float) -
 
 
 PRESETS = {
-    "tiny": Preset(
+    "tiny": presets.tiny(
         title="Two products small enough for a test of the application",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="matmul",
         candidate="torch_slices",
         target=1.4,
-        confidence=0.95,
         workloads=(_workload("2 of 6x16x48", 2, 6, 16, 48, weight=1.0),),
-        protocol=protocols.TINY,
     ),
-    "cuda": Preset(
+    "cuda": presets.cuda(
         title="Square, skinny and odd products, in 8 GB",
-        device="cuda",
-        hardware=None,
-        dtype="float16",
-        launch="graph",
         baseline="matmul",
         candidate="triton_6_autotuned",
         target=1.4,
-        confidence=0.95,
         workloads=(
             _workload("2048 cubed", 1, 2048, 2048, 2048, weight=0.4),
             _workload("16 rows", 1, 16, 8192, 2048, weight=0.3),
             _workload("4 odd ones", 4, 517, 1031, 771, weight=0.3),
         ),
-        protocol=protocols.CUDA,
     ),
     # 6144 -> 24576 is the MLP of Nemotron-4 15B, which squares its ReLU (Parmar et al., 2024).
-    "h200": Preset(
+    "h200": presets.h200(
         title="Square, tall, skinny and odd products, one and several at a time",
-        device="cuda",
-        hardware="NVIDIA H200",
-        dtype="bfloat16",
-        launch="graph",
         baseline="matmul",
         candidate="triton_6_autotuned",
         target=1.4,
-        confidence=0.95,
         workloads=(
             _workload("8192 cubed", 1, 8192, 8192, 8192, weight=0.3),
             _workload("4096 rows of Nemotron-4", 1, 4096, 24576, 6144, weight=0.2),

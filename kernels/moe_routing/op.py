@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernels import protocols
+from kernels import presets, protocols
 from kernels.definition import (
+    ITEM_BYTES,
     Axes,
     Baseline,
     Contents,
     Definition,
     HeldBack,
-    Preset,
     SpecialValues,
     TensorSpec,
     Workload,
 )
 from kernels.tolerances import tolerances
-
-ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 # Logits of this size over log-popularities give loads like those that Zipf's law names: with 64
 # experts, 6 a token and zipf_percent 120 the busiest has 9.7 times the mean.
@@ -189,68 +187,39 @@ TINY = {
 }
 
 PRESETS = {
-    "tiny": Preset(
+    "tiny": presets.tiny(
         title="A layer small enough for a test of the application",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="padded",
         candidate="torch_sorted",
-        target=2.0,
-        confidence=0.95,
         workloads=(_workload(16, weight=1.0, **TINY),),
-        protocol=protocols.TINY,
     ),
-    "cpu": Preset(
+    "cpu": presets.cpu(
         title="One layer on the processor: 16 experts, 4 a token, Zipf loads",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="padded",
         candidate="torch_sorted",
         target=1.4,
-        confidence=0.95,
         workloads=(_workload(1024, weight=1.0, **SMALL),),
-        protocol=protocols.CPU,
     ),
-    "cuda": Preset(
+    "cuda": presets.cuda(
         title="One layer of a small mixture of experts, 2048 tokens, Zipf loads, in 8 GB",
-        device="cuda",
-        hardware=None,
-        dtype="float16",
-        launch="graph",
         baseline="padded",
         candidate="triton_grouped",
         target=1.4,
-        confidence=0.95,
         workloads=(_workload(2048, weight=1.0, **{**SMALL, "hidden": 1024, "inner": 704}),),
-        protocol=protocols.CUDA,
     ),
-    "h200": Preset(
+    "h200": presets.h200(
         title="One DeepSeek-V2-Lite layer, 4096 tokens, Zipf loads, against grouped_mm, compiled",
-        device="cuda",
-        hardware="NVIDIA H200",
-        dtype="bfloat16",
-        launch="graph",
         baseline="compiled_grouped_mm",
         candidate="cuda_gluon",
         target=1.2,
-        confidence=0.95,
         workloads=(_workload(4096, weight=1.0, **DEEPSEEK_V2_LITE),),
         protocol=replace(protocols.H200, max_calls=16),
     ),
-    "h200_padded": Preset(
+    "h200_padded": presets.h200(
         title="The same layer against the padded batched matmul",
-        device="cuda",
-        hardware="NVIDIA H200",
-        dtype="bfloat16",
-        launch="graph",
         baseline="padded",
         candidate="cuda_gluon",
         target=1.4,
-        confidence=0.95,
         workloads=(_workload(4096, weight=1.0, **DEEPSEEK_V2_LITE),),
         protocol=replace(protocols.H200, max_calls=8),
     ),

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from kernels import llama, protocols
+from kernels import llama, presets, protocols
 from kernels.definition import (
+    ITEM_BYTES,
     Axes,
     Baseline,
     Contents,
     Definition,
     HeldBack,
-    Preset,
     SpecialValues,
     TensorSpec,
     Workload,
 )
 from kernels.tolerances import tolerances
 
-ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 TABLE_BYTES = 4
 
 TABLE = ("seq_len", "half_dim")
@@ -119,42 +118,23 @@ def _workload(model: Mapping[str, int], *, batch: int, seq_len: int, weight: flo
 _SMALL = {"heads": 4, "kv_heads": 2, "head_dim": 16, "hidden": 64, "ffn": 96}
 
 PRESETS = {
-    "tiny": Preset(
+    "tiny": presets.tiny(
         title="Two documents of 24 tokens",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="rotate_half",
         candidate="torch_rotate",
-        target=2.0,
-        confidence=0.95,
         workloads=(_workload(_SMALL, batch=2, seq_len=24, weight=1.0),),
-        protocol=protocols.TINY,
     ),
-    "cuda": Preset(
+    "cuda": presets.cuda(
         title="A Llama-3.2-1B attention block over two documents of 4096 tokens",
-        device="cuda",
-        hardware=None,
-        dtype="float16",
-        launch="graph",
         baseline="compiled",
         candidate="triton_rotate",
-        target=2.0,
-        confidence=0.95,
         workloads=(_workload(llama.LLAMA_1B, batch=2, seq_len=4096, weight=1.0),),
         protocol=replace(protocols.CUDA, max_calls=16),
     ),
-    "h200": Preset(
+    "h200": presets.h200(
         title="A Llama-3-8B attention block over 8192 tokens, in one document and in four",
-        device="cuda",
-        hardware="NVIDIA H200",
-        dtype="bfloat16",
-        launch="graph",
         baseline="compiled",
         candidate="triton_rotate",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             _workload(llama.LLAMA_8B, batch=1, seq_len=8192, weight=0.5),
             _workload(llama.LLAMA_8B, batch=4, seq_len=2048, weight=0.5),

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernels import llama, protocols
+from kernels import llama, presets, protocols
 from kernels.definition import (
+    ITEM_BYTES,
     Axes,
     Baseline,
     Contents,
     Definition,
     HeldBack,
-    Preset,
     SpecialValues,
     TensorSpec,
     Workload,
 )
 from kernels.tolerances import tolerances
-
-ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 # Scores have a standard deviation of KEY_SCALE times the query's own size. At 1 a softmax over
 # 32K keys is nearly flat, its output nearly zero, and an attention that is simply left out
@@ -141,16 +139,10 @@ def _llama_1b(*, batch: int) -> Axes:
     return llama.sized(llama.LLAMA_1B, layers=4, batch=batch, prefix_len=16384, own_len=256)
 
 
-_H200 = Preset(
+_H200 = presets.h200(
     title="Four Llama-3-8B layers, 32 and 16 sequences over a 32K prompt",
-    device="cuda",
-    hardware="NVIDIA H200",
-    dtype="bfloat16",
-    launch="graph",
     baseline="sdpa",
     candidate="triton_cascade",
-    target=2.0,
-    confidence=0.95,
     workloads=(
         Workload(name="32x32768", axes=_llama_8b(batch=32), weight=0.7),
         Workload(name="16x32768", axes=_llama_8b(batch=16), weight=0.3),
@@ -159,16 +151,10 @@ _H200 = Preset(
 )
 
 PRESETS = {
-    "tiny": Preset(
+    "tiny": presets.tiny(
         title="A step small enough for a test of the application",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="sdpa",
         candidate="torch_cascade",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             Workload(
                 name="8x1024",
@@ -176,18 +162,11 @@ PRESETS = {
                 weight=1.0,
             ),
         ),
-        protocol=protocols.TINY,
     ),
-    "cpu": Preset(
+    "cpu": presets.cpu(
         title="Two layers on the processor, 16 and 8 sequences over one prompt",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="sdpa",
         candidate="torch_cascade",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             Workload(
                 name="16x8192",
@@ -200,23 +179,15 @@ PRESETS = {
                 weight=0.3,
             ),
         ),
-        protocol=protocols.CPU,
     ),
-    "cuda": Preset(
+    "cuda": presets.cuda(
         title="Four Llama-3.2-1B layers, 16 and 8 sequences over a 16K prompt, in 8 GB",
-        device="cuda",
-        hardware=None,
-        dtype="float16",
-        launch="graph",
         baseline="sdpa",
         candidate="triton_cascade",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             Workload(name="16x16384", axes=_llama_1b(batch=16), weight=0.7),
             Workload(name="8x16384", axes=_llama_1b(batch=8), weight=0.3),
         ),
-        protocol=protocols.CUDA,
     ),
     "h200": _H200,
     "h200-flashinfer": replace(

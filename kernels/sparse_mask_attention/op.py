@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernels import llama, protocols
+from kernels import llama, presets, protocols
 from kernels.definition import (
+    ITEM_BYTES,
     Axes,
     Baseline,
     Contents,
     Definition,
     HeldBack,
-    Preset,
     SpecialValues,
     TensorSpec,
     Workload,
 )
 from kernels.tolerances import tolerances
-
-ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 # Queries and keys each this much larger than 1: a softmax over thousands of keys is close to
 # zero everywhere otherwise, and an attention that is left out would pass.
@@ -130,61 +128,36 @@ def _masked(model: Axes, **sizes: int) -> Axes:
 
 
 PRESETS = {
-    "tiny": Preset(
+    "tiny": presets.tiny(
         title="A layer small enough for a test of the application",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="sdpa",
         candidate="torch_gathered",
-        target=2.0,
-        confidence=0.95,
         workloads=(Workload(name="256", axes=_small(blocks=8, block=32), weight=1.0),),
-        protocol=protocols.TINY,
     ),
-    "cpu": Preset(
+    "cpu": presets.cpu(
         title="One layer on the processor over documents of 2048 and 1024 tokens",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="sdpa",
         candidate="torch_gathered",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             Workload(name="2048", axes=_small(blocks=16, block=128), weight=0.7),
             Workload(name="1024", axes=_small(blocks=8, block=128), weight=0.3),
         ),
         protocol=replace(protocols.CPU, round_ms=80.0),
     ),
-    "cuda": Preset(
+    "cuda": presets.cuda(
         title="A Llama-3.2-1B layer over documents of 8K and 4K tokens, in 8 GB",
-        device="cuda",
-        hardware=None,
-        dtype="float16",
-        launch="graph",
         baseline="flex_attention",
         candidate="triton_block_sparse",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             Workload(name="8192", axes=_large(llama.LLAMA_1B, blocks=64), weight=0.7),
             Workload(name="4096", axes=_large(llama.LLAMA_1B, blocks=32), weight=0.3),
         ),
         protocol=replace(protocols.CUDA, max_calls=32, checked_calls=1),
     ),
-    "h200": Preset(
+    "h200": presets.h200(
         title="A Llama-3-8B layer over documents of 16K and 8K tokens",
-        device="cuda",
-        hardware="NVIDIA H200",
-        dtype="bfloat16",
-        launch="graph",
         baseline="flex_attention",
         candidate="triton_block_sparse",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             Workload(name="16384", axes=_large(llama.LLAMA_8B, blocks=128), weight=0.7),
             Workload(name="8192", axes=_large(llama.LLAMA_8B, blocks=64), weight=0.3),

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernels import protocols
+from kernels import presets, protocols
 from kernels.definition import (
+    ITEM_BYTES,
     Axes,
     Baseline,
     Contents,
     Definition,
     HeldBack,
-    Preset,
     SpecialValues,
     TensorSpec,
     Workload,
 )
 from kernels.tolerances import tolerances
-
-ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 VECTOR = ("length",)
 
@@ -73,42 +71,23 @@ def _workload(length: int, *, layers: int, weight: float) -> Workload:
 
 
 PRESETS = {
-    "tiny": Preset(
+    "tiny": presets.tiny(
         title="Two micro-batches of ten thousand numbers",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="torch_add",
         candidate="torch_plain",
-        target=2.0,
-        confidence=0.95,
         workloads=(_workload(10_000, layers=2, weight=1.0),),
-        protocol=protocols.TINY,
     ),
-    "cuda": Preset(
+    "cuda": presets.cuda(
         title="Four micro-batches, the gradient of one 4096 x 4096 weight",
-        device="cuda",
-        hardware=None,
-        dtype="float16",
-        launch="graph",
         baseline="torch_add",
         candidate="triton_add",
-        target=2.0,
-        confidence=0.95,
         workloads=(_workload(1 << 24, layers=4, weight=1.0),),
         protocol=replace(protocols.CUDA, max_calls=16),
     ),
-    "h200": Preset(
+    "h200": presets.h200(
         title="Four micro-batches, the gradients of Llama-3-8B's smaller and larger weights",
-        device="cuda",
-        hardware="NVIDIA H200",
-        dtype="bfloat16",
-        launch="graph",
         baseline="torch_add",
         candidate="triton_add",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             _workload(4096 * 4096, layers=4, weight=0.5),
             _workload(14336 * 4096, layers=4, weight=0.5),

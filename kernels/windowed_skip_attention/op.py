@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernels import llama, protocols
+from kernels import llama, presets, protocols
 from kernels.definition import (
+    ITEM_BYTES,
     Axes,
     Baseline,
     Contents,
     Definition,
     HeldBack,
-    Preset,
     SpecialValues,
     TensorSpec,
     Workload,
 )
 from kernels.tolerances import tolerances
-
-ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 # Queries and keys each this much larger than 1: a softmax over a flat window is close to zero
 # everywhere, and an attention that leaves the skip keys out would pass.
@@ -129,61 +127,36 @@ def _llama_1b(*, seq_len: int) -> Axes:
 
 
 PRESETS = {
-    "tiny": Preset(
+    "tiny": presets.tiny(
         title="A layer small enough for a test of the application",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="sdpa_banded",
         candidate="torch_blocked",
-        target=2.0,
-        confidence=0.95,
         workloads=(Workload(name="512", axes=_small(seq_len=512), weight=1.0),),
-        protocol=protocols.TINY,
     ),
-    "cpu": Preset(
+    "cpu": presets.cpu(
         title="One layer on the processor over documents of 2048 and 1024 tokens",
-        device="cpu",
-        hardware=None,
-        dtype="float32",
-        launch="eager",
         baseline="sdpa_banded",
         candidate="torch_blocked",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             Workload(name="2048", axes=_small(seq_len=2048), weight=0.7),
             Workload(name="1024", axes=_small(seq_len=1024), weight=0.3),
         ),
         protocol=replace(protocols.CPU, round_ms=80.0),
     ),
-    "cuda": Preset(
+    "cuda": presets.cuda(
         title="A Llama-3.2-1B layer over documents of 8K and 4K tokens, in 8 GB",
-        device="cuda",
-        hardware=None,
-        dtype="float16",
-        launch="graph",
         baseline="flex_attention_gathered",
         candidate="triton_windowed",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             Workload(name="8192", axes=_llama_1b(seq_len=8192), weight=0.7),
             Workload(name="4096", axes=_llama_1b(seq_len=4096), weight=0.3),
         ),
         protocol=replace(protocols.CUDA, max_calls=32, checked_calls=1),
     ),
-    "h200": Preset(
+    "h200": presets.h200(
         title="A Llama-3-8B layer over documents of 16K and 8K tokens",
-        device="cuda",
-        hardware="NVIDIA H200",
-        dtype="bfloat16",
-        launch="graph",
         baseline="flex_attention_gathered",
         candidate="triton_windowed",
-        target=2.0,
-        confidence=0.95,
         workloads=(
             Workload(name="16384", axes=_llama_8b(seq_len=16384), weight=0.7),
             Workload(name="8192", axes=_llama_8b(seq_len=8192), weight=0.3),

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernels import llama, presets, protocols
+from kernels import attention, llama, presets, protocols
 from kernels.definition import (
-    ITEM_BYTES,
     Axes,
     Baseline,
-    Contents,
     Definition,
     HeldBack,
-    SpecialValues,
-    TensorSpec,
     Workload,
 )
 from kernels.tolerances import tolerances
@@ -22,8 +18,7 @@ from kernels.tolerances import tolerances
 # zero everywhere otherwise, and an attention that is left out would pass.
 QKV_SCALE = 1.6
 
-QUERY = ("batch", "seq_len", "heads", "head_dim")
-KEY = ("batch", "seq_len", "kv_heads", "head_dim")
+DOCUMENT = ("batch", "seq_len")
 
 DEFINITION = Definition(
     operator="flash_attention",
@@ -39,28 +34,18 @@ DEFINITION = Definition(
         **{axis: words for axis, words in llama.AXES.items() if axis != "ffn"},
     },
     state=(),
-    inputs=(
-        TensorSpec(name="q", shape=QUERY, scale=QKV_SCALE),
-        TensorSpec(name="k", shape=KEY, scale=QKV_SCALE),
-        TensorSpec(name="v", shape=KEY),
-    ),
-    outputs=(TensorSpec(name="out", shape=QUERY),),
+    inputs=attention.inputs(*DOCUMENT, scale=QKV_SCALE),
+    outputs=(attention.output(*DOCUMENT),),
     program="prefill_attention_block",
     program_state=llama.attention_weights(qkv_scale=QKV_SCALE),
-    program_inputs=(TensorSpec(name="x", shape=("batch", "seq_len", "hidden")),),
-    program_outputs=(TensorSpec(name="y", shape=("batch", "seq_len", "hidden")),),
+    program_inputs=attention.hidden_state("x", *DOCUMENT),
+    program_outputs=attention.hidden_state("y", *DOCUMENT),
     # A whole prompt of keys is the longest sum; norm, projections and attention are stored.
     tolerances=tolerances(terms=1 << 13, roundings=4),
     held_back=HeldBack(
         free=("batch", "seq_len"),
         strided=("seq_len",),
-        special=(
-            # exp() of such scores overflows unless the largest is taken off first.
-            SpecialValues(name="large scores", contents={"k": Contents(scale=24.0)}, gain=4.0),
-            SpecialValues(name="queries of zeros", contents={"q": Contents(scale=0.0)}),
-            # One query's NaN stays in its own row, and is not lost there.
-            SpecialValues(name="a NaN in a query", contents={"q": Contents(plant="nan")}),
-        ),
+        special=attention.SPECIAL_VALUES,
     ),
 )
 
@@ -95,13 +80,12 @@ def pairs(axes: Axes) -> int:
 
 def flops(axes: Axes) -> int:
     """Multiply-adds of one operator call, counted as two: scores and their product with V."""
-    return 4 * axes["batch"] * axes["heads"] * axes["head_dim"] * pairs(axes)
+    return attention.flops(axes, pairs(axes))
 
 
 def bytes_moved(axes: Axes, dtype: str) -> int:
     """The least one operator call can move: q, k, v and the output once."""
-    heads = 2 * axes["heads"] + 2 * axes["kv_heads"]
-    return axes["batch"] * axes["seq_len"] * heads * axes["head_dim"] * ITEM_BYTES[dtype]
+    return attention.bytes_moved(axes, dtype, tokens=axes["batch"] * axes["seq_len"])
 
 
 _SMALL = {"heads": 4, "kv_heads": 2, "head_dim": 32, "hidden": 128}

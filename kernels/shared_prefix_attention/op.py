@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kernels import llama, presets, protocols
+from kernels import attention, llama, presets
 from kernels.definition import (
     ITEM_BYTES,
     Axes,
@@ -112,8 +112,7 @@ BASELINES = (
 
 def flops(axes: Axes) -> int:
     """Multiply-adds of one operator call, counted as two: scores and their product with V."""
-    keys = axes["prefix_len"] + axes["own_len"] + 1
-    return 4 * axes["batch"] * axes["heads"] * axes["head_dim"] * keys
+    return attention.flops(axes, axes["prefix_len"] + axes["own_len"] + 1)
 
 
 def bytes_moved(axes: Axes, dtype: str) -> int:
@@ -147,7 +146,6 @@ _H200 = presets.h200(
         Workload(name="32x32768", axes=_llama_8b(batch=32), weight=0.7),
         Workload(name="16x32768", axes=_llama_8b(batch=16), weight=0.3),
     ),
-    protocol=protocols.H200,
 )
 
 PRESETS = {

@@ -29,6 +29,7 @@ import numpy as np
 import torch
 import triton
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime.driver import driver
@@ -44,6 +45,14 @@ HOPPER = GPUTarget("cuda", 90, 32)
 SHARED_BYTES = 227 * 1024
 H200 = SimpleNamespace(multi_processor_count=132, L2_cache_size=60 << 20)
 ARCHITECTURE = "sm_90a"
+# Numbers in a tensor from which on torch's own work on it would show in the time.
+LARGE = 1 << 18
+SAME_SHAPE = (
+    torch.ops.aten._to_copy,
+    torch.ops.aten.clone,
+    torch.ops.aten.mul,
+    torch.ops.aten.zeros_like,
+)
 PREFIXES = ("triton_", "cuda_")
 # Operators whose gradients are kernels of ours; elsewhere they are the library's products.
 TRAINED = (
@@ -185,9 +194,7 @@ def compiled(
         patch.object(cuda, "compile", compiler.compile_source),
         # It has the driver write the map; a launch that only compiles needs none.
         patch.object(tensor_maps, "tensor_map", lambda *args, **named: 0),
-        # What a candidate has torch do between its launches would be done at an H200's sizes.
-        patch.object(torch, "mm", _not_multiplied),
-        patch.object(torch, "zeros_like", _untouched_like),
+        _ShapesOnly(),
     ):
         everywhere = _sizes(reference.partition("/")[0])
         for place, axes in enumerate(everywhere[:1] if variants else everywhere):
@@ -224,12 +231,33 @@ def _untouched(sizes: Sequence[int], dtype: torch.dtype) -> Tensor:
     return torch.from_numpy(content).view(dtype).reshape(tuple(sizes))
 
 
-def _untouched_like(tensor: Tensor, *, dtype: torch.dtype | None = None, **_: Any) -> Tensor:
-    return _untouched(tensor.shape, dtype or tensor.dtype)
+class _ShapesOnly(TorchDispatchMode):
+    """Leave out what candidates have torch do with large tensors between their launches.
 
+    Weights are packed and rows sorted there, at an H200's sizes: results of the same shape as the
+    operand are zeros, and nothing is written.
+    """
 
-def _not_multiplied(left: Tensor, right: Tensor, *, out: Tensor | None = None) -> Tensor:
-    return _untouched((left.shape[0], right.shape[1]), left.dtype) if out is None else out
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Else torch imports its compiler, 4 s, only to keep it away from here.
+        return False
+
+    def __torch_dispatch__(
+        self,
+        operation: Any,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        named = kwargs or {}
+        if not args or not isinstance(args[0], Tensor) or args[0].numel() <= LARGE:
+            return operation(*args, **named)
+        if operation._schema.is_mutable:
+            return named.get("out", args[0])
+        if operation.overloadpacket in SAME_SHAPE:
+            return _untouched(args[0].shape, named.get("dtype") or args[0].dtype)
+        return operation(*args, **named)
 
 
 def _as_if_on_a_gpu() -> Iterator[Any]:

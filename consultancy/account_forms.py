@@ -10,7 +10,7 @@ from allauth.mfa.totp import forms as authenticator_app
 from django import forms
 from django.http import HttpRequest
 
-from engagements.services import password_mails
+from engagements.notifications import password_mails
 
 WHAT_IT_TAKES = (
     "At least 8 characters; not digits alone, nothing like your name or address, and none of "

@@ -16,8 +16,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from consultancy import attempts
-from engagements.origin import current_address
-from engagements.rates import household
+from engagements.common.client_ip import current_address
+from engagements.common.rate_limits import client_network
 
 # Where a session keeps what its first step of signing in has proved.
 PROVED: Final = "proved_by_password"
@@ -43,7 +43,7 @@ class AccountAdapter(DefaultAccountAdapter):
     def get_client_ip(self, request: HttpRequest) -> str:
         """Whose attempts are counted together: behind a proxy those of an address, not of all,
         and those of all the addresses that one household has."""
-        return household(current_address()) or super().get_client_ip(request)
+        return client_network(current_address()) or super().get_client_ip(request)
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Refuse what was tried too often, from this network or from all that are not known."""

@@ -91,15 +91,6 @@ class Environment:
             return False
         raise ImproperlyConfigured(f"{name} is {text!r}; it must be 1 or 0.")
 
-    def fault(self, *, production: bool) -> str | None:
-        """The point at which a test has this process killed; never in production."""
-        name = self.optional("TWOFOLD_FAULT")
-        if name and production:
-            raise ImproperlyConfigured(
-                "TWOFOLD_FAULT is set in production: it kills the process. Unset TWOFOLD_FAULT."
-            )
-        return name
-
     def words(self, name: str) -> list[str]:
         """A list, separated by commas."""
         return [word.strip() for word in (self.optional(name) or "").split(",") if word.strip()]

@@ -5,7 +5,7 @@ from typing import Any
 from allauth.account.adapter import get_adapter
 from django.http import HttpRequest
 
-from engagements.models import User
+from engagements.people.models import User
 
 
 def let_in(sender: Any, *, request: HttpRequest, user: User, **kwargs: Any) -> None:

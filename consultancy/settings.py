@@ -68,7 +68,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "consultancy.security.PrivateMiddleware",
-    "engagements.origin.OriginMiddleware",
+    "engagements.common.client_ip.OriginMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -219,7 +219,7 @@ MFA_TOTP_ISSUER = "Twofold"
 
 # The first looks at a request's length before the others keep a byte of its files.
 FILE_UPLOAD_HANDLERS = [
-    "engagements.uploads.Bounded",
+    "engagements.common.uploads.Bounded",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
     "django.core.files.uploadhandler.TemporaryFileUploadHandler",
 ]
@@ -230,7 +230,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_THROTTLE_CLASSES": ["engagements.api.throttling.ByAccount"],
-    "EXCEPTION_HANDLER": "engagements.api.refusals.answer",
+    "EXCEPTION_HANDLER": "engagements.api.errors.answer",
 }
 
 globals().update(env.email(production=PRODUCTION))
@@ -253,8 +253,6 @@ TWOFOLD_CERTIFICATE = env.optional("TWOFOLD_CERTIFICATE")
 # On while the demonstration runs: pages say on what hardware it was measured.
 TWOFOLD_DEMO = env.flag("TWOFOLD_DEMO", default=False)
 
-# Where a test has this process killed (engagements/faults.py).
-TWOFOLD_FAULT = env.fault(production=PRODUCTION)
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]

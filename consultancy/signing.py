@@ -10,7 +10,7 @@ from pathlib import Path
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from benchmarks.harness.records import signatures
+from benchmarks.harness.records.records import signatures
 from benchmarks.models import SigningKey
 from benchmarks.services import keys
 

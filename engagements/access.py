@@ -16,40 +16,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from django.apps import apps
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Manager, QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase
 
-from engagements.models import (
-    ContractVersion,
-    Customer,
-    Document,
-    Engagement,
-    EngagementRun,
-    Entry,
-    Invoice,
-    Membership,
-    PayBack,
-    Role,
-    Settlement,
-    TransferFile,
-    User,
-)
-from engagements.queries.signatories import named_to_accept
+from engagements.common.errors import ApplicationError
+from engagements.common.pages import SAFE_METHODS, View
+from engagements.people.models import Customer, Membership, Role, User
+
+if TYPE_CHECKING:
+    from engagements.billing.models import Invoice
+    from engagements.contracts.models import ContractVersion
+    from engagements.documents.models import Document
+    from engagements.engagement.models import Engagement
+    from engagements.ledger.models import Entry
+    from engagements.payouts.models import PayBack
+    from engagements.payouts.transfer_models import TransferFile
+    from engagements.runs.models import EngagementRun
+    from engagements.settlements.models import Settlement
 
 Person: TypeAlias = User | AnonymousUser
-View: TypeAlias = Callable[..., HttpResponseBase]
-
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-def is_of_the_house(user: Person | None) -> bool:
+def is_staff_member(user: Person | None) -> bool:
     """Whether `user` is an active person of the consultancy, in any role."""
-    return isinstance(user, User) and user.is_active and user.is_of_the_house
+    return isinstance(user, User) and user.is_active and user.is_staff_member
 
 
 def is_consultant(user: Person | None) -> bool:
@@ -84,18 +80,11 @@ def may_sign(user: Person | None, customer: Customer) -> bool:
     return (
         isinstance(user, User)
         and user.is_active
-        and not user.is_of_the_house
+        and not user.is_staff_member
         and Membership.objects.filter(
             user=user, customer=customer, rights=Membership.Rights.SIGNATORY
         ).exists()
     )
-
-
-def may_accept(user: Person | None, contract: ContractVersion) -> bool:
-    """Whether `user` accepts `contract` for its customer: the one who is named to, else any
-    signatory."""
-    is_named = named_to_accept(contract) in (None, user)
-    return is_named and may_sign(user, contract.engagement.customer)
 
 
 def customers_of(user: Person) -> QuerySet[Customer]:
@@ -107,8 +96,8 @@ def customers_of(user: Person) -> QuerySet[Customer]:
 
 def engagements_for(user: Person) -> QuerySet[Engagement]:
     """The engagements that exist for `user`."""
-    everything = Engagement.objects.select_related("customer", "lead")
-    if is_of_the_house(user):
+    everything = _rows("Engagement").select_related("customer", "lead")
+    if is_staff_member(user):
         return everything
     return everything.filter(customer__in=customers_of(user))
 
@@ -123,10 +112,12 @@ def contract_for(user: Person, reference: str, number: int | None = None) -> Con
 
     Customers never see a draft: to them the newest version is the newest sealed one.
     """
-    versions = ContractVersion.objects.filter(
-        engagement=engagement_for(user, reference)
-    ).select_related("engagement__customer", "engagement__lead", "benchmark")
-    if not is_of_the_house(user):
+    versions = (
+        _rows("ContractVersion")
+        .filter(engagement=engagement_for(user, reference))
+        .select_related("engagement__customer", "engagement__lead", "benchmark")
+    )
+    if not is_staff_member(user):
         versions = versions.filter(sealed_at__isnull=False)
     if number is not None:
         versions = versions.filter(number=number)
@@ -135,46 +126,52 @@ def contract_for(user: Person, reference: str, number: int | None = None) -> Con
 
 def run_for(user: Person, reference: str, pk: int) -> EngagementRun:
     """A run of an engagement. Customers see acceptance runs; trials are work in progress."""
-    runs = EngagementRun.objects.filter(
-        engagement=engagement_for(user, reference), pk=pk
-    ).select_related(
-        "engagement__customer", "run__benchmark", "run__solution", "run__record", "requested_by"
+    runs = (
+        _rows("EngagementRun")
+        .filter(engagement=engagement_for(user, reference), pk=pk)
+        .select_related(
+            "engagement__customer", "run__benchmark", "run__solution", "run__record", "requested_by"
+        )
     )
-    if not is_of_the_house(user):
-        runs = runs.filter(purpose=EngagementRun.Purpose.ACCEPTANCE)
+    if not is_staff_member(user):
+        runs = runs.filter(purpose="acceptance")
     return _one(runs, "run")
 
 
 def document_for(user: Person, pk: int) -> Document:
     """A document. Customers see those of their engagements that were issued for them."""
-    documents = Document.objects.filter(pk=pk, engagement__in=engagements_for(user))
-    if not is_of_the_house(user):
+    documents = _rows("Document").filter(pk=pk, engagement__in=engagements_for(user))
+    if not is_staff_member(user):
         documents = documents.filter(for_customer=True)
     return _one(documents, "document")
 
 
 def invoice_for(user: Person, pk: int) -> Invoice:
     """An invoice or credit note. Customers see those of their engagements once they are issued."""
-    invoices = Invoice.objects.filter(pk=pk, engagement__in=engagements_for(user)).select_related(
-        "engagement__customer", "contract_version", "customer", "corrects"
+    invoices = (
+        _rows("Invoice")
+        .filter(pk=pk, engagement__in=engagements_for(user))
+        .select_related("engagement__customer", "contract_version", "customer", "corrects")
     )
-    if not is_of_the_house(user):
-        invoices = invoices.filter(state=Invoice.State.ISSUED)
+    if not is_staff_member(user):
+        invoices = invoices.filter(state="issued")
     return _one(invoices, "invoice")
 
 
 def customer_for(user: Person, pk: int) -> Customer:
     """A customer: any for people of the house, their own for its members."""
-    customers = Customer.objects.all() if is_of_the_house(user) else customers_of(user)
+    customers = Customer.objects.all() if is_staff_member(user) else customers_of(user)
     return _one(customers.filter(pk=pk), "customer")
 
 
 def settlement_for(user: Person, pk: int) -> Settlement:
     """A settlement, for people of the house. Customers read it in their documents."""
-    if not is_of_the_house(user):
+    if not is_staff_member(user):
         raise Http404("No such settlement.")
     return _one(
-        Settlement.objects.filter(pk=pk).select_related(
+        _rows("Settlement")
+        .filter(pk=pk)
+        .select_related(
             "contract_version__engagement__customer", "proposed_by", "approved_by", "paid_by"
         ),
         "settlement",
@@ -183,23 +180,28 @@ def settlement_for(user: Person, pk: int) -> Settlement:
 
 def entry_for(user: Person, pk: int) -> Entry:
     """An entry of the ledger, for people of the house."""
-    require_house(user)
+    admit_staff(user)
     return _one(
-        Entry.objects.filter(pk=pk).select_related("engagement__customer", "document"), "entry"
+        _rows("Entry").filter(pk=pk).select_related("engagement__customer", "document"), "entry"
     )
 
 
 def pay_back_for(user: Person, pk: int) -> PayBack:
     """An overpayment on its way back, for people of the house."""
-    require_house(user)
-    wanted = PayBack.objects.filter(pk=pk).select_related("invoice__engagement__customer")
+    admit_staff(user)
+    wanted = _rows("PayBack").filter(pk=pk).select_related("invoice__engagement__customer")
     return _one(wanted, "overpayment")
 
 
 def transfer_file_for(user: Person, pk: int) -> TransferFile:
     """A file of refunds, for people of the house."""
-    require_house(user)
-    return _one(TransferFile.objects.filter(pk=pk).select_related("made_by"), "file")
+    admit_staff(user)
+    return _one(_rows("TransferFile").filter(pk=pk).select_related("made_by"), "file")
+
+
+def _rows(model: str) -> Manager[Any]:
+    """Return the rows of a model of any domain, by name: access is below all domains."""
+    return apps.get_model("engagements", model)._default_manager
 
 
 def _one(rows: QuerySet[Any], noun: str) -> Any:
@@ -209,40 +211,40 @@ def _one(rows: QuerySet[Any], noun: str) -> Any:
     return row
 
 
-def require_house(user: Person) -> None:
+def admit_staff(user: Person) -> None:
     """404 for everybody who is not of the house."""
-    if not is_of_the_house(user):
+    if not is_staff_member(user):
         raise Http404("No such page.")
 
 
-def require_consultant(user: Person) -> None:
+def admit_consultant(user: Person) -> None:
     """404 for customers' people, 403 for people of the house who do no consultant's work."""
-    require_house(user)
+    admit_staff(user)
     if not is_consultant(user):
         raise PermissionDenied("Consultants do this.")
 
 
-def require_finance(user: Person) -> None:
+def admit_finance(user: Person) -> None:
     """404 for customers' people, 403 for people of the house who are not of finance."""
-    require_house(user)
+    admit_staff(user)
     if not is_finance(user):
         raise PermissionDenied("Finance does this.")
 
 
 def consultant_page(view: View) -> View:
     """A page of the house: every role reads it, consultants and admins act on it."""
-    return _page(view, reads=require_house, acts=require_consultant)
+    return _page(view, reads=admit_staff, acts=admit_consultant)
 
 
 def finance_page(view: View) -> View:
     """A page of finance: finance and admins read it, finance alone acts on it."""
 
     def reads(user: Person) -> None:
-        require_house(user)
+        admit_staff(user)
         if not sees_money(user):
             raise PermissionDenied("Finance reads this.")
 
-    return _page(view, reads=reads, acts=require_finance)
+    return _page(view, reads=reads, acts=admit_finance)
 
 
 def portal_page(view: View) -> View:
@@ -252,7 +254,7 @@ def portal_page(view: View) -> View:
         return None
 
     def acts(user: Person) -> None:
-        if is_of_the_house(user):
+        if is_staff_member(user):
             raise PermissionDenied("The customer does this.")
 
     return _page(view, reads=reads, acts=acts)
@@ -267,3 +269,34 @@ def _page(view: View, *, reads: Callable[[Person], None], acts: Callable[[Person
         return view(request, *args, **kwargs)
 
     return guarded
+
+
+def actor(request: HttpRequest) -> User:
+    """Whoever is signed in; `access` let nobody else come this far."""
+    assert isinstance(request.user, User)
+    return request.user
+
+
+def may_act(request: HttpRequest) -> bool:
+    """Whether this person does a consultant's work, so that pages offer them the buttons."""
+    return is_consultant(request.user)
+
+
+def require_finance(by: User) -> None:
+    """Refuse whoever may not move money; a superuser is no exception."""
+    if not is_finance(by):
+        raise ApplicationError("Only people of finance do this.", code="access.todo")
+
+
+def require_consultant(by: User) -> None:
+    """Refuse whoever may not do a consultant's work."""
+    if not is_consultant(by):
+        raise ApplicationError("Consultants do this.", code="access.todo")
+
+
+def require_signatory(engagement: Engagement, by: User) -> None:
+    """Refuse whoever may not bind the engagement's customer."""
+    if not may_sign(by, engagement.customer):
+        raise ApplicationError(
+            f"Only a signatory of {engagement.customer} does this.", code="access.todo"
+        )

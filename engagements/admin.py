@@ -18,32 +18,20 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from engagements import access
-from engagements.models import (
-    Acceptance,
-    Audit,
-    BankImport,
-    BankLine,
-    Contact,
-    ContractVersion,
-    Counter,
-    Customer,
-    Document,
-    Engagement,
-    EngagementRun,
-    Event,
-    Finding,
-    Invoice,
-    InvoiceLine,
-    Membership,
-    Milestone,
-    PayBack,
-    Payment,
-    Reminder,
-    Settlement,
-    TimeBox,
-    User,
-)
-from engagements.services import sign_ins
+from engagements.audit.models import Audit, Finding
+from engagements.billing.models import Counter, Invoice, InvoiceLine, Reminder
+from engagements.billing.payment_models import BankImport, BankLine, Payment
+from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.models import Acceptance, ContractVersion
+from engagements.contracts.time_box.models import TimeBox
+from engagements.documents.models import Document
+from engagements.engagement.models import Engagement
+from engagements.event_log.models import Event
+from engagements.payouts.models import PayBack
+from engagements.people import sign_ins
+from engagements.people.models import Contact, Customer, Membership, User
+from engagements.runs.models import EngagementRun
+from engagements.settlements.models import Settlement
 
 # Roles and memberships say who may do what; there is no second system beside them.
 admin.site.unregister(Group)

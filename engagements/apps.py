@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class EngagementsConfig(AppConfig):
@@ -6,5 +7,13 @@ class EngagementsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        # Connects to the signals of other apps.
-        from engagements import receivers  # noqa: F401
+        from allauth.mfa.signals import authenticator_added
+
+        from benchmarks.signals import run_concluded
+        from engagements import receivers
+        from engagements.event_log.events import event_recorded
+
+        run_concluded.connect(receivers.conclude_run)
+        event_recorded.connect(receivers.mail_signatories)
+        authenticator_added.connect(receivers.end_other_sign_ins)
+        post_migrate.connect(receivers.create_missing_accounts, sender=self)

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from benchmarks.models import Record
-from engagements.models import Role, User
+from engagements.people.models import Role, User
 
 
 @dataclass(frozen=True)

@@ -1,45 +1,40 @@
-"""What engagements does when others have something to tell, and when its tables are made."""
+"""Signal receivers; `EngagementsConfig.ready` connects them."""
 
 from typing import Any
 
-from allauth.mfa.signals import authenticator_added
 from django.apps import AppConfig
 from django.apps import apps as installed
 from django.apps.registry import Apps
-from django.db import transaction
-from django.db.models.signals import post_migrate
-from django.dispatch import receiver
 from django.http import HttpRequest
 
 from benchmarks.models import Run
-from benchmarks.signals import run_concluded
-from engagements.models import User
-from engagements.services import sign_ins
+from engagements.common.queue import enqueue
+from engagements.event_log.models import Event
+from engagements.ledger import chart
+from engagements.notifications import turns
+from engagements.people import sign_ins
+from engagements.people.models import User
 
 
-@receiver(run_concluded, dispatch_uid="engagements.conclude")
-def conclude_when_committed(sender: Any, *, run: Run, **kwargs: Any) -> None:
-    """Turn a verdict into money as soon as it is stored; the sweep catches what is lost here."""
-    from engagements.tasks import conclude_run
-
-    transaction.on_commit(lambda: conclude_run.delay(run.pk), robust=True)
+def conclude_run(sender: Any, *, run: Run, **kwargs: Any) -> None:
+    """Enqueue the outcome of a concluded run; the sweep picks up a lost message."""
+    enqueue("conclude_run", run.pk)
 
 
-@receiver(authenticator_added, dispatch_uid="engagements.second_factor")
-def end_sign_ins_without_a_second_factor(
-    sender: Any, *, request: HttpRequest, user: User, **kwargs: Any
-) -> None:
-    """Whoever turns it on may have cause to: sign-ins that were made without it end, but theirs."""
+def end_other_sign_ins(sender: Any, *, request: HttpRequest, user: User, **kwargs: Any) -> None:
+    """End every other session of a user who adds a second factor."""
     sign_ins.end(user=user, but=request)
 
 
-@receiver(post_migrate, dispatch_uid="engagements.chart")
-def write_chart(sender: AppConfig, *, apps: Apps = installed, **kwargs: Any) -> None:
-    """Write the chart of accounts into new tables; what finance changed in it stays.
+def mail_signatories(sender: Any, *, event: Event, **kwargs: Any) -> None:
+    """Mail the customer's signatories when an event is a turn of the engagement."""
+    turns.tell(event)
 
-    `apps` is what was migrated to: who goes back far enough has no ledger.
+
+def create_missing_accounts(sender: AppConfig, *, apps: Apps = installed, **kwargs: Any) -> None:
+    """Create the ledger's missing accounts after `migrate`; edited ones keep their changes.
+
+    `apps` is the state migrated to, which has no ledger after a migration backwards.
     """
-    from engagements.ledger import chart
-
-    if sender.name == "engagements" and "account" in apps.all_models["engagements"]:
+    if "account" in apps.all_models["engagements"]:
         chart.write_missing()

@@ -14,25 +14,24 @@ from celery import shared_task
 from django.utils import timezone
 
 from benchmarks.models import Run
-from engagements.errors import Refused
-from engagements.models import Audit, Engagement, EngagementRun, Stage, TimeBox
-from engagements.services import (
-    anchors,
-    checks,
-    contract_mails,
-    contracts,
-    document_failures,
-    evidence_reading,
-    invoice_mails,
-    mails,
-    operators,
-    password_mails,
-    releases,
-    reminders,
-    runs,
-    settlements,
-    time_warnings,
-)
+from engagements.audit import findings, operators
+from engagements.audit.models import Audit
+from engagements.billing import mails as invoice_mails
+from engagements.billing import reminders
+from engagements.common.errors import ApplicationError
+from engagements.contracts import mails as contract_mails
+from engagements.contracts import offers
+from engagements.contracts.milestones import releases
+from engagements.contracts.time_box import warnings
+from engagements.contracts.time_box.models import TimeBox
+from engagements.documents import failures
+from engagements.engagement.models import Engagement, Stage
+from engagements.event_log import anchors
+from engagements.evidence import reading
+from engagements.notifications import mails, password_mails
+from engagements.runs import services as runs
+from engagements.runs.models import EngagementRun
+from engagements.settlements import services as settlements
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +57,7 @@ def issue_document(kind: str, subject: str) -> None:
 @shared_task
 def read_evidence(evidence_id: int) -> str:
     """Read a file that was added as evidence, unless it has been read."""
-    return evidence_reading.read(evidence_id=evidence_id)
+    return reading.read(evidence_id=evidence_id, patterns_of=operators.patterns_of)
 
 
 @shared_task
@@ -76,7 +75,7 @@ def send_password_mail(password_mail_id: int) -> bool:
 @shared_task
 def compute_findings(engagement_id: int) -> bool:
     """Compute an audit's findings if something is known that they were not computed from."""
-    return checks.compute_when_due(engagement=Engagement.objects.get(pk=engagement_id))
+    return findings.compute_when_due(engagement=Engagement.objects.get(pk=engagement_id))
 
 
 @shared_task
@@ -103,13 +102,13 @@ def sweep() -> None:
             box.pk,
             partial(settlements.settle_when_time_box_is_over, engagement=box.engagement),
         )
-    for engagement in time_warnings.due():
-        _try("warn", engagement, partial(time_warnings.warn, engagement=engagement))
-    for contract in contracts.expiring():
-        _try("expire", contract, partial(contracts.expire, contract=contract))
-    _try("read", "evidence that waits", evidence_reading.sweep)
-    for engagement in checks.under_way():
-        _try("compute", engagement, partial(checks.compute_when_due, engagement=engagement))
+    for engagement in warnings.due():
+        _try("warn", engagement, partial(warnings.warn, engagement=engagement))
+    for contract in offers.expiring():
+        _try("expire", contract, partial(offers.expire, contract=contract))
+    _try("read", "evidence that waits", reading.sweep)
+    for engagement in findings.under_way():
+        _try("compute", engagement, partial(findings.compute_when_due, engagement=engagement))
     _try("anchor", "the event log", anchors.take_when_due)
     for contract in releases.dated():
         _try("release", contract, partial(releases.release_dated, contract=contract))
@@ -130,7 +129,7 @@ def _issue_missing_documents() -> None:
     from engagements import documents
 
     missing = documents.missing()
-    document_failures.forget_all_but(missing)
+    failures.forget_all_but(missing)
     for kind, subject in missing:
         _try(
             f"issue {kind}",
@@ -142,7 +141,7 @@ def _issue_missing_documents() -> None:
 def _try(what: str, subject: object, act: Callable[[], object]) -> None:
     try:
         act()
-    except Refused as refusal:
+    except ApplicationError as refusal:
         log.info("%s %s: %s", what, subject, refusal)
     except Exception:
         log.exception("%s %s failed; the next sweep tries again", what, subject)

@@ -3,24 +3,19 @@
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 
-from engagements.views import (
-    amendments,
-    audit,
-    board,
-    catalogue,
-    check_pictures,
-    clauses,
-    contract,
-    documents,
-    engagement,
-    evidence,
-    home,
-    pitch,
-    report,
-    runs,
-    time,
-    verify,
-)
+from engagements.audit import chart_views, report_views
+from engagements.audit import views as audit
+from engagements.catalogue import views as catalogue
+from engagements.contracts import amendment_views, first_draft_views
+from engagements.contracts import views as contract
+from engagements.contracts.clauses import views as clauses
+from engagements.contracts.time_box import views as time
+from engagements.documents import views as documents
+from engagements.evidence import views as evidence
+from engagements.pitch import views as pitch
+from engagements.portal import verify
+from engagements.runs import views as runs
+from engagements.workbench import board, engagement, home
 
 on_one_engagement: list[URLPattern | URLResolver] = [
     path("", engagement.show, name="engagement"),
@@ -32,9 +27,9 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("audit/findings/<slug:check>/", audit.record, name="audit-finding"),
     path("audit/findings/<slug:check>/override/", audit.override, name="audit-override"),
     path("audit/deliver/", audit.deliver, name="audit-deliver"),
-    path("audit/draft/", audit.draft, name="audit-draft"),
-    path("audit/report/", report.show, name="audit-report"),
-    path("audit/pictures/<slug:check>-<slug:theme>.svg", check_pictures.show, name="audit-picture"),
+    path("audit/draft/", first_draft_views.draft, name="audit-draft"),
+    path("audit/report/", report_views.show, name="audit-report"),
+    path("audit/pictures/<slug:check>-<slug:theme>.svg", chart_views.show, name="audit-picture"),
     path("evidence/", evidence.show, name="engagement-evidence"),
     path("evidence/add/", evidence.add, name="evidence-add"),
     path("evidence/live/", evidence.live, name="evidence-live"),
@@ -42,14 +37,14 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("evidence/<int:pk>/file/", evidence.file, name="evidence-file"),
     path("evidence/<int:pk>/again/", evidence.again, name="evidence-again"),
     path("evidence/answers/<slug:question>/", evidence.answer, name="evidence-answer"),
-    path("workbench/", include("engagements.views.workbench.urls")),
+    path("workbench/", include("engagements.workbench.profile.urls")),
     path("contract/", contract.show, name="engagement-contract"),
     path("contract/terms/", contract.terms, name="contract-terms"),
     path("contract/benchmark/", contract.seal_benchmark, name="contract-benchmark"),
     path("contract/offer/", contract.offer, name="contract-offer"),
     path("contract/accept/", contract.accept, name="contract-accept"),
     path("contract/discard/", contract.discard, name="contract-discard"),
-    path("contract/amend/", amendments.amend, name="contract-amend"),
+    path("contract/amend/", amendment_views.amend, name="contract-amend"),
     path("contract/withdraw/", contract.withdraw, name="contract-withdraw"),
     path("time/", time.show, name="engagement-time"),
     path("time/add/", time.add, name="time-add"),
@@ -85,8 +80,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("verify/document/certificate.pem", verify.certificate, name="verify-certificate"),
     path("keys/<slug:key_id>.pub", verify.public_key, name="public-key"),
     path("api/v1/", include("engagements.api.urls")),
-    path("portal/", include("engagements.views.portal.urls")),
-    path("finance/", include("engagements.views.finance.urls")),
+    path("portal/", include("engagements.portal.urls")),
+    path("finance/", include("engagements.finance.urls")),
 ]
 if settings.DEBUG:
     urlpatterns.append(path("styleguide/", home.styleguide, name="styleguide"))

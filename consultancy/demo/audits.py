@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from consultancy.demo import evidence, waiting
 from consultancy.demo.scenarios import Scenario
-from engagements.audit import Work
-from engagements.models import Audit, Check, Engagement, Finding, FindingOutcome, User
-from engagements.services import audits
+from engagements.audit import services as audits
+from engagements.audit.models import Audit, Check, Finding, FindingOutcome
+from engagements.audit.rules import Work
+from engagements.engagement.models import Engagement
+from engagements.people.models import User
 
 
 def run_audit(

@@ -13,10 +13,14 @@ from pathlib import Path
 
 from django.utils import timezone
 
-from engagements.audit import Needs, Work
-from engagements.evidence.answers import NextModel, Roadmap, Value, as_data
-from engagements.models import Audit, Engagement, User
-from engagements.services import answers, evidence, subjects
+from engagements.audit import subjects
+from engagements.audit.models import Audit
+from engagements.audit.rules import Needs, Work
+from engagements.engagement.models import Engagement
+from engagements.evidence import questionnaire
+from engagements.evidence import services as evidence
+from engagements.evidence.readers.questions import NextModel, Roadmap, Value, as_data
+from engagements.people.models import User
 
 FILES = Path(__file__).with_name("evidence_files")
 
@@ -42,7 +46,7 @@ def submit(given: DemoEvidence, *, engagement: Engagement, respondent: User, by:
         with (FILES / name).open("rb") as content:
             evidence.add(engagement=engagement, name=name, content=content, by=by)
     for question, value in given.answers.items():
-        answers.record(
+        questionnaire.record(
             engagement=engagement,
             question=question,
             value=as_data(value),

@@ -18,21 +18,22 @@ from consultancy.demo.audits import run_audit
 from consultancy.demo.scenarios import Scenario
 from consultancy.demo.users import DemoUsers, create_customer
 from consultancy.demo.waiting import Deadline, Report
-from engagements.models import (
-    ContractVersion,
-    Engagement,
-    EngagementRun,
-    Milestone,
-    Party,
-    Settlement,
-    Stage,
-    User,
-)
-from engagements.money import format_money
-from engagements.queries.balances import open_invoices
-from engagements.services import contracts, invoices, payments, runs, settlements
-from engagements.services import engagements as engagement_services
-from engagements.services.contracts import MilestoneDraft
+from engagements.billing import invoices, payments
+from engagements.billing.balances import open_invoices
+from engagements.common.money import format_money
+from engagements.contracts import acceptances, offers
+from engagements.contracts import services as contracts
+from engagements.contracts.drafting import MilestoneDraft
+from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.models import ContractVersion, Party
+from engagements.engagement.models import Engagement, Stage
+from engagements.payouts import refunds
+from engagements.people.models import User
+from engagements.runs import services as runs
+from engagements.runs.models import EngagementRun
+from engagements.settlements import services as settlements
+from engagements.settlements.models import Settlement
+from engagements.workbench import opening as engagement_services
 from kernels import catalogue
 
 
@@ -104,8 +105,8 @@ def conclude_engagement(started: StartedEngagement, *, users: DemoUsers, report:
         report(f"{engagement.reference}  target met: {billed} milestone billed, handover is next")
     for settlement in Settlement.objects.filter(contract_version=contract):
         settlements.approve(settlement=settlement, by=users.finance)
-        settlements.start_payment(settlement=settlement, by=users.finance)
-        settlements.mark_paid(
+        refunds.start_payment(settlement=settlement, by=users.finance)
+        refunds.mark_paid(
             settlement=settlement,
             reference=f"REFUND-{engagement.reference}",
             by=users.second_finance,
@@ -142,10 +143,10 @@ def _sign(
         ],
         by=users.consultant,
     )
-    contract = contracts.offer(contract=contract, by=users.consultant)
+    contract = offers.offer(contract=contract, by=users.consultant)
     signers = [(Party.CUSTOMER, signatory), (Party.CONSULTANCY, users.consultant)]
     for party, person in signers:
-        contracts.accept(
+        acceptances.accept(
             contract=contract,
             party=party,
             typed_name=person.name,

@@ -7,9 +7,10 @@ from decimal import Decimal
 
 from consultancy.demo.evidence import DemoEvidence, next_model
 from consultancy.demo.users import LONGPROMPT, SLIDEWELL, DemoCustomer
-from engagements.audit import Needs
-from engagements.evidence.answers import GpuBill
-from engagements.models import Check, ReleaseCondition
+from engagements.audit.models import Check
+from engagements.audit.rules import Needs
+from engagements.contracts.milestones.models import ReleaseCondition
+from engagements.evidence.readers.questions import GpuBill
 from kernels import catalogue
 
 PASS, FAIL, UNKNOWN = "pass", "fail", "unknown"

@@ -7,8 +7,10 @@ from typing import Any
 
 from consultancy.demo.lifecycle import StartedEngagement
 from consultancy.demo.waiting import format_ratio
-from engagements.models import Document, EngagementRun, Settlement
-from engagements.money import plain
+from engagements.common.money import plain
+from engagements.documents.models import Document
+from engagements.runs.models import EngagementRun
+from engagements.settlements.models import Settlement
 
 
 def summarize(started: list[StartedEngagement], *, folder: Path) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 
-from engagements.models import Contact, Customer, Membership, Role, User
+from engagements.people.models import Contact, Customer, Membership, Role, User
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,9 @@ from django.core.management.base import CommandError
 
 from benchmarks.models import Run
 from engagements import documents
-from engagements.models import Engagement, EngagementRun, Evidence
+from engagements.engagement.models import Engagement
+from engagements.evidence.models import Evidence
+from engagements.runs.models import EngagementRun
 
 Report = Callable[[str], None]
 

@@ -8,8 +8,12 @@ from rest_framework import serializers
 from rest_framework.reverse import reverse
 
 from benchmarks.models import Record, Run
-from engagements.models import Document, Engagement, EngagementRun, Evidence, TimeBox
-from engagements.queries.overview import record_of
+from engagements.contracts.time_box.models import TimeBox
+from engagements.documents.models import Document
+from engagements.engagement.models import Engagement
+from engagements.evidence.models import Evidence
+from engagements.runs.models import EngagementRun
+from engagements.runs.summary import record_of
 
 # What a page shows of a run under way. Who measures it, and how often it was tried, is not said.
 PROGRESS = ("phase", "replicate", "replicates", "round", "rounds", "ratio", "low", "high")

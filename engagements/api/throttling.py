@@ -1,6 +1,6 @@
 """How often an account may ask the API; who is not let in at all is counted in `refusals`.
 
-Counted by all web processes together (`engagements.rates`). While their cache is away each counts
+Counted by all web processes together (`engagements.common.rate_limits`). While their cache is away each counts
 for itself and nobody is refused because of it: the limit is then as many times as high as there
 are processes.
 """
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from engagements import access, rates
-from engagements.models import User
-from engagements.rates import Rate, TooMany
+from engagements import access
+from engagements.common import rate_limits
+from engagements.common.rate_limits import Rate, TooMany
+from engagements.people.models import User
 
 if TYPE_CHECKING:
     # It reads this class from the settings while it is imported itself.
@@ -39,7 +40,7 @@ class ByAccount(BaseThrottle):
             return True
         assert isinstance(request.user, User)  # who is not let in was refused before
         try:
-            rates.count_account(ACCOUNTS, request.user.pk)
+            rate_limits.count_account(ACCOUNTS, request.user.pk)
         except TooMany as refused:
             self.wait_s = refused.retry_after_s
             return False

@@ -4,8 +4,8 @@ from django.urls import path
 
 from engagements import access
 from engagements.api import views
-from engagements.services.evidence import LARGEST_FILE_BYTES
-from engagements.uploads import takes_files
+from engagements.common.uploads import takes_files
+from engagements.evidence.services import LARGEST_FILE_BYTES
 
 evidence = takes_files(up_to_bytes=LARGEST_FILE_BYTES, of=access.is_consultant)
 

@@ -24,11 +24,15 @@ from engagements.api.serializers import (
     OneEvidenceSerializer,
     RunSerializer,
 )
-from engagements.api.tokens import TokenAuthentication
-from engagements.errors import Refused
-from engagements.models import Document, Engagement, EngagementRun, Evidence, User
-from engagements.queries.portal import documents_of, runs_of
-from engagements.services import evidence
+from engagements.common.errors import ApplicationError
+from engagements.documents.models import Document
+from engagements.engagement.models import Engagement
+from engagements.evidence import services as evidence
+from engagements.evidence.models import Evidence
+from engagements.people.api_tokens import TokenAuthentication
+from engagements.people.models import User
+from engagements.portal.queries import documents_of, runs_of
+from engagements.runs.models import EngagementRun
 
 # The session first, so that a request without either is refused as everywhere: 403.
 BY_PROGRAM = (SessionAuthentication, TokenAuthentication)
@@ -105,13 +109,13 @@ class AllEvidence(ListAPIView[Evidence]):
     authentication_classes = BY_PROGRAM
 
     def get_queryset(self) -> QuerySet[Evidence]:
-        access.require_house(self.request.user)
+        access.admit_staff(self.request.user)
         engagement = access.engagement_for(self.request.user, self.kwargs["reference"])
         return Evidence.objects.filter(engagement=engagement).select_related("engagement")
 
     def post(self, request: Request, reference: str) -> Response:
         """Keep a file."""
-        access.require_consultant(request.user)
+        access.admit_consultant(request.user)
         engagement = access.engagement_for(request.user, reference)
         sent, *others = request.FILES.getlist("file") or [None]
         if sent is None or others:
@@ -122,7 +126,7 @@ class AllEvidence(ListAPIView[Evidence]):
             row = evidence.add(
                 engagement=engagement, name=sent.name or "", content=sent, by=request.user
             )
-        except Refused as refused:
+        except ApplicationError as refused:
             return Response({"detail": str(refused)}, status=status.HTTP_422_UNPROCESSABLE_ENTITY)
         return Response(self.get_serializer(row).data, status=status.HTTP_201_CREATED)
 
@@ -134,6 +138,6 @@ class OneEvidence(RetrieveAPIView[Evidence]):
     authentication_classes = BY_PROGRAM
 
     def get_object(self) -> Evidence:
-        access.require_house(self.request.user)
+        access.admit_staff(self.request.user)
         engagement = access.engagement_for(self.request.user, self.kwargs["reference"])
         return get_object_or_404(Evidence, engagement=engagement, pk=self.kwargs["pk"])

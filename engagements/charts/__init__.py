@@ -14,39 +14,21 @@ attribute. matplotlib is imported on the first picture and never by importing th
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from benchmarks.published.reports import Report
-from engagements.audit.figures import CeilingFigures, HotFigures, LifeFigures, UpkeepFigures
-from engagements.charts import describe, describe_audit, describe_catalogue
+from engagements.charts import describe
 from engagements.charts.limits import measured_roof
 from engagements.charts.palette import Theme
-from engagements.evidence.comparison import Comparison
-from engagements.evidence.facts import Curve, TraceFacts
-
-if TYPE_CHECKING:
-    from engagements.queries.burn_down import BurnDown
 
 __all__ = [
-    "burn_down",
-    "catalogue_ratios",
-    "catalogue_roofline",
-    "ceiling",
+    "IMPORT_LOCK",
     "describe",
-    "describe_audit",
-    "describe_catalogue",
     "estimate_history",
-    "life",
     "measured_roof",
-    "profiles",
     "ratio_distribution",
     "ratio_interval",
     "roofline",
-    "shape_curves",
-    "timeline",
-    "upkeep",
-    "wall_parts",
     "workload_bars",
 ]
 
@@ -54,7 +36,7 @@ Data = Mapping[str, Any]
 
 # A page asks for its pictures all at once: threads that import parts of matplotlib crosswise
 # would see it half made.
-_IMPORTING = threading.Lock()
+IMPORT_LOCK = threading.Lock()
 
 
 def ratio_interval(record: Data, *, theme: Theme = "page") -> str:
@@ -62,7 +44,7 @@ def ratio_interval(record: Data, *, theme: Theme = "page") -> str:
 
     "" where no ratio was measured.
     """
-    with _IMPORTING:
+    with IMPORT_LOCK:
         from engagements.charts import interval
 
     return interval.draw(record, theme)
@@ -70,7 +52,7 @@ def ratio_interval(record: Data, *, theme: Theme = "page") -> str:
 
 def ratio_distribution(record: Data, *, theme: Theme = "page") -> str:
     """Every round's ratio, a row a replicate, a panel a workload. "" where none is believed."""
-    with _IMPORTING:
+    with IMPORT_LOCK:
         from engagements.charts import distribution
 
     return distribution.draw(record, theme)
@@ -78,7 +60,7 @@ def ratio_distribution(record: Data, *, theme: Theme = "page") -> str:
 
 def workload_bars(record: Data, *, theme: Theme = "page") -> str:
     """Time of one end-to-end call, baseline and candidate, by workload. "" without times."""
-    with _IMPORTING:
+    with IMPORT_LOCK:
         from engagements.charts import workloads
 
     return workloads.draw(record, theme)
@@ -86,7 +68,7 @@ def workload_bars(record: Data, *, theme: Theme = "page") -> str:
 
 def roofline(record: Data, *, theme: Theme = "page") -> str:
     """The operator alone on the roofline plane. "" where the operator was not measured."""
-    with _IMPORTING:
+    with IMPORT_LOCK:
         from engagements.charts import roofs
 
     return roofs.draw(record, theme)
@@ -94,95 +76,7 @@ def roofline(record: Data, *, theme: Theme = "page") -> str:
 
 def estimate_history(progress: Data, *, target: float | None = None, theme: Theme = "page") -> str:
     """How the estimate and its interval closed in while a run went on. "" before the first."""
-    with _IMPORTING:
+    with IMPORT_LOCK:
         from engagements.charts import history
 
     return history.draw(progress, target, theme)
-
-
-def timeline(facts: TraceFacts, *, theme: Theme = "page") -> str:
-    """When each family of kernels kept a device busy. "" without operations of a GPU."""
-    with _IMPORTING:
-        from engagements.charts import lanes
-
-    return lanes.draw(facts, theme)
-
-
-def wall_parts(
-    figures: HotFigures, *, least_share: float | None = None, theme: Theme = "page"
-) -> str:
-    """Where the wall-clock time goes, against the share that is wanted. "" where unknown."""
-    with _IMPORTING:
-        from engagements.charts import parts
-
-    return parts.draw(figures, theme, least_share)
-
-
-def shape_curves(
-    calls: Curve,
-    time: Curve | None,
-    *,
-    wanted: tuple[int, float] | None = None,
-    theme: Theme = "page",
-) -> str:
-    """What the most frequent shapes cover of calls and of time. "" without points."""
-    with _IMPORTING:
-        from engagements.charts import coverage
-
-    return coverage.draw(calls, time, theme, wanted)
-
-
-def life(figures: LifeFigures, *, theme: Theme = "page") -> str:
-    """Weeks of work against weeks of life, and the payback."""
-    with _IMPORTING:
-        from engagements.charts import weeks
-
-    return weeks.draw(figures, theme)
-
-
-def upkeep(figures: UpkeepFigures, *, theme: Theme = "page") -> str:
-    """Hours a month wanted against those there are. "" where none are wanted."""
-    with _IMPORTING:
-        from engagements.charts import hours
-
-    return hours.draw(figures, theme)
-
-
-def profiles(compared: Comparison, *, theme: Theme = "page") -> str:
-    """Two profiles by kernel family, before and after. "" where neither has any."""
-    with _IMPORTING:
-        from engagements.charts import side_by_side
-
-    return side_by_side.draw(compared, theme)
-
-
-def ceiling(figures: CeilingFigures, *, theme: Theme = "page") -> str:
-    """The end-to-end ratio over the kernel's speedup, to its ceiling. "" without a curve."""
-    with _IMPORTING:
-        from engagements.charts import amdahl
-
-    return amdahl.draw(figures, theme)
-
-
-def catalogue_roofline(found: Sequence[Report], *, theme: Theme = "page") -> str:
-    """Every kernel of the catalogue's records on one roofline. "" where none is known."""
-    with _IMPORTING:
-        from engagements.charts import catalogue
-
-    return catalogue.roofline(found, theme)
-
-
-def catalogue_ratios(found: Sequence[Report], *, theme: Theme = "page") -> str:
-    """Every record's end-to-end ratio with its interval. "" without ratios."""
-    with _IMPORTING:
-        from engagements.charts import catalogue
-
-    return catalogue.ratios(found, theme)
-
-
-def burn_down(data: BurnDown, *, theme: Theme = "page") -> str:
-    """The days of a time-box as they run down, and the hours put in."""
-    with _IMPORTING:
-        from engagements.charts import days_left
-
-    return days_left.draw(data, theme)

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from engagements.audit.ceiling import ratio
-from engagements.audit.figures import CeilingFigures
 from engagements.charts.limits import measured_roof
-from engagements.speedups import measured, times
+from engagements.common.ratios import measured, times
 
 Data = Mapping[str, Any]
 
@@ -90,37 +88,8 @@ def estimate_history(progress: Data) -> str:
     )
 
 
-def ceiling(figures: CeilingFigures) -> str:
-    """What the kernel's speedup makes of the whole, and where that ends."""
-    lines = [f"The operator is {figures.share:.1%} of the wall-clock time."]
-    if figures.infinite is not None:
-        lines.append(
-            "Even an infinitely fast kernel gives at most "
-            f"{measured(figures.infinite)} of the whole."
-        )
-    if figures.needed is not None:
-        lines.append(
-            f"The target of {measured(figures.target)} takes a kernel "
-            f"{measured(figures.needed)} as fast."
-        )
-    else:
-        lines.append(f"No kernel reaches the target of {measured(figures.target)}.")
-    if figures.reachable is not None:
-        lines.append(
-            f"The roofline leaves {measured(figures.reachable.low)} to "
-            f"{measured(figures.reachable.high)} for the kernel within reach."
-        )
-    if figures.claimed is not None:
-        claimed = figures.claimed
-        lines.append(
-            f"Claimed are {_range(claimed.low, claimed.high)} in the kernel, which make "
-            f"{_range(*(ratio(figures.share, end) for end in (claimed.low, claimed.high)))} "
-            "of the whole."
-        )
-    return " ".join(lines)
-
-
-def _range(low: float, high: float) -> str:
+def interval_text(low: float, high: float) -> str:
+    """Return an interval as text: one number where both ends round to the same."""
     return measured(low) if low == high else f"{measured(low)} to {measured(high)}"
 
 

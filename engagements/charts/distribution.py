@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from engagements.charts import canvas, describe
 from engagements.charts.palette import Theme
-from engagements.speedups import agreed
+from engagements.common.ratios import agreed
 
 TITLE = "Ratio of every round"
 # Where the points of one row sit above and below its line, in turn: a fixed scatter, so that

@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from engagements.charts import canvas, describe
 from engagements.charts.palette import Theme
-from engagements.speedups import agreed
+from engagements.common.ratios import agreed
 
 TITLE = "Speedup with its interval"
 

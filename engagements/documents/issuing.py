@@ -1,4 +1,4 @@
-"""Issuing: compose, typeset, sign what is to be signed, store once."""
+"""Issuing: compose, render_pdf, sign what is to be signed, store once."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import hashlib
 
 from django.db import IntegrityError, transaction
 
-from engagements.documents import kinds
-from engagements.documents.paper import Paper
+from engagements.documents import failures, kinds
+from engagements.documents.models import Document
+from engagements.documents.renderable import RenderableDocument
 from engagements.documents.subjects import Subject
-from engagements.models import Document
-from engagements.services import document_failures, events
+from engagements.event_log import events
 
 
 def issue(*, kind: str, subject: str) -> Document:
     """The document of this kind about this subject; made and stored if there is none yet.
 
     Asked twice, or by two workers at once, one document is stored and both get it. Refused
-    when it is not due; ValueError when there is no such kind or subject. What cannot be typeset
+    when it is not due; ValueError when there is no such kind or subject. What cannot be render_pdf
     or signed is noted for the consultant's page of the engagement.
     """
     issued = Document.objects.filter(kind=kind, subject=subject).first()
@@ -29,13 +29,13 @@ def issue(*, kind: str, subject: str) -> Document:
         raise ValueError(f"{kind} is issued about {chosen.NOUN}:…, not about {subject}.")
     paper = chosen.compose(about)
 
-    from engagements.documents.press import CannotBeTypeset
+    from engagements.documents.render import CannotBeTypeset
     from engagements.documents.signature import CannotBeSigned
 
     try:
         content = _made(paper)
     except (CannotBeTypeset, CannotBeSigned) as refusal:
-        document_failures.note(
+        failures.note(
             engagement=paper.engagement,
             kind=kind,
             subject=subject,
@@ -46,17 +46,17 @@ def issue(*, kind: str, subject: str) -> Document:
     return _stored(kind, subject, paper, content)
 
 
-def _made(paper: Paper) -> bytes:
-    from engagements.documents.press import typeset
+def _made(paper: RenderableDocument) -> bytes:
+    from engagements.documents.render import render_pdf
     from engagements.documents.signature import sign
 
-    content = typeset(paper)
+    content = render_pdf(paper)
     if not paper.is_signed:
         return content
     return sign(content, dated=paper.dated, reason=f"{paper.sealed}: {paper.seal}")
 
 
-def _stored(kind: str, subject: str, paper: Paper, content: bytes) -> Document:
+def _stored(kind: str, subject: str, paper: RenderableDocument, content: bytes) -> Document:
     document = Document(
         engagement=paper.engagement,
         kind=kind,
@@ -72,7 +72,7 @@ def _stored(kind: str, subject: str, paper: Paper, content: bytes) -> Document:
     try:
         with transaction.atomic():
             document.save(force_insert=True)
-            document_failures.end(kind=kind, subject=subject)
+            failures.end(kind=kind, subject=subject)
             events.record(
                 engagement=paper.engagement,
                 verb="document.issued",

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Protocol, cast
 
-from engagements.documents.paper import Paper
+from engagements.documents.models import Document
+from engagements.documents.renderable import RenderableDocument
 from engagements.documents.subjects import Subject
-from engagements.models import Document
 
 _MODULES = {
-    Document.Kind.AUDIT_REPORT: "engagements.documents.audit_report",
-    Document.Kind.CONTRACT: "engagements.documents.contract",
-    Document.Kind.BENCHMARK_REPORT: "engagements.documents.benchmark_report",
-    Document.Kind.INVOICE: "engagements.documents.invoice",
-    Document.Kind.CREDIT_NOTE: "engagements.documents.credit_note",
-    Document.Kind.SETTLEMENT_STATEMENT: "engagements.documents.settlement_statement",
+    Document.Kind.AUDIT_REPORT: "engagements.audit.report",
+    Document.Kind.CONTRACT: "engagements.contracts.document",
+    Document.Kind.BENCHMARK_REPORT: "engagements.runs.report",
+    Document.Kind.INVOICE: "engagements.billing.document",
+    Document.Kind.CREDIT_NOTE: "engagements.billing.credit_note_document",
+    Document.Kind.SETTLEMENT_STATEMENT: "engagements.settlements.statement",
 }
 
 
@@ -25,7 +25,7 @@ class KindOfDocument(Protocol):
 
     NOUN: str
 
-    def compose(self, subject: Subject) -> Paper:
+    def compose(self, subject: Subject) -> RenderableDocument:
         """The facts of the document. Refused when it is not due yet."""
 
     def due(self) -> Iterator[Subject]:

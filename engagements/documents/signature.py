@@ -136,6 +136,6 @@ def _repeatable_writer() -> Any:
             return generic.ArrayObject([first, generic.ByteStringObject(second)])
 
         def _update_meta(self) -> None:
-            """The metadata stay as they were typeset."""
+            """The metadata stay as they were render_pdf."""
 
     return RepeatableWriter

@@ -24,7 +24,7 @@ def missing(text: str) -> list[str]:
     """The characters of `text` that would be left blank, each once.
 
     Our own fonts are asked first, then fontconfig. Without fontconfig's command nothing is said
-    before the document is typeset: the press looks by itself, and makes none.
+    before the document is render_pdf: the press looks by itself, and makes none.
     """
     wanted = sorted({each for each in text if is_meant(each)} - _own())
     return [each for each in wanted if not _is_installed(each)]

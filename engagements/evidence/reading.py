@@ -1,42 +1,139 @@
-"""One door for every format: recognise the content, read it, make facts of it."""
+"""Evidence is read: claimed by an attempt, reported on, concluded with a summary or a reason.
+
+Every change after the claim names its attempt and is one conditional update: what a past
+attempt still says changes nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
 
-from engagements.evidence import chrome_trace, nsight_compute, nsight_systems, recognition
-from engagements.evidence.facts import Facts
-from engagements.evidence.opening import Opened, Progress, Source, opened
-from engagements.evidence.summarising import summarise
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
+
+from benchmarks.text import readable
+from engagements.common.queue import enqueue
+from engagements.evidence import messages
+from engagements.evidence import services as kept
+from engagements.evidence.models import Evidence
+from engagements.evidence.readers import EvidenceError, as_data, confined
+
+log = logging.getLogger(__name__)
+
+# Kernel name patterns by operator, to be summed exactly, of an engagement by its key.
+PatternsOf = Callable[[int], dict[str, str]]
+
+LEASE = timedelta(seconds=60)
+RESEND_AFTER = timedelta(seconds=120)
+ATTEMPTS = 3
+SENT_AT_ONCE = 200
+LOST = (
+    "The worker was lost while it read this file, {attempts} times over. Look at its log and "
+    "its memory, then have the file read again."
+)
 
 
-def read(
-    source: Source,
-    name: str = "",
-    *,
-    patterns: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
-) -> Facts:
-    """The facts of a file, given by its path or as a stream of bytes.
+@dataclass(frozen=True)
+class Claimed:
+    """One attempt to read one file."""
 
-    `name` is only spoken of: the content decides. `patterns` asks a trace for more groups of
-    kernels, by name, each an expression (re) that finds something in a kernel's name.
-    EvidenceError says in one line why a file cannot be read.
-    """
-    with opened(source, name=name, progress=progress) as file:
-        return _facts(file, patterns)
+    evidence: Evidence
+    attempt: int
 
 
-def _facts(file: Opened, patterns: Mapping[str, str] | None) -> Facts:
-    match recognition.recognise(file):
-        case recognition.CHROME_TRACE:
-            return summarise(chrome_trace.record(file), patterns)
-        case recognition.NSIGHT_SYSTEMS:
-            return summarise(nsight_systems.record(file), patterns)
-        case recognition.NSIGHT_COMPUTE:
-            return nsight_compute.read(file)
-        case _:
-            # pandas and pyarrow take a second to import, and nothing else needs them.
-            from engagements.evidence import traffic
+def read(*, evidence_id: int, patterns_of: PatternsOf) -> str:
+    """Read a file if it is still to be read; what came of it, in a word."""
+    claimed = claim(evidence_id=evidence_id)
+    if claimed is None:
+        return "nothing to do"
+    try:
+        with kept.on_disk(claimed.evidence) as file:
+            facts = confined.read(
+                file,
+                claimed.evidence.name,
+                patterns=patterns_of(claimed.evidence.engagement_id),
+                beat=lambda share: report(claimed, share),
+            )
+    except confined.Stopped:
+        return "attempt over"
+    except EvidenceError as error:
+        return "unreadable" if give_up(claimed, reason=str(error)) else "attempt over"
+    concluded = _current(claimed).update(
+        state=Evidence.State.READ,
+        format=facts.format,
+        summary=as_data(facts),
+        read_share=1.0,
+        leased_until=None,
+        concluded_at=Now(),
+    )
+    if not concluded:
+        return "attempt over"
+    enqueue("compute_findings", claimed.evidence.engagement_id)
+    return "read"
 
-            return traffic.read(file)
+
+def claim(*, evidence_id: int) -> Claimed | None:
+    """Take a file for a new attempt with a lease; None when there is nothing to take."""
+    lost = Q(state=Evidence.State.READING, leased_until__lt=Now(), attempt__lt=ATTEMPTS)
+    row = Evidence.objects.filter(pk=evidence_id).first()
+    if row is None:
+        return None
+    # Compare and swap: of two workers that read the same attempt, one updates.
+    taken = Evidence.objects.filter(
+        Q(state=Evidence.State.QUEUED) | lost, pk=evidence_id, attempt=row.attempt
+    ).update(
+        state=Evidence.State.READING,
+        attempt=F("attempt") + 1,
+        leased_until=Now() + LEASE,
+        read_share=0.0,
+    )
+    return Claimed(row, row.attempt + 1) if taken else None
+
+
+def report(claimed: Claimed, share: float) -> bool:
+    """Say how much was read, and extend the lease; False when the attempt is over."""
+    bounded = min(max(share, 0.0), 1.0)
+    return bool(_current(claimed).update(read_share=bounded, leased_until=Now() + LEASE))
+
+
+def give_up(claimed: Claimed, *, reason: str) -> bool:
+    """Conclude that the file cannot be read; False when the attempt is over."""
+    return bool(
+        _current(claimed).update(
+            state=Evidence.State.UNREADABLE,
+            failure_reason=readable(reason) or "It cannot be read.",
+            leased_until=None,
+            concluded_at=Now(),
+        )
+    )
+
+
+def sweep() -> None:
+    """Take back files whose worker was lost, and send what waits. As often as one likes."""
+    lost = Evidence.objects.filter(state=Evidence.State.READING, leased_until__lt=Now())
+    for row in lost.order_by("pk"):
+        claimed = Claimed(row, row.attempt)
+        log.warning("evidence %s: its worker was lost in attempt %s", row.pk, row.attempt)
+        if row.attempt >= ATTEMPTS:
+            give_up(claimed, reason=LOST.format(attempts=row.attempt))
+        else:
+            _current(claimed).filter(leased_until__lt=Now()).update(
+                state=Evidence.State.QUEUED, leased_until=None, sent_at=None, read_share=0.0
+            )
+    waiting = Evidence.objects.filter(
+        Q(sent_at__isnull=True) | Q(sent_at__lt=Now() - RESEND_AFTER),
+        state=Evidence.State.QUEUED,
+    )
+    for pk in waiting.order_by("added_at", "pk").values_list("pk", flat=True)[:SENT_AT_ONCE]:
+        if not messages.send(evidence_id=pk):
+            # The broker is away: the rest would only wait for it one by one.
+            return
+
+
+def _current(claimed: Claimed) -> QuerySet[Evidence]:
+    return Evidence.objects.filter(
+        pk=claimed.evidence.pk, state=Evidence.State.READING, attempt=claimed.attempt
+    )

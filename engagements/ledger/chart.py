@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engagements.models.ledger import Account
+from engagements.ledger.models import Account
 
 Kind = Account.Kind
 

@@ -14,8 +14,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from itertools import groupby
 
-from engagements.models import Leg
-from engagements.money import minor_digits, quantize
+from engagements.common.money import minor_digits, quantize
+from engagements.ledger.models import Leg
 
 ENCODING = "cp1252"
 LINE_END = "\r\n"

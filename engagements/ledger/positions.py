@@ -8,9 +8,10 @@ from decimal import Decimal
 
 from django.db.models import F, Sum
 
+from engagements.common.money import quantize
+from engagements.engagement.models import Engagement
 from engagements.ledger import chart
-from engagements.models import Engagement, MonthTotal
-from engagements.money import quantize
+from engagements.ledger.models import MonthTotal
 
 NOTHING = Decimal(0)
 

@@ -8,9 +8,9 @@ from decimal import Decimal
 
 from django import template
 
-from engagements.models import Pause
-from engagements.queries.burn_down import BurnDown
-from engagements.services.time_box import DAYS_A_WEEK
+from engagements.contracts.time_box.burn_down import BurnDown
+from engagements.contracts.time_box.models import Pause
+from engagements.contracts.time_box.services import DAYS_A_WEEK
 from engagements.templatetags.show import ratio as ratio_text
 from engagements.templatetags.show import tone_of
 

@@ -10,7 +10,7 @@ from django import template
 register = template.Library()
 
 
-@register.inclusion_tag("documents/_contract_words.html")
+@register.inclusion_tag("contracts/document/_body.html")
 def contract_words(words: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What `engagements.documents.contract.words` found, as the document says it."""
+    """What `engagements.contracts.document.words` found, as the document says it."""
     return words

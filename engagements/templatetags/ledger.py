@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from django import template
 
-from engagements.money import format_money
+from engagements.common.money import format_money
 
 register = template.Library()
 

@@ -9,7 +9,7 @@ from babel import Locale
 from django import template
 from django.utils.safestring import SafeString
 
-from engagements.money import format_money
+from engagements.common.money import format_money
 from engagements.templatetags.show import day
 
 register = template.Library()

@@ -12,9 +12,9 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from engagements import speedups
-from engagements.audit import Interval
-from engagements.money import format_money
+from engagements.audit.rules import Interval
+from engagements.common import ratios
+from engagements.common.money import format_money
 
 register = template.Library()
 
@@ -77,13 +77,13 @@ def money(amount: Decimal | None, currency: str) -> str:
 @register.filter
 def ratio(value: float | Decimal | None) -> str:
     """A speedup with two decimals and its sign, as 2.41×; a dash where nothing was measured."""
-    return speedups.measured(value, unknown=NOT_MEASURED)
+    return ratios.measured(value, unknown=NOT_MEASURED)
 
 
 @register.filter
 def with_sign(text: str) -> str:
     """The referee's words, with the speedups in them written as on every page."""
-    return speedups.with_sign(text)
+    return ratios.with_sign(text)
 
 
 @register.filter

@@ -9,8 +9,8 @@ from typing import Any
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from consultancy.demo.scenarios import Scenario
-from engagements import audit as checks
-from engagements.models import User
+from engagements.audit import rules as checks
+from engagements.people.models import User
 
 Row = tuple[str, str, str]
 

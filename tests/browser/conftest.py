@@ -12,8 +12,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from pytest_django.live_server_helper import LiveServer
 
 from consultancy.demo.users import DemoUsers, create_staff
-from engagements.models import User
-from tests.engagements.views.signing_in import as_just_signed_in
+from engagements.people.models import User
+from tests.engagements.signing_in import as_just_signed_in
 
 ARGUMENTS = [
     "--no-sandbox",

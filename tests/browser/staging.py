@@ -12,12 +12,19 @@ from django.urls import reverse
 from django.utils import timezone
 
 from benchmarks.services import runs as measuring
-from engagements import documents
-from engagements.models import Check, Engagement, EngagementRun, Evidence, Role, User
-from engagements.services import answers, audits, checks, lifecycle, settlements
+from engagements import closing, documents
+from engagements.audit import findings
+from engagements.audit import services as audits
+from engagements.audit.models import Check
+from engagements.engagement.models import Engagement
+from engagements.evidence import questionnaire
+from engagements.evidence.models import Evidence
+from engagements.payouts import refunds
+from engagements.people.models import Role, User
+from engagements.runs.models import EngagementRun
 from tests.engagements import evidence_world as kept
-from tests.engagements.views import story
-from tests.engagements.views.story import Story
+from tests.engagements import story
+from tests.engagements.story import Story
 
 LONG_COMPANY = "Donaudampfschifffahrtsgesellschaft" * 3 + "KonzernHoldingGmbH"
 LONG_TITLE = "a" * 40 + "_" * 40 + "W" * 80
@@ -131,7 +138,7 @@ def examined(told: Story, name: str = kept.DECODE) -> Story:
     ]:
         kept.added(told.engagement, told.consultant, called, content)
     people = {"people": [{"name": "Performance team", "hours_a_month": 12}]}
-    answers.record(
+    questionnaire.record(
         engagement=told.engagement,
         question="maintainers",
         value=people,
@@ -139,7 +146,7 @@ def examined(told: Story, name: str = kept.DECODE) -> Story:
         answered_on=timezone.localdate(),
         by=told.consultant,
     )
-    checks.compute_when_due(engagement=told.engagement)
+    findings.compute_when_due(engagement=told.engagement)
     return told
 
 
@@ -171,14 +178,12 @@ def under_way(told: Story) -> EngagementRun:
 def settle(told: Story) -> None:
     """Approved by one, paid by another, and stated."""
     approved = story.approved(told)
-    paid = settlements.mark_paid(settlement=approved, reference="REFUND-1", by=told.finance)
+    paid = refunds.mark_paid(settlement=approved, reference="REFUND-1", by=told.finance)
     documents.issue(kind="settlement_statement", subject=f"settlement:{paid.pk}")
 
 
 def cancelled(told: Story) -> Story:
-    lifecycle.cancel(
-        engagement=told.engagement, reason="The model was dropped.", by=told.consultant
-    )
+    closing.cancel(engagement=told.engagement, reason="The model was dropped.", by=told.consultant)
     return told
 
 

@@ -9,9 +9,11 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import FilePayload, expect
 
-from engagements.models import ContractVersion, Party
-from engagements.services import amendments, clauses, contracts, time_entries
-from engagements.services.drafting import PauseDraft
+from engagements.contracts import amendments, offers
+from engagements.contracts.clauses import services as clauses
+from engagements.contracts.drafting import PauseDraft
+from engagements.contracts.models import ContractVersion, Party
+from engagements.contracts.time_box import entries
 from tests.browser.conftest import Window
 from tests.browser.test_looks import Viewer
 from tests.engagements.world import World, days, today
@@ -34,7 +36,7 @@ def amended(world: World, contract: ContractVersion) -> ContractVersion:
         by=world.consultant,
         pause=pause,
     )
-    time_entries.add(
+    entries.add(
         engagement=contract.engagement,
         worked_on=today(),
         hours=Decimal("7.5"),
@@ -42,7 +44,7 @@ def amended(world: World, contract: ContractVersion) -> ContractVersion:
         request_key=uuid4(),
         by=world.consultant,
     )
-    return contracts.offer(contract=drafted, by=world.consultant)
+    return offers.offer(contract=drafted, by=world.consultant)
 
 
 def test_the_contract_s_pages_fit_read_and_are_silent(window: Window, world: World) -> None:

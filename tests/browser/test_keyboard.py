@@ -8,10 +8,10 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from consultancy.demo.users import DemoUsers
-from engagements.models import Acceptance
+from engagements.contracts.models import Acceptance
 from tests.browser import acts
 from tests.browser.conftest import Window
-from tests.engagements.views import story
+from tests.engagements import story
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

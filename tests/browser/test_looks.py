@@ -9,8 +9,8 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, ViewportSize, expect
 
-from engagements.models import Role, User
-from engagements.services import bank_imports
+from engagements.billing import bank_imports
+from engagements.people.models import Role, User
 from tests.browser import staging
 from tests.browser.conftest import Window
 from tests.browser.looking import (
@@ -22,7 +22,7 @@ from tests.browser.looking import (
     sticking_out,
     unfold,
 )
-from tests.engagements.services.test_bank import statement
+from tests.engagements.billing.test_bank_imports import statement
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

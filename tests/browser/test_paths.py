@@ -13,22 +13,20 @@ from playwright.sync_api import Page, expect
 
 from benchmarks.models import Record
 from consultancy.demo.users import DemoUsers, create_customer
-from engagements.models import (
-    ContractVersion,
-    Document,
-    EngagementRun,
-    Milestone,
-    Payment,
-    Settlement,
-    User,
-)
+from engagements.billing.payment_models import Payment
+from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.models import ContractVersion
+from engagements.documents.models import Document
+from engagements.people.models import User
+from engagements.runs.measured import VERDICT_WORD
+from engagements.runs.models import EngagementRun
+from engagements.settlements.models import Settlement
 from engagements.templatetags.show import ratio
-from engagements.views.portal.measured import VERDICT_WORD
 from tests.browser import acts
 from tests.browser.conftest import Window
 from tests.conftest import Worker
-from tests.engagements.views import story
-from tests.engagements.views.story import SCENARIO
+from tests.engagements import story
+from tests.engagements.story import SCENARIO
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

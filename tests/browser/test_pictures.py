@@ -6,14 +6,15 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Browser, ViewportSize
 
-from engagements import charts
+from engagements.catalogue import charts as catalogue_charts
+from engagements.catalogue import queries as catalogue
 from engagements.charts import slim
-from engagements.models import Role
-from engagements.queries import catalogue
+from engagements.people.models import Role
 from tests.browser import staging
 from tests.browser.conftest import Window
 from tests.browser.looking import broken_pictures
-from tests.engagements.charts import test_audit_charts, test_charts
+from tests.engagements.audit import test_charts as test_audit_charts
+from tests.engagements.charts import test_charts
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -31,8 +32,12 @@ def test_every_picture_for_a_phone_is_drawn_whole(browser: Browser) -> None:
     drawings = {
         **test_charts.DRAWN,
         **test_audit_charts.DRAWN,
-        "all ratios": lambda theme: charts.catalogue_ratios(catalogue.sound(), theme=theme),
-        "all kernels": lambda theme: charts.catalogue_roofline(catalogue.sound(), theme=theme),
+        "all ratios": lambda theme: catalogue_charts.catalogue_ratios(
+            catalogue.sound(), theme=theme
+        ),
+        "all kernels": lambda theme: catalogue_charts.catalogue_roofline(
+            catalogue.sound(), theme=theme
+        ),
     }
     page = browser.new_page(viewport=PHONE)
     for name, draw in drawings.items():

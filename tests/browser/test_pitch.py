@@ -9,8 +9,8 @@ import pytest
 from django.core.cache import caches
 from playwright.sync_api import Page, ViewportSize, expect
 
-from engagements.rates import Rate
-from engagements.views import pitch
+from engagements.common.rate_limits import Rate
+from engagements.pitch import views as pitch
 from tests.browser.conftest import Window
 from tests.browser.looking import Ear, barriers, sticking_out, unfold
 from tests.engagements.evidence.traces import CAPTURES

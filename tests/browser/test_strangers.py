@@ -10,11 +10,11 @@ from playwright.sync_api import Page, expect
 
 from consultancy.demo.users import LONGPROMPT, DemoUsers, create_customer
 from engagements import documents
-from engagements.models import Document
+from engagements.documents.models import Document
 from tests.browser import acts, staging
 from tests.browser.conftest import Window
-from tests.engagements.views import story
-from tests.engagements.views.story import Story
+from tests.engagements import story
+from tests.engagements.story import Story
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -8,11 +8,14 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchmarks.services import runs as measuring
-from engagements.models import Acceptance, Check, EngagementRun, Finding, User
+from engagements.audit.models import Check, Finding
+from engagements.contracts.models import Acceptance
+from engagements.people.models import User
+from engagements.runs.models import EngagementRun
 from tests.browser import acts, staging
 from tests.browser.conftest import Window
+from tests.engagements import story
 from tests.engagements.charts.measured import record
-from tests.engagements.views import story
 from tests.signing import signed
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -8,15 +8,16 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from engagements.models import Evidence
-from engagements.services import audits, checks
+from engagements.audit import findings
+from engagements.audit import services as audits
+from engagements.evidence.models import Evidence
 from tests.browser import acts, staging
 from tests.browser.conftest import Window
 from tests.browser.looking import Ear
 from tests.browser.test_looks import Viewer
 from tests.engagements import evidence_world as kept
-from tests.engagements.views import story
-from tests.engagements.views.story import Story
+from tests.engagements import story
+from tests.engagements.story import Story
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -44,7 +45,7 @@ def test_files_are_dropped_and_the_findings_fill_in(window: Window) -> None:
     files = acts.section(page, "Files")
     expect(files.get_by_text("Waits for a worker")).to_be_visible()
     kept.read(Evidence.objects.get())
-    checks.compute_when_due(engagement=told.engagement)
+    findings.compute_when_due(engagement=told.engagement)
     # Nobody loads the page again: the list of files asks by itself and brings the bench.
     profile = acts.section(page, "Profile")
     expect(profile.get_by_text("85.6%").first).to_be_visible()

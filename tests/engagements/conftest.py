@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
+from django.core.cache import caches
+from django.test import Client
 from django.utils import timezone
+from pypdf import PdfReader
 
 from engagements import documents, tasks
-from tests.engagements import kept
+from engagements.audit.models import Audit
+from tests.engagements import evidence_world, kept
+from tests.engagements.document_story import Story
+from tests.engagements.kept_stories import told_to
 from tests.engagements.world import World
 
 
@@ -48,6 +56,55 @@ def documents_wanted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def sweep(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """The sweep, without the documents that it would typeset."""
+    """The sweep, without the documents that it would render_pdf."""
     monkeypatch.setattr(documents, "missing", list)
     return tasks.sweep
+
+
+@pytest.fixture(autouse=True)
+def told_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Put stories back as rows wherever that makes no difference."""
+    with told_to(request.fixturenames, monkeypatch):
+        yield
+
+
+@pytest.fixture
+def nothing_asked() -> None:
+    """Forget every rate limit and sign-in attempt."""
+    for cache in caches.all(initialized_only=False):
+        cache.clear()
+
+
+@pytest.fixture
+def signed_in(client: Client, world: World) -> Client:
+    """A browser session of the consultant."""
+    client.force_login(world.consultant)
+    return client
+
+
+@pytest.fixture
+def audit(world: World) -> Audit:
+    """An audit in progress, with the trace of a decode step and a log of shapes."""
+    audit = world.auditing()
+    evidence_world.added(audit.engagement, world.consultant, evidence_world.DECODE)
+    evidence_world.added(audit.engagement, world.consultant, "calls.csv", evidence_world.TRAFFIC)
+    return audit
+
+
+@pytest.fixture
+def story(db: None, settings: object, tmp_path: Path) -> Story:
+    """An engagement that has just been opened."""
+    return Story()
+
+
+@pytest.fixture
+def issued(tmp_path: Path) -> Callable[[str, str], PdfReader]:
+    """Issue a document and read it; the bytes also lie in the test's folder."""
+
+    def issue(kind: str, subject: str) -> PdfReader:
+        document = documents.issue(kind=kind, subject=subject)
+        content = bytes(document.content)
+        (tmp_path / document.filename).write_bytes(content)
+        return PdfReader(io.BytesIO(content))
+
+    return issue

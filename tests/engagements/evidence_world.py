@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from engagements import evidence as reading
-from engagements.evidence import EvidenceError, Facts
-from engagements.models import Engagement, Evidence, User
-from engagements.services import evidence, evidence_reading
+from engagements.engagement.models import Engagement
+from engagements.evidence import readers as reading
+from engagements.evidence import reading as evidence_reading
+from engagements.evidence import services as evidence
+from engagements.evidence.models import Evidence
+from engagements.evidence.readers import EvidenceError, Facts
+from engagements.people.models import User
 
 CAPTURES = Path(__file__).resolve().parent / "evidence" / "captures"
 DECODE = "h200_llama_decode_32k_prefix.trace.json.gz"

@@ -25,7 +25,9 @@ from django.db.models import Model
 from django.utils import timezone
 from psycopg import sql
 
-from engagements.models import ContractVersion, Engagement, Settlement
+from engagements.contracts.models import ContractVersion
+from engagements.engagement.models import Engagement
+from engagements.settlements.models import Settlement
 from tests.engagements.world import World
 
 # Whoever has these may change what services do, or watch them at it.

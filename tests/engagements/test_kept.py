@@ -10,7 +10,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext, override_settings
 from django.utils import timezone
 
-from engagements.services import contracts, settlements
+from engagements.contracts import services as contracts
+from engagements.settlements import services as settlements
 from tests.engagements import kept
 from tests.engagements.kept import KeptWorld
 from tests.engagements.world import days, undone

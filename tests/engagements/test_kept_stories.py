@@ -12,9 +12,10 @@ from django.utils import timezone
 
 from benchmarks import storage
 from benchmarks.models import Record
-from engagements.services import contracts, settlements
+from engagements.contracts import services as contracts
+from engagements.settlements import services as settlements
 from tests.engagements import kept, kept_stories
-from tests.engagements.views import story as told
+from tests.engagements import story as told
 from tests.engagements.world import days, undone
 
 # Each try is a transaction of its own: what was rolled back in one still shows in it.

@@ -9,8 +9,9 @@ import pytest
 
 from benchmarks.signals import run_concluded
 from engagements import documents, tasks
-from engagements.models import Engagement, EngagementRun, Stage
-from engagements.services import runs
+from engagements.engagement.models import Engagement, Stage
+from engagements.runs import services as runs
+from engagements.runs.models import EngagementRun
 from tests.engagements.world import World, fresh, measured
 
 

@@ -21,23 +21,22 @@ from django.utils import timezone
 
 from benchmarks.models import Benchmark, Record, Run, Solution
 from benchmarks.services import benchmarks
-from engagements.models import (
-    Audit,
-    ContractVersion,
-    Customer,
-    Engagement,
-    EngagementRun,
-    Invoice,
-    Membership,
-    Milestone,
-    Party,
-    Role,
-    Settlement,
-    User,
-)
-from engagements.services import audits, contracts, invoices, milestones, payments, runs
-from engagements.services import engagements as opening
-from engagements.services.contracts import MilestoneDraft
+from engagements.audit import services as audits
+from engagements.audit.models import Audit
+from engagements.billing import invoices, payments
+from engagements.billing.models import Invoice
+from engagements.contracts import acceptances, offers
+from engagements.contracts import services as contracts
+from engagements.contracts.drafting import MilestoneDraft
+from engagements.contracts.milestones import services as milestones
+from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.models import ContractVersion, Party
+from engagements.engagement.models import Engagement
+from engagements.people.models import Customer, Membership, Role, User
+from engagements.runs import services as runs
+from engagements.runs.models import EngagementRun
+from engagements.settlements.models import Settlement
+from engagements.workbench import opening
 from kernels import catalogue
 
 VALUES = {
@@ -169,7 +168,7 @@ class World:
         return contracts.draft(engagement=engagement, **self.terms(**changes))
 
     def offered(self, engagement: Engagement | None = None, **changes: Any) -> ContractVersion:
-        return contracts.offer(contract=self.drafted(engagement, **changes), by=self.consultant)
+        return offers.offer(contract=self.drafted(engagement, **changes), by=self.consultant)
 
     def accept(self, contract: ContractVersion, side: Party, **changes: Any) -> ContractVersion:
         by = self.signatory if side == Party.CUSTOMER else self.consultant
@@ -181,7 +180,7 @@ class World:
             "by": by,
             "address": "192.0.2.7",
         }
-        return contracts.accept(**given | changes)
+        return acceptances.accept(**given | changes)
 
     def active(self, engagement: Engagement | None = None, **changes: Any) -> ContractVersion:
         contract = self.offered(engagement, **changes)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["engagements.evidence"]):
+with atheris.instrument_imports(include=["engagements.evidence.readers"]):
     # Readers import it when they first need it; then it would not be instrumented.
-    importlib.import_module("engagements.evidence.traffic")
+    importlib.import_module("engagements.evidence.readers.traffic")
     from tests.engagements.evidence.surviving import survives
 
 from tests.fuzzing.targets import TARGETS, Target

@@ -16,7 +16,7 @@ from benchmarks.harness.sides import operators
 from benchmarks.precision import __main__ as command
 from benchmarks.precision import conditions, shards, tables
 from benchmarks.precision.synthetic import programs
-from benchmarks.published import files
+from benchmarks.published import committed
 from tests.harness.samples import workload_entry
 
 pytestmark = pytest.mark.alone
@@ -120,7 +120,7 @@ def test_a_part_says_who_signed_it_and_that_it_was_changed_since(
     part: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = signatures.make_key(tmp_path / "key")
-    monkeypatch.setattr(files, "known_keys", lambda: {key.public.id: key.public})
+    monkeypatch.setattr(committed, "known_keys", lambda: {key.public.id: key.public})
     measured, kept = json.loads(part.read_text()), tmp_path / name
     assert shards.combined([part])[0]["signed"] == "not signed"
     shards.write(measured, kept, key)

@@ -8,8 +8,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from benchmarks import bundles
 from benchmarks.errors import Refused
-from engagements.models import EngagementRun
-from engagements.services.bundles import WITHHELD, source_is_for_the_customer
+from engagements.runs.bundles import WITHHELD, source_is_for_the_customer
+from engagements.runs.models import EngagementRun
 
 
 class Command(BaseCommand):

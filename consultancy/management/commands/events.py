@@ -8,8 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 
-from engagements.queries import event_log
-from engagements.services import anchors
+from engagements.event_log import anchors
+from engagements.event_log import verify as event_log
 
 
 class Command(BaseCommand):

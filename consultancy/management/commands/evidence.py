@@ -11,9 +11,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from consultancy.signing import person
-from engagements.errors import Refused
-from engagements.evidence import EvidenceError, as_data, read
-from engagements.evidence.facts import Facts
+from engagements.common.errors import ApplicationError
+from engagements.evidence.readers import EvidenceError, as_data, read
+from engagements.evidence.readers.facts import Facts
 
 UNREADABLE = 2
 
@@ -46,8 +46,8 @@ class Command(BaseCommand):
             self._show(options["file"], as_json=options["json"], whole=options["summary"])
 
     def _add(self, reference: str, file: Path) -> None:
-        from engagements.models import Engagement
-        from engagements.services import evidence
+        from engagements.engagement.models import Engagement
+        from engagements.evidence import services as evidence
 
         engagement = Engagement.objects.filter(reference=reference).first()
         if engagement is None:
@@ -57,7 +57,7 @@ class Command(BaseCommand):
                 kept = evidence.add(
                     engagement=engagement, name=file.name, content=content, by_name=person()
                 )
-        except (Refused, OSError) as error:
+        except (ApplicationError, OSError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"{kept.name}: {kept.digest}, {kept.get_state_display().lower()}")
 

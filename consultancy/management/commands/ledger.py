@@ -8,8 +8,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from engagements.ledger import measuring
-from engagements.queries import ledger
+from engagements.finance import measuring
+from engagements.ledger import queries as ledger
 
 LIMIT_MS = 300
 

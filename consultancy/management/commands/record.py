@@ -10,7 +10,7 @@ from benchmarks.errors import Refused
 from benchmarks.harness.records import records
 from benchmarks.services import repetitions
 from consultancy.signing import person
-from engagements.models import EngagementRun
+from engagements.runs.models import EngagementRun
 
 
 class Command(BaseCommand):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from engagements.models import Engagement
+from engagements.engagement.models import Engagement
 from tests.engagements.world import World
 
 PART = re.compile(r"<(\w+):(\w+)>")

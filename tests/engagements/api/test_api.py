@@ -8,9 +8,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from benchmarks.services import runs as measuring
-from engagements.models import Document
-from tests.engagements.views import story as told
-from tests.engagements.views.story import Story
+from engagements.documents.models import Document
+from tests.engagements import story as told
+from tests.engagements.story import Story
 
 pytestmark = pytest.mark.django_db
 

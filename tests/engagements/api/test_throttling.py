@@ -11,9 +11,10 @@ from django.test import Client, override_settings
 from django.urls import reverse
 
 from consultancy.environment import cache_of
-from engagements import rates
-from engagements.api import refusals, throttling, tokens
-from engagements.rates import Rate
+from engagements.api import errors, throttling
+from engagements.common import rate_limits
+from engagements.common.rate_limits import Rate
+from engagements.people import api_tokens
 from tests.engagements import evidence_world as kept
 from tests.engagements.world import World
 
@@ -36,9 +37,9 @@ def shared(request: pytest.FixtureRequest) -> Iterator[None]:
 def few(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Three a minute, in a minute of which twenty seconds are over; the clock stands still."""
     monkeypatch.setattr(throttling, "ACCOUNTS", Rate("api", most=3, window_s=60))
-    monkeypatch.setattr(refusals, "STRANGERS", Rate("api-refused", most=3, window_s=60))
+    monkeypatch.setattr(errors, "STRANGERS", Rate("api-refused", most=3, window_s=60))
     now = [6_000_020.0]
-    monkeypatch.setattr(rates.time, "time", lambda: now[0])
+    monkeypatch.setattr(rate_limits.time, "time", lambda: now[0])
     return now
 
 
@@ -95,7 +96,7 @@ def test_who_is_not_let_in_is_counted_by_the_address_that_the_proxy_names(
 
 def test_a_program_sends_as_many_files_as_it_has(world: World) -> None:
     address = reverse("api-evidence", args=[world.scoping().reference])
-    headers = {"Authorization": f"Bearer {tokens.issue(world.consultant)}"}
+    headers = {"Authorization": f"Bearer {api_tokens.issue(world.consultant)}"}
     program = Client()
     answers = []
     for _ in range(5):

@@ -7,16 +7,16 @@ import io
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from engagements.audit import Case, Interval, Known, Needs, Source, Work
-from engagements.evidence import ComputeFacts, TraceFacts, TrafficFacts, read
-from engagements.evidence.answers import (
+from engagements.audit.rules import Case, Interval, Known, Needs, Source, Work
+from engagements.evidence.readers import ComputeFacts, TraceFacts, TrafficFacts, read
+from engagements.evidence.readers.facts import MeasuredKernel
+from engagements.evidence.readers.questions import (
     GpuBill,
     Maintainer,
     Maintainers,
     NextModel,
     Roadmap,
 )
-from engagements.evidence.facts import MeasuredKernel
 from tests.engagements.evidence.traces import CAPTURES, facts_of, host, kernel, trace
 
 T = TypeVar("T")

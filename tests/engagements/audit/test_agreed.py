@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from benchmarks.harness.records import documents
-from engagements.audit import Case, Needs, Thresholds, Tried, agreed, off_the_shelf
-from engagements.evidence import TrafficFacts, read
+from engagements.audit.rules import Case, Needs, Thresholds, Tried, agreed, off_the_shelf
+from engagements.evidence.readers import TrafficFacts, read
 from kernels import catalogue
 from tests.engagements.audit.cases import LLAMA_32K, answered, case, seen, traffic
 from tests.engagements.evidence.traces import captured

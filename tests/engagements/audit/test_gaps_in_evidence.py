@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engagements.audit import Operator, Outcome
-from engagements.audit.verdict import as_data, examine, from_data
-from engagements.evidence.facts import ComputeFacts, TraceFacts, TrafficFacts
+from engagements.audit.rules import Operator, Outcome
+from engagements.audit.rules.verdict import as_data, examine, from_data
+from engagements.evidence.readers.facts import ComputeFacts, TraceFacts, TrafficFacts
 from tests.engagements.audit.cases import (
     LLAMA_32K,
     answered,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engagements.audit import Finding, Operator, Outcome, Thresholds, hot
-from engagements.audit.figures import HotFigures
-from engagements.evidence.answers import TailLatency
+from engagements.audit.rules import Finding, Operator, Outcome, Thresholds, hot
+from engagements.audit.rules.figures import HotFigures
+from engagements.evidence.readers.questions import TailLatency
 from tests.engagements.audit.cases import answered, attention_step, case, seen, stated, step
 from tests.engagements.evidence.traces import captured
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from engagements.audit import Alternative, Case, Interval, Needs, Tried, instead
-from engagements.evidence import TrafficFacts, read
+from engagements.audit.rules import Alternative, Case, Interval, Needs, Tried, instead
+from engagements.evidence.readers import TrafficFacts, read
 from tests.engagements.audit.cases import answered, case, measured, seen, stated, step, traffic
 from tests.engagements.evidence.traces import captured, facts_of, host, kernel, launch, trace
 

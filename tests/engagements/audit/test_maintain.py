@@ -6,9 +6,9 @@ import datetime as dt
 
 import pytest
 
-from engagements.audit import Outcome, maintain
-from engagements.audit.figures import UpkeepFigures
-from engagements.evidence.answers import Generation, Generations
+from engagements.audit.rules import Outcome, maintain
+from engagements.audit.rules.figures import UpkeepFigures
+from engagements.evidence.readers.questions import Generation, Generations
 from tests.engagements.audit.cases import TODAY, answered, case, team
 
 NEXT_SPRING = TODAY + dt.timedelta(days=300)

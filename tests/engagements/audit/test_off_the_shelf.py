@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from engagements.audit import Finding, Known, Needs, Outcome, Source, Tried, off_the_shelf
-from engagements.audit.case import Measured
-from engagements.audit.figures import Candidate, CoverageFigures
+from engagements.audit.rules import Finding, Known, Needs, Outcome, Source, Tried, off_the_shelf
+from engagements.audit.rules.case import Measured
+from engagements.audit.rules.figures import Candidate, CoverageFigures
 from kernels import coverage
 from tests.engagements.audit.cases import LLAMA_32K, answered, case, ratio
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engagements.audit import Interval, phrases
+from engagements.audit.rules import Interval, phrases
 
 
 @pytest.mark.parametrize(

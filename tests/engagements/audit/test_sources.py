@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from engagements.audit import Advice, Case, Check, Needs, Operator, Tried, Verdict
-from engagements.audit.verdict import examine
-from engagements.evidence.answers import Generation, Generations
+from engagements.audit.rules import Advice, Case, Check, Needs, Operator, Tried, Verdict
+from engagements.audit.rules.verdict import examine
+from engagements.evidence.readers.questions import Generation, Generations
 from tests.engagements.audit.cases import (
     LLAMA_32K,
     answered,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engagements.audit import Finding, Outcome, Thresholds, stable
-from engagements.audit.figures import ShapeFigures
+from engagements.audit.rules import Finding, Outcome, Thresholds, stable
+from engagements.audit.rules.figures import ShapeFigures
 from tests.engagements.audit.cases import case, seen, traffic
 
 

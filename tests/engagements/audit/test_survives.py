@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engagements.audit import Finding, Outcome, payback, survives
-from engagements.audit.figures import LifeFigures
+from engagements.audit.rules import Finding, Outcome, payback, survives
+from engagements.audit.rules.figures import LifeFigures
 from tests.engagements.audit.cases import (
     LLAMA_32K,
     answered,

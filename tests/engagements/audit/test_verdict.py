@@ -11,11 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engagements import audit as checks
-from engagements.audit import Advice, Case, Needs, Operator, Outcome, Thresholds, Tried, verdict
-from engagements.audit import thresholds as lines
-from engagements.audit.verdict import examine
-from engagements.evidence.answers import TailLatency
+from engagements.audit import rules as checks
+from engagements.audit.rules import (
+    Advice,
+    Case,
+    Needs,
+    Operator,
+    Outcome,
+    Thresholds,
+    Tried,
+    verdict,
+)
+from engagements.audit.rules import thresholds as lines
+from engagements.audit.rules.verdict import examine
+from engagements.evidence.readers.questions import TailLatency
 from tests.engagements.audit.cases import (
     LLAMA_32K,
     answered,
@@ -235,7 +244,7 @@ def test_thresholds_that_cannot_be_are_errors(data: dict[str, object], said: str
 
 def test_the_checks_need_no_django() -> None:
     code = (
-        "import sys, engagements.audit, engagements.audit.verdict;"
+        "import sys, engagements.audit.rules, engagements.audit.rules.verdict;"
         "sys.exit(any(name.split('.')[0] in ('django', 'torch') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engagements.audit import (
+from engagements.audit.rules import (
     Finding,
     Needs,
     Operator,
@@ -19,7 +19,7 @@ from engagements.audit import (
     selection,
     worth,
 )
-from engagements.audit.figures import CeilingFigures
+from engagements.audit.rules.figures import CeilingFigures
 from tests.engagements.audit.cases import (
     LLAMA_32K,
     answered,

@@ -13,10 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.text import Text
 
 from engagements import charts
-from engagements.charts import describe_catalogue
+from engagements.catalogue import charts as catalogue_charts
+from engagements.catalogue import queries as catalogue
+from engagements.catalogue.charts import texts
 from engagements.charts.canvas import sheet
 from engagements.charts.palette import DARK, LIGHT
-from engagements.queries import catalogue
 from tests.engagements.charts import measured
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -174,7 +175,9 @@ assert not went_wrong, went_wrong
     subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True, timeout=60)
 
 
-@pytest.mark.parametrize("draw_all", [charts.catalogue_ratios, charts.catalogue_roofline])
+@pytest.mark.parametrize(
+    "draw_all", [catalogue_charts.catalogue_ratios, catalogue_charts.catalogue_roofline]
+)
 @pytest.mark.parametrize("theme", ["light", "dark_narrow"])
 def test_the_catalogue_is_named_in_its_pictures_as_in_the_table_beside(
     monkeypatch: pytest.MonkeyPatch, draw_all: Callable[..., str], theme: str
@@ -201,8 +204,8 @@ def test_a_number_on_the_roofline_stands_on_no_neighbours_mark(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     near = [("a", 1000.0, 800.0), ("b", 1100.0, 300.0), ("c", 1200.0, 700.0), ("far", 9e4, 900.0)]
-    drawn = [describe_catalogue.Point(name, at, speed, speed) for name, at, speed in near]
-    monkeypatch.setattr(describe_catalogue, "points", lambda found: drawn)
+    drawn = [texts.Point(name, at, speed, speed) for name, at, speed in near]
+    monkeypatch.setattr(texts, "points", lambda found: drawn)
     begins: dict[str, float] = {}
     annotate = Axes.annotate
 
@@ -212,5 +215,5 @@ def test_a_number_on_the_roofline_stands_on_no_neighbours_mark(
         return annotate(self, text, xy, **options)
 
     monkeypatch.setattr(Axes, "annotate", listen)
-    charts.catalogue_roofline(catalogue.sound(), theme="light")
+    catalogue_charts.catalogue_roofline(catalogue.sound(), theme="light")
     assert begins == {"1": 300.0, "2": 300.0, "3": 300.0, "4": 900.0}

@@ -9,8 +9,10 @@ from django.db import connection
 from pypdf import PdfReader
 
 from engagements import documents
-from engagements.models import ContractVersion, Document, Event
-from tests.engagements.documents.story import Story
+from engagements.contracts.models import ContractVersion
+from engagements.documents.models import Document
+from engagements.event_log.models import Event
+from tests.engagements.document_story import Story
 
 
 def test_issued_twice_it_is_one_document_with_one_event(story: Story) -> None:

@@ -21,7 +21,7 @@ from weasyprint import HTML
 
 from engagements import documents
 from engagements.documents import certificate, signature
-from tests.engagements.documents.story import Story
+from tests.engagements.document_story import Story
 
 DATED = datetime(2026, 9, 1, 12, tzinfo=UTC)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from engagements.billing import invoices
+from engagements.billing.models import Counter, Invoice
+from engagements.common.errors import ApplicationError
 from engagements.documents import typefaces
-from engagements.errors import Refused
-from engagements.models import Counter, Invoice
-from engagements.services import invoices
 from tests.engagements.world import World
 
 CUNEIFORM = "\U00012000"
@@ -26,7 +26,7 @@ def test_an_invoice_to_a_name_that_no_font_has_is_not_issued(world: World) -> No
     draft = invoices.draft(milestones=[part], by=world.finance)
     world.customer.name = f"{CUNEIFORM} Ltd"
     world.customer.save()
-    with pytest.raises(Refused, match=r"U\+12000, cuneiform sign a.*fonts-noto"):
+    with pytest.raises(ApplicationError, match=r"U\+12000, cuneiform sign a.*fonts-noto"):
         invoices.issue(invoice=draft, by=world.finance)
     assert Invoice.objects.get().state == Invoice.State.DRAFT
     assert not Counter.objects.filter(last__gt=0).exists()

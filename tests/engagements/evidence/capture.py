@@ -1,7 +1,7 @@
 """Real captures of different kinds, made on a CUDA GPU, for the tests of the evidence parsers.
 
-    python3 tests/engagements/evidence/capture.py traces FOLDER [NAME ...]
-    python3 tests/engagements/evidence/capture.py counters FOLDER
+    python3 tests/engagements/evidence/readers/capture.py traces FOLDER [NAME ...]
+    python3 tests/engagements/evidence/readers/capture.py counters FOLDER
 
 `traces` writes one torch.profiler trace a workload; `counters` runs Nsight Compute over the
 first rungs of the matmul ladder and the library's product, and exports both CSV pages. Every

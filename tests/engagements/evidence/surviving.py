@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from engagements.evidence import EvidenceError, as_data, from_data, read
+from engagements.evidence.readers import EvidenceError, as_data, from_data, read
 from tests.engagements.evidence.test_nsight_systems import tables
 from tests.engagements.evidence.test_traffic import frame, histogram, json_lines, parquet
 from tests.engagements.evidence.traces import CAPTURES, export, host, kernel, launch, packed, trace

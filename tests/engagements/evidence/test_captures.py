@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engagements.evidence import ComputeFacts, read
+from engagements.evidence.readers import ComputeFacts, read
 from tests.engagements.evidence.traces import CAPTURES, captured
 
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from engagements import evidence
-from engagements.evidence.comparison import compare
-from engagements.evidence.facts import KernelTime, TraceFacts
+from engagements.evidence import readers
+from engagements.evidence.readers.comparison import compare
+from engagements.evidence.readers.facts import KernelTime, TraceFacts
 from tests.engagements import evidence_world as kept
 
 
 def read(name: str) -> TraceFacts:
-    facts = evidence.read(kept.CAPTURES / name, name)
+    facts = readers.read(kept.CAPTURES / name, name)
     assert isinstance(facts, TraceFacts)
     return facts
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from engagements.evidence import EvidenceError, TrafficFacts, confined, limits, read
+from engagements.evidence.readers import EvidenceError, TrafficFacts, confined, limits, read
 from tests.engagements.evidence.surviving import SAMPLES, sample, survives
 from tests.engagements.evidence.test_nsight_systems import tables
 from tests.engagements.evidence.test_traffic import frame, parquet

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from engagements.evidence import ComputeFacts, EvidenceError, read
-from engagements.evidence.nsight_compute.table import number
+from engagements.evidence.readers import ComputeFacts, EvidenceError, read
+from engagements.evidence.readers.nsight_compute.table import number
 
 DESCRIBING = ["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream"]
 DESCRIBING += ["Block Size", "Grid Size", "Device", "CC"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engagements.evidence import EvidenceError, TraceFacts, limits, read
+from engagements.evidence.readers import EvidenceError, TraceFacts, limits, read
 from tests.engagements.evidence.traces import export
 
 STRINGS = (

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from engagements.evidence import ComputeFacts, EvidenceError, TraceFacts, TrafficFacts, read
+from engagements.evidence.readers import ComputeFacts, EvidenceError, TraceFacts, TrafficFacts, read
 from tests.engagements.evidence.test_nsight_systems import KERNEL_COLUMNS, MS, tables
 from tests.engagements.evidence.test_traffic import comma_separated, frame, json_lines
 from tests.engagements.evidence.traces import CAPTURES, export, facts_of, host, kernel, trace

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from engagements.evidence import EvidenceError, TraceFacts, confined, read, synthetic
+from engagements.evidence.readers import EvidenceError, TraceFacts, confined, read, synthetic
 from tests.engagements.evidence.test_nsight_systems import tables
 from tests.engagements.evidence.traces import export
 
@@ -41,7 +41,7 @@ def peak_bytes_of_reading(file: Path) -> int:
     """The most memory in use by a process of its own that reads this trace."""
     # Not getrusage: what it says of a child begins with what its parent had in use.
     program = (
-        "import sys; from engagements.evidence import read; read(sys.argv[1]); "
+        "import sys; from engagements.evidence.readers import read; read(sys.argv[1]); "
         "print(open('/proc/self/status').read())"
     )
     said = subprocess.run(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from engagements.evidence import EvidenceError
+from engagements.evidence.readers import EvidenceError
 from tests.engagements.evidence.traces import facts_of, host, kernel, launch, packed, trace
 
 MS = 1000.0

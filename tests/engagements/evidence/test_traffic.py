@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from engagements.evidence import EvidenceError, TrafficFacts, limits, read
+from engagements.evidence.readers import EvidenceError, TrafficFacts, limits, read
 
 
 def facts_of(content: str | bytes) -> TrafficFacts:

@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from engagements.evidence import TraceFacts, read
+from engagements.evidence.readers import TraceFacts, read
 
 CAPTURES = Path(__file__).parent / "captures"
 

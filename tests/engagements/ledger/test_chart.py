@@ -8,7 +8,7 @@ from django.apps.registry import Apps
 from pytest_django import DjangoAssertNumQueries
 
 from engagements import receivers
-from engagements.models import Account
+from engagements.ledger.models import Account
 
 pytestmark = pytest.mark.django_db
 ENGAGEMENTS = apps.get_app_config("engagements")

@@ -11,8 +11,10 @@ from decimal import Decimal
 
 import pytest
 
+from engagements.engagement.models import Engagement
 from engagements.ledger import datev
-from engagements.models import Account, Customer, Engagement, Entry, Leg
+from engagements.ledger.models import Account, Entry, Leg
+from engagements.people.models import Customer
 
 D = Decimal
 DAY = dt.date(2026, 3, 5)

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from engagements.errors import Refused
-from engagements.ledger import chart
-from engagements.models import Account, Entry, Leg, MonthTotal, Period, PeriodTotal
-from engagements.services import ledger
-from engagements.services.ledger import LegDraft
+from engagements.common.errors import ApplicationError
+from engagements.ledger import chart, posting
+from engagements.ledger.models import Account, Entry, Leg, MonthTotal, Period, PeriodTotal
+from engagements.ledger.posting import LegDraft
 from tests.engagements.world import World
 
 DAY = dt.date(2026, 3, 14)
@@ -36,7 +35,7 @@ def post(world: World, **changes: Any) -> Entry:
         "legs": legs(),
         "key": "payment:1",
     }
-    return ledger.post(**given | changes)
+    return posting.post(**given | changes)
 
 
 def settle_constraints() -> None:
@@ -151,7 +150,7 @@ def test_nothing_is_dated_into_a_closed_month_or_before_it(world: World) -> None
     Period.objects.create(month=dt.date(2026, 3, 1), closed_by=world.finance)
     engagement = world.scoping()
     for day in (DAY, dt.date(2026, 3, 31), dt.date(2025, 1, 1)):
-        with pytest.raises(Refused, match="is closed"):
+        with pytest.raises(ApplicationError, match="is closed"):
             post(world, engagement=engagement, dated_on=day)
         refused_by_the_database(
             "INSERT INTO engagements_entry (engagement_id, kind, dated_on, key, leg_count,"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from engagements.ledger import measuring
-from engagements.ledger.measuring import Measured
-from engagements.queries import ledger
+from engagements.finance import measuring
+from engagements.finance.measuring import Measured
+from engagements.ledger import queries as ledger
 from tests.engagements.world import World
 
 

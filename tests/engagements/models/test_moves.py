@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from engagements.models import ContractVersion, Engagement, Milestone, Settlement, Stage
-from engagements.services import contracts, lifecycle, settlements
+from engagements import closing
+from engagements.contracts import offers
+from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.models import ContractVersion
+from engagements.engagement import stages
+from engagements.engagement.models import Engagement, Stage
+from engagements.payouts import refunds
+from engagements.settlements import services as settlements
+from engagements.settlements.models import Settlement
 from tests.engagements.world import World
 from tests.refusing import moves_let_through, write
 
@@ -15,7 +22,7 @@ def test_an_engagement_goes_on_by_the_table_of_moves(world: World, stage: Stage)
     engagement = world.scoping()
     engagement.pk, engagement.reference, engagement.stage = None, "TF-2026-9999", stage
     engagement.save(force_insert=True)
-    allowed = {move.value for move in lifecycle.MOVES[stage]}
+    allowed = {move.value for move in stages.MOVES[stage]}
     assert moves_let_through(engagement, "stage", Stage.values) == allowed
     assert Engagement.objects.get(pk=engagement.pk).stage == stage
 
@@ -29,9 +36,9 @@ def contract_in(world: World, state: str) -> ContractVersion:
     else:
         contract = world.offered()
     if state == "declined":
-        contracts.decline(contract=contract, reason="Too dear.", by=world.signatory)
+        offers.decline(contract=contract, reason="Too dear.", by=world.signatory)
     if state == "withdrawn":
-        contracts.withdraw(contract=contract, reason="Wrong weeks.", by=world.consultant)
+        offers.withdraw(contract=contract, reason="Wrong weeks.", by=world.consultant)
     return ContractVersion.objects.get(pk=contract.pk)
 
 
@@ -58,7 +65,7 @@ def milestone_in(world: World, state: str) -> Milestone:
     if state == "billed":
         world.bill(first)
     if state == "void":
-        lifecycle.cancel(engagement=contract.engagement, reason="Sold.", by=world.consultant)
+        closing.cancel(engagement=contract.engagement, reason="Sold.", by=world.consultant)
     found = last if state == "pending" else first
     found.refresh_from_db()
     return found
@@ -88,11 +95,11 @@ def settlement_in(world: World, state: str) -> Settlement:
     if state in ("approved", "paying", "failed", "paid"):
         settlement = settlements.approve(settlement=settlement, by=by)
     if state in ("paying", "failed", "paid"):
-        settlement = settlements.start_payment(settlement=settlement, by=by)
+        settlement = refunds.start_payment(settlement=settlement, by=by)
     if state == "failed":
-        settlement = settlements.mark_failed(settlement=settlement, reason="IBAN.", by=by)
+        settlement = refunds.mark_failed(settlement=settlement, reason="IBAN.", by=by)
     if state == "paid":
-        settlement = settlements.mark_paid(settlement=settlement, reference="B-1", by=by)
+        settlement = refunds.mark_paid(settlement=settlement, reference="B-1", by=by)
     return settlement
 
 

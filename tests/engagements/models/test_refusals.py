@@ -12,8 +12,12 @@ from django.apps import apps
 from django.db import connection, models
 from django.utils import timezone
 
-from engagements.models import Acceptance, Document, Milestone, Payment
-from engagements.services import audits, invoices
+from engagements.audit import services as audits
+from engagements.billing import invoices
+from engagements.billing.payment_models import Payment
+from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.models import Acceptance
+from engagements.documents.models import Document
 from tests.engagements.world import World, today
 from tests.refusing import changes_let_through, delete, refused, write
 

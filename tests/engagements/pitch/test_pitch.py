@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engagements.audit.verdict import examine
-from engagements.audit.words import Check, Outcome
-from engagements.evidence import ComputeFacts, TraceFacts, TrafficFacts, read
-from engagements.pitch import (
+from engagements.audit.rules.verdict import examine
+from engagements.audit.rules.words import Check, Outcome
+from engagements.evidence.readers import ComputeFacts, TraceFacts, TrafficFacts, read
+from engagements.pitch.rules import (
     Pitch,
     PitchError,
     Read,
@@ -24,7 +24,7 @@ from engagements.pitch import (
     reduced,
     traffic_of,
 )
-from engagements.pitch.reduction import SIZES
+from engagements.pitch.rules.reduction import SIZES
 from tests.engagements.evidence.traces import CAPTURES
 
 TODAY = dt.date(2026, 11, 21)

@@ -9,13 +9,10 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
-from unittest import mock
 
 from django.apps import apps
 from django.db import connection, transaction
-from django.test import override_settings
 
-from engagements import faults
 from tests.engagements.world import undone
 
 WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE)", re.IGNORECASE)
@@ -43,12 +40,6 @@ def in_a_child(act: Act) -> int:
     _, status = os.waitpid(child, 0)
     assert not (os.WIFEXITED(status) and os.WEXITSTATUS(status)), "the operation itself failed"
     return os.WTERMSIG(status)
-
-
-def killed_at(name: str, act: Act) -> int:
-    """Run `act` with the fault point `name` armed."""
-    with override_settings(TWOFOLD_FAULT=name):
-        return in_a_child(act)
 
 
 def killed_after_write(number: int, act: Act) -> int:
@@ -89,12 +80,8 @@ def counted_writes(seen: Callable[[int], None]) -> Iterator[None]:
         yield
 
 
-def rehearsed(act: Act) -> tuple[list[str], int, dict[str, int]]:
-    """What `act` would do: points it passes, number of writes, rows it adds by table.
-
-    It is rolled back.
-    """
-    points: list[str] = []
+def rehearsed(act: Act) -> tuple[int, dict[str, int]]:
+    """Run `act` and roll it back: its number of writes, and the rows it adds by table."""
     writes = 0
 
     def note(count: int) -> None:
@@ -102,10 +89,10 @@ def rehearsed(act: Act) -> tuple[list[str], int, dict[str, int]]:
         writes = count
 
     before = row_counts()
-    with undone(), mock.patch.object(faults, "point", points.append), counted_writes(note):
+    with undone(), counted_writes(note):
         act()
         added = {name: count - before[name] for name, count in row_counts().items()}
-    return list(dict.fromkeys(points)), writes, added
+    return writes, added
 
 
 def row_counts() -> dict[str, int]:

@@ -14,10 +14,11 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant
 
-from engagements import money
-from engagements.models import Engagement, Period
-from engagements.services import lifecycle
-from engagements.services.contracts import MilestoneDraft
+from engagements import closing
+from engagements.common import money
+from engagements.contracts.drafting import MilestoneDraft
+from engagements.engagement.models import Engagement
+from engagements.ledger.models import Period
 from tests.engagements.proofs.holding import hold
 from tests.engagements.proofs.lives.agreeing import Agreeing
 from tests.engagements.proofs.lives.asking import EVERY, request
@@ -91,7 +92,7 @@ class Life(Agreeing, Delivering, Invoicing, Settling):
     @request("met missed")
     def close(self) -> None:
         by = self.world.consultant
-        self.ask("close", lambda: lifecycle.close(engagement=self.engagement, by=by), twice=True)
+        self.ask("close", lambda: closing.close(engagement=self.engagement, by=by), twice=True)
 
     @request("audited offered", really=[False, False, False, True])
     def cancel(self, really: bool) -> None:
@@ -99,7 +100,7 @@ class Life(Agreeing, Delivering, Invoicing, Settling):
             by = self.world.consultant
             self.ask(
                 "cancel",
-                lambda: lifecycle.cancel(engagement=self.engagement, reason="No.", by=by),
+                lambda: closing.cancel(engagement=self.engagement, reason="No.", by=by),
             )
 
     @request(EVERY, count=[1, 1, 1, 2, 7, 45])

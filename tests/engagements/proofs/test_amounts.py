@@ -11,11 +11,15 @@ from typing import Any
 
 import pytest
 
-from engagements import money
-from engagements.errors import Refused
-from engagements.models import ContractVersion, Invoice, Settlement
-from engagements.services import payments, settlements
-from engagements.services.contracts import MilestoneDraft
+from engagements.billing import payments
+from engagements.billing.models import Invoice
+from engagements.common import money
+from engagements.common.errors import ApplicationError
+from engagements.contracts.drafting import MilestoneDraft
+from engagements.contracts.models import ContractVersion
+from engagements.payouts import refunds
+from engagements.settlements import services as settlements
+from engagements.settlements.models import Settlement
 from tests.engagements.proofs.holding import Kept, hold
 from tests.engagements.world import World, today
 
@@ -96,7 +100,7 @@ def test_a_settlement_comes_to_what_it_does_by_hand(world: World, name: str, cur
     hold(kept)
     settlements.approve(settlement=row, by=world.finance)
     hold(kept)
-    row = settlements.mark_paid(settlement=row, reference="SEPA-1", by=world.finance)
+    row = refunds.mark_paid(settlement=row, reference="SEPA-1", by=world.finance)
     hold(kept)
     assert row.state == "paid"
     assert sum(transfer.amount for transfer in row.transfers.all()) == case.refund * unit
@@ -110,13 +114,13 @@ def test_money_that_arrives_after_the_proposal_goes_back_too(world: World, curre
     first = Settlement.objects.get(contract_version=contract)
     invoice = contract.engagement.invoices.filter(kind="invoice").get()
     receive(world, invoice, 700 * unit, reference="P-2")
-    with pytest.raises(Refused, match="changed since"):
+    with pytest.raises(ApplicationError, match="changed since"):
         settlements.approve(settlement=first, by=world.finance)
     settlements.void(settlement=first, reason="Money arrived since.", by=world.finance)
     second = settlements.propose(contract=contract, reason="missed", by=world.controller)
     assert second.refund == 700 * unit
     settlements.approve(settlement=second, by=world.finance)
-    settlements.mark_paid(settlement=second, reference="SEPA-1", by=world.finance)
+    refunds.mark_paid(settlement=second, reference="SEPA-1", by=world.finance)
     hold(kept)
 
 
@@ -128,7 +132,7 @@ def test_money_that_arrives_after_the_payment_goes_back_by_a_further_settlement(
     contract = settled(world, Case((5000,), 1000, "0", (5000,), 4000, 0), currency)
     first = Settlement.objects.get(contract_version=contract)
     settlements.approve(settlement=first, by=world.finance)
-    settlements.mark_paid(settlement=first, reference="SEPA-1", by=world.finance)
+    refunds.mark_paid(settlement=first, reference="SEPA-1", by=world.finance)
     invoice = contract.engagement.invoices.filter(kind="invoice").get()
     receive(world, invoice, unit, reference="P-2")
     further = settlements.propose(
@@ -141,5 +145,5 @@ def test_money_that_arrives_after_the_payment_goes_back_by_a_further_settlement(
     # What was kept, and the unit that came in since.
     assert further.refund == 1001 * unit
     settlements.approve(settlement=further, by=world.finance)
-    settlements.mark_paid(settlement=further, reference="SEPA-2", by=world.finance)
+    refunds.mark_paid(settlement=further, reference="SEPA-2", by=world.finance)
     hold(kept)

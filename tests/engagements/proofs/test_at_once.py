@@ -17,10 +17,17 @@ from typing import Any
 import pytest
 from django.db import connection, connections
 
-from engagements.errors import Refused
-from engagements.models import ContractVersion, Event, Invoice, Payment, Settlement, Transfer
-from engagements.queries import event_log
-from engagements.services import events, invoices, payments, settlements
+from engagements.billing import invoices, payments
+from engagements.billing.models import Invoice
+from engagements.billing.payment_models import Payment
+from engagements.common.errors import ApplicationError
+from engagements.contracts.models import ContractVersion
+from engagements.event_log import events, verify
+from engagements.event_log.models import Event
+from engagements.payouts import refunds
+from engagements.payouts.transfer_models import Transfer
+from engagements.settlements import services as settlements
+from engagements.settlements.models import Settlement
 from tests.engagements.proofs.clock import Clock, turned
 from tests.engagements.proofs.holding import Kept, hold
 from tests.engagements.world import World
@@ -59,7 +66,7 @@ def crowd(scripts: list[list[Act]]) -> Counter[str]:
             for act in script:
                 try:
                     told["done" if act() is not None else "nothing to do"] += 1
-                except Refused:
+                except ApplicationError:
                     told["refused"] += 1
         finally:
             connections.close_all()
@@ -91,7 +98,7 @@ def script(world: World, contract: ContractVersion, draft: Invoice, who: int) ->
 
     def pay() -> Settlement | None:
         row = live()
-        return row and settlements.mark_paid(settlement=row, reference="SEPA-1", by=by)
+        return row and refunds.mark_paid(settlement=row, reference="SEPA-1", by=by)
 
     acts: list[Act] = [
         lambda: settlements.propose(contract=contract, reason="time_box", by=by),
@@ -130,7 +137,7 @@ def test_a_crowd_leaves_one_settlement_no_gap_and_no_deadlock(world: World, cloc
         assert paid.filter(reference="P-1").count() <= 1
         draft.refresh_from_db()
         hold(kept)
-    assert event_log.verify().is_whole
+    assert verify.verify().is_whole
     assert deadlocks() == before
 
 
@@ -144,6 +151,6 @@ def test_a_crowd_that_records_events_without_a_lock_writes_one_chain(world: Worl
 
     told = crowd([[act, act]] * THREADS)
     assert told == {"done": 2 * THREADS}
-    report = event_log.verify()
+    report = verify.verify()
     assert report.is_whole
     assert report.events == 2 * THREADS + 1

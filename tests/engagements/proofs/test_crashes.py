@@ -5,36 +5,32 @@ Real processes, real SIGKILL, a real server that finds its client gone.
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 
 import pytest
-from django.db import connection
 
-from engagements import faults
-from engagements.models import BankLine, ContractVersion, Invoice, PayBack, Settlement
-from engagements.queries import event_log
-from engagements.services import (
-    bank_accounts,
-    bank_imports,
-    bank_lines,
-    invoices,
+from engagements.billing import bank_imports, bank_lines, credit_notes, invoices, payments
+from engagements.billing.models import Invoice
+from engagements.billing.payment_models import BankLine
+from engagements.contracts.models import ContractVersion
+from engagements.event_log import verify
+from engagements.payouts import (
+    overpayment_refunds,
     overpayments,
-    pay_backs,
-    payments,
-    runs,
-    settlements,
+    refund_accounts,
+    refunds,
     transfer_files,
 )
-from tests.conftest import ROOT, database_url
+from engagements.payouts.models import PayBack
+from engagements.runs import services as runs
+from engagements.settlements import services as settlements
+from engagements.settlements.models import Settlement
+from tests.engagements.billing.test_bank_imports import statement
 from tests.engagements.proofs import crashing
 from tests.engagements.proofs.crashing import Act
 from tests.engagements.proofs.holding import Kept, hold
-from tests.engagements.services.test_bank import statement
 from tests.engagements.world import World, measured, today
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -66,7 +62,7 @@ def story(world: World) -> Iterator[tuple[str, Act]]:
     # With a key of its own: what was seen before tells a retry from another credit.
     yield (
         "credit invoice",
-        lambda: invoices.credit(invoice=credited, reason="Agreed.", by=by, seen=Decimal(0)),
+        lambda: credit_notes.credit(invoice=credited, reason="Agreed.", by=by, seen=Decimal(0)),
     )
 
 
@@ -74,9 +70,9 @@ def _settled(world: World, contract: ContractVersion) -> Iterator[tuple[str, Act
     row = Settlement.objects.get(contract_version=contract)
     by = world.finance
     yield "approve settlement", lambda: settlements.approve(settlement=row, by=by)
-    yield "start payment", lambda: settlements.start_payment(settlement=row, by=by)
-    yield "fail payment", lambda: settlements.mark_failed(settlement=row, reason="Closed.", by=by)
-    bank_accounts.add(
+    yield "start payment", lambda: refunds.start_payment(settlement=row, by=by)
+    yield "fail payment", lambda: refunds.mark_failed(settlement=row, reason="Closed.", by=by)
+    refund_accounts.add(
         customer=world.customer,
         holder="Longprompt AG",
         iban="DE89370400440532013000",
@@ -87,7 +83,7 @@ def _settled(world: World, contract: ContractVersion) -> Iterator[tuple[str, Act
         "make transfer file",
         lambda: transfer_files.make(settlements=[row], message_id="TF-1", by=by),
     )
-    yield "confirm payment", lambda: settlements.mark_paid(settlement=row, reference="R-1", by=by)
+    yield "confirm payment", lambda: refunds.mark_paid(settlement=row, reference="R-1", by=by)
 
 
 def _by_hand(world: World) -> Iterator[tuple[str, Act]]:
@@ -95,7 +91,7 @@ def _by_hand(world: World) -> Iterator[tuple[str, Act]]:
     by = world.finance
     settlements.approve(settlement=row, by=by)
     # Told afterwards: it starts and ends in one.
-    yield "pay settlement", lambda: settlements.mark_paid(settlement=row, reference="R-2", by=by)
+    yield "pay settlement", lambda: refunds.mark_paid(settlement=row, reference="R-2", by=by)
 
 
 def _set_aside(world: World) -> Iterator[tuple[str, Act]]:
@@ -132,18 +128,24 @@ def _overpaid(world: World) -> Iterator[tuple[str, Act]]:
     )
     yield (
         "propose pay-back",
-        lambda: pay_backs.propose(invoice=first, amount=Decimal(5), by=by),
+        lambda: overpayment_refunds.propose(invoice=first, amount=Decimal(5), by=by),
     )
     yield from _sent_back(world, PayBack.objects.get())
 
 
 def _sent_back(world: World, row: PayBack) -> Iterator[tuple[str, Act]]:
     by, other = world.finance, world.controller
-    yield "send back", lambda: pay_backs.send(pay_back=row, by=other)
-    yield "fail back", lambda: pay_backs.mark_failed(pay_back=row, reason="Closed.", by=by)
-    again = pay_backs.propose(invoice=row.invoice, amount=Decimal(5), by=by)
-    pay_backs.send(pay_back=again, by=other)
-    yield "confirm back", lambda: pay_backs.mark_paid(pay_back=again, reference="B-1", by=by)
+    yield "send back", lambda: overpayment_refunds.send(pay_back=row, by=other)
+    yield (
+        "fail back",
+        lambda: overpayment_refunds.mark_failed(pay_back=row, reason="Closed.", by=by),
+    )
+    again = overpayment_refunds.propose(invoice=row.invoice, amount=Decimal(5), by=by)
+    overpayment_refunds.send(pay_back=again, by=other)
+    yield (
+        "confirm back",
+        lambda: overpayment_refunds.mark_paid(pay_back=again, reference="B-1", by=by),
+    )
 
 
 def _pay(world: World, invoice: Invoice, *, more: Decimal = Decimal(0)) -> None:
@@ -157,18 +159,31 @@ def _pay(world: World, invoice: Invoice, *, more: Decimal = Decimal(0)) -> None:
     )
 
 
-@pytest.mark.timeout(300)
-def test_killed_anywhere_it_has_happened_or_not_and_the_retry_ends_it(world: World) -> None:
-    passed: set[str] = set()
+def first_and_last(writes: int) -> Iterable[int]:
+    """The first and the last of an operation's writes."""
+    return {1, writes}
+
+
+def every(writes: int) -> Iterable[int]:
+    """All of an operation's writes."""
+    return range(1, writes + 1)
+
+
+@pytest.mark.parametrize(
+    "killed_after",
+    [
+        pytest.param(first_and_last, id="first and last write"),
+        pytest.param(every, id="every write", marks=[pytest.mark.soak, pytest.mark.timeout(600)]),
+    ],
+)
+def test_a_killed_operation_has_happened_or_not_and_its_retry_completes_it(
+    world: World, killed_after: Callable[[int], Iterable[int]]
+) -> None:
     for name, act in story(world):
-        points, writes, added = crashing.rehearsed(act)
-        passed |= set(points)
+        writes, added = crashing.rehearsed(act)
         before, counted = crashing.contents(), crashing.row_counts()
         assert writes > 1, name
-        for point in points:
-            assert crashing.killed_at(point, act) == signal.SIGKILL, point
-            assert crashing.contents() == before, f"{name}, killed at {point}"
-        for number in range(1, writes + 1):
+        for number in killed_after(writes):
             assert crashing.killed_after_write(number, act) == signal.SIGKILL
             assert crashing.contents() == before, f"{name}, killed after write {number}"
         # The next try is killed as well, when the server has committed it already.
@@ -179,37 +194,4 @@ def test_killed_anywhere_it_has_happened_or_not_and_the_retry_ends_it(world: Wor
         assert crashing.in_a_child(act) == 0
         assert crashing.contents() == after, f"{name}, tried again after it had happened"
     hold(Kept())
-    assert event_log.verify().is_whole
-    assert passed == set(faults.POINTS)
-
-
-def test_a_process_that_the_environment_arms_dies_there_and_nothing_was_written(
-    world: World,
-) -> None:
-    contract = world.active()
-    draft = invoices.draft(milestones=[contract.milestones.all()[0]], by=world.finance)
-    before = crashing.contents()
-    program = f"""
-import django
-django.setup()
-from engagements.models import Invoice, User
-from engagements.services import invoices
-draft = Invoice.objects.get(pk={draft.pk})
-invoices.issue(invoice=draft, by=User.objects.get(pk={world.finance.pk}))
-"""
-    environment = os.environ | {
-        "DATABASE_URL": database_url(connection.settings_dict),
-        "DJANGO_SETTINGS_MODULE": "consultancy.settings",
-    }
-
-    def run(**variables: str) -> int:
-        command = [sys.executable, "-c", program]
-        return subprocess.run(
-            command, cwd=ROOT, env=environment | variables, check=False
-        ).returncode
-
-    assert run(TWOFOLD_FAULT="issue_invoice.told") == -signal.SIGKILL
-    assert crashing.contents() == before
-    assert run() == 0
-    draft.refresh_from_db()
-    assert (draft.state, draft.number) == ("issued", 1)
+    assert verify.verify().is_whole

@@ -11,8 +11,11 @@ import psycopg
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from engagements.models import Invoice, Payment, Settlement
-from engagements.services import settlements
+from engagements.billing.models import Invoice
+from engagements.billing.payment_models import Payment
+from engagements.payouts import refunds
+from engagements.settlements import services as settlements
+from engagements.settlements.models import Settlement
 from tests.conftest import database_url
 from tests.engagements.world import World
 
@@ -51,7 +54,7 @@ def settled(world: World) -> Settlement:
     """A paid settlement: of 14,280.00 that came in, 7,140.00 went back."""
     row = world.settlement(paid=1)
     settlements.approve(settlement=row, by=world.finance)
-    paid = settlements.mark_paid(settlement=row, reference="SEPA-1", by=world.finance)
+    paid = refunds.mark_paid(settlement=row, reference="SEPA-1", by=world.finance)
     assert (paid.payments_received, paid.refund) == (Decimal(14280), Decimal(7140))
     return paid
 

@@ -14,8 +14,12 @@ import pytest
 from django.db import DatabaseError, connection
 
 from consultancy import database_role
-from engagements.models import Document, Engagement
-from engagements.services import anchors, invoices, settlements
+from engagements.billing import credit_notes, invoices
+from engagements.documents.models import Document
+from engagements.engagement.models import Engagement
+from engagements.event_log import anchors
+from engagements.payouts import refunds
+from engagements.settlements import services as settlements
 from tests.engagements.world import World, undone
 
 ROLE = f"twofold_app_{os.getpid()}"
@@ -94,7 +98,7 @@ def life(world: World) -> Engagement:
     settlement = contract.settlements.get()
     settlements.approve(settlement=settlement, by=world.finance)
     invoice = contract.engagement.invoices.filter(kind="invoice")[0]
-    note = invoices.credit(invoice=invoice, reason="Nothing was earned.", by=world.finance)
+    note = credit_notes.credit(invoice=invoice, reason="Nothing was earned.", by=world.finance)
     settlement.credit_notes.add(note)
     Document.objects.create(
         engagement=contract.engagement,
@@ -207,7 +211,7 @@ def test_the_application_lives_a_whole_life_with_the_rights_it_has(world: World)
     contract = world.missed()
     settlement = contract.settlements.get()
     settlements.approve(settlement=settlement, by=world.finance)
-    settlements.mark_paid(settlement=settlement, reference="SEPA-1", by=world.finance)
+    refunds.mark_paid(settlement=settlement, reference="SEPA-1", by=world.finance)
     discarded = invoices.draft(
         milestones=[world.active().milestones.get(position=1)], by=world.finance
     )

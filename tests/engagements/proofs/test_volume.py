@@ -21,9 +21,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from engagements.models import ContractVersion, Invoice
-from engagements.services import invoices
-from engagements.services.calculations import preview
+from engagements.billing import invoices
+from engagements.billing.models import Invoice
+from engagements.contracts.models import ContractVersion
+from engagements.settlements.calculation import preview
 from tests.engagements.proofs import volume
 from tests.engagements.world import World, today
 

@@ -16,7 +16,10 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Model, QuerySet
 
-from engagements.models import Account, ContractVersion, Engagement, Milestone
+from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.models import ContractVersion
+from engagements.engagement.models import Engagement
+from engagements.ledger.models import Account
 
 # What one customer's payment posts: three legs that add up to nothing.
 LEGS = (

@@ -15,20 +15,25 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from engagements.errors import Refused
-from engagements.models import Invoice, Mail, Settlement
-from engagements.queries import billing
-from engagements.queries.balances import (
+from engagements.billing import payments, reminders
+from engagements.billing.balances import (
     balance_of,
     issued_invoices,
     open_invoices,
     overdue_invoices,
 )
-from engagements.queries.finance import milestone_lines
-from engagements.queries.matching import Fit, proposals
-from engagements.services import payments, reminders, settlements
-from tests.engagements.services.test_bank import statement, take_in
-from tests.engagements.services.test_races import together
+from engagements.billing.matching import Fit, proposals
+from engagements.billing.milestones import milestone_lines
+from engagements.billing.models import Invoice
+from engagements.common.errors import ApplicationError
+from engagements.finance import invoice_totals
+from engagements.notifications.models import Mail
+from engagements.payouts import refunds
+from engagements.settlements import customer_accounts
+from engagements.settlements import services as settlements
+from engagements.settlements.models import Settlement
+from tests.engagements.billing.test_bank_imports import statement, take_in
+from tests.engagements.settlements.test_races import together
 from tests.engagements.world import World, days, today
 
 OnDay = Callable[[dt.date], None]
@@ -50,7 +55,7 @@ def left_due(world: World) -> tuple[Settlement, Invoice]:
 
 def settle(world: World, settlement: Settlement) -> None:
     row = settlements.approve(settlement=settlement, by=world.finance)
-    settlements.mark_paid(settlement=row, reference="S-1", by=world.finance)
+    refunds.mark_paid(settlement=row, reference="S-1", by=world.finance)
 
 
 def pay(world: World, invoice: Invoice, amount: str, *, may_exceed: bool = False) -> None:
@@ -72,7 +77,7 @@ def account(settlement: Settlement) -> Decimal:
     own = type(settlement.contract_version.engagement).objects.filter(
         pk=settlement.contract_version.engagement_id
     )
-    [found] = billing.accounts_of(own)
+    [found] = customer_accounts.accounts_of(own)
     return found.balance
 
 
@@ -91,11 +96,13 @@ def test_no_more_is_asked_than_the_settlement_left_due(world: World, is_paid: bo
         settlements.approve(settlement=settlement, by=world.finance)
     assert account(settlement) == D(2140)
     assert asked() == [D(2140)]
-    [total] = billing.totals_by_currency(issued_invoices())
+    [total] = invoice_totals.totals_by_currency(issued_invoices())
     assert (total.open, total.overpaid) == (D(2140), D(0))
     lines = milestone_lines(settlement.contract_version.engagement)
     assert [line.open_amount for line in lines if line.open_amount] == [D(2140)]
-    with pytest.raises(Refused, match=r"has EUR\s2,140\.00 open; 2140\.01 would be too much"):
+    with pytest.raises(
+        ApplicationError, match=r"has EUR\s2,140\.00 open; 2140\.01 would be too much"
+    ):
         pay(world, invoice, "2140.01")
     pay(world, invoice, "2000")
     assert asked() == [D(140)]
@@ -192,7 +199,7 @@ def test_what_is_only_proposed_is_told_to_nobody_and_nobody_is_urged_to_pay(
 ) -> None:
     settlement, invoice = left_due(world)
     assert asked() == []
-    assert billing.totals_by_currency(issued_invoices()) == []
+    assert invoice_totals.totals_by_currency(issued_invoices()) == []
     page = portal(client, world, settlement, "portal-invoices")
     assert "A settlement is being prepared: wait with paying this" in page
     assert "Waits for the settlement" in page
@@ -228,10 +235,12 @@ def test_money_that_comes_while_a_settlement_is_proposed_is_recorded_and_counted
     settlement, invoice = left_due(world)
     [proposal] = proposals(take_in(world, statement(("7140.00", invoice.reference))).lines.all())
     assert proposal.fit == Fit.EXACT
-    with pytest.raises(Refused, match=r"has EUR\s7,140\.00 open; 7140\.01 would be too much"):
+    with pytest.raises(
+        ApplicationError, match=r"has EUR\s7,140\.00 open; 7140\.01 would be too much"
+    ):
         pay(world, invoice, "7140.01")
     pay(world, invoice, "2140")
-    with pytest.raises(Refused, match="propose it anew"):
+    with pytest.raises(ApplicationError, match="propose it anew"):
         settlements.approve(settlement=settlement, by=world.finance)
     settlements.void(settlement=settlement, reason="It was paid.", by=world.finance)
     again = settlements.propose(

@@ -9,12 +9,18 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from engagements.errors import Refused
+from engagements.billing import payments
+from engagements.billing.models import Invoice
+from engagements.common.errors import ApplicationError
+from engagements.contracts.drafting import MilestoneDraft
+from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.models import ContractVersion
+from engagements.ledger import queries as ledger
 from engagements.ledger.positions import positions_of
-from engagements.models import ContractVersion, Invoice, Milestone, Settlement
-from engagements.queries import ledger
-from engagements.services import payments, settlements
-from engagements.services.contracts import MilestoneDraft
+from engagements.payouts import refunds
+from engagements.settlements import calculation
+from engagements.settlements import services as settlements
+from engagements.settlements.models import Settlement
 from tests.engagements.world import World, today
 
 D = Decimal
@@ -29,7 +35,7 @@ def where_it_stands(contract: ContractVersion) -> dict[str, D]:
 
 def settled(world: World, settlement: Settlement) -> Settlement:
     row = settlements.approve(settlement=settlement, by=world.controller)
-    return settlements.mark_paid(settlement=row, reference="REFUND-1", by=world.controller)
+    return refunds.mark_paid(settlement=row, reference="REFUND-1", by=world.controller)
 
 
 def credited(contract: ContractVersion) -> D:
@@ -179,7 +185,7 @@ def test_the_preview_says_what_will_happen(world: World) -> None:
     contract = world.active()
     for milestone in contract.milestones.order_by("position")[:2]:
         world.pay(milestone)
-    planned = settlements.preview(contract=contract)
+    planned = calculation.preview(contract=contract)
     world.conclude(world.request(contract), "missed")
     settlement = settled(world, contract.settlements.get())
     notes = [*planned.credits.cancelled, *planned.credits.refunded]
@@ -213,7 +219,7 @@ def test_a_payment_after_the_proposal_stops_the_approval(world: World) -> None:
         by=world.finance,
         may_exceed=True,
     )
-    with pytest.raises(Refused, match="has changed since"):
+    with pytest.raises(ApplicationError, match="has changed since"):
         settlements.approve(settlement=settlement, by=world.controller)
     settlements.void(settlement=settlement, reason="A payment came in", by=world.controller)
     anew = settlements.propose(contract=contract, reason="missed", by=world.finance)
@@ -225,9 +231,9 @@ def test_a_payment_after_the_proposal_stops_the_approval(world: World) -> None:
 def test_what_was_kept_can_still_go_back_by_a_further_settlement(world: World) -> None:
     contract = world.missed()
     first = settled(world, contract.settlements.get())
-    with pytest.raises(Refused, match="further settlement"):
+    with pytest.raises(ApplicationError, match="further settlement"):
         settlements.propose(contract=contract, reason="missed", by=world.finance)
-    with pytest.raises(Refused, match="Nothing more would go back"):
+    with pytest.raises(ApplicationError, match="Nothing more would go back"):
         settlements.propose(contract=contract, reason="further", note="Why not", by=world.finance)
     further = settlements.propose(
         contract=contract,
@@ -250,9 +256,9 @@ def test_half_of_the_audit_may_go_back_and_never_more_than_came_in(world: World)
         "note": "Goodwill",
         "by": world.finance,
     }
-    with pytest.raises(Refused, match="At most"):
+    with pytest.raises(ApplicationError, match="At most"):
         settlements.propose(**terms, audit_cost=D(6001))
-    with pytest.raises(Refused, match="At most"):
+    with pytest.raises(ApplicationError, match="At most"):
         settlements.propose(**terms, audit_cost=D(-1))
     settled(world, settlements.propose(**terms, audit_cost=D(3000)))
     gone = sum(row.refund for row in contract.settlements.filter(state="paid"))
@@ -284,6 +290,6 @@ def test_a_preview_takes_as_many_queries_for_more_invoices(world: World) -> None
     for milestone in contract.milestones.order_by("position")[:2]:
         world.pay(milestone)
         with CaptureQueriesContext(connection) as queries:
-            settlements.preview(contract=contract)
+            calculation.preview(contract=contract)
         counts.append(len(queries))
     assert counts == [7, 7]

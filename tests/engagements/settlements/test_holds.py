@@ -11,9 +11,11 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from engagements.errors import Refused
-from engagements.models import Settlement
-from engagements.services import disputes, settlements
+from engagements.common.errors import ApplicationError
+from engagements.payouts import refunds
+from engagements.settlements import disputes
+from engagements.settlements import services as settlements
+from engagements.settlements.models import Settlement
 from tests.engagements.world import World, days, today
 
 
@@ -25,7 +27,7 @@ def refused_by_the_database(sql: str, *keys: int) -> None:
 def test_a_dispute_comes_inside_the_window(world: World, on_day: Callable[[dt.date], None]) -> None:
     settlement = world.settlement(dispute_days=14)
     on_day(today() + days(15))
-    with pytest.raises(Refused, match="inside the agreed window"):
+    with pytest.raises(ApplicationError, match="inside the agreed window"):
         disputes.raise_dispute(settlement=settlement, reason="No.", by=world.signatory)
 
 
@@ -37,15 +39,15 @@ def test_the_window_begins_anew_when_the_figures_are_shown(
     settlement = settlements.approve(settlement=settlement, by=world.controller)
     on_day(today() + days(14))
     assert disputes.raise_dispute(settlement=settlement, reason="No.", by=world.signatory)
-    with pytest.raises(Refused, match="on hold"):
-        settlements.start_payment(settlement=settlement, by=world.finance)
+    with pytest.raises(ApplicationError, match="on hold"):
+        refunds.start_payment(settlement=settlement, by=world.finance)
 
 
 def test_what_the_bank_has_already_still_arrives(world: World) -> None:
     row = settlements.approve(settlement=world.settlement(), by=world.controller)
-    row = settlements.start_payment(settlement=row, by=world.finance)
+    row = refunds.start_payment(settlement=row, by=world.finance)
     disputes.raise_dispute(settlement=row, reason="Too little.", by=world.signatory)
-    paid = settlements.mark_paid(settlement=row, reference="R-1", by=world.finance)
+    paid = refunds.mark_paid(settlement=row, reference="R-1", by=world.finance)
     assert paid.state == Settlement.State.PAID
 
 
@@ -85,11 +87,11 @@ def test_the_database_lets_nobody_approve_what_they_proposed(world: World) -> No
 
 def test_the_database_keeps_transfers_and_what_is_paid(world: World) -> None:
     row = settlements.approve(settlement=world.settlement(), by=world.controller)
-    settlements.start_payment(settlement=row, by=world.finance)
+    refunds.start_payment(settlement=row, by=world.finance)
     key = row.transfers.get().pk
     refused_by_the_database("UPDATE engagements_transfer SET amount = 1 WHERE id = %s", key)
     refused_by_the_database("DELETE FROM engagements_transfer WHERE id = %s", key)
-    settlements.mark_paid(settlement=row, reference="R-1", by=world.finance)
+    refunds.mark_paid(settlement=row, reference="R-1", by=world.finance)
     refused_by_the_database(
         "UPDATE engagements_transfer SET outcome = '', ended_at = NULL WHERE id = %s", key
     )

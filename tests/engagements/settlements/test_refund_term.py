@@ -11,15 +11,18 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 
-from engagements.days import in_words
-from engagements.documents import kinds, press
+from engagements.common.dates import in_words
+from engagements.common.errors import ApplicationError
+from engagements.contracts import services as contracts
+from engagements.contracts.models import ContractVersion
+from engagements.contracts.terms import terms_of
+from engagements.documents import kinds, render
 from engagements.documents.subjects import Subject
-from engagements.errors import Refused
-from engagements.models import ContractVersion, Settlement
-from engagements.queries import settlement_queues
-from engagements.queries.settlement_queues import Queue
-from engagements.services import contracts, disputes, settlements
-from engagements.services.terms import terms_of
+from engagements.payouts import refunds
+from engagements.settlements import disputes, queues
+from engagements.settlements import services as settlements
+from engagements.settlements.models import Settlement
+from engagements.settlements.queues import Queue
 from tests.engagements.world import World, days, today
 
 
@@ -32,9 +35,9 @@ def proposed(world: World) -> Settlement:
 def is_listed(settlement: Settlement) -> bool:
     """Whether finance finds it among the overdue, which says the same as the row itself."""
     row = Settlement.objects.get(pk=settlement.pk)
-    found = settlement_queues.found(queue=Queue.OVERDUE).filter(pk=row.pk).exists()
+    found = queues.found(queue=Queue.OVERDUE).filter(pk=row.pk).exists()
     assert found == row.is_refund_overdue
-    assert settlement_queues.counts()[Queue.OVERDUE] == found
+    assert queues.counts()[Queue.OVERDUE] == found
     return found
 
 
@@ -46,7 +49,7 @@ def test_the_term_is_sealed_and_fourteen_days_unless_agreed_otherwise(world: Wor
 def test_a_term_that_cannot_be_is_refused_by_the_database_too(world: World) -> None:
     contract = world.drafted()
     for days_given in (0, 61):
-        with pytest.raises(Refused, match="1 to 60 days"):
+        with pytest.raises(ApplicationError, match="1 to 60 days"):
             contracts.draft(engagement=world.audited(), **world.terms(refund_days=days_given))
         with pytest.raises(IntegrityError), transaction.atomic():
             ContractVersion.objects.filter(pk=contract.pk).update(refund_days=days_given)
@@ -96,7 +99,7 @@ def anew(settlement: Settlement, world: World) -> Settlement:
 
 def paid(settlement: Settlement, world: World) -> Settlement:
     settlements.approve(settlement=settlement, by=world.controller)
-    return settlements.mark_paid(settlement=settlement, reference="R-1", by=world.controller)
+    return refunds.mark_paid(settlement=settlement, reference="R-1", by=world.controller)
 
 
 def test_what_is_set_aside_is_not_overdue_and_what_takes_its_place_keeps_the_day(
@@ -114,7 +117,7 @@ def test_what_is_set_aside_is_not_overdue_and_what_takes_its_place_keeps_the_day
     paper = on_paper.compose(Subject("settlement", paid(again, world).pk))
     assert not is_listed(again)
     assert due_on is not None
-    text = press.markup(paper)
+    text = render.markup(paper)
     assert f"gives 10 days from {in_words(due_on - days(10))}, until {in_words(due_on)}." in text
     assert text.count("set aside and proposed anew") == 2
 

@@ -9,8 +9,9 @@ from typing import Any
 from pypdf import PdfReader
 
 from engagements import documents
-from engagements.services import settlements
-from tests.engagements.documents import reading
+from engagements.payouts import refunds
+from engagements.settlements import services as settlements
+from tests.engagements import pdf_text
 from tests.engagements.world import World
 
 
@@ -27,10 +28,10 @@ def test_a_further_statement_says_what_went_back_before_and_why_more_does(world:
             row = settlements.propose(contract=contract, by=world.finance, **changes)
         assert row is not None
         row = settlements.approve(settlement=row, by=world.controller)
-        row = settlements.mark_paid(settlement=row, reference="REFUND", by=world.controller)
+        row = refunds.mark_paid(settlement=row, reference="REFUND", by=world.controller)
     assert row is not None
     issued = documents.issue(kind="settlement_statement", subject=f"settlement:{row.pk}")
-    text = reading.words(PdfReader(BytesIO(issued.content)))
+    text = pdf_text.words(PdfReader(BytesIO(issued.content)))
     for shown in (
         "Went back before",
         "The audit was late.",

@@ -6,9 +6,11 @@ from decimal import Decimal
 
 import pytest
 
-from engagements.errors import Refused
-from engagements.models import Settlement, Stage, TimeBox
-from engagements.services import settlements
+from engagements.common.errors import ApplicationError
+from engagements.contracts.time_box.models import TimeBox
+from engagements.engagement.models import Stage
+from engagements.settlements import services as settlements
+from engagements.settlements.models import Settlement
 from tests.engagements.world import World, days, fresh
 
 OnDay = Callable[[date], None]
@@ -49,7 +51,7 @@ def test_a_time_box_does_not_end_over_an_open_acceptance_run(
     contract = world.active()
     world.request(contract)
     on_day(TimeBox.objects.get(engagement=contract.engagement).ends_on + days(1))
-    with pytest.raises(Refused, match="still going on"):
+    with pytest.raises(ApplicationError, match="still going on"):
         settlements.propose(contract=contract, reason="time_box", by=world.finance)
     sweep()
     assert not Settlement.objects.exists()

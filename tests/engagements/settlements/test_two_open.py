@@ -15,16 +15,21 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from engagements.errors import Refused
-from engagements.models import ContractVersion, Invoice, Mail, Reminder
-from engagements.money import format_money
-from engagements.queries import billing
-from engagements.queries.balances import issued_invoices, open_invoices
-from engagements.queries.finance import milestone_lines
-from engagements.queries.matching import Fit
-from engagements.services import credit_notes, invoices, payments, reminders, settlements
-from engagements.services.contracts import MilestoneDraft
-from tests.engagements.services.test_bank import only, statement, take_in
+from engagements.billing import credit_notes, invoices, payments, reminders
+from engagements.billing.balances import issued_invoices, open_invoices
+from engagements.billing.matching import Fit
+from engagements.billing.milestones import milestone_lines
+from engagements.billing.models import Invoice, Reminder
+from engagements.common.errors import ApplicationError
+from engagements.common.money import format_money
+from engagements.contracts.drafting import MilestoneDraft
+from engagements.contracts.models import ContractVersion
+from engagements.finance import invoice_totals
+from engagements.notifications.models import Mail
+from engagements.payouts import refunds
+from engagements.settlements import customer_accounts
+from engagements.settlements import services as settlements
+from tests.engagements.billing.test_bank_imports import only, statement, take_in
 from tests.engagements.world import World, days, today
 
 OnDay = Callable[[dt.date], None]
@@ -80,17 +85,17 @@ def two_open(world: World, *, paid: str = "1000", **changes: Any) -> Story:
     world.conclude(world.request(contract), "missed")
     settlement = contract.settlements.get()
     row = settlements.approve(settlement=settlement, by=world.finance)
-    settlements.mark_paid(settlement=row, reference="S-1", by=world.finance)
+    refunds.mark_paid(settlement=row, reference="S-1", by=world.finance)
     return story
 
 
 def agree(story: Story, due: str) -> None:
     """Whoever asks for money asks for the same, and for no more and no less than is due."""
-    [account] = billing.accounts_of(type(story.contract.engagement).objects.all())
+    [account] = customer_accounts.accounts_of(type(story.contract.engagement).objects.all())
     assert account.balance == D(due)
     asked = story.asked()
     assert sum(asked.values()) == D(due)
-    totals = billing.totals_by_currency(issued_invoices())
+    totals = invoice_totals.totals_by_currency(issued_invoices())
     assert sum((total.open for total in totals), D(0)) == D(due)
     lines = milestone_lines(story.contract.engagement)
     named = {line.invoice.pk: line.open_amount for line in lines if line.invoice}
@@ -113,9 +118,9 @@ def test_what_is_paid_for_one_is_asked_for_by_neither(world: World) -> None:
     story.pay(story.first, "2570")
     assert story.asked() == {"audit": D(570)}
     agree(story, "570")
-    with pytest.raises(Refused, match=r"has EUR\s570\.00 open; 570\.01 would be too much"):
+    with pytest.raises(ApplicationError, match=r"has EUR\s570\.00 open; 570\.01 would be too much"):
         story.pay(story.audit, "570.01")
-    with pytest.raises(Refused, match=r"has EUR\s0\.00 open"):
+    with pytest.raises(ApplicationError, match=r"has EUR\s0\.00 open"):
         story.pay(story.first, "1")
     story.pay(story.audit, "570")
     agree(story, "0")

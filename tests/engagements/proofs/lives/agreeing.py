@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engagements import money
-from engagements.models import Party
-from engagements.services import amendments, contracts
-from engagements.services.drafting import PauseDraft
+from engagements.common import money
+from engagements.contracts import amendments, offers
+from engagements.contracts import services as contracts
+from engagements.contracts.drafting import PauseDraft
+from engagements.contracts.models import Party
 from tests.engagements.proofs.lives.asking import Asking, request
 from tests.engagements.world import days
 
@@ -25,7 +26,7 @@ class Agreeing(Asking):
     @request("audited active")
     def offer(self) -> None:
         contract, by = self.contract(), self.world.consultant
-        self.ask("offer", lambda: contracts.offer(contract=contract, by=by), twice=True)
+        self.ask("offer", lambda: offers.offer(contract=contract, by=by), twice=True)
 
     @request(
         "offered active missed",
@@ -47,13 +48,13 @@ class Agreeing(Asking):
     def take_back(self, how: str) -> None:
         contract = self.contract()
         acts: dict[str, Callable[[], Any]] = {
-            "decline": lambda: contracts.decline(
+            "decline": lambda: offers.decline(
                 contract=contract, reason="No.", by=self.world.signatory
             ),
-            "withdraw": lambda: contracts.withdraw(
+            "withdraw": lambda: offers.withdraw(
                 contract=contract, reason="No.", by=self.world.consultant
             ),
-            "expire": lambda: contracts.expire(contract=contract),
+            "expire": lambda: offers.expire(contract=contract),
         }
         self.ask(how, acts[how])
 

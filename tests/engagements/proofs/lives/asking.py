@@ -12,9 +12,14 @@ from django.db import connection, transaction
 from hypothesis import note
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from engagements.errors import Refused
-from engagements.models import Engagement, Entry, Event, Invoice, Payment, Settlement, Stage
-from engagements.queries import event_log
+from engagements.billing.models import Invoice
+from engagements.billing.payment_models import Payment
+from engagements.common.errors import ApplicationError
+from engagements.engagement.models import Engagement, Stage
+from engagements.event_log import verify
+from engagements.event_log.models import Event
+from engagements.ledger.models import Entry
+from engagements.settlements.models import Settlement
 from tests.engagements.proofs.clock import Clock, turned
 from tests.engagements.proofs.holding import Kept
 from tests.engagements.world import World
@@ -84,7 +89,7 @@ class Asking(RuleBasedStateMachine):
     def teardown(self) -> None:
         try:
             if not connection.needs_rollback:
-                report = event_log.verify()
+                report = verify.verify()
                 assert report.breaks == []
         finally:
             self.time.__exit__(None, None, None)
@@ -100,7 +105,7 @@ class Asking(RuleBasedStateMachine):
                 answer = request()
                 # What a commit would check.
                 connection.check_constraints()
-        except Refused:
+        except ApplicationError:
             return None
         if answer is None:
             return None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from engagements.models import EngagementRun
-from engagements.services import milestones, runs
+from engagements.contracts.milestones import services as milestones
+from engagements.runs import services as runs
+from engagements.runs.models import EngagementRun
 from tests.engagements.proofs.lives.asking import Asking, request
 from tests.engagements.world import measured
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engagements import money
-from engagements.models import Invoice, Milestone, PayBack
-from engagements.queries.balances import balance_of
-from engagements.services import invoices, overpayments, pay_backs, payments
+from engagements.billing import credit_notes, invoices, payments
+from engagements.billing.balances import balance_of
+from engagements.billing.models import Invoice
+from engagements.common import money
+from engagements.contracts.milestones.models import Milestone
+from engagements.payouts import overpayment_refunds, overpayments
+from engagements.payouts.models import PayBack
 from tests.engagements.proofs.lives.asking import SIGNED, WHICH, Asking, request
 from tests.engagements.world import days
 
@@ -86,7 +89,7 @@ class Invoicing(Asking):
         net = {"all": None, "half": money.quantize(row.net / 2, row.currency), "unit": unit}[share]
         self.ask(
             f"credit {share}",
-            lambda: invoices.credit(
+            lambda: credit_notes.credit(
                 invoice=row,
                 reason="Agreed.",
                 net=net,
@@ -120,7 +123,7 @@ class Invoicing(Asking):
             "move": lambda: overpayments.move(
                 invoice=row, to=other, amount=amount, reference=reference, by=by
             ),
-            "pay back": lambda: pay_backs.propose(invoice=row, amount=amount, by=by),
+            "pay back": lambda: overpayment_refunds.propose(invoice=row, amount=amount, by=by),
         }
         done = self.ask(how, acts[how], twice=True)
         assert done is None or share != "one too much", "no more leaves than is too much"
@@ -137,10 +140,14 @@ class Invoicing(Asking):
             return
         row, person = rows[which % len(rows)], getattr(self.world, by)
         acts: dict[str, Callable[[], Any]] = {
-            "send": lambda: pay_backs.send(pay_back=row, by=person),
-            "paid": lambda: pay_backs.mark_paid(pay_back=row, reference=f"B-{row.pk}", by=person),
-            "failed": lambda: pay_backs.mark_failed(pay_back=row, reason="Closed.", by=person),
-            "void": lambda: pay_backs.void(pay_back=row, reason="Wrong.", by=person),
+            "send": lambda: overpayment_refunds.send(pay_back=row, by=person),
+            "paid": lambda: overpayment_refunds.mark_paid(
+                pay_back=row, reference=f"B-{row.pk}", by=person
+            ),
+            "failed": lambda: overpayment_refunds.mark_failed(
+                pay_back=row, reason="Closed.", by=person
+            ),
+            "void": lambda: overpayment_refunds.void(pay_back=row, reason="Wrong.", by=person),
         }
         done = self.ask(f"pay-back {how}", acts[how], twice=True)
         assert done is None or done.sent_by_id != done.proposed_by_id

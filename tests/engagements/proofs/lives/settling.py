@@ -6,7 +6,9 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from engagements.services import disputes, settlements
+from engagements.payouts import refunds
+from engagements.settlements import disputes
+from engagements.settlements import services as settlements
 from tests.engagements.proofs.lives.asking import WHICH, Asking, request
 
 
@@ -67,9 +69,9 @@ class Settling(Asking):
             return
         reference = f"SEPA-{row.pk}"
         acts: dict[str, Callable[[], Any]] = {
-            "start": lambda: settlements.start_payment(settlement=row, by=by),
-            "paid": lambda: settlements.mark_paid(settlement=row, reference=reference, by=by),
-            "failed": lambda: settlements.mark_failed(settlement=row, reason="Closed.", by=by),
+            "start": lambda: refunds.start_payment(settlement=row, by=by),
+            "paid": lambda: refunds.mark_paid(settlement=row, reference=reference, by=by),
+            "failed": lambda: refunds.mark_failed(settlement=row, reason="Closed.", by=by),
             "void": lambda: settlements.void(settlement=row, reason="Wrong.", by=by),
         }
         self.ask(f"settlement {how}", acts[how], twice=True)

@@ -1,0 +1,58 @@
+"""Where the wall-clock time goes: the operator, the other kernels, and waiting."""
+
+from __future__ import annotations
+
+from matplotlib.ticker import PercentFormatter
+
+from engagements.audit.charts import texts
+from engagements.audit.rules.figures import HotFigures, Part
+from engagements.charts import canvas
+from engagements.charts.palette import Theme
+
+TITLE = "Where the wall-clock time goes"
+_MOST = 8
+_COLOUR = {"operator": "candidate", "other": "baseline", "waiting": "series-2"}
+
+
+def draw(figures: HotFigures, theme: Theme, least_share: float | None = None) -> str:
+    """A bar a part, against the share that is wanted at least. "" where nothing is known."""
+    parts = parts_of(figures)
+    if not parts:
+        return ""
+    with canvas.sheet(
+        theme=theme,
+        title=TITLE,
+        description=texts.wall_parts(figures),
+        height_in=0.62 + 0.25 * len(parts),
+    ) as drawn:
+        axes = drawn.axes[0]
+        for row, part in enumerate(parts):
+            axes.barh(row, part.share, height=0.62, color=drawn.ink[_COLOUR[part.kind]])
+            axes.annotate(
+                f"{part.share:.1%}",
+                # Beside a short bar the figure would lie on the line that is wanted.
+                (max(part.share, least_share or 0.0), row),
+                xytext=(4, 0),
+                textcoords="offset points",
+                va="center",
+                color=drawn.ink["ink"],
+            )
+        axes.set_yticks(range(len(parts)), [canvas.shortened(part.name) for part in parts])
+        for label, part in zip(axes.get_yticklabels(), parts, strict=True):
+            label.set_fontweight("semibold" if part.kind == "operator" else "regular")
+        axes.set_ylim(len(parts) - 0.5, -0.55)
+        axes.set_xlim(0, min(1.1, max(part.share for part in parts) * 1.15 + 0.02))
+        axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+        axes.set_xlabel("share of the wall-clock time")
+        axes.grid(axis="x")
+        if least_share is not None:
+            canvas.upright(axes, least_share, f"at least {least_share:.0%}", drawn.ink["target"])
+    return drawn.svg
+
+
+def parts_of(figures: HotFigures) -> list[Part]:
+    """The largest parts, the operator always among them."""
+    first = [part for part in figures.parts if part.kind == "operator"]
+    rest = [part for part in figures.parts if part.kind != "operator"]
+    shown = [*first, *rest[: _MOST - len(first)]]
+    return sorted(shown, key=lambda part: -part.share)

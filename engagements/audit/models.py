@@ -1,0 +1,163 @@
+"""The audit and its six findings."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from engagements.audit.rules import finding as findings
+from engagements.audit.rules import verdict as verdicts
+from engagements.audit.rules.advice import Verdict
+from engagements.engagement.models import Engagement
+from engagements.people.models import User
+
+
+class Check(models.TextChoices):
+    """The six checks, in the order in which they are asked."""
+
+    HOT = "hot", "Is the operation hot?"
+    OFF_THE_SHELF = "off_the_shelf", "Is nothing off the shelf that fits?"
+    STABLE = "stable", "Are the shapes stable?"
+    SURVIVES = "survives", "Will it survive a model change?"
+    MAINTAIN = "maintain", "Is there the depth to maintain it?"
+    WORTH = "worth", "Is the speedup worth it?"
+
+
+class FindingOutcome(models.TextChoices):
+    PASS = "pass", "Pass"
+    FAIL = "fail", "Fail"
+    UNKNOWN = "unknown", "Unknown"
+
+
+class Audit(models.Model):
+    """Six checks on a workload. `cost` is net, in `currency`, and is kept if the target is missed.
+
+    `outcome` is computed from the findings when the audit is delivered: at least four of six
+    pass is custom work, two or three redirect, fewer decline.
+
+    `subject` is what is audited (the operator, its needs, the work, what was tried) and
+    `thresholds` what differs from the usual lines, both as `services.subjects` reads them.
+    `computed_from` is a digest of everything that the findings were last computed from, and
+    `verdict` what they amounted to then, overrides counted.
+    """
+
+    class Outcome(models.TextChoices):
+        CUSTOM = "custom", "Custom kernel work may be right"
+        REDIRECT = "redirect", "Redirect to cheaper interventions"
+        DECLINE = "decline", "Decline"
+
+    engagement = models.OneToOneField(Engagement, on_delete=models.PROTECT, related_name="audit")
+    cost = models.DecimalField(max_digits=14, decimal_places=3)
+    currency = models.CharField(max_length=3)
+    started_at = models.DateTimeField(default=timezone.now, editable=False)
+    outcome = models.CharField(max_length=10, choices=Outcome, blank=True)
+    delivered_at = models.DateTimeField(null=True, blank=True)
+    subject = models.JSONField(default=dict, blank=True)
+    thresholds = models.JSONField(default=dict, blank=True)
+    computed_at = models.DateTimeField(null=True, blank=True)
+    computed_from = models.CharField(max_length=71, blank=True)
+    verdict = models.JSONField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(cost__gte=0),
+                name="audit_cost_is_not_negative",
+                violation_error_message="The cost of an audit is not negative.",
+            ),
+            models.CheckConstraint(
+                condition=(Q(outcome="") & Q(delivered_at__isnull=True))
+                | (~Q(outcome="") & Q(delivered_at__isnull=False)),
+                name="audit_has_an_outcome_exactly_when_delivered",
+                violation_error_message="An audit has an outcome exactly when it is delivered.",
+            ),
+            models.CheckConstraint(
+                condition=Q(computed_from="", computed_at__isnull=True)
+                | Q(computed_from__regex=r"^sha256:[0-9a-f]{64}$", computed_at__isnull=False),
+                name="audit_says_what_it_was_computed_from",
+                violation_error_message="Computed findings say when and from what.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"audit of {self.engagement}"
+
+    @property
+    def computed_verdict(self) -> Verdict | None:
+        """The verdict as it was computed last; None before, or by an older version."""
+        if self.verdict is None:
+            return None
+        try:
+            return verdicts.from_data(self.verdict)
+        except ValueError:
+            return None
+
+
+class Finding(models.Model):
+    """One check's outcome with its value and rationale; an override stands beside it.
+
+    `computed` is what the evidence says, as `engagements.audit.rules` reads it; a pass or a fail there
+    is the outcome. `found_by` is None where it was computed; else a person knew more.
+    """
+
+    audit = models.ForeignKey(Audit, on_delete=models.PROTECT, related_name="findings")
+    check_name = models.CharField("check", max_length=16, choices=Check)
+    outcome = models.CharField(max_length=8, choices=FindingOutcome, default=FindingOutcome.UNKNOWN)
+    value = models.CharField(max_length=200, blank=True)
+    rationale = models.TextField(blank=True)
+    found_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    found_at = models.DateTimeField(null=True, blank=True)
+    computed = models.JSONField(null=True, blank=True)
+    override_outcome = models.CharField(max_length=8, choices=FindingOutcome, blank=True)
+    override_reason = models.TextField(blank=True)
+    overridden_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["audit", "check_name"],
+                name="finding_once_a_check",
+                violation_error_message="Each check has one finding.",
+            ),
+            models.CheckConstraint(
+                condition=Q(outcome="unknown") | (~Q(value="") & ~Q(rationale="")),
+                name="finding_known_has_value_and_rationale",
+                violation_error_message="A finding that says pass or fail gives value and reason.",
+            ),
+            models.CheckConstraint(
+                condition=Q(override_outcome="", override_reason="", overridden_by__isnull=True)
+                | (
+                    ~Q(override_outcome="")
+                    & ~Q(override_reason="")
+                    & Q(overridden_by__isnull=False)
+                ),
+                name="finding_override_has_a_reason_and_a_name",
+                violation_error_message="Who overrides a finding says why.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.check_name}: {self.effective_outcome}"
+
+    @property
+    def computed_finding(self) -> findings.Finding | None:
+        """What was computed; None when nothing was, or by an older version of the checks."""
+        if self.computed is None:
+            return None
+        try:
+            return findings.from_data(self.computed)
+        except ValueError:
+            return None
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether a person answered this check."""
+        return self.found_by_id is not None
+
+    @property
+    def effective_outcome(self) -> str:
+        """The override where there is one, the finding's own outcome else."""
+        return self.override_outcome or self.outcome

@@ -1,0 +1,30 @@
+"""Ledger postings of the audit. The caller holds the engagement's lock; a repeated call posts once."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+
+from django.utils import timezone
+
+from engagements.audit.models import Audit
+from engagements.ledger import effects
+from engagements.ledger.models import Entry
+from engagements.ledger.positions import positions_of
+from engagements.ledger.posting import post_effect
+
+
+def audit_delivered(audit: Audit, *, dated_on: date) -> Entry | None:
+    """The audit is done and earned, billed or not."""
+    position = positions_of(audit.engagement, audit.currency)
+    effect = effects.audit_earned(position, audit.cost)
+    key = f"{Entry.Kind.AUDIT_DELIVERED}:audit:{audit.pk}"
+    return post_effect(audit.engagement, position, effect, key=key, dated_on=dated_on)
+
+
+def audit_waived(audit: Audit) -> Entry | None:
+    """Its engagement was cancelled, or it led to no contract: nobody owes it any more."""
+    position = positions_of(audit.engagement, audit.currency)
+    effect = effects.audit_earned(position, Decimal(0))
+    key = f"{Entry.Kind.AUDIT_WAIVED}:audit:{audit.pk}"
+    return post_effect(audit.engagement, position, effect, key=key, dated_on=timezone.localdate())

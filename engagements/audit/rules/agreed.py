@@ -1,0 +1,113 @@
+"""The benchmark that a contract would agree on: the operator's own shapes, the closest baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from engagements.audit.rules.case import Case, Needs
+from engagements.audit.rules.figures import CoverageFigures
+from engagements.audit.rules.finding import Finding
+from engagements.audit.rules.naming import names
+from engagements.evidence.readers.facts import TrafficFacts
+from kernels import catalogue
+from kernels.definition import Preset
+
+# Every workload is measured in every replicate, so a benchmark has few of them.
+MOST_WORKLOADS = 4
+
+
+class NoBenchmark(ValueError):
+    """The audit does not say what a benchmark needs. The text is one sentence."""
+
+
+def document(case: Case, off_the_shelf: Finding, *, reference: str) -> dict[str, Any]:
+    """The benchmark's document, ready to be sealed. NoBenchmark says what is missing.
+
+    Axes that neither the traffic nor the needs give are those of the catalogue's own benchmark.
+    """
+    needs = case.needs.value if case.needs else None
+    if needs is None or needs.definition not in catalogue.operators():
+        raise NoBenchmark(
+            "The benchmark needs an operator of the catalogue: say in the audit which it is."
+        )
+    name = _preset(case, needs)
+    preset = catalogue.presets(needs.definition)[name]
+    baseline = baseline_of(needs, off_the_shelf)
+    found = catalogue.benchmark_document(needs.definition, name, baseline=baseline)
+    workloads = _workloads(case, needs, preset)
+    if workloads:
+        found["workloads"] = workloads
+    dtype = needs.dtype or preset.dtype
+    tolerances = found["definition"]["tolerances"]
+    if dtype not in tolerances:
+        known = ", ".join(tolerances)
+        raise NoBenchmark(f"{needs.definition} is measured in {known}, not in {dtype}.")
+    found["dtype"], found["tolerance"] = dtype, tolerances[dtype]
+    found["name"] = f"{needs.definition} as in {reference}"
+    found["target"] = case.thresholds.target
+    return found
+
+
+def baseline_of(needs: Needs, off_the_shelf: Finding) -> str | None:
+    """The catalogue's baseline of the closest library; None where it has none of any."""
+    figures = off_the_shelf.figures
+    candidates = figures.candidates if isinstance(figures, CoverageFigures) else ()
+    for candidate in candidates:
+        for baseline in catalogue.baselines(needs.definition).values():
+            if names(f"{baseline.package} {baseline.title}", candidate.name):
+                return baseline.name
+    return None
+
+
+def _preset(case: Case, needs: Needs) -> str:
+    """The preset for the GPU that was profiled, else the one for any GPU, else the first."""
+    known = catalogue.presets(needs.definition)
+    devices = [device.name or "" for device in case.trace.value.devices] if case.trace else []
+    devices.append(needs.device or "")
+
+    def nearness(preset: Preset) -> tuple[bool, bool, bool]:
+        on_it = preset.hardware is not None and any(preset.hardware in name for name in devices)
+        return on_it, preset.device == "cuda" and preset.hardware is None, preset.device == "cuda"
+
+    return max(known, key=lambda name: nearness(known[name]))
+
+
+def _workloads(case: Case, needs: Needs, preset: Preset) -> list[dict[str, Any]]:
+    """The most frequent shapes with their weights, else the one shape that the needs state."""
+    usual = {**preset.workloads[0].axes, **needs.axes}
+    axes = set(catalogue.definition(needs.definition).axes)
+    weights: dict[tuple[tuple[str, int], ...], float] = {}
+    if case.traffic is not None:
+        weights = _weights(case.traffic.value, axes)
+    if not weights and needs.axes:
+        weights = {tuple(sorted(needs.axes.items())): 1.0}
+    most = sorted(weights.items(), key=lambda item: -item[1])[:MOST_WORKLOADS]
+    total = math.fsum(weight for _, weight in most)
+    return [
+        {
+            "name": "x".join(str(size) for _, size in shape),
+            "axes": usual | dict(shape),
+            "weight": weight / total,
+        }
+        for shape, weight in most
+    ]
+
+
+def _weights(traffic: TrafficFacts, axes: set[str]) -> dict[tuple[tuple[str, int], ...], float]:
+    """Shares of calls by the axes that the Definition has; empty where the log has none of them."""
+    weights: dict[tuple[tuple[str, int], ...], float] = {}
+    for shape in traffic.shapes:
+        sizes = _sizes(shape.axes, axes)
+        if sizes:
+            weights[sizes] = weights.get(sizes, 0.0) + shape.share_of_calls
+    return weights
+
+
+def _sizes(shape: Mapping[str, str], axes: set[str]) -> tuple[tuple[str, int], ...]:
+    return tuple(
+        (axis, int(size))
+        for axis, size in sorted(shape.items())
+        if axis in axes and size.isdigit() and int(size) > 0
+    )

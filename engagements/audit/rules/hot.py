@@ -1,0 +1,255 @@
+"""Check 1: is the operation hot?
+
+Of wall-clock time, never of GPU time alone: an operator with 60% of the GPU's busy time in a
+step in which the GPU waits 95% of the time is not hot. The finding then says what is.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from engagements.audit.rules import selection, thresholds
+from engagements.audit.rules.case import Case
+from engagements.audit.rules.collecting import TRACE, TRACE_WITH_GPU
+from engagements.audit.rules.description import Description, Meanings, Quantity
+from engagements.audit.rules.figures import HotFigures, Part, Stricter
+from engagements.audit.rules.finding import Finding, Missing, Source
+from engagements.audit.rules.phrases import capital, listed, percent, percents
+from engagements.audit.rules.selection import Selected, Share
+from engagements.audit.rules.waiting import Wait, waits
+from engagements.audit.rules.words import Check, Outcome
+
+# Below this share of the wall-clock time no kernel work moves the whole measurably.
+LEAST_PERCENT = Decimal(str(thresholds.DEFAULT.least_share)) * 100
+
+
+def _expects(percent: Decimal) -> Outcome:
+    return Outcome.PASS if percent >= LEAST_PERCENT else Outcome.FAIL
+
+
+CHECK = Description(
+    name=Check.HOT,
+    question="Is the operation hot?",
+    why=(
+        "An operation under 5% of the wall-clock time cannot move the whole, "
+        "however fast it becomes. So we profile first."
+    ),
+    value_label="Share of the wall-clock time",
+    value_hint="a percentage from the profile, as in 38%.",
+    consultant=Meanings(
+        passed="At least 5% of the wall-clock time is spent in it: Amdahl leaves room.",
+        failed="Under 5% of the wall-clock time: a free kernel would not be noticed.",
+        unknown="No profile of the real traffic yet.",
+    ),
+    customer=Meanings(
+        passed="Enough of your time is spent here for a faster kernel to be felt.",
+        failed="Too little of your time is spent here: even a free kernel would not be felt.",
+        unknown="We could not yet see how much of your time is spent here.",
+    ),
+    quantity=Quantity("%", "%|per ?cent", low=Decimal(0), high=Decimal(100)),
+    expects=_expects,
+)
+
+
+def find(case: Case) -> Finding:
+    """The operator's share of wall-clock time, overlap counted once and idle time counted."""
+    known = selection.share(case)
+    if known is None:
+        return _unknown(case)
+    lines = case.thresholds
+    outcome = Outcome.UNKNOWN
+    if known.value.low >= lines.least_share:
+        outcome = Outcome.PASS
+    elif known.value.high < lines.least_share:
+        outcome = Outcome.FAIL
+    found = selection.selected(case)
+    figures = _figures(case, known, found)
+    return Finding(
+        check=Check.HOT,
+        outcome=outcome,
+        value=known.value.low,
+        threshold=lines.least_share,
+        unit="share of wall-clock time",
+        shown=percents(known.value),
+        wanted=f"at least {percent(lines.least_share)} of the wall-clock time",
+        sentence=_sentence(outcome, figures, lines.least_share),
+        paragraph=_paragraph(case, figures, found),
+        evidence=_evidence(case, known),
+        to_collect=(_EXACT,) if outcome == Outcome.UNKNOWN else (),
+        questions=_questions(case, found),
+        figures=figures,
+    )
+
+
+_EXACT = Missing(
+    what="The exact share of these kernels: have the profile read again with the pattern chosen."
+)
+
+
+def _unknown(case: Case) -> Finding:
+    trace = case.trace.value if case.trace else None
+    if trace is None:
+        why = "There is no profile of the workload, and nobody stated the operator's share."
+        collect = TRACE
+    elif trace.gpu_busy_share is None:
+        why = "The profile holds no GPU activity, so it does not tell where the time goes."
+        collect = TRACE_WITH_GPU
+    else:
+        name = case.operator.name if case.operator else "any operator"
+        why = (
+            f"The profile holds no kernel of {name}: another part of the program was recorded, or "
+            "its kernels have other names."
+        )
+        collect = TRACE
+    return Finding(
+        check=Check.HOT,
+        outcome=Outcome.UNKNOWN,
+        wanted=f"at least {percent(case.thresholds.least_share)} of the wall-clock time",
+        sentence="We cannot see yet how much of your time is spent here.",
+        paragraph=f"{why} Shares of GPU time alone would not do: they leave out idle time.",
+        evidence=(case.trace.source,) if case.trace else (),
+        to_collect=(collect,),
+        questions=("Which share of the wall-clock time of a step is it, idle time counted?",),
+    )
+
+
+def _figures(case: Case, known: Share, found: Selected | None) -> HotFigures:
+    trace = case.trace.value if case.trace and found else None
+    parts: list[Part] = []
+    idle: tuple[Wait, ...] = ()
+    if trace is not None and found is not None:
+        idle = waits(trace)
+        parts = [Part(name=found.operator.name, kind="operator", share=known.value.low)]
+        parts += [
+            Part(name=family.name, kind="other", share=family.share_of_wall)
+            for family in trace.families
+            if family.name != found.operator.name and not set(family.kernels) & _names(found)
+        ]
+        parts += [Part(name=wait.reason, kind="waiting", share=wait.share) for wait in idle]
+    gaps = trace.gaps if trace else None
+    return HotFigures(
+        operator=_name(case, found),
+        share_of_wall=known.value,
+        share_of_gpu=found.share_of_gpu if found else None,
+        gpu_idle_share=trace.gpu_idle_share if trace else None,
+        launch_bound_share=gaps.launch_bound_share if gaps else None,
+        waiting_for=idle[0].reason if idle else None,
+        parts=tuple(sorted(parts, key=lambda part: -part.share)),
+        stricter=_stricter(case, known),
+    )
+
+
+def _names(found: Selected) -> set[str]:
+    return {kernel.name for kernel in found.kernels}
+
+
+def _name(case: Case, found: Selected | None) -> str:
+    if found is not None:
+        return found.operator.name
+    return case.operator.name if case.operator else "the operator"
+
+
+def _stricter(case: Case, known: Share) -> Stricter:
+    """The top tenth of run time, or a tail-latency target that is missed while it is hot."""
+    strict, tail = case.thresholds.strict_share, case.tail_latency
+    if known.value.low >= strict:
+        text = f"At {percents(known.value)} it is in the top tenth of the run time."
+        return Stricter(outcome=Outcome.PASS, sentence=text)
+    if tail is not None and tail.value.target_ms is not None:
+        target, measured = tail.value.target_ms, tail.value.measured_ms
+        if measured is None:
+            text = "There is a tail-latency target, and nobody measured whether it is met."
+            return Stricter(outcome=Outcome.UNKNOWN, sentence=text)
+        if measured > target and known.value.low >= case.thresholds.least_share:
+            text = (
+                f"It is under {percent(strict)}, but {measured:g} ms miss the tail-latency "
+                f"target of {target:g} ms, and it is hot enough to stand in the way."
+            )
+            return Stricter(outcome=Outcome.PASS, sentence=text)
+    if known.value.high >= strict:
+        text = "Whether it is in the top tenth of the run time, the profile does not decide."
+        return Stricter(outcome=Outcome.UNKNOWN, sentence=text)
+    text = f"It is under {percent(strict)} of the run time and no tail-latency target is missed"
+    text += "." if tail is not None else ", as far as anybody said."
+    return Stricter(outcome=Outcome.FAIL, sentence=text)
+
+
+def _sentence(outcome: Outcome, figures: HotFigures, least: float) -> str:
+    share, name = percents(figures.share_of_wall), capital(figures.operator)
+    if outcome == Outcome.UNKNOWN:
+        return f"{name} takes {share} of your time, so we cannot say yet."
+    hottest = _hottest_else(figures)
+    if outcome == Outcome.PASS:
+        text = f"{name} takes {share} of your time: a faster kernel would be felt."
+        idle = figures.gpu_idle_share or 0.0
+        return f"{text} {hottest}" if hottest and idle > figures.share_of_wall.low else text
+    text = f"{name} takes only {share} of your time, under {percent(least)}"
+    return f"{text}. {hottest}" if hottest else f"{text}: even a free kernel would not be felt."
+
+
+def _hottest_else(figures: HotFigures) -> str | None:
+    """What takes the most time besides the operator: the GPU waiting, or another operator."""
+    other = next((part for part in figures.parts if part.kind == "other"), None)
+    idle = figures.gpu_idle_share or 0.0
+    if figures.waiting_for and idle > (other.share if other else 0.0):
+        return f"The GPU waits {percent(idle)} of the time, mostly for {figures.waiting_for}."
+    return f"What is hot is {other.name}, at {percent(other.share)}." if other else None
+
+
+def _paragraph(case: Case, figures: HotFigures, found: Selected | None) -> str:
+    if case.trace is None or found is None:
+        return (
+            f"{percents(figures.share_of_wall)} of the wall-clock time was stated and not "
+            f"measured. {figures.stricter.sentence}"
+        )
+    trace = case.trace.value
+    lines = [
+        f"{percents(figures.share_of_wall)} of {trace.wall_ms:.4g} ms wall-clock time "
+        f"({trace.window.definition}); the union of its intervals, so overlap counts once."
+    ]
+    if figures.share_of_gpu is not None and trace.gpu_busy_share is not None:
+        lines.append(
+            f"That is {percent(figures.share_of_gpu)} of the time in which the GPU was busy, "
+            f"{percent(trace.gpu_busy_share)} of the window."
+        )
+    idle = [part for part in figures.parts if part.kind == "waiting" and part.share >= 0.01]
+    if idle:
+        said = [f"{percent(part.share)} for {part.name}" for part in idle]
+        lines.append(f"The GPU waited {listed(said)}.")
+    others = [part for part in figures.parts if part.kind == "other"][:3]
+    if others:
+        said = [f"{part.name} {percent(part.share)}" for part in others]
+        lines.append(f"Beside it: {listed(said)}.")
+    if trace.overlap_ms > 0.01 * trace.wall_ms:
+        lines.append(
+            f"{trace.overlap_ms:.3g} ms of device work ran beside other work: what overlaps is "
+            "not won by making one of the two faster."
+        )
+    if found.is_suggested:
+        lines.append("Nobody chose the operator; this is the family with the most time.")
+    lines.append(figures.stricter.sentence)
+    return " ".join(lines)
+
+
+def _questions(case: Case, found: Selected | None) -> tuple[str, ...]:
+    if case.share is None:
+        return ()
+    if found is None:
+        return (
+            "Is the share one of wall-clock time with the GPU's idle time counted, "
+            "and may we see the profile?",
+        )
+    stated, seen = case.share.value, found.share_of_wall
+    if seen.low <= stated <= seen.high or abs(stated - seen.low) <= 0.1 * stated:
+        return ()
+    return (
+        f"The pitch says {percent(stated)}, the profile shows {percents(seen)} of the "
+        "wall-clock time: which workload was the pitch measured on?",
+    )
+
+
+def _evidence(case: Case, known: Share) -> tuple[Source, ...]:
+    sources = [known.source]
+    if case.tail_latency is not None:
+        sources.append(case.tail_latency.source)
+    return tuple(dict.fromkeys(sources))

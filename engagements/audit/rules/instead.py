@@ -1,0 +1,267 @@
+"""What to do instead of a kernel, each with what this evidence says that it would bring.
+
+A gain is a ratio of the whole from at least to at most; most are bounds, and say so. Where the
+evidence does not tell, that is said, with what to collect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from engagements.audit.rules import (
+    ceiling,
+    collecting,
+    gain,
+    off_the_shelf,
+    roofline,
+    selection,
+    waiting,
+)
+from engagements.audit.rules.advice import Alternative
+from engagements.audit.rules.case import Case
+from engagements.audit.rules.figures import Candidate, Interval
+from engagements.audit.rules.finding import Missing
+from engagements.audit.rules.phrases import listed, percent
+from engagements.evidence.readers.facts import TraceFacts, TrafficFacts
+
+CANNOT = "It cannot be estimated from what we have."
+# FP16 to FP8 or INT8 with off-the-shelf tools, as the field reports it.
+QUANTISED = Interval(low=1.4, high=1.8)
+EIGHT_BITS = ("float8", "int8", "float4", "int4")
+BATCH_AXIS = re.compile(r"batch|(^|_)bs($|_)|seqs|sequences|requests", re.IGNORECASE)
+PRODUCTS = ("matrix product", "mixture of experts")
+# What torch.compile fuses into its neighbours.
+FUSABLE = (
+    "elementwise",
+    "normalisation",
+    "copy kernel",
+    "rotary embedding",
+    "softmax",
+    "reduction",
+)
+NOTICEABLE = 0.01
+GRAPHED = 0.5
+
+
+def alternatives(case: Case) -> tuple[Alternative, ...]:
+    """Every alternative, the most promising first; those without an estimate last."""
+    found: list[Callable[[Case], Alternative]] = [
+        batching,
+        scheduling,
+        quantisation,
+        topology,
+        compiling,
+    ]
+    every = [look(case) for look in found]
+    if fits := off_the_shelf.fitting(case):
+        every.append(library(case, fits))
+    return tuple(sorted(every, key=lambda each: -(each.gain.high if each.gain else 0.0)))
+
+
+def library(case: Case, fits: tuple[Candidate, ...]) -> Alternative:
+    """Kernels off the shelf that fit: one may reach what a better kernel can reach at all."""
+    named = [off_the_shelf.named(fit) for fit in fits]
+    name, title = "library", f"Use {named[0] if len(named) == 1 else 'a library that fits'}"
+    share, room = selection.share(case), roofline.headroom(case)
+    within = gain.reachable(room, case.thresholds)
+    if share is None or within is None:
+        missing = Missing(what=f"{listed(named, 'or')}, tried on the operator's shapes.")
+        return _unknown(name, title, missing)
+    basis = (
+        f"{listed(named, 'or')} covers the case; at {percent(case.thresholds.tuned_share)} of the "
+        "roofline, as a tuned kernel is, it would bring at most this. A trial says how much."
+    )
+    most = ceiling.ratio(share.value.high, within.high)
+    return Alternative(name=name, title=title, gain=Interval(low=1.0, high=most), basis=basis)
+
+
+def batching(case: Case) -> Alternative:
+    """From the traffic's time by batch, else from the time in which the GPU waits."""
+    name, title = "batching", "Better batching"
+    log = case.traffic.value if case.traffic else None
+    filled = _filled(log) if log and log.calls >= case.thresholds.least_calls else None
+    if filled is not None:
+        basis = (
+            "If every call had the batch at which the log is cheapest a sequence, at the same "
+            "other sizes."
+        )
+        return Alternative(name=name, title=title, gain=Interval(low=1.0, high=filled), basis=basis)
+    trace = _trace(case)
+    idle = trace.gpu_idle_share if trace else None
+    if idle is not None:
+        basis = (
+            f"The GPU waits {percent(idle)} of the time; more requests at once fill that at most."
+        )
+        return Alternative(name=name, title=title, gain=_without(idle), basis=basis)
+    return _unknown(name, title, collecting.TRAFFIC)
+
+
+def scheduling(case: Case) -> Alternative:
+    """From how unevenly several GPUs are busy, else from what the host lets the GPU wait.
+
+    Of how requests are routed a profile says nothing.
+    """
+    name, title = "scheduling", "Better scheduling"
+    trace = _trace(case)
+    busy = [device.busy_share for device in trace.devices] if trace else []
+    if len(busy) > 1 and max(busy) > 0:
+        even = sum(busy) / len(busy)
+        basis = (
+            f"The busiest of {len(busy)} GPUs is busy {percent(max(busy))} of the time, all of "
+            f"them {percent(even)}: evened out, at most that much more goes through."
+        )
+        gain = Interval(low=1.0, high=max(busy) / even)
+        return Alternative(name=name, title=title, gain=gain, basis=basis)
+    waited = waiting.share_of(trace, waiting.LOADING) if trace else 0.0
+    if waited >= NOTICEABLE:
+        basis = (
+            f"{percent(waited)} of the time the GPU waits for the host's own work; data loaded and "
+            "requests prepared while it computes win at most that."
+        )
+        return Alternative(name=name, title=title, gain=_without(waited), basis=basis)
+    missing = Missing(what="A log of requests: arrival, prefix digest, prompt and answer lengths.")
+    return _unknown(name, title, missing)
+
+
+def quantisation(case: Case) -> Alternative:
+    """From the dtype and the share of matrix products, at 1.4 to 1.8 for these."""
+    name, title = "quantisation", "Quantisation to 8 bits, off the shelf"
+    trace, dtype = _trace(case), _dtype(case)
+    if dtype in EIGHT_BITS:
+        basis = f"The operator computes in {dtype} already."
+        return Alternative(name=name, title=title, gain=Interval(low=1.0, high=1.0), basis=basis)
+    if trace is None or dtype is None:
+        missing = collecting.TRACE if trace is None else Missing(what="The dtype it computes in.")
+        return _unknown(name, title, missing)
+    products = _share(trace, *PRODUCTS)
+    attention = _share(trace, "attention")
+    gain = Interval(
+        low=ceiling.ratio(products, QUANTISED.low),
+        high=ceiling.ratio(min(1.0, products + attention), QUANTISED.high),
+    )
+    basis = (
+        f"{dtype} to FP8 or INT8 is 1.4 to 1.8× for what it touches: matrix products take "
+        f"{percent(products)} of the time, and attention {percent(attention)} where its cache is "
+        "quantised too."
+    )
+    return Alternative(name=name, title=title, gain=gain, basis=basis)
+
+
+def topology(case: Case) -> Alternative:
+    """From the share of the time in collectives."""
+    name, title = "topology", "Better topology"
+    trace = _trace(case)
+    share = trace.communication_share if trace else None
+    if trace is None or share is None:
+        return _unknown(name, title, collecting.TRACE)
+    if share < NOTICEABLE:
+        where = "one GPU" if len(trace.devices) < 2 else f"{len(trace.devices)} GPUs"
+        basis = f"The profile shows {where} and {percent(share)} of the time in communication."
+        return Alternative(name=name, title=title, gain=_without(share), basis=basis)
+    basis = (
+        f"{percent(share)} of the time goes to communication between GPUs; a faster link saves "
+        "at most that."
+    )
+    return Alternative(name=name, title=title, gain=_without(share), basis=basis)
+
+
+def compiling(case: Case) -> Alternative:
+    """From the waits for launches, and from what torch.compile would fuse.
+
+    Longer waits for the host's own work are left out: no graph loads data sooner.
+    """
+    name, title = "compiling", "torch.compile or CUDA graphs"
+    trace = _trace(case)
+    if trace is None or trace.gaps is None or trace.gaps.launch_bound_share is None:
+        return _unknown(name, title, collecting.TRACE)
+    bound = waiting.share_of(trace, waiting.LAUNCHES, waiting.HOST)
+    graphed = trace.launches.graph_kernel_share or 0.0
+    fused = _fusable(trace)
+    if graphed >= GRAPHED:
+        basis = (
+            f"{percent(graphed)} of the kernels come from CUDA graphs already; fusing the small "
+            f"ones wins at most their {percent(fused)}."
+        )
+        return Alternative(name=name, title=title, gain=_without(fused), basis=basis)
+    basis = (
+        f"{percent(bound)} of the time the GPU waits for launches (gaps up to 1 ms), "
+        f"and {percent(fused)} goes to small kernels that torch.compile fuses: at most both."
+    )
+    return Alternative(
+        name=name, title=title, gain=_without(min(bound + fused, 0.999)), basis=basis
+    )
+
+
+def _unknown(name: str, title: str, missing: Missing) -> Alternative:
+    return Alternative(name=name, title=title, gain=None, basis=CANNOT, to_collect=missing)
+
+
+def _trace(case: Case) -> TraceFacts | None:
+    """The trace, if it recorded the GPU."""
+    known = case.trace.value if case.trace else None
+    return known if known is not None and known.gpu_busy_share is not None else None
+
+
+def _without(share: float) -> Interval:
+    """What is gained when up to `share` of the time goes away."""
+    return Interval(low=1.0, high=1 / (1 - min(max(share, 0.0), 0.999)))
+
+
+def _share(trace: TraceFacts, *names: str) -> float:
+    return min(1.0, sum(each.share_of_wall for each in trace.families if each.name in names))
+
+
+def _fusable(trace: TraceFacts) -> float:
+    """The share of small kernels that were not made by torch.compile."""
+    ours = sum(
+        kernel.share_of_wall for kernel in trace.kernels if kernel.name.startswith("triton_")
+    )
+    return max(0.0, _share(trace, *FUSABLE) - ours)
+
+
+def _dtype(case: Case) -> str | None:
+    """The dtype that the needs state, else the one that the longest kernel's name says."""
+    if case.needs is not None and case.needs.value.dtype is not None:
+        return case.needs.value.dtype
+    trace = _trace(case)
+    for kernel in trace.kernels if trace else ():
+        for dtype, pattern in _SPOKEN.items():
+            if re.search(pattern, kernel.name):
+                return dtype
+    return None
+
+
+# cuDNN says f16 of either type of 16 bits.
+_SPOKEN = {
+    "float8": r"(?i)fp8|e4m3|e5m2",
+    "int8": r"(?i)int8|_i8|s8s8|imma",
+    "bfloat16": r"(?i)bf16|bfloat16",
+    "float of 16 bits": r"(?i)fp16|_f16|__half|hgemm|h16816",
+    "float32": r"(?i)sgemm|fp32|f32f32",
+}
+
+
+def _filled(traffic: TrafficFacts) -> float | None:
+    """What calls at the cheapest batch would gain; None where the log holds nothing to compare.
+
+    That is without a batch axis, without durations, or where sizes come in one batch each.
+    """
+    axis = next((name for name in traffic.axes if BATCH_AXIS.search(name)), None)
+    if axis is None:
+        return None
+    costs: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}
+    for shape in traffic.shapes:
+        size = shape.axes.get(axis, "")
+        if shape.share_of_time is None or not size.isdigit() or int(size) == 0:
+            return None
+        others = tuple(sorted((key, value) for key, value in shape.axes.items() if key != axis))
+        costs.setdefault(others, []).append((shape.share_of_time, shape.calls * float(size)))
+    if all(len(group) < 2 for group in costs.values()):
+        return None
+    now = sum(time for group in costs.values() for time, _ in group)
+    best = sum(
+        sum(items for _, items in group) * min(time / items for time, items in group)
+        for group in costs.values()
+    )
+    return now / best if best > 0 else None

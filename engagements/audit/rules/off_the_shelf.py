@@ -1,0 +1,285 @@
+"""Check 2: is there nothing off the shelf that fits?
+
+The catalogue's coverage data and what somebody tried, against the operator's needs. A fit fails
+the check: custom is for what is not covered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from functools import cache
+from typing import Literal
+
+from engagements.audit.rules.case import Case, Measured, Needs, Tried
+from engagements.audit.rules.description import Description, Meanings
+from engagements.audit.rules.figures import Candidate, CoverageFigures, Interval
+from engagements.audit.rules.finding import Finding, Known, Missing, Source
+from engagements.audit.rules.naming import names
+from engagements.audit.rules.phrases import listed, times, times_each
+from engagements.audit.rules.words import Check, Outcome
+from kernels import catalogue, coverage
+
+CHECK = Description(
+    name=Check.OFF_THE_SHELF,
+    question="Is nothing off the shelf that fits?",
+    why=(
+        "FlashAttention, paged attention, the vendors' fused kernels: the open ecosystem covers "
+        "more than people think. Custom is for what it does not cover."
+    ),
+    value_label="The closest off-the-shelf kernel, and where it falls short",
+    value_hint="its name and version, and what it does not cover.",
+    consultant=Meanings(
+        passed="The closest library kernel leaves this case uncovered.",
+        failed="A library kernel covers this case: use it.",
+        unknown="The candidates off the shelf have not been tried yet.",
+    ),
+    customer=Meanings(
+        passed="No ready-made kernel covers your case.",
+        failed="A ready-made kernel covers your case and costs you nothing to adopt.",
+        unknown="We have not yet tried every ready-made kernel that might fit.",
+    ),
+)
+
+
+def find(case: Case) -> Finding:
+    """What fits the needs, what nearly fits and what is missing. A fit fails the check."""
+    if case.needs is None and not case.tried:
+        return _unknown()
+    needs = case.needs.value if case.needs else None
+    candidates = _candidates(case, needs)
+    enough = _good_enough(candidates, case.thresholds.notable_ratio)
+    outcome = Outcome.FAIL if enough else _outcome(candidates)
+    closest = enough or next(iter(candidates), None)
+    return Finding(
+        check=Check.OFF_THE_SHELF,
+        outcome=outcome,
+        value=float(sum(candidate.verdict == "fits" for candidate in candidates)),
+        threshold=0.0,
+        unit="kernels that fit",
+        shown=_shown(closest),
+        wanted="no kernel off the shelf that fits",
+        sentence=_sentence(outcome, closest),
+        paragraph=_paragraph(case, needs, candidates),
+        evidence=_evidence(case, candidates),
+        to_collect=_to_collect(candidates, needs) if outcome == Outcome.UNKNOWN else (),
+        questions=_questions(candidates),
+        figures=CoverageFigures(needs=_words(needs), candidates=candidates),
+    )
+
+
+def _unknown() -> Finding:
+    return Finding(
+        check=Check.OFF_THE_SHELF,
+        outcome=Outcome.UNKNOWN,
+        wanted="no kernel off the shelf that fits",
+        sentence="We have not held the kernels off the shelf against your case yet.",
+        paragraph=(
+            "The operator, its dtype, the GPU and the features it needs are not stated, so the "
+            "coverage data has nothing to be held against."
+        ),
+        to_collect=(
+            Missing(
+                what="Which operator it is, in which dtype, on which GPU, and what it must do.",
+                command="python -m kernels list",
+            ),
+        ),
+        questions=("Which kernels off the shelf did you measure, and where does each fall short?",),
+    )
+
+
+def _candidates(case: Case, needs: Needs | None) -> tuple[Candidate, ...]:
+    """Every library with the operator, and what somebody tried, the closest first."""
+    tried = {known.value.library: known.value for known in case.tried}
+    found: list[Candidate] = []
+    if needs is not None:
+        wanted = coverage.Needs(
+            dtype=needs.dtype, architecture=needs.architecture, features=needs.features
+        )
+        for fit in coverage.fits(needs.definition, wanted):
+            if fit.library.name not in tried:
+                ratio = _ratio(case, fit.library.name)
+                found.append(replace(_from_catalogue(fit), ratio=ratio))
+    found += [_from_trial(trial) for trial in tried.values()]
+    order = ("fits", "nearly", "no")
+    return tuple(
+        sorted(
+            found, key=lambda c: (order.index(c.verdict), len(c.missing), len(c.unknown), c.name)
+        )
+    )
+
+
+def _measured(case: Case, library: str) -> Known[Measured] | None:
+    """The newest measurement against a baseline that names the library."""
+    found = (each for each in case.measured if names(each.value.baseline, library))
+    return next(found, None)
+
+
+def _ratio(case: Case, library: str) -> Interval | None:
+    found = _measured(case, library)
+    return found.value.ratio if found else None
+
+
+def _from_catalogue(fit: coverage.Fit) -> Candidate:
+    return Candidate(
+        name=fit.library.name,
+        version=fit.library.version,
+        verdict=fit.verdict,
+        missing=fit.missing,
+        unknown=fit.unknown,
+        documented=fit.library.documented,
+    )
+
+
+def _from_trial(trial: Tried) -> Candidate:
+    verdict: Literal["fits", "nearly", "no"] = "fits"
+    if trial.lacks:
+        verdict = "nearly" if len(trial.lacks) == 1 else "no"
+    return Candidate(
+        name=trial.library,
+        version="",
+        verdict=verdict,
+        missing=trial.lacks,
+        unknown=(),
+        ratio=trial.ratio,
+    )
+
+
+def _good_enough(candidates: tuple[Candidate, ...], notable: float) -> Candidate | None:
+    """A library that lacks something and yet was measured to be about as fast."""
+    return next(
+        (each for each in candidates if each.ratio is not None and each.ratio.high < notable), None
+    )
+
+
+def _outcome(candidates: tuple[Candidate, ...]) -> Outcome:
+    """A fit fails. What may fit, and nobody looked at at all, is unknown: it wants a trial."""
+    if any(candidate.verdict == "fits" for candidate in candidates):
+        return Outcome.FAIL
+    if not candidates or any(not candidate.missing for candidate in candidates):
+        return Outcome.UNKNOWN
+    return Outcome.PASS
+
+
+def _shown(closest: Candidate | None) -> str:
+    if closest is None:
+        return "nothing known"
+    if closest.verdict == "fits":
+        return f"{named(closest)} fits"
+    short = listed((*closest.missing, *(f"{word}?" for word in closest.unknown)))
+    return f"{named(closest)}: {short}"[:200]
+
+
+def fitting(case: Case) -> tuple[Candidate, ...]:
+    """The kernels off the shelf that cover the case."""
+    found = _candidates(case, case.needs.value if case.needs else None)
+    return tuple(candidate for candidate in found if candidate.verdict == "fits")
+
+
+def named(candidate: Candidate) -> str:
+    """A library with its version, where that is known and its name does not say it."""
+    name, version = candidate.name, candidate.version
+    return name if version == "unknown" or name.endswith(version) else f"{name} {version}"
+
+
+def _sentence(outcome: Outcome, closest: Candidate | None) -> str:
+    if closest is None:
+        return "Nobody has looked yet at what there is off the shelf for this operator."
+    if outcome == Outcome.FAIL and closest.verdict != "fits" and closest.ratio is not None:
+        return (
+            f"{named(closest)} does: a custom kernel was measured to gain no more than "
+            f"{times(closest.ratio.high)} end to end over it."
+        )
+    if outcome == Outcome.FAIL:
+        return f"{named(closest)} covers your case: use it before anything is written."
+    if outcome == Outcome.UNKNOWN:
+        return f"{named(closest)} may cover your case: nobody has tried it yet."
+    missing = listed([word.replace("_", " ") for word in closest.missing])
+    return f"No ready-made kernel covers your case; the closest, {closest.name}, lacks {missing}."
+
+
+def _paragraph(case: Case, needs: Needs | None, candidates: tuple[Candidate, ...]) -> str:
+    lines = [f"Needed: {listed(_words(needs))}."] if needs else []
+    for verdict, lead in (("fits", "Fits"), ("nearly", "Nearly fits"), ("no", "Does not fit")):
+        said = [_described(each) for each in candidates if each.verdict == verdict]
+        if said:
+            lines.append(f"{lead}: {'; '.join(said)}.")
+    if not candidates:
+        lines.append("No library of the coverage data has this operator, and none was tried.")
+    if any(candidate.documented for candidate in candidates):
+        lines.append(
+            "From the libraries' own documentation; what it does not say is not taken for yes."
+        )
+    if any(candidate.ratio for candidate in candidates):
+        lines.append("A ratio is the custom kernel's over that library, end to end.")
+    if case.tried:
+        lines.append(f"Tried by hand: {listed([known.value.library for known in case.tried])}.")
+    return " ".join(lines)
+
+
+def _described(candidate: Candidate) -> str:
+    notes = [f"lacks {listed(candidate.missing)}"] if candidate.missing else []
+    if candidate.unknown:
+        notes.append(f"{listed(candidate.unknown)} not documented")
+    if candidate.ratio:
+        notes.append(f"measured {times_each(candidate.ratio)}")
+    return named(candidate) + (f" ({', '.join(notes)})" if notes else "")
+
+
+def _words(needs: Needs | None) -> tuple[str, ...]:
+    if needs is None:
+        return ()
+    named = (needs.definition.replace("_", " "), needs.dtype, needs.architecture)
+    features = (feature.replace("_", " ") for feature in needs.features)
+    return tuple(word for word in (*named, *features) if word)
+
+
+def _evidence(case: Case, candidates: tuple[Candidate, ...]) -> tuple[Source, ...]:
+    sources = [case.needs.source] if case.needs else []
+    sources += [known.source for known in case.tried]
+    found = [_measured(case, candidate.name) for candidate in candidates if candidate.ratio]
+    sources += [known.source for known in found if known is not None]
+    if any(candidate.documented for candidate in candidates):
+        sources.append(
+            Source(kind="catalogue", name="Coverage of libraries", digest=coverage_digest())
+        )
+    return tuple(dict.fromkeys(sources))
+
+
+@cache
+def coverage_digest() -> str:
+    """SHA-256 of the coverage data that findings rest on."""
+    return f"sha256:{hashlib.sha256(coverage.FILE.read_bytes()).hexdigest()}"
+
+
+def _to_collect(candidates: tuple[Candidate, ...], needs: Needs | None) -> tuple[Missing, ...]:
+    if not candidates:
+        return (Missing(what="Which libraries have this operator: name them, and try each."),)
+    return tuple(
+        Missing(what=_trial(candidate), command=_command(candidate, needs))
+        for candidate in candidates
+        if not candidate.missing
+    )
+
+
+def _trial(candidate: Candidate) -> str:
+    unknown = listed([word.replace("_", " ") for word in candidate.unknown])
+    return f"A trial of {named(candidate)}: whether it does {unknown}."
+
+
+def _command(candidate: Candidate, needs: Needs | None) -> str | None:
+    """Measuring the library as a baseline of the catalogue, where it is one."""
+    if needs is None or needs.definition not in catalogue.operators():
+        return None
+    known = catalogue.baselines(needs.definition).values()
+    if not any(names(f"{each.package} {each.title}", candidate.name) for each in known):
+        return None
+    return f"python -m kernels measure {needs.definition}"
+
+
+def _questions(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
+    return tuple(
+        f"Why not {named(candidate)}? It seems to do all of this."
+        for candidate in candidates
+        if candidate.verdict == "fits" or not candidate.missing
+    )[:3]

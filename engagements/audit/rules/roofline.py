@@ -1,0 +1,207 @@
+"""How near the operator's kernel is to the roofline, and the most that it can gain."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from engagements.audit.rules import devices
+from engagements.audit.rules.case import Case, Needs
+from engagements.audit.rules.collecting import base_name
+from engagements.audit.rules.figures import FewerBytes, KernelHeadroom
+from engagements.audit.rules.finding import Source
+from engagements.audit.rules.selection import Selected, selected
+from engagements.evidence.readers.facts import MeasuredKernel
+from kernels import catalogue
+
+# Below this much of the operator's time under Nsight Compute the rest decides too much.
+MEASURED_SHARE = 0.80
+# Kernels on these rungs may do the same work with other, fewer instructions.
+LOW_RUNGS = ("naive", "coalesced", "tiled")
+SOFT_SHARE = 0.20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Headroom:
+    """The room above the operator's kernel.
+
+    `share` is the share of the roofline that it reaches with the bytes and operations that it
+    takes now; `fewer_bytes` what the least bytes and operations would make of it. Either is None
+    where it is not known. `measured` is how much of the operator's time `kernels` are; where
+    `are_alike` they have names of their own and are only of the same kind as the operator's.
+    """
+
+    share: float | None
+    kernels: tuple[KernelHeadroom, ...]
+    measured: float
+    fewer_bytes: FewerBytes | None
+    sources: tuple[Source, ...]
+    are_alike: bool = False
+
+    @property
+    def most(self) -> float | None:
+        """The most that the kernel can gain; None where neither is known."""
+        found = [1 / self.share] if self.share else []
+        if self.fewer_bytes is not None:
+            found.append(self.fewer_bytes.kernel_speedup)
+        return max(found) if found else None
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether the roofline is no limit: too much of the operator may take fewer instructions.
+
+        Where the least bytes and operations are known, they are the limit.
+        """
+        soft = sum(kernel.share_of_operator for kernel in self.kernels if kernel.is_soft)
+        return self.fewer_bytes is None and soft >= SOFT_SHARE
+
+    @property
+    def effective_share(self) -> float | None:
+        """The share of the roofline that the best known algorithm leaves the kernel at."""
+        return 1 / self.most if self.most else None
+
+
+def headroom(case: Case) -> Headroom:
+    """What the case's Nsight Compute exports, bytes and operations say of the operator."""
+    found = selected(case)
+    kernels, sources, measured = _measured(case, found)
+    share: float | None = None
+    if kernels and measured >= MEASURED_SHARE:
+        weight = sum(kernel.share_of_operator for kernel in kernels)
+        share = sum(k.share_of_operator * k.roofline_share for k in kernels) / weight
+    elif case.roofline_share is not None:
+        share, sources = case.roofline_share.value, (*sources, case.roofline_share.source)
+    fewer = _fewer_bytes(case, found)
+    if fewer is not None and case.needs is not None:
+        sources = (*sources, case.needs.source)
+    return Headroom(
+        share=share,
+        kernels=kernels,
+        measured=measured,
+        fewer_bytes=fewer,
+        sources=tuple(dict.fromkeys(sources)),
+        are_alike=_are_alike(kernels, found),
+    )
+
+
+def measured_kernels(case: Case, found: Selected | None) -> list[tuple[MeasuredKernel, Source]]:
+    """The launches under Nsight Compute that belong to the operator."""
+    every = [
+        (kernel, known.source)
+        for known in case.compute
+        for kernel in known.value.kernels
+        if kernel.duration_us and _roofline_share(kernel)
+    ]
+    pattern = case.operator.pattern if case.operator else None
+    if pattern is not None:
+        return [pair for pair in every if re.search(pattern, pair[0].name)]
+    if found is None:
+        return every
+    names = {base_name(kernel.name) for kernel in found.kernels}
+    wanted = found.operator.pattern
+    return [
+        pair
+        for pair in every
+        if base_name(pair[0].name) in names or (wanted and re.search(wanted, pair[0].name))
+    ]
+
+
+def _measured(
+    case: Case, found: Selected | None
+) -> tuple[tuple[KernelHeadroom, ...], tuple[Source, ...], float]:
+    """Its kernels by name with their headroom, the files, and their part of its time."""
+    launches = measured_kernels(case, found)
+    by_name: dict[str, list[MeasuredKernel]] = {}
+    for kernel, _ in launches:
+        by_name.setdefault(base_name(kernel.name), []).append(kernel)
+    weights, measured = _weights(by_name, found)
+    kernels = []
+    for name, same in by_name.items():
+        times = [kernel.duration_us or 0.0 for kernel in same]
+        shares = [_roofline_share(kernel) or 0.0 for kernel in same]
+        longest = max(same, key=lambda kernel: kernel.duration_us or 0.0)
+        kernels.append(
+            KernelHeadroom(
+                name=longest.name,
+                share_of_operator=weights[name],
+                roofline_share=sum(t * s for t, s in zip(times, shares, strict=True)) / sum(times),
+                bound=longest.bound,
+                signature=longest.signature,
+                is_soft=_is_soft(longest),
+            )
+        )
+    kernels.sort(key=lambda kernel: -kernel.share_of_operator)
+    return tuple(kernels), tuple(dict.fromkeys(source for _, source in launches)), measured
+
+
+def _weights(
+    by_name: dict[str, list[MeasuredKernel]], found: Selected | None
+) -> tuple[dict[str, float], float]:
+    """Each kernel's part of the operator's time: from the trace, else from the launches alone."""
+    durations = {
+        name: sum(kernel.duration_us or 0.0 for kernel in same) for name, same in by_name.items()
+    }
+    in_trace: dict[str, float] = {}
+    for kernel in found.kernels if found else ():
+        name = base_name(kernel.name)
+        in_trace[name] = in_trace.get(name, 0.0) + kernel.gpu_ms
+    total = sum(in_trace.values())
+    known = {name: in_trace.get(name, 0.0) for name in by_name}
+    if total and sum(known.values()):
+        weights = {name: time / total for name, time in known.items()}
+        return weights, sum(weights.values())
+    # The two files name no kernel alike: the launches stand for the operator as they are.
+    everything = sum(durations.values())
+    return {name: time / everything for name, time in durations.items()}, 1.0 if by_name else 0.0
+
+
+def _are_alike(kernels: tuple[KernelHeadroom, ...], found: Selected | None) -> bool:
+    """Whether the profile, which names the operator's kernels, names none of these."""
+    in_trace = {base_name(kernel.name) for kernel in found.kernels} if found else set()
+    return bool(in_trace and kernels) and in_trace.isdisjoint(base_name(k.name) for k in kernels)
+
+
+def _roofline_share(kernel: MeasuredKernel) -> float | None:
+    """The share of its peak that the busiest of DRAM, SMs and tensor cores sustains."""
+    known = [share for share in (kernel.dram_share, kernel.sm_share, kernel.tensor_share) if share]
+    return min(max(known), 1.0) if known else None
+
+
+def _is_soft(kernel: MeasuredKernel) -> bool:
+    """Busy with instructions, neither with DRAM nor with tensor cores, and on a low rung."""
+    busiest = max(kernel.dram_share or 0.0, kernel.tensor_share or 0.0)
+    return kernel.signature in LOW_RUNGS and busiest < (kernel.sm_share or 0.0)
+
+
+def _fewer_bytes(case: Case, found: Selected | None) -> FewerBytes | None:
+    """What the Definition's least bytes and operations leave of a call's time on this device."""
+    needs = case.needs.value if case.needs else None
+    device = _device(case, needs)
+    launches = [kernel for kernel, _ in measured_kernels(case, found)]
+    longest = max(launches, key=lambda kernel: kernel.duration_us or 0.0, default=None)
+    call_us = (found.call_us if found else None) or (longest.duration_us if longest else None)
+    if needs is None or device is None or not call_us or not needs.dtype or not needs.axes:
+        return None
+    operations_per_s = device.operations_per_s.get(needs.dtype)
+    if operations_per_s is None or needs.definition not in catalogue.operators():
+        return None
+    try:
+        least = catalogue.bytes_moved(needs.definition, needs.axes, needs.dtype)
+        operations = catalogue.flops(needs.definition, needs.axes)
+    except KeyError:
+        # An axis is not stated, or the operator does not come in this dtype.
+        return None
+    floor_us = max(least / device.bytes_per_s, operations / operations_per_s) * 1e6
+    return FewerBytes(
+        moved_bytes=longest.dram_bytes if longest else None,
+        least_bytes=float(least),
+        call_us=call_us,
+        floor_us=floor_us,
+        kernel_speedup=max(1.0, call_us / floor_us),
+    )
+
+
+def _device(case: Case, needs: Needs | None) -> devices.Peak | None:
+    names = [device.name for device in case.trace.value.devices] if case.trace else []
+    known = next((peak for name in names if (peak := devices.peak(name))), None)
+    return known or devices.peak(needs.device if needs else None)

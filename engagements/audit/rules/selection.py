@@ -1,0 +1,119 @@
+"""The operator in the trace: its kernels, and between which two shares of wall it lies."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from engagements.audit.rules.case import Case, Operator
+from engagements.audit.rules.figures import Interval
+from engagements.audit.rules.finding import Source
+from engagements.audit.rules.suggestions import suggest
+from engagements.evidence.readers.facts import GroupTime, KernelTime, TraceFacts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selected:
+    """What the trace says of the operator. `is_suggested` when nobody chose it.
+
+    `calls` is how often one device called it, taking its longest kernel to run once a call; None
+    for a range or module of several kernels, which may run elsewhere too.
+    """
+
+    operator: Operator
+    is_suggested: bool
+    share_of_wall: Interval
+    share_of_gpu: float | None
+    busy_ms: float
+    calls: float | None
+    kernels: tuple[KernelTime, ...]
+
+    @property
+    def call_us(self) -> float | None:
+        """Device time of one call of the operator."""
+        return self.busy_ms * 1e3 / self.calls if self.calls else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """The operator's share of wall-clock time, between two bounds, and who says so."""
+
+    value: Interval
+    source: Source
+
+
+def selected(case: Case) -> Selected | None:
+    """The operator in the case's trace; None without a trace that has it."""
+    if case.trace is None or case.trace.value.gpu_busy_share is None:
+        return None
+    trace = case.trace.value
+    operator, is_suggested = case.operator, False
+    if operator is None:
+        best = next(iter(suggest(trace)), None)
+        if best is None:
+            return None
+        operator, is_suggested = best.operator, True
+    return _in_trace(trace, operator, is_suggested)
+
+
+def share(case: Case) -> Share | None:
+    """The operator's share of wall-clock time: from the trace, else as it was stated."""
+    found = selected(case)
+    if found is not None and case.trace is not None:
+        return Share(value=found.share_of_wall, source=case.trace.source)
+    if case.share is not None:
+        stated = case.share.value
+        return Share(value=Interval(low=stated, high=stated), source=case.share.source)
+    return None
+
+
+def _in_trace(trace: TraceFacts, operator: Operator, is_suggested: bool) -> Selected | None:
+    group = _group(trace, operator)
+    if group is not None:
+        names = set(group.kernels)
+        kernels = tuple(kernel for kernel in trace.kernels if kernel.name in names)
+        return Selected(
+            operator=operator,
+            is_suggested=is_suggested,
+            share_of_wall=Interval(low=group.share_of_wall, high=group.share_of_wall),
+            share_of_gpu=group.share_of_gpu,
+            busy_ms=group.busy_ms,
+            calls=_calls(trace, operator, kernels),
+            kernels=kernels,
+        )
+    if operator.kind != "pattern":
+        return None
+    # Not summed when the file was read: bounded by what the summary knows of single kernels.
+    wanted = re.compile(operator.pattern or operator.name)
+    kernels = tuple(kernel for kernel in trace.kernels if wanted.search(kernel.name))
+    least, most = trace.share_of_wall(wanted.pattern)
+    if most == 0.0:
+        return None
+    return Selected(
+        operator=operator,
+        is_suggested=is_suggested,
+        share_of_wall=Interval(low=least, high=most),
+        share_of_gpu=least / trace.gpu_busy_share if trace.gpu_busy_share else None,
+        busy_ms=least * trace.wall_ms,
+        calls=_calls(trace, operator, kernels),
+        kernels=kernels,
+    )
+
+
+def _calls(trace: TraceFacts, operator: Operator, kernels: tuple[KernelTime, ...]) -> float | None:
+    if not kernels or (operator.kind in ("range", "module") and len(kernels) > 1):
+        return None
+    return kernels[0].calls / max(1, len(trace.devices))
+
+
+def _group(trace: TraceFacts, operator: Operator) -> GroupTime | None:
+    kinds = {
+        "family": trace.families,
+        "range": trace.ranges,
+        "module": trace.modules,
+        "pattern": trace.patterns,
+    }
+    found = (group for group in kinds[operator.kind] if group.name == operator.name)
+    if operator.kind == "pattern":
+        found = (group for group in found if group.pattern == operator.pattern)
+    return next(found, None)

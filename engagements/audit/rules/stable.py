@@ -1,0 +1,202 @@
+"""Check 3: are the shapes stable?
+
+From the traffic: how much of the calls and of the time a few shapes cover, how many shapes there
+are in effect, and whether the end of the log still looks like its beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+from engagements.audit.rules.case import Case
+from engagements.audit.rules.collecting import TRAFFIC
+from engagements.audit.rules.description import Description, Meanings, Quantity
+from engagements.audit.rules.figures import Condition, ShapeFigures
+from engagements.audit.rules.finding import Finding
+from engagements.audit.rules.phrases import listed, percent
+from engagements.audit.rules.thresholds import Thresholds
+from engagements.audit.rules.words import Check, Outcome
+from engagements.evidence.readers.facts import Curve, TrafficFacts
+
+CHECK = Description(
+    name=Check.STABLE,
+    question="Are the shapes stable?",
+    why=(
+        "A kernel is tuned for the shapes it is written for. Where sequence lengths have a fat "
+        "tail, it ends up slow in the tail."
+    ),
+    value_label="Share of the traffic in the shapes the kernel is written for",
+    value_hint="a percentage of the traffic, as in 97%.",
+    consultant=Meanings(
+        passed="A few shapes carry the traffic; the tail may stay with the library.",
+        failed="The traffic spreads over shapes that one kernel cannot be tuned for.",
+        unknown="No distribution of shapes from real traffic yet.",
+    ),
+    customer=Meanings(
+        passed="Your traffic is regular enough to tune a kernel for it.",
+        failed="Your traffic varies too much for one tuned kernel to help all of it.",
+        unknown="We have not yet seen how much your traffic varies.",
+    ),
+    quantity=Quantity("% of traffic", "%|per ?cent", low=Decimal(0), high=Decimal(100)),
+)
+
+
+def find(case: Case) -> Finding:
+    """Whether a kernel can be tuned for the traffic. Every condition that was tested must hold."""
+    lines = case.thresholds
+    wanted = f"{lines.counted_shapes} shapes cover at least {percent(lines.covered_share)}"
+    if case.traffic is None:
+        return Finding(
+            check=Check.STABLE,
+            outcome=Outcome.UNKNOWN,
+            wanted=wanted,
+            sentence="We have not seen yet how much your traffic varies.",
+            paragraph=(
+                "There is no log of the operator's shapes. A profile of some steps does not "
+                "replace it: it shows the shapes of those steps alone."
+            ),
+            to_collect=(TRAFFIC,),
+            questions=("On which shapes was it measured, and how much of our traffic has them?",),
+        )
+    facts = case.traffic.value
+    conditions = _conditions(facts, lines)
+    outcome = _outcome(facts, conditions, lines)
+    return Finding(
+        check=Check.STABLE,
+        outcome=outcome,
+        value=conditions[0].value,
+        threshold=lines.covered_share,
+        unit=f"share of traffic in {lines.counted_shapes} shapes",
+        shown=f"{percent(_covered(facts, lines))} of traffic",
+        wanted=wanted,
+        sentence=_sentence(outcome, facts, conditions, lines),
+        paragraph=_paragraph(facts, conditions),
+        evidence=(case.traffic.source,),
+        to_collect=(TRAFFIC,) if outcome == Outcome.UNKNOWN else (),
+        figures=_figures(facts, conditions),
+    )
+
+
+def _covered(facts: TrafficFacts, lines: Thresholds) -> float:
+    """The share of calls or of time, whichever is less, in the most frequent shapes."""
+    count = lines.counted_shapes
+    shares = [_at(facts.coverage, facts.curve_of_calls, count)]
+    if facts.coverage_of_time is not None and facts.curve_of_time is not None:
+        shares.append(_at(facts.coverage_of_time, facts.curve_of_time, count))
+    return min(shares)
+
+
+def _at(coverage: Mapping[str, float], curve: Curve, count: int) -> float:
+    """What `count` shapes cover; where only the curve tells, its last point within them."""
+    if str(count) in coverage:
+        return coverage[str(count)]
+    within = [
+        share for number, share in zip(curve.shapes, curve.shares, strict=True) if number <= count
+    ]
+    return within[-1] if within else 0.0
+
+
+def _conditions(facts: TrafficFacts, lines: Thresholds) -> tuple[Condition, ...]:
+    covered, effective = _covered(facts, lines), facts.effective_shapes
+    distance = facts.drift.distance if facts.drift else None
+    return (
+        Condition(
+            name=f"share of traffic in the {lines.counted_shapes} most frequent shapes",
+            value=covered,
+            threshold=lines.covered_share,
+            holds=covered >= lines.covered_share,
+        ),
+        Condition(
+            name="effective number of shapes",
+            value=effective,
+            threshold=lines.effective_shapes,
+            holds=effective <= lines.effective_shapes,
+        ),
+        Condition(
+            name="drift from the first third of the log to the last",
+            value=distance,
+            threshold=lines.drift_distance,
+            holds=None if distance is None else distance <= lines.drift_distance,
+        ),
+    )
+
+
+def _outcome(facts: TrafficFacts, conditions: tuple[Condition, ...], lines: Thresholds) -> Outcome:
+    if facts.calls < lines.least_calls:
+        return Outcome.UNKNOWN
+    failed = any(condition.holds is False for condition in conditions)
+    return Outcome.FAIL if failed else Outcome.PASS
+
+
+def _sentence(
+    outcome: Outcome,
+    facts: TrafficFacts,
+    conditions: tuple[Condition, ...],
+    lines: Thresholds,
+) -> str:
+    if outcome == Outcome.UNKNOWN:
+        return f"The log has {facts.calls:,} calls, too few to say how your traffic varies."
+    covered, effective, drift = conditions
+    few = min(lines.counted_shapes, facts.distinct_shapes)
+    carried = f"{few} shape{'s' if few > 1 else ''} carry {percent(_covered(facts, lines))}"
+    if few == 1:
+        carried = carried.replace("carry", "carries")
+    if outcome == Outcome.PASS:
+        return f"{carried} of your traffic: regular enough to tune a kernel for."
+    if covered.holds is False:
+        return f"Only {carried} of your traffic: one tuned kernel would be slow in the rest."
+    if effective.holds is False:
+        return f"Your traffic spreads over {facts.effective_shapes:.0f} shapes in effect: too many."
+    moved = percent(drift.value or 0.0)
+    return f"Your traffic moves: {moved} of it changed its shape between start and end of the log."
+
+
+def _paragraph(facts: TrafficFacts, conditions: tuple[Condition, ...]) -> str:
+    lines = [
+        f"{facts.calls:,} calls in {facts.distinct_shapes:,} shapes ({listed(facts.axes)}); "
+        f"{_spread(facts.shapes_for_calls, 'calls')}."
+    ]
+    if facts.shapes_for_time is not None:
+        lines.append(f"{_spread(facts.shapes_for_time, 'time')}.")
+    else:
+        lines.append("Without durations in the log, time could not be weighed.")
+    lines.append(f"In effect {facts.effective_shapes:.1f} shapes (exponential of the entropy).")
+    if facts.tail_share_of_time is not None:
+        lines.append(
+            f"All but the 16 most frequent shapes take {percent(facts.tail_share_of_time)} of the "
+            "time."
+        )
+    if facts.drift is None:
+        lines.append("The log has no order, so drift could not be tested.")
+    else:
+        lines.append(
+            f"From the first third to the last, {percent(facts.drift.distance)} of the calls "
+            f"moved to other shapes (total variation), {percent(facts.drift.new_share)} to shapes "
+            "not seen before."
+        )
+    failed = [condition.name for condition in conditions if condition.holds is False]
+    if failed:
+        lines.append(f"What does not hold: {listed(failed)}.")
+    return " ".join(lines)
+
+
+def _spread(shapes: Mapping[str, int], of: str) -> str:
+    shares = [percent(float(share)) for share in shapes]
+    counts = [str(number) for number in shapes.values()]
+    return f"{listed(shares)} of the {of} lie in {listed(counts)} shapes"
+
+
+def _figures(facts: TrafficFacts, conditions: tuple[Condition, ...]) -> ShapeFigures:
+    return ShapeFigures(
+        conditions=conditions,
+        shapes_for_calls=facts.shapes_for_calls,
+        shapes_for_time=facts.shapes_for_time,
+        effective_shapes=facts.effective_shapes,
+        distinct_shapes=facts.distinct_shapes,
+        tail_share_of_time=facts.tail_share_of_time,
+        drift_distance=facts.drift.distance if facts.drift else None,
+        drift_new_share=facts.drift.new_share if facts.drift else None,
+        curve_of_calls=facts.curve_of_calls,
+        curve_of_time=facts.curve_of_time,
+    )

@@ -1,0 +1,229 @@
+"""Check 4: will the kernel survive a model change?
+
+Weeks of life left against weeks of work, and when the fee has come back from the GPU bill.
+"""
+
+from __future__ import annotations
+
+import shlex
+from decimal import Decimal
+
+from engagements.audit.rules import gain
+from engagements.audit.rules.case import Case
+from engagements.audit.rules.description import Description, Meanings, Quantity
+from engagements.audit.rules.figures import LifeFigures
+from engagements.audit.rules.finding import Finding, Missing, Source
+from engagements.audit.rules.gain import Gain
+from engagements.audit.rules.lives import Life, life
+from engagements.audit.rules.payback import Payback, payback
+from engagements.audit.rules.phrases import capital, listed, money, times_each, weeks
+from engagements.audit.rules.words import Check, Outcome
+
+CHECK = Description(
+    name=Check.SURVIVES,
+    question="Will it survive a model change?",
+    why=(
+        "A kernel for a model that is replaced next quarter depreciates in weeks. "
+        "What counts is how long the operation itself stays."
+    ),
+    value_label="How long the kernel stays useful",
+    value_hint="a time, as in 18 months.",
+    consultant=Meanings(
+        passed="The operation outlives the next model change, or the change is far off.",
+        failed="The operation goes with a model that is about to be replaced.",
+        unknown="The customer's model plans are not known yet.",
+    ),
+    customer=Meanings(
+        passed="The kernel stays useful beyond your next model.",
+        failed="The kernel would be obsolete too soon to pay for itself.",
+        unknown="We do not yet know your plans for the model.",
+    ),
+    quantity=Quantity("months", "weeks?|months?|quarters?|years?", low=Decimal(0)),
+)
+
+ROADMAP = Missing(what="Which models come next and when, and which axes of the operator change.")
+WORK = Missing(what="How many weeks the work takes, and its fee.")
+BILL = Missing(what="What the workload's GPU time costs a month.")
+
+
+def find(case: Case) -> Finding:
+    """Life against work, then payback: the fee comes back before the kernel's life ends, or not."""
+    lasts, lines = life(case), case.thresholds
+    wanted = f"{lines.life_over_work:g} weeks of use for a week of work, and the fee comes back"
+    if lasts is None or case.work is None:
+        return _unknown(case, wanted)
+    expected = gain.expected(case)
+    returns = payback(case, expected)
+    remaining = lasts.weeks - case.work.value.weeks
+    wanted_weeks = lines.life_over_work * case.work.value.weeks
+    outcome = _outcome(case, remaining, returns)
+    figures = _figures(case, lasts, remaining, expected, returns)
+    return Finding(
+        check=Check.SURVIVES,
+        outcome=outcome,
+        value=remaining,
+        threshold=wanted_weeks,
+        unit="weeks of use",
+        shown=_shown(lasts, remaining),
+        wanted=wanted,
+        sentence=_sentence(outcome, lasts, figures, wanted_weeks),
+        paragraph=_paragraph(case, lasts, figures, expected),
+        evidence=_evidence(case, lasts, expected),
+        to_collect=(_speedup(case),) if outcome == Outcome.UNKNOWN else _would_help(case, expected),
+        questions=_questions(case, lasts, returns),
+        figures=figures,
+    )
+
+
+def _unknown(case: Case, wanted: str) -> Finding:
+    missing = [ROADMAP] if life(case) is None else []
+    missing += [WORK] if case.work is None else []
+    return Finding(
+        check=Check.SURVIVES,
+        outcome=Outcome.UNKNOWN,
+        wanted=wanted,
+        sentence="We do not know yet whether the kernel would live long enough to pay for itself.",
+        paragraph=(
+            "Weeks of life left are held against weeks of work, so the plans for the model and "
+            "the size of the work both have to be known."
+        ),
+        to_collect=tuple(missing),
+        questions=("When does the model change, and what is left of the kernel then?",),
+    )
+
+
+def _outcome(case: Case, remaining: float, returns: Payback | None) -> Outcome:
+    """Too short a life fails. Else the payback decides where it is known, at both its ends."""
+    assert case.work is not None
+    if remaining < case.thresholds.life_over_work * case.work.value.weeks:
+        return Outcome.FAIL
+    if returns is None:
+        return Outcome.PASS
+    soonest, latest = returns.weeks
+    if soonest is None or soonest > remaining:
+        return Outcome.FAIL
+    return Outcome.PASS if latest is not None and latest <= remaining else Outcome.UNKNOWN
+
+
+def _figures(
+    case: Case,
+    lasts: Life,
+    remaining: float,
+    expected: Gain | None,
+    returns: Payback | None,
+) -> LifeFigures:
+    assert case.work is not None
+    work, bill = case.work.value, case.gpu_bill.value if case.gpu_bill else None
+    return LifeFigures(
+        life_weeks=lasts.weeks,
+        is_open_ended=lasts.is_open_ended,
+        work_weeks=work.weeks,
+        remaining_weeks=remaining,
+        changes=lasts.changes,
+        fee=work.fee,
+        currency=work.currency,
+        bill_a_month=bill.amount_a_month if bill else None,
+        end_to_end=expected.end_to_end if expected else None,
+        saved_a_month=returns.saved_a_month if returns else None,
+        payback_weeks=returns.weeks if returns else None,
+    )
+
+
+def _shown(lasts: Life, remaining: float) -> str:
+    if lasts.is_open_ended:
+        return f"at least {weeks(remaining)} of use"
+    return f"{weeks(max(0.0, remaining))} of use"
+
+
+def _sentence(outcome: Outcome, lasts: Life, figures: LifeFigures, wanted_weeks: float) -> str:
+    remaining, work = weeks(max(0.0, figures.remaining_weeks)), weeks(figures.work_weeks)
+    ending = f" before {lasts.ended_by}" if lasts.ended_by else ""
+    if figures.remaining_weeks <= 0:
+        return f"The kernel would be finished after {work}, when the model it is for is gone."
+    returns = figures.payback_weeks
+    if outcome == Outcome.UNKNOWN:
+        return (
+            f"After {work} of work it would be used for {remaining}{ending}: whether the fee "
+            "comes back in that time depends on how much is really gained."
+        )
+    if outcome == Outcome.FAIL and returns is not None and returns[0] is None:
+        return "The fee would never come back: nothing is saved."
+    if outcome == Outcome.FAIL:
+        late = f"the fee takes {weeks(returns[0])} to come back." if returns and returns[0] else ""
+        text = f"{work} of work for {remaining} of use{ending}"
+        if figures.remaining_weeks >= wanted_weeks:
+            return f"{text}: {late}"
+        return f"{text}: it does not last. {capital(late)}".rstrip()
+    back = " Whether the fee comes back is not known."
+    if returns and returns[1]:
+        back = f" The fee is back after {weeks(returns[1])} at the latest."
+    return f"After {work} of work it stays useful for {remaining} or more.{back}"
+
+
+def _paragraph(case: Case, lasts: Life, figures: LifeFigures, expected: Gain | None) -> str:
+    lines = [lasts.reason]
+    lines.append(
+        f"{weeks(lasts.weeks)} of life less {weeks(figures.work_weeks)} of work leave "
+        f"{weeks(max(0.0, figures.remaining_weeks))} of use; "
+        f"{weeks(case.thresholds.life_over_work * figures.work_weeks)} are wanted."
+    )
+    for change in figures.changes:
+        parts = [f"{listed(change.free)} may have any size"] if change.free else []
+        parts += (
+            [f"the kernel is made for the size of {listed(change.tuned)}"] if change.tuned else []
+        )
+        parts += [f"the Definition has no {listed(change.foreign)}"] if change.foreign else []
+        said = "; ".join(parts) or "no axis of the operator changes"
+        lines.append(f"{change.name} in {weeks(max(0.0, change.weeks_away))}: {said}.")
+    if figures.saved_a_month and figures.currency and expected and figures.fee is not None:
+        saved = [money(amount, figures.currency) for amount in figures.saved_a_month]
+        lines.append(
+            f"At {times_each(expected.end_to_end)} end to end ({expected.basis}) the GPU bill is "
+            f"{' to '.join(dict.fromkeys(saved))} a month lower; the fee of "
+            f"{money(figures.fee, figures.currency)} {_after(figures)}."
+        )
+    else:
+        lines.append("Without fee, GPU bill and speedup the payback cannot be computed.")
+    return " ".join(lines)
+
+
+def _after(figures: LifeFigures) -> str:
+    soonest, latest = figures.payback_weeks or (None, None)
+    if soonest is None:
+        return "never comes back"
+    if latest is None:
+        return f"is back after {weeks(soonest)} at best, or never"
+    ends = dict.fromkeys((weeks(soonest), weeks(latest)))
+    return f"is back after {' to '.join(ends)}"
+
+
+def _evidence(case: Case, lasts: Life, expected: Gain | None) -> tuple[Source, ...]:
+    sources = list(lasts.sources)
+    sources += [known.source for known in (case.work, case.gpu_bill) if known is not None]
+    sources += expected.sources if expected else ()
+    return tuple(dict.fromkeys(sources))
+
+
+def _would_help(case: Case, expected: Gain | None) -> tuple[Missing, ...]:
+    """What the payback still wants, though the outcome does not hang on it."""
+    missing = [BILL] if case.gpu_bill is None else []
+    missing += [WORK] if case.work is not None and case.work.value.fee is None else []
+    return tuple(missing) if expected is not None else (*missing, _speedup(case))
+
+
+def _speedup(case: Case) -> Missing:
+    operator = shlex.quote(case.needs.value.definition) if case.needs else "OPERATOR"
+    return Missing(
+        what="A narrower interval of the speedup: a prototype on the operator's shapes, measured.",
+        command=f"python -m kernels measure {operator}",
+    )
+
+
+def _questions(case: Case, lasts: Life, returns: Payback | None) -> tuple[str, ...]:
+    asked = []
+    changed = [change for change in lasts.changes if change.free or change.ends_the_kernel]
+    if changed:
+        asked.append(f"What does the kernel do on {changed[0].name}, and who adapts it?")
+    if returns is None or returns.weeks[1] is None:
+        asked.append("From what saving, at which speedup, does the fee come back, and when?")
+    return tuple(asked)

@@ -1,0 +1,80 @@
+"""What to write the kernel in: Triton, unless what it has to do says otherwise."""
+
+from __future__ import annotations
+
+from engagements.audit.rules import roofline, selection
+from engagements.audit.rules.advice import Tool
+from engagements.audit.rules.case import Case
+from engagements.audit.rules.figures import CeilingFigures
+from engagements.audit.rules.finding import Finding
+from engagements.audit.rules.phrases import listed, percent
+from engagements.evidence.readers import families
+
+# What tile-level code does not reach: control over warps, clusters and other GPUs.
+BEYOND_TRITON = {
+    "warp_specialisation": "warps with different tasks",
+    "clusters": "thread-block clusters",
+    "communication": "communication between GPUs from inside the kernel",
+    "sub_byte": "values of less than a byte in tensor cores",
+}
+PRODUCTS = ("matrix product", "mixture of experts", "convolution")
+PRODUCT_DEFINITIONS = ("fused_ffn", "fused_linear_relu", "matmul_ladder", "int8_linear")
+# Triton is typically within 10 to 20% of a hand-tuned kernel.
+TRITON_SHARE = 0.85
+
+
+def recommend(case: Case, worth: Finding) -> Tool:
+    """The tool for this operator, and why."""
+    beyond = _beyond_triton(case)
+    if beyond:
+        why = f"Triton cannot express {listed(beyond)}; CUDA C++ gives control over them."
+        return Tool(name="CUDA C++", why=why)
+    if _is_product(case) and _wants_tensor_peak(case):
+        why = (
+            "A matrix product that is bound by compute and that the libraries do not have: "
+            "CUTLASS composes tiles, schedules and epilogues at tensor-core peak."
+        )
+        return Tool(name="CUTLASS", why=why)
+    share = _wanted_share(worth)
+    if share is not None and share > TRITON_SHARE:
+        why = (
+            f"The target takes {percent(share)} of what the GPU can do, more than Triton usually "
+            "reaches (within 10 to 20% of a hand-tuned kernel)."
+        )
+        return Tool(name="CUDA C++", why=why)
+    why = (
+        "Nothing here is beyond tile-level code: a tenth of the lines of CUDA C++, within 10 to "
+        "20% of a hand-tuned kernel, and carried to the next GPU with less work."
+    )
+    return Tool(name="Triton", why=why)
+
+
+def _beyond_triton(case: Case) -> list[str]:
+    needs = case.needs.value if case.needs else None
+    wanted = [
+        BEYOND_TRITON[name] for name in (needs.features if needs else ()) if name in BEYOND_TRITON
+    ]
+    if case.operator is not None and case.operator.name == families.COMMUNICATION:
+        wanted.append(BEYOND_TRITON["communication"])
+    return list(dict.fromkeys(wanted))
+
+
+def _is_product(case: Case) -> bool:
+    if case.needs is not None:
+        return case.needs.value.definition in PRODUCT_DEFINITIONS
+    found = selection.selected(case)
+    return found is not None and found.operator.name in PRODUCTS
+
+
+def _wants_tensor_peak(case: Case) -> bool:
+    """Whether compute binds it: what is bound by memory has no use for tensor-core peak."""
+    kernels = roofline.headroom(case).kernels
+    return bool(kernels) and kernels[0].bound == "compute"
+
+
+def _wanted_share(worth: Finding) -> float | None:
+    """The share of the roofline that the kernel must reach for the target."""
+    figures = worth.figures
+    if not isinstance(figures, CeilingFigures) or figures.most is None or figures.needed is None:
+        return None
+    return figures.needed / figures.most

@@ -1,0 +1,79 @@
+"""The verdict: six findings, what they amount to, and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from engagements.audit.rules import hot, maintain, off_the_shelf, stable, survives, worth
+from engagements.audit.rules.advice import Verdict
+from engagements.audit.rules.case import Case
+from engagements.audit.rules.finding import Finding
+from engagements.audit.rules.instead import alternatives
+from engagements.audit.rules.ladder import rung
+from engagements.audit.rules.outcome import outcome_of
+from engagements.audit.rules.second_opinion import second_opinion
+from engagements.audit.rules.tools import recommend
+from engagements.audit.rules.words import Advice, Check, Outcome
+
+SCHEMA = "twofold.verdict/1"
+FIND = {
+    Check.HOT: hot.find,
+    Check.OFF_THE_SHELF: off_the_shelf.find,
+    Check.STABLE: stable.find,
+    Check.SURVIVES: survives.find,
+    Check.MAINTAIN: maintain.find,
+    Check.WORTH: worth.find,
+}
+
+
+def examine(case: Case) -> Verdict:
+    """Put a case through the six checks. Never fails: what is missing is unknown."""
+    findings = {check: find(case) for check, find in FIND.items()}
+    return conclude(case, findings, [finding.outcome for finding in findings.values()])
+
+
+def conclude(case: Case, findings: dict[Check, Finding], outcomes: list[Outcome]) -> Verdict:
+    """What the findings amount to, counting `outcomes`: they differ where a person overrode."""
+    passes = outcomes.count(Outcome.PASS)
+    advice = outcome_of(passes)
+    return Verdict(
+        findings=tuple(findings.values()),
+        advice=advice,
+        passes=passes,
+        sentence=_sentence(advice, passes, outcomes.count(Outcome.UNKNOWN)),
+        second_opinion=second_opinion(case, findings, advice),
+        tool=recommend(case, findings[Check.WORTH]) if advice == Advice.CUSTOM else None,
+        rung=rung(case),
+        instead=alternatives(case),
+        thresholds=case.thresholds,
+        examined_on=case.today,
+    )
+
+
+def as_data(verdict: Verdict) -> dict[str, Any]:
+    """The verdict as plain JSON data with its schema."""
+    return {"schema": SCHEMA, **msgspec.to_builtins(verdict)}
+
+
+def from_data(data: dict[str, Any]) -> Verdict:
+    """The verdict of stored data. ValueError when it is of another schema."""
+    if data.get("schema") != SCHEMA:
+        raise ValueError(f"This verdict is not of schema {SCHEMA}.")
+    return msgspec.convert({k: v for k, v in data.items() if k != "schema"}, Verdict)
+
+
+def _sentence(advice: Advice, passes: int, unknown: int) -> str:
+    counted = f"{passes} of 6 checks {'passes' if passes == 1 else 'pass'}"
+    if unknown:
+        counted += f", {unknown} {'is' if unknown == 1 else 'are'} unknown"
+    said = {
+        Advice.CUSTOM: "custom kernel work may be right",
+        Advice.REDIRECT: "the effort brings more elsewhere",
+        Advice.DECLINE: "a custom kernel is not worth it here",
+    }[advice]
+    if outcome_of(passes + unknown) == advice:
+        return f"{counted}: {said}."
+    so_far = "too little speaks for a custom kernel" if advice == Advice.DECLINE else said
+    return f"{counted}. An unknown is no pass: so far {so_far}. What is unknown may change that."

@@ -1,0 +1,290 @@
+"""Check 6: is the speedup worth it?
+
+The ceiling decides: with the operator's share of wall-clock time and the most that its kernel can
+gain, can the whole become as fast as the target says?
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+
+from engagements.audit.rules import (
+    ceiling,
+    collecting,
+    gain,
+    roofline,
+    roofline_text,
+    selection,
+    thresholds,
+)
+from engagements.audit.rules.case import Case
+from engagements.audit.rules.description import Description, Meanings, Quantity
+from engagements.audit.rules.figures import CeilingFigures, Interval
+from engagements.audit.rules.finding import Finding, Missing, Source
+from engagements.audit.rules.phrases import capital, percent, percents, times, times_each
+from engagements.audit.rules.roofline import Headroom
+from engagements.audit.rules.selection import Share
+from engagements.audit.rules.words import Check, Outcome
+from engagements.common.ratios import SIGN
+
+# What the upkeep of a kernel has to be paid with, end to end and not in the kernel alone.
+LEAST_RATIO = Decimal(str(thresholds.DEFAULT.target))
+
+
+def _expects(ratio: Decimal) -> Outcome:
+    return Outcome.PASS if ratio >= LEAST_RATIO else Outcome.FAIL
+
+
+CHECK = Description(
+    name=Check.WORTH,
+    question="Is the speedup worth it?",
+    why=(
+        "1.2× in the kernel that becomes 1.05× end to end does not pay for the upkeep. "
+        "We look for 2× end to end."
+    ),
+    value_label="Expected end-to-end speedup",
+    value_hint="a ratio over the off-the-shelf baseline, as in 2.6×.",
+    consultant=Meanings(
+        passed="The roofline and Amdahl leave 2× end to end within reach.",
+        failed="Less than 2× end to end is to be had: not worth the upkeep.",
+        unknown="No estimate of the end-to-end speedup yet.",
+    ),
+    customer=Meanings(
+        passed="Doubling your end-to-end speed is within reach.",
+        failed="What could be gained would not pay for keeping the kernel alive.",
+        unknown="We cannot yet say what speedup to expect.",
+    ),
+    quantity=Quantity(SIGN, rf"x\b|{SIGN}|times", low=Decimal("0.1"), high=Decimal(1000)),
+    expects=_expects,
+)
+
+ANOTHER_ALGORITHM = (
+    "Is there another algorithm: fewer bytes, not faster bytes, as when a shared prefix is read "
+    "once?"
+)
+STATE_SHAPE = Missing(
+    what="The operator's Definition, dtype and axes: then the least bytes tell what is left."
+)
+
+
+@dataclass(frozen=True)
+class _Ruled:
+    """An outcome, the ratio it rests on, and why in one sentence."""
+
+    outcome: Outcome
+    ratio: float | None
+    sentence: str
+
+
+def find(case: Case) -> Finding:
+    """Whether the target lies under the ceiling, end to end."""
+    share, target = selection.share(case), case.thresholds.target
+    room = roofline.headroom(case)
+    ruled = _measured(case, share, room, target) or _under_the_ceiling(case, share, room, target)
+    figures = _figures(case, share, room, target)
+    return Finding(
+        check=Check.WORTH,
+        outcome=ruled.outcome,
+        value=ruled.ratio,
+        threshold=target,
+        unit="times as fast end to end",
+        shown=_shown(case, ruled, share),
+        wanted=f"{times(target)} end to end",
+        sentence=ruled.sentence,
+        paragraph=_paragraph(case, share, room, figures),
+        evidence=_evidence(case, share, room),
+        to_collect=_to_collect(case, share) if ruled.outcome == Outcome.UNKNOWN else (),
+        questions=_questions(case, room, figures),
+        figures=figures,
+    )
+
+
+def _measured(case: Case, share: Share | None, room: Headroom, target: float) -> _Ruled | None:
+    """A ratio of the whole that was measured or stated, unless the ceiling forbids it."""
+    if case.end_to_end is None:
+        return None
+    ratio, source = case.end_to_end.value, case.end_to_end.source
+    infinite = ceiling.infinite(share.value.high) if share else None
+    if infinite is not None and ratio.low > infinite:
+        text = f"{times_each(ratio)} cannot be: {_infinite(infinite)}"
+        return _Ruled(Outcome.FAIL, infinite, text)
+    if share is not None and source.kind == "stated" and room.most and not room.is_soft:
+        highest = ceiling.ratio(share.value.high, room.most)
+        if ratio.low > highest:
+            text = (
+                f"{times_each(ratio)} cannot be: the kernel can gain {times(room.most)} at most, "
+                f"the whole {times(highest)}."
+            )
+            return _Ruled(Outcome.FAIL if highest < target else Outcome.UNKNOWN, highest, text)
+    said = "measured" if source.kind in ("run", "file") else "stated"
+    text = f"End to end {times_each(ratio)} was {said}"
+    if ratio.low >= target:
+        return _Ruled(Outcome.PASS, ratio.low, f"{text}: worth its upkeep.")
+    if ratio.high < target:
+        return _Ruled(Outcome.FAIL, ratio.high, f"{text}, less than the {times(target)} wanted.")
+    return _Ruled(Outcome.UNKNOWN, ratio.low, f"{text}: that does not decide {times(target)}.")
+
+
+def _under_the_ceiling(case: Case, share: Share | None, room: Headroom, target: float) -> _Ruled:
+    if share is None:
+        text = "What the whole could gain cannot be said without the operator's share of the time."
+        return _Ruled(Outcome.UNKNOWN, None, text)
+    infinite = ceiling.infinite(share.value.high)
+    if infinite is not None and infinite < target:
+        return _Ruled(Outcome.FAIL, infinite, capital(_infinite(infinite)))
+    claimed = case.kernel_speedup.value if case.kernel_speedup else None
+    if room.most is not None:
+        return _by_roofline(case, share, room, room.most, target, claimed)
+    if claimed is None:
+        text = "How much the kernel itself can gain is not measured yet, so neither is the whole."
+        return _Ruled(Outcome.UNKNOWN, None, text)
+    low = ceiling.ratio(share.value.low, claimed.low)
+    high = ceiling.ratio(share.value.high, claimed.high)
+    said = f"If the claimed {times_each(claimed)} of the kernel holds, the whole gains"
+    gained = times_each(Interval(low=low, high=high))
+    if low >= target:
+        return _Ruled(Outcome.PASS, low, f"{said} {gained}: worth its upkeep.")
+    if high < target:
+        text = f"{said} only {gained}, less than the {times(target)} wanted."
+        return _Ruled(Outcome.FAIL, high, text)
+    return _Ruled(Outcome.UNKNOWN, low, f"{said} {gained}: that does not decide {times(target)}.")
+
+
+def _by_roofline(
+    case: Case,
+    share: Share,
+    room: Headroom,
+    most: float,
+    target: float,
+    claimed: Interval | None,
+) -> _Ruled:
+    tuned = case.thresholds.tuned_share
+    highest = ceiling.ratio(share.value.high, most)
+    if room.share is not None and room.share >= tuned and room.fewer_bytes is None:
+        text = (
+            f"The kernel runs at {percent(room.share)} of what the GPU can do: nothing is left to "
+            "win without another algorithm."
+        )
+        return _Ruled(Outcome.FAIL, highest, text)
+    if highest < target and room.is_soft:
+        text = (
+            f"As it is written the kernel can gain {times(most)} at most, but it stands low on the "
+            "ladder: the same work may take fewer instructions."
+        )
+        return _Ruled(Outcome.UNKNOWN, highest, text)
+    if highest < target:
+        text = (
+            f"The kernel can gain {times(most)} at most, which makes the whole {times(highest)} "
+            f"as fast: less than the {times(target)} wanted."
+        )
+        return _Ruled(Outcome.FAIL, highest, text)
+    lowest = ceiling.ratio(share.value.low, most)
+    if lowest < target:
+        text = f"The whole can gain {times(lowest)} to {times(highest)}: that does not decide it."
+        return _Ruled(Outcome.UNKNOWN, lowest, text)
+    if claimed is not None and ceiling.ratio(share.value.high, min(claimed.high, most)) < target:
+        gained = ceiling.ratio(share.value.high, min(claimed.high, most))
+        text = f"Even the claimed {times(claimed.high)} of the kernel gives only {times(gained)}."
+        return _Ruled(Outcome.FAIL, gained, text)
+    text = f"Up to {times(lowest)} end to end is within reach of a better kernel."
+    if room.share is not None and room.share >= tuned:
+        text = f"Up to {times(lowest)} end to end is within reach, by moving fewer bytes alone."
+    return _Ruled(Outcome.PASS, lowest, text)
+
+
+def _infinite(most: float) -> str:
+    return f"even an infinitely fast kernel gives at most {times(most)} end to end."
+
+
+def _figures(
+    case: Case, share: Share | None, room: Headroom, target: float
+) -> CeilingFigures | None:
+    if share is None:
+        return None
+    # The bound that decides: a fail must hold at the largest share, so it is drawn with that one.
+    high = share.value.high
+    within = gain.reachable(room, case.thresholds)
+    claimed = case.kernel_speedup.value if case.kernel_speedup else None
+    needed = ceiling.needed(high, target)
+    drawn = [2.0 * needed if needed else 0.0, room.most or 0.0, claimed.high if claimed else 0.0]
+    return CeilingFigures(
+        share=high,
+        target=target,
+        infinite=ceiling.infinite(high),
+        needed=needed,
+        most=room.most,
+        ceiling=ceiling.ratio(high, room.most) if room.most else None,
+        reachable=within,
+        claimed=claimed,
+        end_to_end=case.end_to_end.value if case.end_to_end else None,
+        roofline_share=room.share,
+        kernels=room.kernels,
+        fewer_bytes=room.fewer_bytes,
+        curve=ceiling.curve(high, min(max(*drawn, 10.0), 1000.0)),
+    )
+
+
+def _shown(case: Case, ruled: _Ruled, share: Share | None) -> str:
+    if ruled.ratio is None or math.isinf(ruled.ratio):
+        return ""
+    if case.end_to_end is not None:
+        return f"{times_each(case.end_to_end.value)} end to end"
+    return f"{'at most ' if share else ''}{times(ruled.ratio)} end to end"
+
+
+def _paragraph(
+    case: Case, share: Share | None, room: Headroom, figures: CeilingFigures | None
+) -> str:
+    if share is None or figures is None:
+        return "The ceiling is 1 / ((1 - f) + f / s), f the share of wall-clock time."
+    lines = []
+    if figures.infinite is not None:
+        lines.append(
+            f"At {percents(share.value)} of the wall-clock time {_infinite(figures.infinite)}"
+        )
+    if figures.needed is None:
+        lines.append(f"No kernel speedup makes {times(figures.target)} of the whole.")
+    else:
+        lines.append(
+            f"{times(figures.target)} of the whole takes a kernel {times(figures.needed)} as fast."
+        )
+    lines += roofline_text.about(room, figures)
+    if case.kernel_speedup is not None:
+        claimed = case.kernel_speedup.value
+        lines.append(f"Claimed for the kernel: {times_each(claimed)}.")
+        if room.most is not None and claimed.low > room.most:
+            lines.append("That is beyond the roofline.")
+    return " ".join(lines)
+
+
+def _evidence(case: Case, share: Share | None, room: Headroom) -> tuple[Source, ...]:
+    sources = [case.end_to_end.source] if case.end_to_end else []
+    sources += [share.source] if share else []
+    sources += [case.kernel_speedup.source] if case.kernel_speedup else []
+    return tuple(dict.fromkeys((*sources, *room.sources)))
+
+
+def _to_collect(case: Case, share: Share | None) -> tuple[Missing, ...]:
+    if share is None:
+        return (collecting.TRACE,)
+    found = selection.selected(case)
+    names = [kernel.name for kernel in found.kernels] if found else []
+    room = roofline.headroom(case)
+    missing = [collecting.compute(names)] if room.share is None else []
+    return (*missing, STATE_SHAPE) if room.fewer_bytes is None else tuple(missing)
+
+
+def _questions(case: Case, room: Headroom, figures: CeilingFigures | None) -> tuple[str, ...]:
+    asked = []
+    if room.share is not None and room.share >= case.thresholds.tuned_share:
+        asked.append(ANOTHER_ALGORITHM)
+    if case.kernel_speedup is not None and case.kernel_speedup.source.kind == "stated":
+        asked.append(
+            "Against which baseline, on which shapes and which GPU was the kernel measured, and "
+            "may we repeat it?"
+        )
+    if figures and figures.needed is None:
+        asked.append(f"How is {times(figures.target)} to come of a kernel that cannot give it?")
+    return tuple(asked)

@@ -1,0 +1,232 @@
+"""The audit by hand: six checks, each answered in its own form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from engagements import access
+from engagements.access import actor, consultant_page, may_act
+from engagements.audit import contract_basis
+from engagements.audit import findings as computing
+from engagements.audit import rules as checks
+from engagements.audit import services as audits
+from engagements.audit.forms import FindingForm, OverrideForm, StartAuditForm
+from engagements.audit.models import Audit, Finding, FindingOutcome
+from engagements.audit.summary import AuditSummary
+from engagements.common.pages import REFUSALS, UNPROCESSABLE, refuse
+from engagements.engagement.models import Engagement, Stage
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One check on the page: its finding, and the forms that change it."""
+
+    check: checks.Description
+    finding: Finding
+    form: FindingForm
+    overriding: OverrideForm
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether somebody has answered it, if only with Unknown."""
+        return self.finding.found_at is not None
+
+    @cached_property
+    def computed(self) -> checks.Finding | None:
+        """What the evidence says; None where nothing was computed."""
+        return self.finding.computed_finding
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a person may answer: what was computed is overridden instead."""
+        return self.computed is None or self.computed.outcome == checks.Outcome.UNKNOWN
+
+    @property
+    def effective_label(self) -> str:
+        """The outcome that counts, as a word."""
+        return str(FindingOutcome(self.finding.effective_outcome).label)
+
+    @property
+    def meaning(self) -> str:
+        """What was computed, or what the outcome that counts means, in a consultant's words."""
+        if self.computed is not None and not self.finding.is_by_hand:
+            return self.computed.sentence
+        return self.check.consultant.of(self.finding.effective_outcome)
+
+
+@consultant_page
+@require_safe
+def show(request: HttpRequest, reference: str) -> HttpResponse:
+    """The audit's page: start it, answer the six checks, deliver it."""
+    return audit_page(request, access.engagement_for(request.user, reference))
+
+
+@consultant_page
+@require_POST
+def start(request: HttpRequest, reference: str) -> HttpResponse:
+    """Start the audit at its price."""
+    engagement = access.engagement_for(request.user, reference)
+    form = StartAuditForm(request.POST)
+    if form.is_valid():
+        try:
+            audits.start(engagement=engagement, **form.cleaned_data, by=actor(request))
+        except REFUSALS as refused:
+            refuse(request, refused, form)
+        else:
+            return redirect("engagement-audit", reference)
+    return audit_page(request, engagement, starting=form, status=UNPROCESSABLE)
+
+
+@consultant_page
+@require_POST
+def record(request: HttpRequest, reference: str, check: str) -> HttpResponse:
+    """Answer one check."""
+    engagement, audit, description = _fetched(request, reference, check)
+    form = FindingForm(request.POST, check=description)
+    if form.is_valid():
+        try:
+            audits.record_finding(audit=audit, check=check, **form.cleaned_data, by=actor(request))
+        except REFUSALS as refused:
+            refuse(request, refused, form)
+        else:
+            return _answered(request, engagement, check)
+    return _answered(request, engagement, check, form=form)
+
+
+@consultant_page
+@require_POST
+def override(request: HttpRequest, reference: str, check: str) -> HttpResponse:
+    """Let another outcome count than the one found."""
+    engagement, audit, description = _fetched(request, reference, check)
+    finding = audit.findings.get(check_name=check)
+    form = OverrideForm(request.POST, check=description, found=finding.outcome)
+    if form.is_valid():
+        try:
+            audits.override_finding(finding=finding, **form.cleaned_data, by=actor(request))
+        except REFUSALS as refused:
+            refuse(request, refused, form)
+        else:
+            return _answered(request, engagement, check)
+    return _answered(request, engagement, check, overriding=form)
+
+
+@consultant_page
+@require_POST
+def deliver(request: HttpRequest, reference: str) -> HttpResponse:
+    """Compute the outcome and deliver the audit."""
+    engagement = access.engagement_for(request.user, reference)
+    try:
+        delivered = audits.deliver(
+            audit=_audit(engagement), by=actor(request), seen=request.POST.get("seen")
+        )
+    except REFUSALS as refused:
+        refuse(request, refused)
+        # Where evidence was read since, this is what the page shows next.
+        computing.compute_when_due(engagement=engagement)
+        return audit_page(request, engagement, status=UNPROCESSABLE)
+    messages.success(request, f"The audit is delivered. {delivered.get_outcome_display()}.")
+    return redirect("engagement", reference)
+
+
+def _fetched(
+    request: HttpRequest, reference: str, check: str
+) -> tuple[Engagement, Audit, checks.Description]:
+    engagement = access.engagement_for(request.user, reference)
+    try:
+        description = checks.check(check)
+    except ValueError as error:
+        raise Http404("No such check.") from error
+    return engagement, _audit(engagement), description
+
+
+def _audit(engagement: Engagement) -> Audit:
+    audit = Audit.objects.filter(engagement=engagement).first()
+    if audit is None:
+        raise Http404("The audit is not started.")
+    return audit
+
+
+def _answered(
+    request: HttpRequest, engagement: Engagement, check: str, **bound: Any
+) -> HttpResponse:
+    """The check alone for htmx, the whole page else; 422 when a form is `bound` to an error."""
+    if not request.headers.get("HX-Request"):
+        if bound:
+            return audit_page(request, engagement, check=check, status=UNPROCESSABLE, **bound)
+        url = reverse("engagement-audit", args=[engagement.reference])
+        return redirect(f"{url}#check-{check}")
+    context = _context(request, engagement, check=check, **bound)
+    context["entry"] = next(e for e in context["entries"] if e.check.name == check)
+    status = UNPROCESSABLE if bound else 200
+    return render(request, "evidence/_answered.html", context, status=status)
+
+
+def audit_page(
+    request: HttpRequest, engagement: Engagement, *, status: int = 200, **bound: Any
+) -> HttpResponse:
+    """Render the audit's page; `bound` are forms with errors."""
+    context = _context(request, engagement, **bound)
+    return render(request, "audit/audit.html", context, status=status)
+
+
+def _context(
+    request: HttpRequest,
+    engagement: Engagement,
+    *,
+    starting: StartAuditForm | None = None,
+    check: str = "",
+    form: FindingForm | None = None,
+    overriding: OverrideForm | None = None,
+) -> dict[str, Any]:
+    summary = AuditSummary(engagement)
+    given = {check: (form, overriding)}
+    described = zip(checks.CHECKS, summary.findings, strict=True) if summary.audit else ()
+    entries = [
+        _entry(description, finding, *given.get(finding.check_name, (None, None)))
+        for description, finding in described
+    ]
+    currency = engagement.customer.currency
+    acts = may_act(request)
+    opened = engagement.contracts.filter(state__in=("draft", "offered"))
+    may_draft = acts and engagement.stage == Stage.AUDITED and not opened.exists()
+    return {
+        "engagement": engagement,
+        "summary": summary,
+        "audit": summary.audit,
+        "entries": entries,
+        "tally": summary.tally,
+        "seen": audits.outcomes_of(summary.findings),
+        "starting": starting or StartAuditForm(initial={"currency": currency}),
+        "may_act": acts,
+        "may_start": acts and engagement.stage == Stage.SCOPING,
+        "may_answer": acts and engagement.stage == Stage.AUDITING,
+        "may_draft": may_draft,
+        "blocking_reason": contract_basis.blocking_reason(summary.audit)
+        if may_draft and summary.audit
+        else None,
+    }
+
+
+def _entry(
+    check: checks.Description,
+    finding: Finding,
+    form: FindingForm | None,
+    overriding: OverrideForm | None,
+) -> Entry:
+    known = {"value": finding.value, "rationale": finding.rationale}
+    if finding.found_at is not None:
+        known["outcome"] = finding.outcome
+    return Entry(
+        check=check,
+        finding=finding,
+        form=form or FindingForm(initial=known, check=check),
+        overriding=overriding or OverrideForm(check=check, found=finding.outcome),
+    )

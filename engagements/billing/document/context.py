@@ -1,0 +1,133 @@
+"""The facts of an invoice or credit note, as they were frozen and never from live rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Value
+from django.db.models.fields import CharField
+from django.db.models.functions import Cast, Concat
+
+from benchmarks.harness.records.canonical import canonical, digest_of_bytes
+from engagements.billing.document.e_invoice import FILENAME, XMP, e_invoice
+from engagements.billing.models import Invoice
+from engagements.billing.parties import SCHEMA
+from engagements.common import money
+from engagements.common.dates import in_words
+from engagements.common.errors import ApplicationError
+from engagements.documents import formatting
+from engagements.documents.models import Document
+from engagements.documents.renderable import Enclosure, RenderableDocument
+from engagements.documents.subjects import Subject
+
+NOUN = "invoice"
+_ARCHIVED = "pdf/a-3a"
+
+
+def due() -> Iterator[Subject]:
+    """Every issued invoice that has no document yet."""
+    return _due(Invoice.Kind.INVOICE)
+
+
+def due_credit_notes() -> Iterator[Subject]:
+    """Every issued credit note that has no document yet."""
+    return _due(Invoice.Kind.CREDIT_NOTE)
+
+
+def _due(kind: Invoice.Kind) -> Iterator[Subject]:
+    subject = Concat(Value(f"{NOUN}:"), Cast(OuterRef("pk"), CharField()))
+    documents = Document.objects.filter(kind=kind, subject=subject)
+    issued = Invoice.objects.filter(
+        ~Exists(documents), kind=kind, state=Invoice.State.ISSUED, frozen__schema=SCHEMA
+    )
+    return (Subject(NOUN, pk) for pk in issued.order_by("pk").values_list("pk", flat=True))
+
+
+def compose(subject: Subject) -> RenderableDocument:
+    """An issued invoice or credit note. Refused before it is issued."""
+    invoice = Invoice.objects.select_related("engagement").get(pk=subject.pk)
+    if invoice.frozen is None or invoice.issued_at is None:
+        raise ApplicationError("An invoice has a document once it is issued.", code="billing.todo")
+    facts = invoice.frozen
+    if facts["schema"] != SCHEMA:
+        raise ApplicationError(
+            f"{invoice.reference} was billed by hand: its document is not kept here.",
+            code="billing.todo",
+        )
+    name = f"{invoice.get_kind_display()} {invoice.reference}"
+    is_electronic = bool(facts["e_invoice"])
+    return RenderableDocument(
+        engagement=invoice.engagement,
+        title=name,
+        running_title=name,
+        filename=f"{invoice.reference}.pdf",
+        template="billing/document/invoice.html",
+        dated=invoice.issued_at,
+        seal=digest_of_bytes(canonical(facts)),
+        sealed=f"The facts of {invoice.reference} as canonical JSON",
+        summary=f"{name} of {facts['seller']['name']} to {facts['buyer']['name']}.",
+        context=_context(facts),
+        enclosures=(_e_invoice(facts),) if is_electronic else (),
+        variant=_ARCHIVED if is_electronic else RenderableDocument.variant,
+        xmp=(XMP,) if is_electronic else (),
+    )
+
+
+def _e_invoice(facts: dict[str, Any]) -> Enclosure:
+    return Enclosure(
+        FILENAME, e_invoice(facts), "The same invoice for machines (EN 16931)", "Alternative"
+    )
+
+
+def _context(facts: dict[str, Any]) -> dict[str, Any]:
+    currency, locale = facts["currency"], facts["locale"]
+    rate = Decimal(facts["tax_rate_percent"])
+    original = facts["corrects"]
+    return {
+        "facts": facts,
+        "is_credit_note": facts["kind"] == Invoice.Kind.CREDIT_NOTE,
+        "seller": formatting.party(facts["seller"]),
+        "buyer": formatting.party(facts["buyer"]),
+        "issued_on": _day(facts["issued_on"], locale),
+        "due_on": _day(facts["due_on"], locale) if facts["due_on"] else "",
+        "corrects": original
+        and {
+            "reference": original["reference"],
+            "issued_on": _day(original["issued_on"], locale),
+        },
+        "lines": [_line(line, facts) for line in facts["lines"]],
+        "net": _figure(facts["net"], facts),
+        "tax": _figure(facts["tax"], facts),
+        "gross": _figure(facts["gross"], facts),
+        "to_pay": money.format_money(Decimal(facts["gross"]), currency, locale),
+        "tax_rate": formatting.percent(rate),
+        "is_taxed": facts["tax_treatment"] == "rate",
+        "iban": _grouped(facts["account"]["iban"]),
+        "currency": currency,
+    }
+
+
+def _line(line: dict[str, Any], facts: dict[str, Any]) -> dict[str, str]:
+    supplied_on = line["supplied_on"]
+    return {
+        "position": str(line["position"]),
+        "title": line["title"],
+        "supplied_on": _day(supplied_on, facts["locale"]) if supplied_on else "",
+        "net": _figure(line["net"], facts),
+    }
+
+
+def _figure(amount: str, facts: dict[str, Any]) -> str:
+    return formatting.figure(Decimal(amount), facts["currency"])
+
+
+def _day(text: str, locale: str) -> str:
+    return in_words(date.fromisoformat(text), locale=locale)
+
+
+def _grouped(iban: str) -> str:
+    """An IBAN as people read it, by fours."""
+    return " ".join(iban[start : start + 4] for start in range(0, len(iban), 4))

@@ -1,0 +1,229 @@
+"""Invoices and credit notes, their lines, and the counters that number them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from engagements.common.money import format_money
+from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.models import ContractVersion
+from engagements.engagement.models import Engagement
+from engagements.people.models import Customer, User
+
+
+class Counter(models.Model):
+    """The last number given in a series in a year.
+
+    Whoever takes the next one holds this row's lock until the transaction ends, so that a
+    number is given exactly when its document is written. A trigger sees to both.
+    """
+
+    series = models.CharField(max_length=12)
+    year = models.PositiveSmallIntegerField()
+    last = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["series", "year"], name="counter_once_a_series_and_year"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.series} {self.year}: {self.last}"
+
+
+class Invoice(models.Model):
+    """What a customer is asked for, or, as a credit note, what is taken back of an invoice.
+
+    Amounts are in `currency` and positive in both kinds. A draft has no number and may be
+    discarded; an issued one is numbered without a gap in its series and year, and a trigger
+    refuses every change to it. `frozen` holds parties, terms, tax and locale as they were then.
+    """
+
+    class Kind(models.TextChoices):
+        INVOICE = "invoice", "Invoice"
+        CREDIT_NOTE = "credit_note", "Credit note"
+
+    class State(models.TextChoices):
+        DRAFT = "draft", "Draft"
+        ISSUED = "issued", "Issued"
+
+    kind = models.CharField(max_length=12, choices=Kind, default=Kind.INVOICE)
+    state = models.CharField(max_length=8, choices=State, default=State.DRAFT)
+    engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="invoices")
+    contract_version = models.ForeignKey(
+        ContractVersion, on_delete=models.PROTECT, related_name="invoices"
+    )
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="invoices")
+    currency = models.CharField(max_length=3)
+    net = models.DecimalField(max_digits=14, decimal_places=3)
+    tax = models.DecimalField(max_digits=14, decimal_places=3)
+    gross = models.DecimalField(max_digits=14, decimal_places=3)
+    series = models.CharField(max_length=12, blank=True)
+    year = models.PositiveSmallIntegerField(null=True, blank=True)
+    number = models.PositiveIntegerField(null=True, blank=True)
+    reference = models.CharField(max_length=60, blank=True, help_text="As in INV-2026-0001.")
+    issued_on = models.DateField(null=True, blank=True)
+    due_on = models.DateField(null=True, blank=True)
+    issued_at = models.DateTimeField(null=True, blank=True)
+    issued_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    drafted_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    drafted_at = models.DateTimeField(default=timezone.now, editable=False)
+    corrects = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="credit_notes"
+    )
+    reason = models.TextField(blank=True)
+    frozen = models.JSONField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-issued_at", "-pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["series", "year", "number"],
+                name="invoice_number_once",
+                violation_error_message="This number is given already.",
+            ),
+            models.UniqueConstraint(
+                fields=["reference"],
+                condition=~Q(reference=""),
+                name="invoice_reference_once",
+                violation_error_message="This number is given already.",
+            ),
+            models.CheckConstraint(
+                condition=Q(net__gt=0, tax__gte=0, gross=F("net") + F("tax")),
+                name="invoice_adds_up",
+                violation_error_message="An invoice comes to more than nothing, and adds up.",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    state="draft",
+                    series="",
+                    reference="",
+                    year__isnull=True,
+                    number__isnull=True,
+                    issued_on__isnull=True,
+                    due_on__isnull=True,
+                    issued_at__isnull=True,
+                    issued_by__isnull=True,
+                    frozen__isnull=True,
+                )
+                | (
+                    Q(
+                        state="issued",
+                        year__isnull=False,
+                        number__gt=0,
+                        issued_on__year=F("year"),
+                        issued_at__isnull=False,
+                        frozen__isnull=False,
+                    )
+                    & ~Q(series="")
+                    & ~Q(reference="")
+                ),
+                name="invoice_is_numbered_when_it_is_issued",
+                violation_error_message="An invoice is numbered and dated when it is issued.",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="invoice", corrects__isnull=True, reason="")
+                | (Q(kind="credit_note", corrects__isnull=False) & ~Q(reason="")),
+                name="credit_note_corrects_an_invoice",
+                violation_error_message="A credit note says which invoice it corrects, and why.",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="draft")
+                | Q(kind="credit_note", due_on__isnull=True)
+                | Q(kind="invoice", due_on__gte=F("issued_on")),
+                name="invoice_is_due_after_it_is_issued",
+                violation_error_message="An invoice is due on its own day or later.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.reference or f"draft {self.pk}"
+
+    @property
+    def is_issued(self) -> bool:
+        return self.state == self.State.ISSUED
+
+    @property
+    def is_credit_note(self) -> bool:
+        return self.kind == self.Kind.CREDIT_NOTE
+
+    @property
+    def title(self) -> str:
+        """What it is about: the titles of its lines."""
+        return ", ".join(line.title for line in self.lines.all())
+
+
+class InvoiceLine(models.Model):
+    """A milestone on an invoice; on a credit note, what is taken back of the line it corrects.
+
+    `tax` is this line's part of the tax on the whole, so that lines add up to their invoice.
+    """
+
+    invoice = models.ForeignKey(Invoice, on_delete=models.CASCADE, related_name="lines")
+    position = models.PositiveSmallIntegerField()
+    milestone = models.ForeignKey(Milestone, on_delete=models.PROTECT, related_name="invoice_lines")
+    corrects = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="credit_lines"
+    )
+    title = models.CharField(max_length=160)
+    net = models.DecimalField(max_digits=14, decimal_places=3)
+    tax_rate_percent = models.DecimalField(max_digits=5, decimal_places=2)
+    tax = models.DecimalField(max_digits=14, decimal_places=3)
+
+    class Meta:
+        ordering: ClassVar = ["invoice", "position"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["invoice", "position"], name="invoice_line_position_once"
+            ),
+            models.UniqueConstraint(
+                fields=["invoice", "milestone"],
+                name="invoice_line_milestone_once",
+                violation_error_message="A milestone stands on an invoice once.",
+            ),
+            models.CheckConstraint(
+                condition=Q(net__gt=0, tax__gte=0),
+                name="invoice_line_is_positive",
+                violation_error_message="A line comes to more than nothing.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.title}: {format_money(self.net, self.invoice.currency)}"
+
+
+class Reminder(models.Model):
+    """One level of dunning for an overdue invoice. Append-only; its mails are sent once."""
+
+    invoice = models.ForeignKey(Invoice, on_delete=models.PROTECT, related_name="reminders")
+    level = models.PositiveSmallIntegerField()
+    open_amount = models.DecimalField(max_digits=14, decimal_places=3)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["invoice", "level"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["invoice", "level"],
+                name="reminder_level_once",
+                violation_error_message="This reminder is written already.",
+            ),
+            models.CheckConstraint(
+                condition=Q(open_amount__gt=0, level__gt=0),
+                name="reminder_is_about_something_open",
+                violation_error_message="Only what is open is reminded of.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"reminder {self.level} of {self.invoice}"

@@ -1,0 +1,120 @@
+"""What an invoice says, copied in when it is issued: schema twofold.invoice/1.
+
+    {"schema": "twofold.invoice/1", "kind": "invoice"|"credit_note",
+     "reference": "INV-2026-0001", "issued_on": "2026-09-01", "due_on": "2026-09-15"|null,
+     "seller": {"name", "address", "country", "vat_id", "email"},
+     "account": {"holder", "iban", "bic"},
+     "buyer": {"name", "address", "country", "vat_id"}, "buyer_reference": str,
+     "engagement": {"reference", "title"}, "contract": {"version", "digest"},
+     "payment_days": 14, "locale": "en_GB", "e_invoice": bool, "currency": "EUR",
+     "tax_treatment": "rate"|"reverse_charge"|"exempt", "tax_rate_percent": "19.00",
+     "tax_note": str,
+     "lines": [{"position", "title", "supplied_on", "net", "tax"}],
+     "net", "tax", "gross": "14280.00",
+     "corrects": {"reference", "issued_on"}|null, "reason": str}
+
+Amounts are strings with the digits of the currency's minor unit, positive in both kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from engagements.billing.models import Invoice, InvoiceLine
+from engagements.common import money
+from engagements.contracts.models import ContractVersion
+from engagements.people.models import Customer
+
+SCHEMA = "twofold.invoice/1"
+# ISO 3166-1. Northern Ireland and other parts with rules of their own ask for an e-invoice.
+EU = frozenset(
+    (
+        *("AT", "BE", "BG", "CY", "CZ", "DE", "DK", "EE", "ES", "FI", "FR", "GR", "HR", "HU"),
+        *("IE", "IT", "LT", "LU", "LV", "MT", "NL", "PL", "PT", "RO", "SE", "SI", "SK"),
+    )
+)
+# EN 16931 knows no amount with more decimals.
+E_INVOICE_UNIT = Decimal("0.01")
+
+
+def compose(invoice: Invoice, lines: Sequence[InvoiceLine]) -> dict[str, Any]:
+    """The facts that issuing `invoice` now, as numbered and dated, would fix."""
+    currency, contract = invoice.currency, invoice.contract_version
+    original = invoice.corrects
+    return {
+        "schema": SCHEMA,
+        "kind": str(invoice.kind),
+        "reference": invoice.reference,
+        "issued_on": _iso(invoice.issued_on),
+        "due_on": _iso(invoice.due_on),
+        "seller": dict(settings.CONSULTANCY),
+        "account": dict(settings.BANK_ACCOUNT),
+        "buyer": _buyer(invoice.customer),
+        "buyer_reference": invoice.customer.buyer_reference,
+        "engagement": {
+            "reference": invoice.engagement.reference,
+            "title": invoice.engagement.title,
+        },
+        "contract": {"version": contract.number, "digest": contract.digest},
+        "payment_days": contract.payment_days,
+        "locale": invoice.customer.locale,
+        "e_invoice": wants_e_invoice(invoice.customer, invoice),
+        "currency": currency,
+        **_tax(contract, original),
+        "lines": [_line(line, currency) for line in lines],
+        "net": money.plain(invoice.net, currency),
+        "tax": money.plain(invoice.tax, currency),
+        "gross": money.plain(invoice.gross, currency),
+        "corrects": original
+        and {"reference": original.reference, "issued_on": _iso(original.issued_on)},
+        "reason": invoice.reason,
+    }
+
+
+def wants_e_invoice(customer: Customer, invoice: Invoice) -> bool:
+    """Whether an e-invoice goes with it: in the EU, or asked for, and its amounts can be told."""
+    is_wanted = customer.country in EU or customer.wants_e_invoice
+    amounts = (invoice.net, invoice.tax)
+    return is_wanted and all(amount == amount.quantize(E_INVOICE_UNIT) for amount in amounts)
+
+
+def _tax(contract: ContractVersion, original: Invoice | None) -> dict[str, str]:
+    """The contract's treatment; a credit note keeps that of the invoice it corrects."""
+    if original is not None and original.frozen:
+        names = ("tax_treatment", "tax_rate_percent", "tax_note")
+        return {name: original.frozen[name] for name in names}
+    return {
+        "tax_treatment": str(contract.tax_treatment),
+        "tax_rate_percent": f"{contract.tax_rate_percent:.2f}",
+        "tax_note": contract.tax_note,
+    }
+
+
+def _buyer(customer: Customer) -> dict[str, str]:
+    return {
+        "name": customer.name,
+        "address": customer.address,
+        "country": customer.country,
+        "vat_id": customer.vat_id,
+    }
+
+
+def _line(line: InvoiceLine, currency: str) -> dict[str, Any]:
+    released_at = line.milestone.released_at
+    return {
+        "position": line.position,
+        "title": line.title,
+        "supplied_on": _iso(timezone.localtime(released_at).date() if released_at else None),
+        "net": money.plain(line.net, currency),
+        "tax": money.plain(line.tax, currency),
+    }
+
+
+def _iso(day: date | None) -> str | None:
+    return day.isoformat() if day else None

@@ -1,0 +1,126 @@
+"""What is to be billed: collecting milestones on drafts, and issuing drafts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from engagements import access
+from engagements.access import actor
+from engagements.audit import services as audits
+from engagements.audit.models import Audit
+from engagements.audit.unbilled import unbilled_audits
+from engagements.billing import invoices
+from engagements.billing import queries as billing
+from engagements.billing.forms import WaiveForm
+from engagements.billing.milestones import MilestoneLine
+from engagements.billing.models import Invoice
+from engagements.common.errors import ApplicationError
+from engagements.common.integers import wholes
+from engagements.common.pages import UNPROCESSABLE
+from engagements.common.tables import amounts, as_csv
+from engagements.contracts.milestones.models import Milestone
+from engagements.people.models import User
+
+COLUMNS = (
+    *("Engagement", "Customer", "Milestone", "Released by", "Released on"),
+    *("Currency", "Net", "Tax", "Gross"),
+)
+
+
+@access.finance_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def to_bill(request: HttpRequest) -> HttpResponse:
+    """Released milestones by engagement, and the drafts; chosen ones are collected.
+
+    `format=csv` downloads what is to be billed and stands on no draft.
+    """
+    if request.method == "POST":
+        drafted = _collect(request, actor(request))
+        if len(drafted) == 1:
+            return redirect("invoice", pk=drafted[0].pk)
+        if drafted:
+            messages.success(request, f"{len(drafted)} drafts are made. Look at each and issue it.")
+            return redirect("to-bill")
+    groups = billing.to_bill()
+    if request.GET.get("format") == "csv":
+        return as_csv("to-bill", COLUMNS, (_cells(line) for each in groups for line in each.lines))
+    context = {
+        "groups": groups,
+        "drafts": [(row, invoices.preview(invoice=row)) for row in billing.drafts()],
+        "audits": [(row, WaiveForm(auto_id=f"id_{row.pk}_%s")) for row in unbilled_audits()],
+        "acts": access.is_finance(request.user),
+    }
+    status = UNPROCESSABLE if request.method == "POST" else 200
+    return render(request, "billing/to_bill.html", context, status=status)
+
+
+@access.finance_page
+@require_POST
+def waive_audit(request: HttpRequest, reference: str) -> HttpResponse:
+    """Ask no more for an audit that led to no contract."""
+    audit = get_object_or_404(Audit, engagement=access.engagement_for(request.user, reference))
+    try:
+        audits.waive(audit=audit, reason=request.POST.get("reason", ""), by=actor(request))
+    except ApplicationError as refused:
+        messages.error(request, str(refused))
+    else:
+        messages.success(request, f"The audit of {reference} is owed no more.")
+    return redirect("to-bill")
+
+
+def _cells(line: MilestoneLine) -> tuple[Any, ...]:
+    milestone = line.milestone
+    engagement = milestone.contract_version.engagement
+    released = milestone.released_at
+    return (
+        *(engagement.reference, engagement.customer.name, milestone.title),
+        *(milestone.get_condition_display(), released and released.date(), line.currency),
+        *amounts(line.currency, line.net, line.tax, line.gross),
+    )
+
+
+def _collect(request: HttpRequest, by: User) -> list[Invoice]:
+    """One draft for each engagement of which milestones were chosen."""
+    chosen = wholes(request.POST.getlist("milestone"))
+    found = Milestone.objects.filter(
+        pk__in=chosen, contract_version__engagement__in=access.engagements_for(by)
+    ).select_related("contract_version")
+    by_engagement: dict[int, list[Milestone]] = {}
+    for milestone in found.order_by("pk"):
+        by_engagement.setdefault(milestone.contract_version.engagement_id, []).append(milestone)
+    if not by_engagement:
+        messages.error(request, "Choose at least one milestone.")
+    drafted = []
+    for milestones in by_engagement.values():
+        try:
+            drafted.append(invoices.draft(milestones=milestones, by=by))
+        except ApplicationError as refused:
+            messages.error(request, str(refused))
+    return drafted
+
+
+@access.finance_page
+@require_POST
+def issue_drafts(request: HttpRequest) -> HttpResponse:
+    """Issue every draft that was chosen, each by itself: one that is refused holds up no other."""
+    by, issued = actor(request), []
+    chosen = wholes(request.POST.getlist("draft"))
+    for row in Invoice.objects.filter(
+        pk__in=chosen, engagement__in=access.engagements_for(by)
+    ).order_by("drafted_at", "pk"):
+        try:
+            seen = request.POST.get(f"seen-{row.pk}")
+            issued.append(invoices.issue(invoice=row, by=by, seen=seen))
+        except ApplicationError as refused:
+            messages.error(request, f"Draft for {row.engagement.reference}: {refused}")
+    if not chosen:
+        messages.error(request, "Choose at least one draft.")
+    if issued:
+        names = ", ".join(row.reference for row in issued)
+        messages.success(request, f"Issued: {names}.")
+    return redirect("to-bill")

@@ -1,0 +1,120 @@
+"""The kernel catalogue, for everybody who has signed in: it holds nothing of any customer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from benchmarks.published.reports import Report
+from engagements.catalogue import charts as catalogue_charts
+from engagements.catalogue import queries as catalogue
+from engagements.catalogue.charts import texts
+from engagements.charts import responses
+from engagements.charts.responses import addresses, known_theme
+from engagements.common.markdown import as_html
+
+_PICTURES: dict[str, tuple[Callable[..., str], Callable[[Sequence[Report]], str], str, str]] = {
+    "roofline": (
+        catalogue_charts.catalogue_roofline,
+        texts.roofline,
+        "Every kernel on the roofline",
+        "The operator alone, at the workload with most traffic. The roof is what a copy and a "
+        "matrix product reached on the same machine in the same runs. What only moves bytes has "
+        "no place on it and stands in the table alone.",
+    ),
+    "ratios": (
+        catalogue_charts.catalogue_ratios,
+        texts.ratios,
+        "End-to-end ratios",
+        "Each with its interval, against the baseline it was measured with. An open diamond is "
+        "the ratio over a stronger baseline, by the survey's medians.",
+    ),
+}
+
+
+@login_required
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """Every operator, the pictures, the claims of the field and what libraries cover."""
+    drawn, entries = catalogue.sound(), catalogue.entries()
+    context = {
+        "entries": entries,
+        "unmeasured": any(entry.first is None for entry in entries),
+        "claims": catalogue.judged(),
+        "libraries": catalogue.libraries(),
+        "pictures": _pictures(drawn),
+        "device": texts.device_of(drawn),
+    }
+    return render(request, "catalogue/catalogue.html", context)
+
+
+@login_required
+@require_safe
+def operator(request: HttpRequest, name: str) -> HttpResponse:
+    """One operator: its README, Definition, workloads, Solutions, measurements, coverage."""
+    page = catalogue.page(name)
+    if page is None:
+        raise Http404("No such operator.")
+    told = {
+        "readme": as_html(page.readme),
+        "summary": as_html(page.entry.definition.summary),
+    }
+    return render(request, "catalogue/operator.html", {"page": page, **told})
+
+
+@login_required
+@require_safe
+def record(request: HttpRequest, name: str, record: str) -> HttpResponse:
+    """A committed record as it was signed."""
+    found = catalogue.measured(name, record)
+    if found is None:
+        raise Http404("No such record.")
+    response = HttpResponse(catalogue.content(found), content_type="application/json")
+    response["Content-Disposition"] = f'attachment; filename="{name}-{record}.record.json"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@login_required
+@require_safe
+def public_key(request: HttpRequest, key_id: str) -> HttpResponse:
+    """A key that committed records are signed by, as PEM."""
+    pem = catalogue.public_key(key_id)
+    if pem is None:
+        raise Http404("No such key.")
+    response = HttpResponse(pem, content_type="text/plain; charset=utf-8")
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@login_required
+@require_safe
+def picture(request: HttpRequest, name: str, theme: str) -> HttpResponseBase:
+    """A picture as SVG; its ETag changes with the committed files."""
+    if name not in _PICTURES:
+        raise Http404("No such picture.")
+    in_theme = known_theme(theme)
+    return responses.as_file(
+        request,
+        of=f"{catalogue.stamp()}/{name}/{theme}",
+        draw=lambda: _PICTURES[name][0](catalogue.sound(), theme=in_theme),
+    )
+
+
+def _pictures(drawn: Sequence[Report]) -> list[dict[str, str]]:
+    """The pictures that there is anything for, as the fragment wants them."""
+    has_points, has_ratios = texts.points(drawn), texts.rows(drawn)
+    wanted = [name for name, has in (("ratios", has_ratios), ("roofline", has_points)) if has]
+    return [
+        {
+            **addresses("catalogue-picture", name),
+            "alt": _PICTURES[name][1](drawn),
+            "title": _PICTURES[name][2],
+            "caption": _PICTURES[name][3],
+        }
+        for name in wanted
+    ]

@@ -1,0 +1,133 @@
+"""Amounts of money: exact decimals, rounded half up at the currency's own minor unit.
+
+An amount never travels without its currency. Minor units are those of ISO 4217, from
+py-moneyed: JPY has none, EUR has two digits, KWD three. (CLDR, which babel reads, has the
+digits that people still write: none for RSD, which banks pay to the hundredth.) How an amount
+is written in a locale comes from babel.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
+
+import moneyed
+from babel import Locale
+from babel.numbers import NumberPattern
+
+# The pages of the house are in English.
+LOCALE = "en"
+_NO_BREAK = "\u00a0"
+# Below this an amount is kept whole: columns have 14 digits, three of them decimals.
+LIMIT = Decimal(10) ** 11
+
+
+class UnknownCurrency(ValueError):
+    """The code names no currency."""
+
+
+@lru_cache(maxsize=64)
+def minor_digits(currency: str) -> int:
+    """How many decimals an amount of `currency` (ISO 4217) has. Raises UnknownCurrency."""
+    try:
+        units = moneyed.get_currency(currency).sub_unit
+    except moneyed.CurrencyDoesNotExist as error:
+        raise UnknownCurrency(f"{currency!r} is no currency code, as EUR is.") from error
+    return len(str(units)) - 1
+
+
+@lru_cache(maxsize=64)
+def minor_unit(currency: str) -> Decimal:
+    """The smallest amount in `currency` (ISO 4217): 1 for JPY, 0.01 for EUR, 0.001 for KWD.
+
+    Raises UnknownCurrency.
+    """
+    return Decimal(1).scaleb(-minor_digits(currency))
+
+
+def quantize(amount: Decimal, currency: str) -> Decimal:
+    """`amount` rounded half up (away from zero) at the minor unit of `currency`."""
+    return amount.quantize(minor_unit(currency), rounding=ROUND_HALF_UP)
+
+
+def is_exact(amount: Decimal, currency: str) -> bool:
+    """Whether `amount` can be paid in `currency` without rounding."""
+    return amount.is_finite() and amount == quantize(amount, currency)
+
+
+def tax_on(amount: Decimal, rate_percent: Decimal, currency: str) -> Decimal:
+    """The tax on a net `amount`, rounded."""
+    return quantize(amount * rate_percent / 100, currency)
+
+
+def gross_of(amount: Decimal, rate_percent: Decimal, currency: str) -> Decimal:
+    """A net `amount` with its tax."""
+    return quantize(amount, currency) + tax_on(amount, rate_percent, currency)
+
+
+def allocate(total: Decimal, shares: Sequence[Decimal | int], currency: str) -> list[Decimal]:
+    """`total` split in proportion to `shares`, by largest remainder: the parts add up to it.
+
+    Of equal remainders the earlier part gets the unit. Raises ValueError when `total` is not
+    exact in `currency`, a share is negative, or there is nothing to split by.
+    """
+    if not is_exact(total, currency):
+        raise ValueError(f"{total} is not an exact amount of {currency}.")
+    weights = [Decimal(share) for share in shares]
+    whole = sum(weights, Decimal(0))
+    if any(weight < 0 for weight in weights) or whole <= 0:
+        raise ValueError("Shares are not negative, and one of them is more than nothing.")
+    unit = minor_unit(currency)
+    sign = -1 if total < 0 else 1
+    units = int(abs(total) / unit)
+    # Compared times `whole`, so that no remainder is lost to division.
+    floors = [int(units * w // whole) for w in weights]
+    remainders = [units * w - f * whole for w, f in zip(weights, floors, strict=True)]
+    by_remainder = sorted(range(len(weights)), key=lambda i: (-remainders[i], i))
+    for index in by_remainder[: units - sum(floors)]:
+        floors[index] += 1
+    return [sign * part * unit for part in floors]
+
+
+def plain(amount: Decimal, currency: str) -> str:
+    """`amount` as sealed JSON writes it: digits of the minor unit, no grouping ("48000.00")."""
+    return f"{quantize(amount, currency):f}"
+
+
+def format_money(amount: Decimal, currency: str, locale: str = LOCALE) -> str:
+    """`amount` for people of `locale` (CLDR): "EUR 48,000.00", in German "48.000,00 EUR".
+
+    With the code and not with a symbol, which several currencies share; the space does not break.
+    """
+    return str(
+        _pattern(currency, locale).apply(
+            quantize(amount, currency), locale, currency=currency, currency_digits=False
+        )
+    )
+
+
+@lru_cache(maxsize=256)
+def _pattern(currency: str, locale: str) -> NumberPattern:
+    """The locale's own form, with the currency's own digits and its code set apart."""
+    digits = minor_digits(currency)
+    pattern = copy.copy(Locale.parse(locale).currency_formats["standard"])
+    pattern.frac_prec = (digits, digits)
+    pattern.prefix = tuple(_with_code(affix) for affix in pattern.prefix)
+    pattern.suffix = tuple(_with_code(affix) for affix in pattern.suffix)
+    return pattern
+
+
+def _with_code(affix: str) -> str:
+    """`affix` of a pattern with the currency's code (¤¤), which touches no digit."""
+    code = affix.replace("¤", "¤¤")
+    return f"{code}{_NO_BREAK}" if code.endswith("¤¤") and affix[:1] in "¤-" else code
+
+
+def totals_by_currency(lines: Iterable[tuple[str, Decimal]]) -> list[tuple[str, Decimal]]:
+    """Sums of (currency, amount) pairs, one a currency, by code. Currencies are never added up."""
+    totals: dict[str, Decimal] = {}
+    for currency, amount in lines:
+        totals[currency] = totals.get(currency, Decimal(0)) + amount
+    return sorted(totals.items())

@@ -1,0 +1,63 @@
+"""Governing texts: clauses by slug and number, and which of them stand in a contract."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from engagements.contracts.models import ContractVersion
+from engagements.people.models import User
+
+
+class Clause(models.Model):
+    """One text that governs contracts, as it was published. Append-only: a change is the next
+    number. Contracts that name an older number keep it. `digest` is that of the text alone."""
+
+    slug = models.SlugField(max_length=40)
+    number = models.PositiveSmallIntegerField()
+    title = models.CharField(max_length=120)
+    text = models.TextField()
+    digest = models.CharField(max_length=71, db_index=True)
+    published_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    published_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["slug", "-number"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["slug", "number"], name="clause_number_once"),
+            models.CheckConstraint(
+                condition=Q(digest__regex=r"^sha256:[0-9a-f]{64}$") & ~Q(title="") & ~Q(text=""),
+                name="clause_has_a_text_and_its_digest",
+                violation_error_message="A clause has a title, a text and its SHA-256.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.title}, number {self.number}"
+
+
+class ContractClause(models.Model):
+    """A clause at its place in a version of the contract; fixed once that version is sealed."""
+
+    contract_version = models.ForeignKey(
+        ContractVersion, on_delete=models.CASCADE, related_name="clauses"
+    )
+    clause = models.ForeignKey(Clause, on_delete=models.PROTECT, related_name="+")
+    position = models.PositiveSmallIntegerField()
+
+    class Meta:
+        ordering: ClassVar = ["contract_version", "position"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["contract_version", "position"], name="contract_clause_position_once"
+            ),
+            models.UniqueConstraint(
+                fields=["contract_version", "clause"], name="contract_clause_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.position}. {self.clause}"

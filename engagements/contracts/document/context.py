@@ -1,0 +1,269 @@
+"""The facts of a contract, from its sealed terms and never from live rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from django.utils import timezone
+
+from benchmarks.harness.records.canonical import digest_of_bytes
+from engagements.common import money
+from engagements.common.dates import in_words
+from engagements.common.errors import ApplicationError
+from engagements.contracts.document.example import worked_example
+from engagements.contracts.models import Acceptance, ContractVersion, Party
+from engagements.contracts.terms import pauses_of, terms_of
+from engagements.contracts.time_box.services import last_day
+from engagements.documents import formatting
+from engagements.documents.renderable import Enclosure, RenderableDocument
+from engagements.documents.subjects import Subject
+
+NOUN = "contract"
+ACCEPTED = "accepted"
+# Both parties accepted it, whether an amendment has taken its place since or not.
+AGREED = (ContractVersion.State.ACCEPTED, ContractVersion.State.SUPERSEDED)
+TAX = {
+    ContractVersion.TaxTreatment.RATE: "Tax is added at the rate above",
+    ContractVersion.TaxTreatment.REVERSE_CHARGE: "No tax is added: the customer owes it",
+    ContractVersion.TaxTreatment.EXEMPT: "No tax is added: the service is exempt",
+}
+
+
+def due() -> Iterator[Subject]:
+    """Every sealed version as offered, and again with its acceptances once both are there."""
+    sealed = ContractVersion.objects.filter(sealed_at__isnull=False)
+    for pk, state in sealed.values_list("pk", "state"):
+        yield Subject(NOUN, pk)
+        if state in AGREED:
+            yield Subject(NOUN, pk, ACCEPTED)
+
+
+def compose(subject: Subject) -> RenderableDocument:
+    """The sealed version, as offered or as accepted by both. Refused before that."""
+    contract = ContractVersion.objects.select_related("engagement__customer", "benchmark").get(
+        pk=subject.pk
+    )
+    if contract.sealed_at is None or contract.canonical is None:
+        raise ApplicationError("A contract is issued once it is sealed.", code="contracts.todo")
+    if subject.act not in ("", ACCEPTED):
+        raise ValueError(f"A contract is issued as offered or as accepted, not {subject.act!r}.")
+    acceptances = list(contract.acceptances.select_related("user")) if subject.act else []
+    if subject.act and len(acceptances) < len(Party):
+        raise ApplicationError(
+            "The accepted contract is issued once both parties have accepted it.",
+            code="contracts.todo",
+        )
+    _require_intact(contract)
+    reference, number = contract.engagement.reference, contract.number
+    title = f"Contract {reference}, version {number}{', accepted' if acceptances else ''}"
+    return RenderableDocument(
+        engagement=contract.engagement,
+        title=title,
+        running_title=title,
+        filename=f"{reference}-contract-v{number}{'-accepted' if acceptances else ''}.pdf",
+        template="contracts/document/contract.html",
+        dated=acceptances[-1].accepted_at if acceptances else contract.sealed_at,
+        seal=contract.digest,
+        sealed="The sealed terms, attached as terms.json",
+        summary=f"Fixed fee, fixed time, measured target: {contract.engagement.title}.",
+        context=words(
+            terms_of(contract),
+            contract.benchmark.document,
+            sealed_at=contract.sealed_at,
+            acceptances=acceptances,
+        ),
+        enclosures=_enclosures(bytes(contract.benchmark.canonical), bytes(contract.canonical)),
+        is_signed=True,
+    )
+
+
+def _enclosures(benchmark: bytes, terms: bytes) -> tuple[Enclosure, ...]:
+    """What was sealed, for a machine to read: its bytes have the digests that are printed."""
+    return (
+        Enclosure(
+            "benchmark.json", benchmark, "The sealed benchmark that the target is measured on"
+        ),
+        Enclosure("terms.json", terms, "The sealed terms that are accepted"),
+    )
+
+
+def _require_intact(contract: ContractVersion) -> None:
+    """The bytes are those that the digests name; a document never papers over a difference."""
+    assert contract.canonical is not None
+    if digest_of_bytes(bytes(contract.canonical)) != contract.digest:
+        raise ApplicationError(
+            "The stored terms are not those that were sealed.", code="contracts.todo"
+        )
+    benchmark = contract.benchmark
+    if digest_of_bytes(bytes(benchmark.canonical)) != terms_of(contract)["benchmark"]["digest"]:
+        raise ApplicationError(
+            "The stored benchmark is not the one that the terms name.", code="contracts.todo"
+        )
+
+
+def words(
+    terms: dict[str, Any],
+    benchmark: dict[str, Any],
+    *,
+    sealed_at: datetime | None = None,
+    acceptances: Sequence[Acceptance] = (),
+) -> dict[str, Any]:
+    """What the contract says, from its terms and the document of its benchmark.
+
+    Without `sealed_at` it is a draft, of which pages show what it would say.
+    """
+    starts_on = _starts_on(terms, acceptances)
+    rate = Decimal(terms["tax_rate_percent"])
+    until = terms["valid_until"]
+    return {
+        "terms": terms,
+        "amends": _amends(terms),
+        "consultancy": formatting.party(terms["parties"]["consultancy"]),
+        "customer": formatting.party(terms["parties"]["customer"]),
+        "sealed_on": in_words(sealed_at) if sealed_at else "",
+        "sealed_at": formatting.moment(sealed_at) if sealed_at else "",
+        "valid_until": in_words(date.fromisoformat(until)) if until else "",
+        "target": formatting.plain_number(Decimal(terms["target"])),
+        "fee": money.format_money(Decimal(terms["fee"]), terms["currency"]),
+        "audit_cost": money.format_money(Decimal(terms["audit_cost"]), terms["currency"]),
+        "tax_rate": formatting.percent(rate),
+        "has_tax": rate > 0,
+        "tax_word": TAX[terms["tax"]["treatment"]],
+        "tax_note": terms["tax"]["note"],
+        "starts_on": in_words(starts_on),
+        "ends_on": in_words(last_day(starts_on, terms["weeks"], pauses_of(terms))),
+        "pauses": [_pause(each) for each in terms["pauses"]],
+        "milestones": _milestones(terms, terms["milestones"]),
+        "released_before": _milestones(terms, terms["released_before"]),
+        "totals": _totals(terms),
+        "example": worked_example(terms),
+        "benchmark": benchmark,
+        "noise_band": _band(benchmark["protocol"], "noise_band"),
+        "interrupted_band": _band(benchmark["protocol"], "interrupted_band"),
+        "workloads": [_workload(each) for each in benchmark["workloads"]],
+        "confidence": formatting.share(terms["benchmark"]["confidence"]),
+        "hardware": _hardware(terms["benchmark"]["hardware"]),
+        "signing": [_signing(terms, party, acceptances) for party in ("consultancy", "customer")],
+        "is_accepted": bool(acceptances),
+    }
+
+
+def _starts_on(terms: dict[str, Any], acceptances: Sequence[Acceptance]) -> date:
+    """The first day of the time-box: the one agreed, or that of the second acceptance after it."""
+    if terms["began_on"]:
+        return date.fromisoformat(terms["began_on"])
+    accepted = (timezone.localdate(each.accepted_at) for each in acceptances)
+    return max([date.fromisoformat(terms["starts_on"]), *accepted])
+
+
+def _amends(terms: dict[str, Any]) -> dict[str, str] | None:
+    amended = terms["amends"]
+    if amended is None:
+        return None
+    return {
+        "version": amended["version"],
+        "digest": amended["digest"],
+        "change": ContractVersion.Amendment(amended["changes"]).label.lower(),
+        "reason": amended["reason"],
+        "signs": _signs_from_now_on(terms) if _changes_who_signs(terms) else "",
+    }
+
+
+def _changes_who_signs(terms: dict[str, Any]) -> bool:
+    amended = terms["amends"]
+    return amended is not None and amended["changes"] == ContractVersion.Amendment.SIGNATORY
+
+
+def _signs_from_now_on(terms: dict[str, Any]) -> str:
+    named = terms["signatory"]
+    return f"{named['name']} and nobody else" if named else "any signatory"
+
+
+def _pause(pause: dict[str, str]) -> dict[str, str]:
+    days = {name: in_words(date.fromisoformat(pause[name])) for name in ("starts_on", "ends_on")}
+    return {**pause, **days}
+
+
+def _hardware(hardware: dict[str, Any]) -> str:
+    kind = "CUDA GPU" if hardware["device"] == "cuda" else "CPU"
+    return f"{hardware['name']} ({kind})" if hardware["name"] else f"any {kind}"
+
+
+def _milestones(terms: dict[str, Any], parts: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
+    currency, rate = terms["currency"], Decimal(terms["tax_rate_percent"])
+    rows = []
+    for milestone in parts:
+        net = Decimal(milestone["amount"])
+        tax = money.tax_on(net, rate, currency)
+        rows.append(
+            {
+                "position": str(milestone["position"]),
+                "title": milestone["title"],
+                "released_when": _when(milestone),
+                "version": str(milestone.get("version", "")),
+                "net": formatting.figure(net, currency),
+                "tax": formatting.figure(tax, currency),
+                "gross": formatting.figure(net + tax, currency),
+            }
+        )
+    return rows
+
+
+def _when(milestone: dict[str, Any]) -> str:
+    if "due_on" in milestone:
+        return f"{in_words(date.fromisoformat(milestone['due_on']))} has come"
+    return str(milestone.get("released_when", ""))
+
+
+def _totals(terms: dict[str, Any]) -> dict[str, str]:
+    """The foot of the table. Refused when the parts do not come to the fee."""
+    currency, rate = terms["currency"], Decimal(terms["tax_rate_percent"])
+    parts = [Decimal(each["amount"]) for each in (*terms["released_before"], *terms["milestones"])]
+    net = sum(parts, Decimal(0))
+    if net != Decimal(terms["fee"]):
+        raise ApplicationError(
+            f"The milestones come to {net} and the fee is {terms['fee']}.", code="contracts.todo"
+        )
+    tax = sum((money.tax_on(part, rate, currency) for part in parts), Decimal(0))
+    return {
+        "net": formatting.figure(net, currency),
+        "tax": formatting.figure(tax, currency),
+        "gross": formatting.figure(net + tax, currency),
+    }
+
+
+def _workload(workload: dict[str, Any]) -> dict[str, str]:
+    axes = ", ".join(f"{name} {size:,}" for name, size in workload["axes"].items())
+    return {"name": workload["name"], "axes": axes, "weight": formatting.share(workload["weight"])}
+
+
+def _band(protocol: dict[str, Any], name: str) -> str:
+    """How far a machine, or a round, may be from usual; older benchmarks say nothing of it."""
+    band = protocol.get(name)
+    return formatting.share(band) if band else ""
+
+
+def _moment(value: datetime | None) -> str:
+    return formatting.moment(value) if value else ""
+
+
+def _signing(
+    terms: dict[str, Any], party: str, acceptances: Sequence[Acceptance]
+) -> dict[str, Any]:
+    accepted = next((each for each in acceptances if each.party == party), None)
+    is_customer, is_changed = party == Party.CUSTOMER, _changes_who_signs(terms)
+    return {
+        "party": terms["parties"][party]["name"],
+        "may_sign": ", ".join(each["name"] for each in terms["signatories"][party]),
+        "signs_alone": is_customer and terms["signatory"] is not None and not is_changed,
+        "signs_as_before": is_customer and is_changed,
+        "typed_name": accepted.typed_name if accepted else "",
+        "person": f"{accepted.user.name}, {accepted.user.email}" if accepted else "",
+        "accepted_at": formatting.moment(accepted.accepted_at) if accepted else "",
+        "address": (accepted.address or "") if accepted else "",
+        "proved_at": _moment(accepted.signed_in_at) if accepted else "",
+        "digest": accepted.digest if accepted else "",
+    }

@@ -1,0 +1,243 @@
+"""The contract: numbered versions of its terms, and their acceptance."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from benchmarks.models import Benchmark
+from engagements.engagement.models import Engagement
+from engagements.people.models import User
+
+MIN_WEEKS, MAX_WEEKS = 3, 10
+MAX_PAYMENT_DAYS, MAX_DISPUTE_DAYS, MAX_REFUND_DAYS = 120, 90, 60
+
+
+class ContractVersion(models.Model):
+    """A numbered version of the terms, sealed as canonical JSON with its SHA-256.
+
+    Until it is sealed (offered) it is a draft and may change; afterwards a trigger refuses
+    every change but that of its state. `fee` and `audit_cost` are net amounts in `currency`;
+    `tax_rate_percent` is added to both. `target` is the end-to-end ratio over the baseline.
+
+    An amendment names the version that it `amends` and repeats all its terms, changed. Parts of
+    the fee that were released before stay with the version that released them: `carried` (net)
+    is what they come to, and the milestones of the amendment are the rest.
+    """
+
+    class State(models.TextChoices):
+        DRAFT = "draft", "Draft"
+        OFFERED = "offered", "Offered"
+        ACCEPTED = "accepted", "Accepted"
+        DECLINED = "declined", "Declined"
+        WITHDRAWN = "withdrawn", "Withdrawn"
+        EXPIRED = "expired", "Expired"
+        SUPERSEDED = "superseded", "Superseded"
+
+    class Inconclusive(models.TextChoices):
+        """What a run means that could not show the target either way."""
+
+        MISSED = "missed", "counts as missed: the consultancy bears the doubt"
+        REPEAT = "repeat", "decides nothing: it is measured again inside the time-box"
+
+    class TaxTreatment(models.TextChoices):
+        """How the fee is taxed. All but a rate want the sentence that the invoice needs."""
+
+        RATE = "rate", "At a rate"
+        REVERSE_CHARGE = "reverse_charge", "Reverse charge: the customer owes the tax"
+        EXEMPT = "exempt", "Exempt"
+
+    class Amendment(models.TextChoices):
+        """What an amendment changes."""
+
+        MORE_TIME = "more_time", "More time"
+        PAUSE = "pause", "A pause"
+        BENCHMARK = "benchmark", "Another benchmark"
+        PRICE = "price", "The price"
+        SIGNATORY = "signatory", "Who signs"
+
+    engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="contracts")
+    number = models.PositiveSmallIntegerField()
+    state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.PROTECT, related_name="+")
+    fee = models.DecimalField(max_digits=14, decimal_places=3)
+    audit_cost = models.DecimalField(max_digits=14, decimal_places=3)
+    currency = models.CharField(max_length=3)
+    tax_rate_percent = models.DecimalField(max_digits=5, decimal_places=2, default=0)
+    tax_treatment = models.CharField(max_length=14, choices=TaxTreatment, default=TaxTreatment.RATE)
+    tax_note = models.TextField(blank=True, help_text="The sentence that the invoice needs.")
+    payment_days = models.PositiveSmallIntegerField(default=14)
+    dispute_days = models.PositiveSmallIntegerField(default=14)
+    refund_days = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        default=14,
+        help_text="Within which a refund is paid; older contracts name no such term.",
+    )
+    weeks = models.PositiveSmallIntegerField()
+    starts_on = models.DateField()
+    valid_until = models.DateField(
+        null=True, blank=True, help_text="The last day on which the offer may be accepted."
+    )
+    signatory = models.ForeignKey(
+        User,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="Who is to sign for the customer; any of its signatories when empty.",
+    )
+    target = models.DecimalField(max_digits=5, decimal_places=2, default=2)
+    inconclusive = models.CharField(max_length=8, choices=Inconclusive, default=Inconclusive.MISSED)
+    amends = models.ForeignKey(
+        "self", on_delete=models.PROTECT, null=True, blank=True, related_name="amendments"
+    )
+    amendment = models.CharField(max_length=10, choices=Amendment, blank=True)
+    amendment_reason = models.TextField(blank=True)
+    carried = models.DecimalField(max_digits=14, decimal_places=3, default=0)
+    drafted_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    canonical = models.BinaryField(null=True, blank=True)
+    digest = models.CharField(max_length=71, blank=True, db_index=True)
+    sealed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-number"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["engagement", "number"], name="contract_number_once"),
+            models.UniqueConstraint(
+                fields=["engagement"],
+                condition=Q(state="accepted"),
+                name="contract_one_accepted_version",
+                violation_error_message="One version of a contract is in force at a time.",
+            ),
+            models.UniqueConstraint(
+                fields=["engagement"],
+                condition=Q(state__in=["draft", "offered"]),
+                name="contract_one_open_version",
+                violation_error_message="Another version is being drafted or on offer already.",
+            ),
+            models.CheckConstraint(
+                condition=Q(weeks__gte=MIN_WEEKS, weeks__lte=MAX_WEEKS),
+                name="contract_runs_3_to_10_weeks",
+                violation_error_message="A time-box is 3 to 10 weeks.",
+            ),
+            models.CheckConstraint(
+                condition=Q(fee__gt=0),
+                name="contract_fee_is_positive",
+                violation_error_message="The fee is more than nothing.",
+            ),
+            models.CheckConstraint(
+                condition=Q(audit_cost__gte=0, audit_cost__lte=F("fee")),
+                name="contract_audit_cost_is_within_the_fee",
+                violation_error_message="The audit cost is between nothing and the fee.",
+            ),
+            models.CheckConstraint(
+                condition=Q(target__gt=1),
+                name="contract_target_is_a_speedup",
+                violation_error_message="The target is more than 1×.",
+            ),
+            models.CheckConstraint(
+                condition=Q(tax_rate_percent__gte=0, tax_rate_percent__lt=100),
+                name="contract_tax_rate_is_a_share",
+                violation_error_message="The tax rate is a percentage from 0 to under 100.",
+            ),
+            models.CheckConstraint(
+                condition=(Q(tax_treatment="rate", tax_note=""))
+                | (
+                    Q(tax_treatment__in=["reverse_charge", "exempt"], tax_rate_percent=0)
+                    & ~Q(tax_note="")
+                ),
+                name="contract_tax_is_treated_one_way",
+                violation_error_message="Tax is a rate, or none with the sentence that says why.",
+            ),
+            models.CheckConstraint(
+                condition=Q(payment_days__lte=MAX_PAYMENT_DAYS, dispute_days__lte=MAX_DISPUTE_DAYS),
+                name="contract_days_are_within_reason",
+                violation_error_message=(
+                    f"Invoices are payable within {MAX_PAYMENT_DAYS} days, and disputes are open "
+                    f"for at most {MAX_DISPUTE_DAYS}."
+                ),
+            ),
+            models.CheckConstraint(
+                condition=Q(refund_days__isnull=True)
+                | Q(refund_days__gte=1, refund_days__lte=MAX_REFUND_DAYS),
+                name="contract_refund_is_due_within_reason",
+                violation_error_message=f"A refund is paid within 1 to {MAX_REFUND_DAYS} days.",
+            ),
+            models.CheckConstraint(
+                condition=Q(amends__isnull=True, amendment="", amendment_reason="", carried=0)
+                | (
+                    Q(amends__isnull=False, carried__gte=0, carried__lte=F("fee"))
+                    & ~Q(amendment="")
+                    & ~Q(amendment_reason="")
+                ),
+                name="contract_amendment_says_what_and_why",
+                violation_error_message="An amendment says what it changes, and why.",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="draft", sealed_at__isnull=True, digest="", canonical=None)
+                | Q(
+                    ~Q(state="draft"),
+                    sealed_at__isnull=False,
+                    digest__regex=r"^sha256:[0-9a-f]{64}$",
+                    canonical__isnull=False,
+                ),
+                name="contract_is_sealed_once_it_leaves_the_draft",
+                violation_error_message="A contract is sealed exactly when it is offered.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.engagement.reference} contract v{self.number}"
+
+    @property
+    def is_sealed(self) -> bool:
+        return self.sealed_at is not None
+
+    @property
+    def is_amendment(self) -> bool:
+        return self.amends_id is not None
+
+
+class Party(models.TextChoices):
+    CONSULTANCY = "consultancy", "The consultancy"
+    CUSTOMER = "customer", "The customer"
+
+
+class Acceptance(models.Model):
+    """One party's act of accepting exactly one digest. Append-only."""
+
+    contract_version = models.ForeignKey(
+        ContractVersion, on_delete=models.PROTECT, related_name="acceptances"
+    )
+    party = models.CharField(max_length=12, choices=Party)
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    typed_name = models.CharField(max_length=120)
+    digest = models.CharField(max_length=71)
+    address = models.GenericIPAddressField("IP address", null=True, blank=True)
+    signed_in_at = models.DateTimeField(
+        null=True, blank=True, help_text="When they had last proved who they are."
+    )
+    accepted_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["accepted_at"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["contract_version", "party"],
+                name="acceptance_once_a_party",
+                violation_error_message="This party has accepted these terms already.",
+            ),
+            models.CheckConstraint(
+                condition=~Q(typed_name=""),
+                name="acceptance_has_a_typed_name",
+                violation_error_message="Whoever accepts types their name.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.party} accepted {self.digest[:19]}…"

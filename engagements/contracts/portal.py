@@ -1,0 +1,192 @@
+"""The contract: read it as it was sealed, accept or decline exactly that."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from engagements import access
+from engagements.access import actor
+from engagements.common.client_ip import current_address
+from engagements.common.errors import ApplicationError
+from engagements.common.money import gross_of
+from engagements.contracts import acceptances, offers, signatories
+from engagements.contracts.differences import differences
+from engagements.contracts.models import ContractVersion, Party
+from engagements.contracts.portal_forms import AcceptContractForm, DeclineContractForm
+from engagements.contracts.queries import acceptance_of, sealed_contracts
+from engagements.contracts.readings import document_of
+from engagements.contracts.signatories import named_to_accept, who_signs
+from engagements.contracts.terms import pauses_of, terms_of
+from engagements.people import fresh_sign_in
+
+
+@access.portal_page
+@require_safe
+def contract_page(request: HttpRequest, reference: str, number: int | None = None) -> HttpResponse:
+    """A sealed version of the contract; without a number the one that counts now.
+
+    That somebody of the customer read an offer is noted, the first time they do.
+    """
+    contract = _contract(request, reference, number)
+    offers.note_viewed(contract=contract, by=actor(request))
+    return _render(request, contract)
+
+
+@access.portal_page
+@require_POST
+def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
+    """Accept the terms whose digest was on the screen, after a fresh sign-in."""
+    contract = _contract(request, reference, number)
+    form = AcceptContractForm(request.POST, contract=contract)
+    if not signatories.may_accept(request.user, contract):
+        return _render(request, contract, status=403)
+    fresh_sign_in.require_fresh_sign_in(request)
+    if form.is_valid():
+        try:
+            acceptances.accept(
+                contract=contract,
+                party=Party.CUSTOMER,
+                typed_name=form.cleaned_data["typed_name"],
+                digest=form.cleaned_data["digest"],
+                by=actor(request),
+                address=current_address(),
+                signed_in_at=fresh_sign_in.signed_in_at(request),
+            )
+        except ApplicationError as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            messages.success(request, "You have accepted the contract.")
+            return redirect("portal-engagement", reference=reference)
+    return _render(request, contract, accept_form=form, status=422)
+
+
+@access.portal_page
+@require_POST
+def decline(request: HttpRequest, reference: str, number: int) -> HttpResponse:
+    """Decline the offered terms with a reason."""
+    contract = _contract(request, reference, number)
+    form = DeclineContractForm(request.POST)
+    if not access.may_sign(request.user, contract.engagement.customer):
+        return _render(request, contract, status=403)
+    if form.is_valid():
+        try:
+            offers.decline(contract=contract, reason=form.cleaned_data["reason"], by=actor(request))
+        except ApplicationError as refusal:
+            form.add_error(None, str(refusal))
+        else:
+            messages.success(request, "You have declined the contract. We have been told why.")
+            return redirect("portal-engagement", reference=reference)
+    return _render(request, contract, decline_form=form, status=422)
+
+
+def _contract(request: HttpRequest, reference: str, number: int | None) -> ContractVersion:
+    """The numbered version, or the one that counts: on offer, else in force, else the newest."""
+    if number is None:
+        engagement = access.engagement_for(request.user, reference)
+        states = (ContractVersion.State.OFFERED, ContractVersion.State.ACCEPTED)
+        versions = {version.state: version for version in reversed(sealed_contracts(engagement))}
+        counting = next((versions[state] for state in states if state in versions), None)
+        number = counting.number if counting else None
+    contract = access.contract_for(request.user, reference, number)
+    if contract.is_sealed:
+        return contract
+    # People of the house see drafts elsewhere; the portal shows what a customer can see.
+    newest = sealed_contracts(contract.engagement).first()
+    if newest is None or number is not None:
+        raise Http404("No such contract.")
+    return newest
+
+
+def _render(
+    request: HttpRequest,
+    contract: ContractVersion,
+    *,
+    accept_form: AcceptContractForm | None = None,
+    decline_form: DeclineContractForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    engagement = contract.engagement
+    ours, theirs = (acceptance_of(contract, party) for party in (Party.CONSULTANCY, Party.CUSTOMER))
+    versions = list(sealed_contracts(engagement))
+    amended = next((row for row in versions if row.pk == contract.amends_id), None)
+    is_open = contract.state == ContractVersion.State.OFFERED and theirs is None
+    context = {
+        "engagement": engagement,
+        "contract": contract,
+        "terms": readable_terms(contract),
+        "versions": versions,
+        "amended": amended,
+        "differences": differences(terms_of(amended), terms_of(contract)) if amended else [],
+        "accepted_by_us": ours,
+        "accepted_by_you": theirs,
+        "is_open": is_open,
+        "can_sign": signatories.may_accept(request.user, contract),
+        "signatories": who_signs(contract),
+        "named": named_to_accept(contract),
+        "accept_form": accept_form or AcceptContractForm(contract=contract),
+        "decline_form": decline_form or DeclineContractForm(),
+        "document": document_of(contract),
+    }
+    return render(request, "contracts/portal_contract.html", context, status=status)
+
+
+def readable_terms(contract: ContractVersion) -> dict[str, Any]:
+    """The sealed terms with amounts, rates and days as values that can be formatted."""
+    terms = terms_of(contract)
+    rate, currency = Decimal(terms["tax_rate_percent"]), terms["currency"]
+    fee, audit = Decimal(terms["fee"]), Decimal(terms["audit_cost"])
+    parts, before = (
+        [
+            {
+                **part,
+                "net": (net := Decimal(part["amount"])),
+                "gross": gross_of(net, rate, currency),
+                "due_on": _day(part.get("due_on")),
+            }
+            for part in terms[name]
+        ]
+        for name in ("milestones", "released_before")
+    )
+    return {
+        **terms,
+        "fee": fee,
+        "fee_gross": sum((part["gross"] for part in (*before, *parts)), Decimal(0)),
+        "audit_cost": audit,
+        "audit_gross": gross_of(audit, rate, currency),
+        "tax_rate": f"{rate.normalize():f}",
+        "is_taxed": terms["tax"]["treatment"] == ContractVersion.TaxTreatment.RATE,
+        "began_on": _day(terms["began_on"]),
+        "valid_until": _day(terms["valid_until"]),
+        "pauses": pauses_of(terms),
+        "amendment": _amendment(terms["amends"]),
+        "carried": before,
+        "target": Decimal(terms["target"]),
+        "starts_on": datetime.date.fromisoformat(terms["starts_on"]),
+        "milestones": parts,
+        "hardware": _hardware(terms["benchmark"]["hardware"]),
+    }
+
+
+def _day(text: str | None) -> datetime.date | None:
+    return None if text is None else datetime.date.fromisoformat(text)
+
+
+def _amendment(amends: dict[str, Any] | None) -> dict[str, Any] | None:
+    if amends is None:
+        return None
+    return {**amends, "what": ContractVersion.Amendment(amends["changes"]).label}
+
+
+def _hardware(sealed: dict[str, Any]) -> str:
+    """The device that the benchmark names, or of which kind it has to be."""
+    if sealed["name"]:
+        return str(sealed["name"])
+    kind = "GPU" if sealed["device"] == "cuda" else "CPU"
+    return f"a {kind}; the record says which one it was measured on"

@@ -1,0 +1,139 @@
+"""How a time-box runs down: day by day, without the days on which its clock stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from decimal import Decimal
+from functools import cached_property
+
+from engagements.common.dates import in_words
+from engagements.contracts.models import ContractVersion
+from engagements.contracts.time_box import services as time_box
+from engagements.contracts.time_box.models import Pause, TimeBox
+
+
+@dataclass(frozen=True)
+class BurnDown:
+    """The first and last day, the pauses of the version in force, today, and the hours put in by
+    day."""
+
+    starts_on: date
+    ends_on: date
+    pauses: Sequence[Pause]
+    today: date
+    hours: Mapping[date, Decimal] = field(default_factory=dict)
+
+    @cached_property
+    def days(self) -> list[date]:
+        """Every calendar day of the time-box."""
+        length = (self.ends_on - self.starts_on).days + 1
+        return [self.starts_on + timedelta(days=number) for number in range(length)]
+
+    @cached_property
+    def paused(self) -> frozenset[date]:
+        """The days of the time-box on which the clock stands."""
+        return frozenset(time_box.paused_days(self.pauses)) & set(self.days)
+
+    def left_after(self, day: date) -> int:
+        """How many days of the clock are left when `day` is over."""
+        return sum(each > day and each not in self.paused for each in self.days)
+
+    @property
+    def left(self) -> int:
+        """How many days of the clock are left, today among them."""
+        return self.left_after(self.today - timedelta(days=1))
+
+    @property
+    def used(self) -> int:
+        """How many days of the clock are over."""
+        return self.total - self.left
+
+    @property
+    def total(self) -> int:
+        """How many days the clock runs in all."""
+        return len(self.days) - len(self.paused)
+
+    @property
+    def week(self) -> int:
+        """In which week of the clock today is, from 1; the last one once it is over."""
+        return min(self.used // time_box.DAYS_A_WEEK + 1, self.weeks)
+
+    @property
+    def weeks(self) -> int:
+        """How many weeks the clock runs in all."""
+        return -(-self.total // time_box.DAYS_A_WEEK)
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the first day has come."""
+        return self.today >= self.starts_on
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last day is over."""
+        return self.today > self.ends_on
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether the clock stands today."""
+        return self.today in self.paused
+
+    @property
+    def stopping(self) -> list[Pause]:
+        """The pauses for which the clock stands today."""
+        held = (pause for pause in self.pauses if pause.starts_on <= self.today <= pause.ends_on)
+        return list(held) if self.is_paused else []
+
+    @property
+    def ahead(self) -> list[Pause]:
+        """The pauses that are still to come."""
+        return [pause for pause in self.pauses if self.today < pause.starts_on <= self.ends_on]
+
+    @property
+    def resumes_on(self) -> date:
+        """The next day on which the clock runs, where it stands today. A last day never stands:
+        the time-box is longer by every day on which it did."""
+        return next(day for day in self.days if day >= self.today and day not in self.paused)
+
+    @property
+    def waited_for(self) -> str:
+        """Who is waited for today."""
+        return " and ".join(pause.waits_for for pause in self.stopping)
+
+    @property
+    def why_paused(self) -> str:
+        """What is waited for today, and when the clock runs again."""
+        return (
+            f"The clock stands still and runs again on {in_words(self.resumes_on)}. "
+            f"What is waited for: {' '.join(pause.reason for pause in self.stopping)}"
+        )
+
+    @property
+    def told(self) -> str:
+        """The picture in words."""
+        hours = sum(self.hours.values(), Decimal(0))
+        paused = f", {len(self.paused)} days paused" if self.paused else ""
+        return (
+            f"{self.left} days of the clock are left until "
+            f"{in_words(self.ends_on)}{paused}; "
+            f"{hours.normalize():f} hours are noted."
+        )
+
+
+def burn_down_of(
+    box: TimeBox,
+    contract: ContractVersion | None,
+    *,
+    today: date,
+    hours: Mapping[date, Decimal] | None = None,
+) -> BurnDown:
+    """The time-box of `box` with the pauses of `contract`, the version in force."""
+    return BurnDown(
+        starts_on=box.starts_on,
+        ends_on=box.ends_on,
+        pauses=list(contract.pauses.all()) if contract else [],
+        today=today,
+        hours=hours or {},
+    )

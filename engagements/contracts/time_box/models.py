@@ -1,0 +1,143 @@
+"""The time-box: when the work runs, what stops its clock, the hours put in, its warnings."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from engagements.contracts.models import ContractVersion
+from engagements.engagement.models import Engagement
+from engagements.people.models import User
+
+
+class TimeBox(models.Model):
+    """When the work runs: the calendar weeks of the contract in force from `starts_on`, longer
+    by its pauses; `ends_on` is the last day."""
+
+    engagement = models.OneToOneField(Engagement, on_delete=models.PROTECT, related_name="time_box")
+    starts_on = models.DateField()
+    ends_on = models.DateField()
+
+    class Meta:
+        verbose_name = "time-box"
+        verbose_name_plural = "time-boxes"
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(ends_on__gt=F("starts_on")),
+                name="time_box_ends_after_it_starts",
+                violation_error_message="A time-box ends after it starts.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.starts_on} to {self.ends_on}"
+
+
+class Pause(models.Model):
+    """Days on which the clock of the time-box stands still, both named days included.
+
+    Part of a version's terms: each later version repeats those that were agreed before.
+    """
+
+    contract_version = models.ForeignKey(
+        ContractVersion, on_delete=models.CASCADE, related_name="pauses"
+    )
+    starts_on = models.DateField("from")
+    ends_on = models.DateField("until")
+    waits_for = models.CharField(max_length=120, help_text="Who is waited for.")
+    reason = models.TextField("why")
+
+    class Meta:
+        ordering: ClassVar = ["contract_version", "starts_on"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["contract_version", "starts_on"],
+                name="pause_starts_once",
+                violation_error_message="A pause starts on that day already.",
+            ),
+            models.CheckConstraint(
+                condition=Q(ends_on__gte=F("starts_on")),
+                name="pause_ends_after_it_starts",
+                violation_error_message="A pause does not end before it starts.",
+            ),
+            models.CheckConstraint(
+                condition=~Q(waits_for="") & ~Q(reason=""),
+                name="pause_says_who_and_why",
+                violation_error_message="A pause says who is waited for, and why.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.starts_on} to {self.ends_on}, waiting for {self.waits_for}"
+
+
+class TimeEntry(models.Model):
+    """Hours that a consultant worked in an engagement on one day. The fee is fixed: hours say
+    what it came to an hour, and nothing is billed by them."""
+
+    engagement = models.ForeignKey(
+        Engagement, on_delete=models.PROTECT, related_name="time_entries"
+    )
+    consultant = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    worked_on = models.DateField()
+    hours = models.DecimalField(max_digits=4, decimal_places=2)
+    note = models.CharField(max_length=200)
+    request_key = models.UUIDField(unique=True, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        verbose_name_plural = "time entries"
+        ordering: ClassVar = ["-worked_on", "-pk"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(hours__gt=0, hours__lte=24),
+                name="time_entry_hours_fit_a_day",
+                violation_error_message="A day has more than 0 and at most 24 hours.",
+            ),
+            models.CheckConstraint(
+                condition=~Q(note=""),
+                name="time_entry_says_what_was_done",
+                violation_error_message="Say in a few words what was done.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.consultant}, {self.worked_on}: {self.hours} h"
+
+
+class TimeBoxWarning(models.Model):
+    """A threshold that a time-box passed on its way to the day `ends_on`, noted once.
+
+    With another deadline the thresholds lie ahead again. `is_mailed` is false for one that was
+    passed unseen, because a later one had been passed, too, by the time anybody looked.
+    """
+
+    class Threshold(models.TextChoices):
+        HALF = "half", "Half of the time-box is used"
+        MOST = "most", "80% of the time-box is used"
+        WEEK = "week", "One week is left"
+        DAY = "day", "One day is left"
+        OVER = "over", "The time-box is over"
+
+    engagement = models.ForeignKey(
+        Engagement, on_delete=models.PROTECT, related_name="time_box_warnings"
+    )
+    ends_on = models.DateField()
+    threshold = models.CharField(max_length=4, choices=Threshold)
+    is_mailed = models.BooleanField()
+    noted_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        verbose_name = "time-box warning"
+        ordering: ClassVar = ["noted_at", "pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["engagement", "ends_on", "threshold"], name="time_box_warning_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_threshold_display()} ({self.ends_on})"

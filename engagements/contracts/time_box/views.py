@@ -1,0 +1,95 @@
+"""The time-box of an engagement: its clock and pauses, the hours noted, the warnings."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from engagements import access
+from engagements.access import actor, consultant_page, may_act
+from engagements.charts import responses
+from engagements.common.pages import REFUSALS, UNPROCESSABLE, refuse
+from engagements.contracts import amendment_views
+from engagements.contracts.summary import contract_summary_of
+from engagements.contracts.time_box import charts as time_box_charts
+from engagements.contracts.time_box import entries
+from engagements.contracts.time_box import services as time_box
+from engagements.contracts.time_box.burn_down import burn_down_of
+from engagements.contracts.time_box.forms import TimeEntryForm
+from engagements.contracts.time_box.hours import hours_of
+from engagements.contracts.time_box.models import TimeEntry
+from engagements.engagement.models import Engagement, Stage
+
+
+@consultant_page
+@require_safe
+def show(request: HttpRequest, reference: str) -> HttpResponse:
+    """The clock, the hours and the warnings."""
+    return _page(request, access.engagement_for(request.user, reference))
+
+
+@consultant_page
+@require_POST
+def add(request: HttpRequest, reference: str) -> HttpResponse:
+    """Note hours of one's own."""
+    engagement, form = access.engagement_for(request.user, reference), TimeEntryForm(request.POST)
+    if form.is_valid():
+        try:
+            entries.add(engagement=engagement, **form.cleaned_data, by=actor(request))
+        except REFUSALS as refused:
+            refuse(request, refused, form)
+        else:
+            messages.success(request, "The hours are noted.")
+            return redirect("engagement-time", reference)
+    return _page(request, engagement, form=form, status=UNPROCESSABLE)
+
+
+@consultant_page
+@require_POST
+def remove(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """Take back hours of one's own."""
+    engagement = access.engagement_for(request.user, reference)
+    entry = TimeEntry.objects.filter(engagement=engagement, pk=pk).first()
+    try:
+        if entry is not None:
+            entries.remove(entry=entry, by=actor(request))
+    except REFUSALS as refused:
+        refuse(request, refused)
+        return _page(request, engagement, status=UNPROCESSABLE)
+    messages.success(request, "The hours are taken back.")
+    return redirect("engagement-time", reference)
+
+
+def _page(
+    request: HttpRequest,
+    engagement: Engagement,
+    *,
+    form: TimeEntryForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    summary, today = contract_summary_of(engagement), timezone.localdate()
+    box, contract = summary.time_box, summary.in_force
+    if box is None or contract is None:
+        raise Http404("There is no time-box before the contract is in force.")
+    hours = hours_of(engagement, contract)
+    clock = burn_down_of(box, contract, today=today, hours=hours.by_day)
+    context = {
+        "engagement": summary.engagement,
+        "summary": summary,
+        "contract": contract,
+        "box": box,
+        "clock": clock,
+        "settles_on": time_box.settles_on(engagement),
+        "is_running": summary.engagement.stage == Stage.ACTIVE,
+        "pauses": contract.pauses.all(),
+        "chart": responses.inline(lambda theme: time_box_charts.burn_down(clock, theme=theme)),
+        "hours": hours,
+        "form": form or TimeEntryForm(initial={"worked_on": today}),
+        "warnings": engagement.time_box_warnings.all(),
+        "may_act": may_act(request),
+        "may_amend": may_act(request) and amendment_views.may_draft(summary),
+    }
+    return render(request, "contracts/time_box.html", context, status=status)

@@ -1,0 +1,120 @@
+"""Warnings on the way to the end of a time-box, each noted once and mailed to the lead.
+
+After downtime every threshold that was passed is noted, and the last one is mailed: it says what
+the others would have said.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+
+from django.db import transaction
+from django.utils import timezone
+
+from engagements.common import links, validation
+from engagements.common.dates import in_words
+from engagements.contracts import versions
+from engagements.contracts.time_box import services as time_box
+from engagements.contracts.time_box.models import TimeBox, TimeBoxWarning
+from engagements.engagement import stages
+from engagements.engagement.models import Engagement, Stage
+from engagements.event_log import events
+from engagements.notifications import mails
+
+Threshold = TimeBoxWarning.Threshold
+# Days of the clock that are left, today among them.
+A_WEEK, A_DAY = 7, 1
+
+
+def due() -> list[Engagement]:
+    """The engagements at work that have passed a threshold nobody has noted."""
+    today, found = timezone.localdate(), []
+    boxes = TimeBox.objects.filter(engagement__stage=Stage.ACTIVE, starts_on__lte=today)
+    for box in boxes.select_related("engagement"):
+        if _unnoted(box, today):
+            found.append(box.engagement)
+    return found
+
+
+@transaction.atomic
+def warn(*, engagement: Engagement) -> TimeBoxWarning | None:
+    """Note every threshold passed and mail the last; None when there is nothing new."""
+    row = stages.locked(engagement.pk)
+    box = TimeBox.objects.filter(engagement=row).first()
+    if row.stage != Stage.ACTIVE or box is None:
+        return None
+    passed = _unnoted(box, timezone.localdate())
+    warnings = [
+        TimeBoxWarning(
+            engagement=row,
+            ends_on=box.ends_on,
+            threshold=threshold,
+            is_mailed=threshold == passed[-1],
+        )
+        for threshold in passed
+    ]
+    for warning in warnings:
+        validation.save_validated(warning)
+    if not warnings:
+        return None
+    _tell(row, warnings[-1])
+    return warnings[-1]
+
+
+def passed_by(*, total_days: int, used_days: int) -> list[TimeBoxWarning.Threshold]:
+    """The thresholds that a time-box of `total_days` has passed after `used_days`, in the order
+    in which they came. Days are those on which the clock ran."""
+    starts = {
+        Threshold.HALF: -(-total_days // 2),
+        Threshold.MOST: -(-total_days * 4 // 5),
+        Threshold.WEEK: total_days - A_WEEK,
+        Threshold.DAY: total_days - A_DAY,
+        Threshold.OVER: total_days,
+    }
+    order = list(Threshold)
+    passed = [threshold for threshold, start in starts.items() if used_days >= start]
+    return sorted(passed, key=lambda threshold: (starts[threshold], order.index(threshold)))
+
+
+def _unnoted(box: TimeBox, today: date) -> list[TimeBoxWarning.Threshold]:
+    contract = versions.contract_in_force(box.engagement)
+    pauses = contract.pauses.all() if contract else ()
+    clock = time_box.clock(box, pauses)
+    used = sum(day < today for day in clock)
+    noted = set(
+        TimeBoxWarning.objects.filter(engagement=box.engagement, ends_on=box.ends_on).values_list(
+            "threshold", flat=True
+        )
+    )
+    passed = passed_by(total_days=len(clock), used_days=used)
+    return [threshold for threshold in passed if threshold not in noted]
+
+
+def _tell(engagement: Engagement, warning: TimeBoxWarning) -> None:
+    label = warning.get_threshold_display()
+    events.record(
+        engagement=engagement,
+        verb="time_box.warned",
+        summary=f"{label}: it ends on {in_words(warning.ends_on)}.",
+        actor=None,
+        changes={"threshold": warning.threshold, "ends_on": str(warning.ends_on)},
+    )
+    mails.write(
+        key=f"time_box:{engagement.pk}:{warning.ends_on}:{warning.threshold}",
+        engagement=engagement,
+        recipient=engagement.lead.email,
+        subject=f"{engagement.reference}: {label.lower()}",
+        body=f"{label}.\n\n{engagement.reference}, {engagement.title}, for "
+        f"{engagement.customer}: the last day is {in_words(warning.ends_on)}, and no acceptance "
+        f"run has met the target yet.\n\n{_next(warning)}\n\n"
+        f"{links.to_page('engagement', engagement.reference)}\n",
+    )
+
+
+def _next(warning: TimeBoxWarning) -> str:
+    if warning.threshold == Threshold.OVER:
+        return (
+            "Once the dispute window of the contract has passed, the settlement is proposed by "
+            "itself. Until then an amendment may still give more time."
+        )
+    return "Waiting for the customer stops the clock only where an amendment says so."

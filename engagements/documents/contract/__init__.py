@@ -1,5 +1,0 @@
-"""The contract: the sealed terms in words, and once accepted, by whom."""
-
-from engagements.documents.contract.context import NOUN, compose, due, words
-
-__all__ = ["NOUN", "compose", "due", "words"]

@@ -1,0 +1,78 @@
+"""Dates, amounts and parties as the documents write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from babel import Locale
+from babel.dates import format_datetime
+
+from engagements.common.dates import LOCALE
+from engagements.common.money import quantize
+from engagements.people.models import Customer
+
+_MINUS = "−"
+
+
+def moment(value: datetime) -> str:
+    """5 October 2026, 14:03:22 UTC."""
+    text = format_datetime(value.astimezone(UTC), "d MMMM y, HH:mm:ss", locale=LOCALE)
+    return f"{text} UTC"
+
+
+def day(value: date) -> str:
+    """A day as the tables write it: 21 May 2026."""
+    return f"{value.day} {value:%b %Y}"
+
+
+def moment_of(text: str) -> str:
+    """A record's ISO 8601 time as `moment` writes it."""
+    return moment(datetime.fromisoformat(text))
+
+
+def figure(amount: Decimal, currency: str) -> str:
+    """An amount for a column whose head names the currency: 48,000.00, −7,140.00."""
+    text = f"{quantize(abs(amount), currency):,f}"
+    return f"{_MINUS}{text}" if amount < 0 else text
+
+
+def percent(value: Decimal) -> str:
+    """19%, 7.5%: no zeros that say nothing."""
+    text = f"{value:f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text) + "%"
+
+
+def share(value: float) -> str:
+    """A share of 1 as a percentage, as exact as two digits say it: 95%, 97.5%, 33.33%."""
+    return percent(round(Decimal(str(value)) * 100, 2).normalize())
+
+
+def plain_number(value: Decimal) -> str:
+    """2, 2.5: no zeros that say nothing."""
+    return percent(value)[:-1]
+
+
+def party(data: Mapping[str, Any]) -> dict[str, str]:
+    """A party of a sealed document, with its country by name."""
+    code = str(data.get("country") or "")
+    return {
+        "name": str(data["name"]),
+        "address": str(data.get("address") or "").strip(),
+        "country_name": str(Locale("en").territories.get(code, code)),
+        "vat_id": str(data.get("vat_id") or ""),
+    }
+
+
+def customer(row: Customer) -> dict[str, str]:
+    """A customer as it stands now, in the same shape."""
+    return party(
+        {
+            "name": row.name,
+            "address": row.address,
+            "country": row.country,
+            "vat_id": row.vat_id,
+        }
+    )

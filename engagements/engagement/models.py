@@ -1,0 +1,51 @@
+"""The engagement, its life, and the runs that were asked for in it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from engagements.people.models import Customer, User
+
+
+class Stage(models.TextChoices):
+    SCOPING = "scoping", "Scoping"
+    AUDITING = "auditing", "Auditing"
+    AUDITED = "audited", "Audited"
+    OFFERED = "offered", "Offered"
+    ACTIVE = "active", "Active"
+    MET = "met", "Target met"
+    MISSED = "missed", "Target missed"
+    CLOSED = "closed", "Closed"
+    REDIRECTED = "redirected", "Redirected"
+    DECLINED = "declined", "Declined"
+    CANCELLED = "cancelled", "Cancelled"
+
+
+class Engagement(models.Model):
+    """One piece of work for one customer. Its stage is moved by `services.lifecycle` alone."""
+
+    reference = models.SlugField(max_length=20, unique=True)
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="engagements")
+    lead = models.ForeignKey(User, on_delete=models.PROTECT, related_name="engagements_led")
+    title = models.CharField(max_length=160)
+    workload = models.TextField(help_text="The workload in the customer's words.")
+    stage = models.CharField(max_length=12, choices=Stage, default=Stage.SCOPING)
+    opened_at = models.DateTimeField(default=timezone.now, editable=False)
+    stage_since = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-opened_at", "-pk"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(stage__in=Stage.values),
+                name="engagement_stage_is_known",
+                violation_error_message="An engagement is in one of the known stages.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.reference} {self.title}"

@@ -1,0 +1,68 @@
+"""The stages of an engagement: which move may follow which, and who makes it.
+
+Every service locks the engagement's row first, so everything that happens in one engagement
+happens one after the other, and every precondition is checked under that lock. The same table
+stands in the database as a trigger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from django.utils import timezone
+
+from engagements.common.errors import ApplicationError
+from engagements.engagement.models import Engagement, Stage
+
+MOVES: Mapping[Stage, frozenset[Stage]] = MappingProxyType(
+    {
+        Stage.SCOPING: frozenset({Stage.AUDITING, Stage.CANCELLED}),
+        Stage.AUDITING: frozenset(
+            {Stage.AUDITED, Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED}
+        ),
+        Stage.AUDITED: frozenset({Stage.OFFERED, Stage.CANCELLED}),
+        Stage.OFFERED: frozenset({Stage.ACTIVE, Stage.AUDITED, Stage.CANCELLED}),
+        Stage.ACTIVE: frozenset({Stage.MET, Stage.MISSED, Stage.CANCELLED}),
+        Stage.MET: frozenset({Stage.CLOSED}),
+        Stage.MISSED: frozenset({Stage.CLOSED}),
+        Stage.CLOSED: frozenset(),
+        Stage.REDIRECTED: frozenset(),
+        Stage.DECLINED: frozenset(),
+        Stage.CANCELLED: frozenset(),
+    }
+)
+
+
+def locked(engagement_id: int) -> Engagement:
+    """The engagement with its row locked until the transaction ends."""
+    return (
+        Engagement.objects.select_for_update(of=("self",))
+        .select_related("customer", "lead")
+        .get(pk=engagement_id)
+    )
+
+
+def require_stage(engagement: Engagement, *stages: Stage, to: str) -> None:
+    """Refuse unless the locked engagement is in one of `stages`; `to` says what for."""
+    if engagement.stage not in stages:
+        wanted = " or ".join(f"“{stage.label}”" for stage in stages)
+        now = Stage(engagement.stage).label
+        raise ApplicationError(
+            f"{engagement.reference} is in “{now}”; {to} it must be in {wanted}.",
+            code="engagement.todo",
+        )
+
+
+def move(engagement: Engagement, to: Stage) -> dict[str, list[str]]:
+    """Put a locked engagement into the stage `to`. Returns the change, for the event log."""
+    before = Stage(engagement.stage)
+    if to not in MOVES[before]:
+        raise ApplicationError(
+            f"{engagement.reference} does not go from “{before.label}” to “{to.label}”.",
+            code="engagement.todo",
+        )
+    engagement.stage = to
+    engagement.stage_since = timezone.now()
+    engagement.save(update_fields=["stage", "stage_since"])
+    return {"stage": [before.value, to.value]}

@@ -1,0 +1,100 @@
+"""The event log: who did what, when, from where. Append-only and chained, by database triggers.
+
+Each event holds the digest of its predecessor in the same engagement; `engagements.event_log.chain` says
+what is digested. One chain an engagement and not one for all, because an event is written under
+the engagement's lock, and one chain would make every transaction wait for every other. What a
+chain cannot show by itself, a tail that was cut off or a chain that is gone whole, shows in the
+counts that the database keeps (`EventChain`) and in the anchors over all of them (`EventAnchor`).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from engagements.engagement.models import Engagement
+from engagements.people.models import User
+
+DIGEST = r"^sha256:[0-9a-f]{64}$"
+
+
+class Event(models.Model):
+    """One thing that happened in an engagement. Without an actor, the application did it."""
+
+    engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="events")
+    position = models.PositiveIntegerField(help_text="From 1, without a gap, in its engagement.")
+    verb = models.CharField(max_length=60, help_text="As in contract.accepted.")
+    summary = models.CharField(max_length=300)
+    actor = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    actor_name = models.CharField(max_length=160)
+    address = models.GenericIPAddressField("IP address", null=True, blank=True)
+    changes = models.JSONField(default=dict)
+    for_customer = models.BooleanField(
+        default=False, help_text="Shown to the customer's people in the portal."
+    )
+    happened_at = models.DateTimeField(default=timezone.now, editable=False)
+    previous = models.CharField(
+        max_length=71, blank=True, help_text="The digest of the event before; none for the first."
+    )
+    digest = models.CharField(max_length=71)
+
+    class Meta:
+        ordering: ClassVar = ["-happened_at", "-pk"]
+        indexes: ClassVar = [models.Index(fields=["engagement", "-happened_at"])]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["engagement", "position"], name="event_position_once_an_engagement"
+            ),
+            models.CheckConstraint(
+                condition=Q(position=1, previous="") | Q(position__gt=1, previous__regex=DIGEST),
+                name="event_follows_another_unless_it_is_the_first",
+            ),
+            models.CheckConstraint(condition=Q(digest__regex=DIGEST), name="event_has_a_digest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verb}: {self.summary}"
+
+
+class EventChain(models.Model):
+    """How many events an engagement has, and the digest of the last: kept by a trigger alone."""
+
+    engagement = models.OneToOneField(
+        Engagement, on_delete=models.PROTECT, primary_key=True, related_name="event_chain"
+    )
+    length = models.PositiveIntegerField()
+    head = models.CharField(max_length=71)
+
+    def __str__(self) -> str:
+        return f"{self.length} events, {self.head}"
+
+
+class EventAnchor(models.Model):
+    """Where the chains stood at one time, chained itself. Append-only.
+
+    `heads` holds [length, head] by the engagement's reference, of every chain that had grown
+    since the anchor before. Whoever keeps the digest of an anchor somewhere else can show later
+    that nothing which it covers was changed, whoever owns the database.
+    """
+
+    number = models.PositiveIntegerField(unique=True, help_text="From 1, without a gap.")
+    taken_at = models.DateTimeField(default=timezone.now, editable=False)
+    heads = models.JSONField()
+    previous = models.CharField(max_length=71, blank=True)
+    digest = models.CharField(max_length=71)
+
+    class Meta:
+        ordering: ClassVar = ["-number"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(number=1, previous="") | Q(number__gt=1, previous__regex=DIGEST),
+                name="anchor_follows_another_unless_it_is_the_first",
+            ),
+            models.CheckConstraint(condition=Q(digest__regex=DIGEST), name="anchor_has_a_digest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"anchor {self.number}, {self.digest}"

@@ -1,0 +1,41 @@
+"""Charts of profiles and traffic, as SVG. matplotlib is imported with the first chart."""
+
+from __future__ import annotations
+
+from engagements.charts import IMPORT_LOCK
+from engagements.charts.palette import Theme
+from engagements.evidence.charts import texts
+from engagements.evidence.readers.comparison import Comparison
+from engagements.evidence.readers.facts import Curve, TraceFacts
+
+__all__ = ["profiles", "shape_curves", "texts", "timeline"]
+
+
+def timeline(facts: TraceFacts, *, theme: Theme = "page") -> str:
+    """When each family of kernels kept a device busy. "" without operations of a GPU."""
+    with IMPORT_LOCK:
+        from engagements.evidence.charts import lanes
+
+    return lanes.draw(facts, theme)
+
+
+def shape_curves(
+    calls: Curve,
+    time: Curve | None,
+    *,
+    wanted: tuple[int, float] | None = None,
+    theme: Theme = "page",
+) -> str:
+    """What the most frequent shapes cover of calls and of time. "" without points."""
+    with IMPORT_LOCK:
+        from engagements.evidence.charts import coverage
+
+    return coverage.draw(calls, time, theme, wanted)
+
+
+def profiles(compared: Comparison, *, theme: Theme = "page") -> str:
+    """Two profiles by kernel family, before and after. "" where neither has any."""
+    with IMPORT_LOCK:
+        from engagements.evidence.charts import side_by_side
+
+    return side_by_side.draw(compared, theme)

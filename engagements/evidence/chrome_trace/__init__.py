@@ -1,5 +1,0 @@
-"""Chrome JSON as the PyTorch profiler (kineto) writes it, also compressed with gzip."""
-
-from engagements.evidence.chrome_trace.reading import record
-
-__all__ = ["record"]

@@ -1,0 +1,149 @@
+"""Evidence: files as they came with what was read from them, and answers for what no file tells."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from benchmarks.models import place_of_records
+from engagements.engagement.models import Engagement
+from engagements.people.models import User
+
+
+class Evidence(models.Model):
+    """A profile or a traffic log, kept byte for byte, and the summary that was read from it.
+
+    The row is the truth; a message only wakes a worker. A worker claims the row by raising
+    `attempt` and setting `leased_until`; what a past attempt still says is not believed.
+    `summary` holds `engagements.evidence.readers` facts, never the events of a trace. Without
+    `added_by` it came by command line, and `added_by_name` says from whom.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued", "Waiting to be read"
+        READING = "reading", "Being read"
+        READ = "read", "Read"
+        UNREADABLE = "unreadable", "Cannot be read"
+
+    class Format(models.TextChoices):
+        CHROME_TRACE = "chrome_trace", "PyTorch profiler trace"
+        NSIGHT_SYSTEMS = "nsight_systems", "Nsight Systems export"
+        NSIGHT_COMPUTE = "nsight_compute", "Nsight Compute export"
+        TRAFFIC = "traffic", "Shape traffic"
+
+    engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="evidence")
+    name = models.CharField(max_length=200, help_text="The file's name as it was sent.")
+    file = models.FileField(storage=place_of_records, max_length=200)
+    digest = models.CharField(max_length=71)
+    size_bytes = models.PositiveBigIntegerField()
+    added_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    added_by_name = models.CharField(max_length=160)
+    added_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
+    attempt = models.PositiveIntegerField(default=0)
+    leased_until = models.DateTimeField(null=True, blank=True)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    read_share = models.FloatField(default=0.0, help_text="How much of the file was read, 0 to 1.")
+    format = models.CharField(max_length=16, choices=Format, blank=True)
+    summary = models.JSONField(null=True, blank=True)
+    failure_reason = models.TextField(blank=True)
+    concluded_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-added_at", "-pk"]
+        verbose_name_plural = "evidence"
+        indexes: ClassVar = [
+            models.Index(
+                fields=["state", "leased_until"],
+                name="evidence_to_sweep",
+                condition=Q(state__in=["queued", "reading"]),
+            ),
+        ]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["engagement", "digest"],
+                name="evidence_is_kept_once",
+                violation_error_message="This file is among the evidence already.",
+            ),
+            models.CheckConstraint(
+                condition=Q(digest__regex=r"^sha256:[0-9a-f]{64}$", size_bytes__gt=0),
+                name="evidence_has_a_digest",
+                violation_error_message="Evidence has bytes and their SHA-256.",
+            ),
+            models.CheckConstraint(
+                condition=Q(read_share__gte=0, read_share__lte=1),
+                name="evidence_is_read_by_shares",
+                violation_error_message="Between nothing and all of a file is read.",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="reading", leased_until__isnull=False, attempt__gte=1)
+                | (~Q(state="reading") & Q(leased_until__isnull=True)),
+                name="evidence_has_a_lease_exactly_while_read",
+                violation_error_message="Evidence has a lease exactly while it is read.",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="read", summary__isnull=False, concluded_at__isnull=False)
+                & ~Q(format="")
+                | Q(state="unreadable", summary__isnull=True, concluded_at__isnull=False)
+                & ~Q(failure_reason="")
+                | Q(state__in=["queued", "reading"], summary__isnull=True)
+                & Q(concluded_at__isnull=True),
+                name="evidence_has_a_summary_exactly_when_read",
+                violation_error_message="Evidence has a summary exactly when it was read, "
+                "and a reason when it cannot be.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_concluded(self) -> bool:
+        """Whether it was read, or will not be."""
+        return self.state in (self.State.READ, self.State.UNREADABLE)
+
+
+class Answer(models.Model):
+    """What somebody said about what no file tells. Append-only: the newest of a question counts.
+
+    `value` is what `engagements.evidence.readers.questions` reads. `answered_by` is whose word it is,
+    `answered_on` the day they gave it; `recorded_by` wrote it down.
+    """
+
+    class Question(models.TextChoices):
+        ROADMAP = "roadmap", "Which models come next, and when?"
+        MAINTAINERS = "maintainers", "Who will maintain the kernel, with how many hours a month?"
+        GPU_GENERATIONS = "gpu_generations", "Which GPU generations are planned, and when?"
+        TAIL_LATENCY = "tail_latency", "Is there a tail-latency target?"
+        GPU_BILL = "gpu_bill", "What does the workload's GPU time cost a month?"
+
+    engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="answers")
+    question = models.CharField(max_length=16, choices=Question)
+    value = models.JSONField()
+    note = models.TextField(blank=True)
+    answered_by = models.CharField(max_length=160)
+    answered_on = models.DateField()
+    recorded_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    recorded_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-recorded_at", "-pk"]
+        indexes: ClassVar = [
+            models.Index(fields=["engagement", "question", "-recorded_at"], name="answer_newest"),
+        ]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=~Q(answered_by=""),
+                name="answer_has_an_author",
+                violation_error_message="An answer says whose word it is.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.question}: {self.answered_by}, {self.answered_on}"

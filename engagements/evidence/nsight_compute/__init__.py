@@ -1,5 +1,0 @@
-"""Nsight Compute's CSV: `ncu --csv --page details` and `--page raw`."""
-
-from engagements.evidence.nsight_compute.reading import read
-
-__all__ = ["read"]

@@ -1,5 +1,0 @@
-"""Nsight Systems reports exported to SQLite (`nsys export --type sqlite`)."""
-
-from engagements.evidence.nsight_systems.reading import record
-
-__all__ = ["record"]

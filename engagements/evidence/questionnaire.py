@@ -1,0 +1,87 @@
+"""Answers for what no file tells: each recorded with its author and its date, never changed."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from engagements import access
+from engagements.common import validation
+from engagements.common.errors import ApplicationError
+from engagements.common.queue import enqueue
+from engagements.engagement import stages
+from engagements.engagement.models import Engagement
+from engagements.event_log import events
+from engagements.evidence.models import Answer
+from engagements.evidence.readers import questions as values
+from engagements.evidence.services import STAGES
+from engagements.people.models import User
+
+
+@transaction.atomic
+def record(
+    *,
+    engagement: Engagement,
+    question: str,
+    value: dict[str, Any],
+    answered_by: str,
+    answered_on: dt.date,
+    by: User,
+    note: str = "",
+) -> Answer:
+    """Write an answer down; it counts from now on, and the one before stays on record.
+
+    `answered_by` is whose word it is, a person of the customer as a rule. The same answer by
+    the same person on the same day again changes nothing.
+    """
+    row = stages.locked(engagement.pk)
+    access.require_consultant(by)
+    stages.require_stage(row, *STAGES, to="for answers to be recorded")
+    given = {
+        "value": _data_of(question, value),
+        "answered_by": validation.text(answered_by, noun="Whose word it is"),
+        "answered_on": answered_on,
+        "note": note.strip(),
+    }
+    if answered_on > timezone.localdate():
+        raise ApplicationError("An answer was given today or before.", code="evidence.todo")
+    before = Answer.objects.filter(engagement=row, question=question).first()
+    if before is not None and given == {name: getattr(before, name) for name in given}:
+        return before
+    answer = Answer(engagement=row, question=question, recorded_by=by, **given)
+    validation.save_validated(answer)
+    events.record(
+        engagement=row,
+        verb="answer.recorded",
+        summary=f"{answer.get_question_display()} Answered by {answer.answered_by}.",
+        actor=by,
+        changes={"question": question, "value": [before.value if before else None, answer.value]},
+    )
+    enqueue("compute_findings", row.pk)
+    return answer
+
+
+def _data_of(question: str, value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return values.as_data(values.parse(question, value))
+    except values.AnswerError as error:
+        raise ApplicationError(str(error), code="evidence.todo") from error
+
+
+def newest(engagement: Engagement, *, until: dt.datetime | None = None) -> dict[str, Answer]:
+    """The answer that counts for each question that has one, as it was `until` a moment."""
+    newest: dict[str, Answer] = {}
+    rows = Answer.objects.filter(engagement=engagement).select_related("recorded_by")
+    if until is not None:
+        rows = rows.filter(recorded_at__lte=until)
+    for answer in rows:
+        newest.setdefault(answer.question, answer)
+    return newest
+
+
+def value_of(answer: Answer | None) -> values.Value | None:
+    """What was answered, typed; None without an answer."""
+    return None if answer is None else values.parse(answer.question, answer.value)

@@ -1,0 +1,72 @@
+"""Reads one file in a process of its own: `python -m engagements.evidence.readers FILE`.
+
+Says `progress SHARE` from time to time, and at last `facts JSON` or `error LINE`. The process
+has limits of memory and time, so that no file can take more of the machine than it is given
+(`confined`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+
+from engagements.evidence.readers import EvidenceError, as_data, read
+from engagements.evidence.readers.confined import ERROR, FACTS, PROGRESS
+
+EVERY_S = 0.5
+
+
+def main() -> int:
+    """Read the file that the command line names; 2 when it cannot be read."""
+    parser = argparse.ArgumentParser(prog="python -m engagements.evidence.readers")
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--name", default="")
+    parser.add_argument("--patterns", default="{}", help="JSON: name to expression")
+    parser.add_argument("--memory-bytes", type=int, default=0)
+    parser.add_argument("--disk-bytes", type=int, default=0)
+    parser.add_argument("--cpu-seconds", type=int, default=0)
+    asked = parser.parse_args()
+    _limit(resource.RLIMIT_AS, asked.memory_bytes)
+    _limit(resource.RLIMIT_FSIZE, asked.disk_bytes)
+    _limit(resource.RLIMIT_CPU, asked.cpu_seconds)
+    try:
+        facts = read(
+            asked.file, asked.name, patterns=json.loads(asked.patterns), progress=_Progress().say
+        )
+    except EvidenceError as error:
+        print(ERROR, error, flush=True)
+        return 2
+    except MemoryError:
+        print(ERROR, "Reading this file takes more memory than it may", flush=True)
+        return 2
+    print(FACTS, json.dumps(as_data(facts)), flush=True)
+    return 0
+
+
+def _limit(what: int, most: int) -> None:
+    if most:
+        # Where the machine allows less already, that stays.
+        with contextlib.suppress(ValueError):
+            resource.setrlimit(what, (most, most))
+
+
+class _Progress:
+    """Says how far it is, now and then."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + EVERY_S
+
+    def say(self, share: float) -> None:
+        """Take in the share that was read."""
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + EVERY_S
+            print(PROGRESS, f"{share:.4f}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""Reading a stranger's file in a process with limits, which may die of it without harm."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from engagements.evidence.readers.errors import EvidenceError
+from engagements.evidence.readers.facts import Facts, from_data
+
+PROGRESS, FACTS, ERROR = "progress", "facts", "error"
+# Address space, of which a reader uses less than half: libraries reserve without using.
+MEMORY_BYTES: Final = 4 * 2**30
+# What a compressed file may take decompressed, where it has to be on disk to be read.
+DISK_BYTES: Final = 8 * 2**30
+# 8 GiB of a trace at 50 MB/s.
+WALL_S: Final = 600.0
+BEAT_S: Final = 5.0
+_ROOT = Path(__file__).resolve().parents[2]
+_LONGEST_ANSWER: Final = 64 * 2**20
+
+
+class Stopped(Exception):
+    """The caller did not want to go on."""
+
+
+def read(
+    file: Path,
+    name: str = "",
+    *,
+    patterns: Mapping[str, str] | None = None,
+    beat: Callable[[float], bool] | None = None,
+    wall_s: float = WALL_S,
+    memory_bytes: int = MEMORY_BYTES,
+    disk_bytes: int = DISK_BYTES,
+) -> Facts:
+    """The facts of a file, as `engagements.evidence.readers.read` gives them.
+
+    `beat` is called with the share read at least every `BEAT_S` seconds; once it says False
+    reading ends with Stopped. EvidenceError also when the process takes more than `wall_s`
+    seconds, `memory_bytes` of address space or `disk_bytes` of one temporary file, or crashes.
+    What it wrote is gone afterwards, however it ended.
+    """
+    with tempfile.TemporaryDirectory(prefix="twofold-reading-") as scratch:
+        limits = {"memory": memory_bytes, "disk": disk_bytes, "cpu": int(wall_s) + 1}
+        command = _command(file, name, patterns or {}, limits)
+        return _facts(command, scratch, beat, time.monotonic() + wall_s)
+
+
+def _command(
+    file: Path, name: str, patterns: Mapping[str, str], limits: Mapping[str, int]
+) -> list[str]:
+    command = [
+        sys.executable,
+        "-m",
+        "engagements.evidence.readers",
+        str(file.resolve()),
+        "--name",
+        name,
+    ]
+    command += ["--patterns", json.dumps(dict(patterns))]
+    command += ["--memory-bytes", str(limits["memory"]), "--disk-bytes", str(limits["disk"])]
+    return [*command, "--cpu-seconds", str(limits["cpu"])]
+
+
+def _facts(
+    command: list[str], scratch: str, beat: Callable[[float], bool] | None, until: float
+) -> Facts:
+    process = subprocess.Popen(
+        command,
+        cwd=_ROOT,
+        env=_environment(scratch),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    share = 0.0
+    try:
+        for line in _lines(process, until):
+            word, _, rest = line.partition(" ")
+            if word == FACTS:
+                return from_data(json.loads(rest))
+            if word == ERROR:
+                raise EvidenceError(rest)
+            if word == PROGRESS:
+                share = float(rest)
+            if beat is not None and not beat(share):
+                raise Stopped
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+    raise EvidenceError("The reader died of this file")
+
+
+def _environment(scratch: str) -> dict[str, str]:
+    """Little of ours: no secrets for a process that handles what strangers send."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    kept["TMPDIR"] = scratch
+    # One thread is enough, and each thread of a library reserves address space.
+    single = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"), "1")
+    return kept | single | {"PYTHONPATH": str(_ROOT), "PYTHONSAFEPATH": "1", "PYTHONUTF8": "1"}
+
+
+def _lines(process: subprocess.Popen[bytes], until: float) -> Iterator[str]:
+    """What the process says line by line, and an empty line for every silent beat."""
+    assert process.stdout is not None
+    stream, rest = process.stdout.fileno(), b""
+    with contextlib.closing(selectors.DefaultSelector()) as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        while True:
+            if time.monotonic() > until:
+                raise EvidenceError("Reading this file takes longer than it may")
+            if not selector.select(min(BEAT_S, max(0.0, until - time.monotonic()))):
+                yield ""
+                continue
+            said = os.read(stream, 2**16)
+            if not said:
+                return
+            *whole, rest = (rest + said).split(b"\n")
+            if len(rest) > _LONGEST_ANSWER:
+                raise EvidenceError("The reader's summary is too large")
+            yield from (line.decode("utf-8", "replace") for line in whole)

@@ -1,0 +1,42 @@
+"""Sets of time intervals as pairs of arrays: what they cover, counted once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from engagements.evidence.readers.arrays import Floats
+
+
+def merged(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
+    """The disjoint intervals, in order of time, that cover the same: overlap counted once."""
+    if len(starts) == 0:
+        return starts, ends
+    order = np.argsort(starts, kind="stable")
+    starts, reached = starts[order], np.maximum.accumulate(ends[order])
+    begins = np.concatenate(([True], starts[1:] > reached[:-1]))
+    stops = np.concatenate((begins[1:], [True]))
+    return starts[begins], reached[stops]
+
+
+def covered(starts: Floats, ends: Floats) -> float:
+    """How much time the intervals cover, overlap counted once."""
+    left, right = merged(starts, ends)
+    return float(np.sum(right - left))
+
+
+def clipped(starts: Floats, ends: Floats, low: float, high: float) -> tuple[Floats, Floats]:
+    """Each interval cut to the window from `low` to `high`; what lies outside has no length."""
+    return np.clip(starts, low, high), np.clip(ends, low, high)
+
+
+def covered_by_bucket(starts: Floats, ends: Floats, edges: Floats) -> Floats:
+    """How much time of each bucket between two `edges` disjoint intervals in order cover."""
+    if len(starts) == 0:
+        return np.zeros(len(edges) - 1)
+    times = np.empty(2 * len(starts))
+    times[0::2], times[1::2] = starts, ends
+    so_far = np.zeros(2 * len(starts))
+    lengths = ends - starts
+    so_far[1::2] = np.cumsum(lengths)
+    so_far[2::2] = so_far[1:-1:2]
+    return np.diff(np.interp(edges, times, so_far))

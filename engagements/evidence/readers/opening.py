@@ -1,0 +1,127 @@
+"""A file that is read: its first bytes, its bytes without compression, its place on disk."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
+
+from isal import igzip, isal_zlib
+
+from engagements.evidence.readers import limits
+from engagements.evidence.readers.errors import EvidenceError
+
+Source: TypeAlias = Path | str | BinaryIO
+# Called with the share of the file that has been read, 0 to 1.
+Progress: TypeAlias = Callable[[float], None]
+
+# Its type stub takes the error for an instance.
+_BROKEN: tuple[Any, ...] = (igzip.BadGzipFile, isal_zlib.error, zlib.error)
+GZIP = b"\x1f\x8b"
+# What a redirect in PowerShell and "Unicode text" of a spreadsheet begin with.
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+HEAD_BYTES = 64 * limits.KIB
+
+
+class Opened:
+    """One evidence file.
+
+    `read` gives its content, decompressed where it was compressed, and in UTF-8 where it was
+    text in UTF-16.
+    """
+
+    def __init__(self, raw: BinaryIO, *, name: str, progress: Progress | None = None) -> None:
+        self.name = name
+        self.raw = raw
+        self.size_bytes = raw.seek(0, os.SEEK_END)
+        raw.seek(0)
+        self.is_gzip = raw.read(2) == GZIP
+        raw.seek(0)
+        self._content: Any = igzip.GzipFile(fileobj=raw) if self.is_gzip else raw
+        self._taken = 0
+        self._progress = progress
+        self._wide: codecs.IncrementalDecoder | None = None
+        self.head = self._bytes(HEAD_BYTES)
+        self._unread = self.head
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` more bytes of the content; none at its end."""
+        if self._unread:
+            taken, self._unread = self._unread[:size], self._unread[size:]
+            return taken
+        block = self._bytes(size)
+        if self._progress is not None and self.size_bytes:
+            self._progress(min(1.0, self.raw.tell() / self.size_bytes))
+        return block
+
+    def _bytes(self, size: int) -> bytes:
+        """More of the content, none only at its end."""
+        is_first = not self._taken
+        block = self._decompressed(size)
+        if is_first and block.startswith(_UTF_16):
+            self._wide = codecs.getincrementaldecoder("utf-16")("replace")
+        if self._wide is None:
+            return block
+        # A block may end inside of a character, and hold nothing else.
+        while not (text := self._wide.decode(block, final=not block)) and block:
+            block = self._decompressed(size)
+        return text.encode("utf-8", "replace")
+
+    def _decompressed(self, size: int) -> bytes:
+        try:
+            block = self._content.read(size)
+        except EOFError as error:
+            raise EvidenceError("The gzip file is cut short", where=self._place()) from error
+        except _BROKEN as error:
+            raise EvidenceError(f"Broken gzip: {error}", where=self._place()) from error
+        except OSError as error:
+            raise EvidenceError(f"The file cannot be read: {error}") from error
+        self._taken += len(block)
+        if self._taken > limits.DECOMPRESSED_BYTES:
+            raise EvidenceError(f"More than {limits.DECOMPRESSED_BYTES:,} bytes come out of it")
+        return block
+
+    def _place(self) -> str:
+        return f"after {self._taken:,} decompressed bytes"
+
+    @contextmanager
+    def on_disk(self) -> Iterator[Path]:
+        """The content as a file with a path, a temporary copy where there is none."""
+        path = getattr(self.raw, "name", None)
+        if not self.is_gzip and isinstance(path, str) and os.path.isfile(path):
+            yield Path(path)
+            return
+        with tempfile.NamedTemporaryFile(prefix="twofold-evidence-") as copy:
+            try:
+                while block := self.read(limits.BLOCK_BYTES):
+                    copy.write(block)
+                copy.flush()
+            except OSError as error:
+                raise EvidenceError(
+                    "The file takes more disk than it may, decompressed", where=self._place()
+                ) from error
+            yield Path(copy.name)
+
+
+@contextmanager
+def opened(source: Source, *, name: str, progress: Progress | None = None) -> Iterator[Opened]:
+    """Open a path or take a stream of bytes, which is left open. EvidenceError when it is not."""
+    with contextlib.ExitStack() as stack:
+        if isinstance(source, str | Path):
+            try:
+                raw: BinaryIO = stack.enter_context(open(source, "rb"))
+            except OSError as error:
+                raise EvidenceError(f"The file cannot be opened: {error.strerror}") from error
+        elif source.seekable():
+            raw = source
+        else:
+            raw = stack.enter_context(tempfile.TemporaryFile())
+            shutil.copyfileobj(source, raw)
+        yield Opened(raw, name=name, progress=progress)

@@ -1,0 +1,74 @@
+"""One JSON object a line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pandas as pd
+
+from engagements.evidence.readers import limits
+from engagements.evidence.readers.errors import EvidenceError
+from engagements.evidence.readers.lines import lines_of
+from engagements.evidence.readers.opening import Opened
+from engagements.evidence.readers.traffic.cells import text
+
+_decoder = msgspec.json.Decoder()
+
+
+def frames(opened: Opened) -> Iterator[pd.DataFrame]:
+    """Frames with the columns of the first line. EvidenceError where a line is broken."""
+    rows: list[dict[str, str]] = []
+    names: list[str] = []
+    taken = 0
+    for number, line in enumerate(lines_of(opened), start=1):
+        if not line.strip():
+            continue
+        flat = _row(line, where=f"line {number:,}")
+        names = names or list(flat)
+        if not flat.keys() <= set(names):
+            other = next(name for name in flat if name not in names)
+            raise EvidenceError(f"The first line lacks “{other[:80]}”", where=f"line {number:,}")
+        rows.append(flat)
+        taken += len(line)
+        if len(rows) == limits.TRAFFIC_BATCH_ROWS or taken > limits.TRAFFIC_BATCH_BYTES:
+            yield pd.DataFrame(rows, columns=names).fillna("")
+            rows, taken = [], 0
+    if rows:
+        yield pd.DataFrame(rows, columns=names).fillna("")
+
+
+def _row(line: bytes, *, where: str) -> dict[str, str]:
+    try:
+        row = _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise EvidenceError(f"Broken JSON: {error}", where=where) from error
+    if not isinstance(row, dict):
+        raise EvidenceError("This line is no JSON object", where=where)
+    flat = _flat(row)
+    if len(flat) > limits.TRAFFIC_COLUMNS:
+        raise EvidenceError(f"There are {len(flat):,} columns", where=where)
+    for name, value in flat.items():
+        if _holds_objects(value):
+            raise EvidenceError(
+                f"“{name[:80]}” holds objects: a line is one call, with plain values", where=where
+            )
+    return {name: text(value) for name, value in flat.items()}
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """One level of objects becomes columns: {"shape": {"m": 1}} is "shape.m"."""
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, dict):
+            flat.update({f"{name}.{key}": inner for key, inner in value.items()})
+        else:
+            flat[name] = value
+    return flat
+
+
+def _holds_objects(value: Any) -> bool:
+    return isinstance(value, dict) or (
+        isinstance(value, list) and any(isinstance(each, dict) for each in value)
+    )

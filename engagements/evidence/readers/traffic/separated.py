@@ -1,0 +1,153 @@
+"""CSV, whatever separates its values."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, cast
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+
+from engagements.evidence.readers import limits
+from engagements.evidence.readers.errors import EvidenceError
+from engagements.evidence.readers.opening import HEAD_BYTES, Opened
+from engagements.evidence.readers.traffic.columns import meaning_of
+
+_DELIMITERS = ",;\t|"
+_MARK = b"\xef\xbb\xbf"
+# What spreadsheets write above the names of the columns, to say what separates them.
+_SAYS_DELIMITER = re.compile(r"sep=(.)")
+_OTHER_WIDTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+_GROUPED = r"^\s*([+-]?\d{1,3}(?:,\d{3})+)(\.\d+)?\s*$"
+_DECIMAL_COMMA = r"^\s*([+-]?\d+),(\d+)\s*$"
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The line that names the columns; `line` counts from 1."""
+
+    names: list[str]
+    delimiter: str
+    line: int
+
+
+def frames(opened: Opened) -> Iterator[pd.DataFrame]:
+    """Frames of text. EvidenceError where a line has other columns than the first."""
+    header = _header(opened)
+    meaning = meaning_of(header.names)
+    numbers = [name for name in (meaning.count, meaning.duration) if name is not None]
+    try:
+        for batch in _batches(opened, header):
+            frame = batch.to_pandas()
+            for name in numbers:
+                frame[name] = _plain(frame[name], header.delimiter)
+            yield frame
+    except pa.ArrowInvalid as error:
+        if other := _OTHER_WIDTH.search(str(error)):
+            line, expected, found = map(int, other.groups())
+            raise EvidenceError(
+                f"There are {found:,} values where the columns' line has {expected:,} names",
+                where=f"line {line + header.line:,}",
+            ) from error
+        raise
+
+
+def _batches(opened: Opened, header: _Header) -> Iterator[pa.RecordBatch]:
+    stream = _Stream(opened)
+    # pyarrow refuses a file without a row.
+    if not stream.has_more():
+        return
+    yield from pa.csv.open_csv(
+        cast(BinaryIO, stream),
+        read_options=pa.csv.ReadOptions(
+            block_size=4 * limits.MIB, use_threads=False, column_names=header.names
+        ),
+        parse_options=pa.csv.ParseOptions(delimiter=header.delimiter),
+        convert_options=pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(header.names, pa.string()), strings_can_be_null=False
+        ),
+    )
+
+
+def _header(opened: Opened) -> _Header:
+    """Read as far as the end of the line that names the columns."""
+    delimiter = ""
+    for number, line in enumerate(_first_lines(opened), start=1):
+        if said := _SAYS_DELIMITER.fullmatch(line):
+            delimiter = said[1]
+        elif line.strip():
+            return _named(line, delimiter or max(_DELIMITERS, key=line.count), number)
+    raise EvidenceError("No line names the columns")
+
+
+def _named(line: str, delimiter: str, number: int) -> _Header:
+    if "\r" in line:
+        raise EvidenceError("Lines end in CR alone: save the table with LF or CRLF", where="line 1")
+    try:
+        names = next(csv.reader(io.StringIO(line), delimiter=delimiter), [])
+    except csv.Error as error:
+        raise EvidenceError(f"Broken CSV: {error}", where=f"line {number}") from error
+    if len(names) > limits.TRAFFIC_COLUMNS:
+        raise EvidenceError(f"There are {len(names):,} columns", where=f"line {number}")
+    if all(_is_number(name) for name in names):
+        raise EvidenceError("The first line must name the columns", where=f"line {number}")
+    return _Header(names, delimiter, number)
+
+
+def _first_lines(opened: Opened) -> Iterator[str]:
+    """The lines at the start, of which no more is read than is asked for."""
+    head = opened.head
+    start = len(_MARK) if head.startswith(_MARK) else 0
+    opened.read(start)
+    while start < len(head):
+        end = head.find(b"\n", start) + 1 or len(head)
+        yield opened.read(end - start).decode("utf-8", "replace").rstrip("\r\n")
+        start = end
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return not text.strip()
+    return True
+
+
+def _plain(texts: pd.Series[str], delimiter: str) -> pd.Series[str]:
+    """Numbers without commas: between thousands where commas separate, else decimal ones.
+
+    A table that commas do not separate may come from a country where they are decimal, so
+    “1,234” between semicolons is a bit more than one.
+    """
+    if not texts.str.contains(",", regex=False).any():
+        return texts
+    if delimiter != ";":
+        grouped = texts.str.replace(",", "", regex=False)
+        texts = texts.where(~texts.str.match(_GROUPED), grouped)
+    return texts.str.replace(_DECIMAL_COMMA, r"\1.\2", regex=True)
+
+
+class _Stream(io.RawIOBase):
+    """What was opened, as the kind of file that pyarrow reads from."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self._first = opened.read(HEAD_BYTES)
+
+    def has_more(self) -> bool:
+        """Whether anything but white space follows."""
+        return bool(self._first.strip())
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if self._first:
+            first, self._first = self._first, b""
+            return first
+        return self._opened.read(limits.BLOCK_BYTES if size < 0 else size)

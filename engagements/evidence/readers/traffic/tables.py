@@ -1,0 +1,34 @@
+"""The rows of a log as frames of text, batch by batch, whatever the file's format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+import pyarrow as pa
+
+from engagements.evidence.readers.errors import EvidenceError
+from engagements.evidence.readers.opening import Opened
+from engagements.evidence.readers.traffic import json_lines, parquet, separated
+
+
+def frames(opened: Opened) -> Iterator[pd.DataFrame]:
+    """Frames with the same columns throughout. EvidenceError where a row is broken."""
+    start = opened.head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    try:
+        if opened.head.startswith(b"PAR1"):
+            yield from parquet.frames(opened)
+        elif start.startswith(b"{"):
+            yield from json_lines.frames(opened)
+        else:
+            yield from separated.frames(opened)
+    # A RuntimeError is what pyarrow raises of a broken Parquet footer.
+    except (
+        pa.ArrowException,
+        OSError,
+        RuntimeError,
+        ValueError,
+        ArithmeticError,
+        MemoryError,
+    ) as error:
+        raise EvidenceError(f"The table cannot be read: {str(error)[:300]}") from error

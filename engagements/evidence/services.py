@@ -1,0 +1,214 @@
+"""Evidence: kept as it came, byte for byte, and read by a worker afterwards."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from django.core.files import File
+from django.core.files.storage import Storage
+from django.db import transaction
+
+from benchmarks.models import place_of_records
+from benchmarks.storage import make_durable, path_of
+from benchmarks.text import readable
+from engagements import access
+from engagements.common import validation
+from engagements.common.errors import ApplicationError
+from engagements.common.text import strip_invisible
+from engagements.engagement import stages
+from engagements.engagement.models import Engagement, Stage
+from engagements.event_log import events
+from engagements.evidence import messages
+from engagements.evidence.models import Evidence
+from engagements.evidence.readers import EvidenceError, Facts, confined, from_data
+from engagements.people.models import User
+
+LARGEST_FILE_BYTES = 4 * 2**30
+BLOCK_BYTES = 4 * 2**20
+# Before a contract is in force evidence may come at any time, and while work goes on too.
+STAGES = (Stage.SCOPING, Stage.AUDITING, Stage.AUDITED, Stage.OFFERED, Stage.ACTIVE)
+
+
+def add(
+    *,
+    engagement: Engagement,
+    name: str,
+    content: BinaryIO,
+    by: User | None = None,
+    by_name: str = "",
+) -> Evidence:
+    """Keep a file and have it read. The same bytes again are the same row.
+
+    `content` is read from its start. `by` is the consultant who adds it; without one,
+    `by_name` says who was at the terminal.
+    """
+    added_by_name = _named(by, by_name)
+    name = (
+        strip_invisible(readable(os.path.basename(name.replace("\\", "/")), longest=200))
+        or "evidence"
+    )
+    digest, size_bytes = _digest_of(content)
+    if size_bytes == 0:
+        raise ApplicationError(f"{name} is empty.", code="evidence.todo")
+    # The file comes first: a file without a row is harmless, a row without a file is not.
+    stored_as = _store(content, digest=digest, size_bytes=size_bytes)
+    with transaction.atomic():
+        row = stages.locked(engagement.pk)
+        stages.require_stage(row, *STAGES, to="for evidence to be added")
+        known = Evidence.objects.filter(engagement=row, digest=digest).first()
+        if known is not None:
+            return known
+        evidence = Evidence(
+            engagement=row,
+            name=name,
+            file=stored_as,
+            digest=digest,
+            size_bytes=size_bytes,
+            added_by=by,
+            added_by_name=added_by_name,
+        )
+        validation.save_validated(evidence)
+        _record_added(evidence)
+        messages.send_after_commit(evidence.pk)
+    return evidence
+
+
+def _named(by: User | None, by_name: str) -> str:
+    """Who adds it: a consultant, or somebody at the terminal. Refused to anybody else."""
+    if by is not None:
+        access.require_consultant(by)
+    elif not by_name:
+        raise ApplicationError("Evidence says who added it.", code="evidence.todo")
+    return readable(str(by) if by else by_name, longest=160)
+
+
+def _record_added(evidence: Evidence) -> None:
+    """The event. Who was at a terminal is no actor of ours, and is named in what changed."""
+    changes: dict[str, object] = {
+        "name": evidence.name,
+        "digest": evidence.digest,
+        "size_bytes": evidence.size_bytes,
+    }
+    if evidence.added_by is None:
+        changes["by"] = evidence.added_by_name
+    events.record(
+        engagement=evidence.engagement,
+        verb="evidence.added",
+        summary=f"Evidence was added: {evidence.name}.",
+        actor=evidence.added_by,
+        changes=changes,
+    )
+
+
+@transaction.atomic
+def read_again(*, evidence: Evidence, by: User) -> Evidence:
+    """Have a file read once more, as by a newer version of its reader."""
+    access.require_consultant(by)
+    stages.locked(evidence.engagement_id)
+    row = Evidence.objects.select_for_update().get(pk=evidence.pk)
+    if not row.is_concluded:
+        return row
+    row.state, row.attempt, row.sent_at = Evidence.State.QUEUED, 0, None
+    row.summary, row.concluded_at = None, None
+    row.format, row.failure_reason, row.read_share = "", "", 0.0
+    validation.save_validated(row)
+    events.record(
+        engagement=row.engagement,
+        verb="evidence.read_again",
+        summary=f"Evidence is read again: {row.name}.",
+        actor=by,
+        changes={"digest": row.digest},
+    )
+    messages.send_after_commit(row.pk)
+    return row
+
+
+def facts_of(evidence: Evidence) -> Facts | None:
+    """What was read from the file; None as long as it was not, or by an older reader."""
+    if evidence.summary is None:
+        return None
+    try:
+        return from_data(evidence.summary)
+    except (ValueError, KeyError):
+        return None
+
+
+def read_with(*, evidence: Evidence, patterns: Mapping[str, str]) -> Facts:
+    """Read the file now, with exact sums for kernels chosen by expression. Takes its time.
+
+    EvidenceError when it cannot be read.
+    """
+    with on_disk(evidence) as file:
+        return confined.read(file, evidence.name, patterns=patterns)
+
+
+def open_file(evidence: Evidence) -> File[bytes]:
+    """The bytes as they came, from where they are kept. OSError when they are gone."""
+    return place_of_records().open(evidence.file.name or "", "rb")
+
+
+@contextmanager
+def on_disk(evidence: Evidence) -> Iterator[Path]:
+    """The file as a path: where it is kept, or a copy of it. EvidenceError when it is gone."""
+    name = evidence.file.name or ""
+    place = place_of_records()
+    path = path_of(place, name)
+    if path is not None:
+        if not path.is_file():
+            raise EvidenceError("The file is no longer in storage")
+        yield path
+        return
+    with tempfile.NamedTemporaryFile() as copy:
+        _fetch(place, name, copy)
+        yield Path(copy.name)
+
+
+def _fetch(place: Storage, name: str, copy: IO[bytes]) -> None:
+    try:
+        with place.open(name, "rb") as kept:
+            for block in kept.chunks(BLOCK_BYTES):
+                copy.write(block)
+        copy.flush()
+    except OSError as error:
+        raise EvidenceError(f"The file cannot be fetched from storage: {error}") from error
+
+
+def _digest_of(content: BinaryIO | File[bytes]) -> tuple[str, int]:
+    """SHA-256 and length of a stream. Refused when it is longer than is kept."""
+    content.seek(0)
+    counted, size_bytes = hashlib.sha256(), 0
+    while block := content.read(BLOCK_BYTES):
+        size_bytes += len(block)
+        if size_bytes > LARGEST_FILE_BYTES:
+            raise ApplicationError(
+                f"A file is at most {LARGEST_FILE_BYTES // 2**30} GiB.", code="evidence.todo"
+            )
+        counted.update(block)
+    content.seek(0)
+    return f"sha256:{counted.hexdigest()}", size_bytes
+
+
+def _store(content: BinaryIO, *, digest: str, size_bytes: int) -> str:
+    """Keep the bytes under their digest; the name to find them by."""
+    place = place_of_records()
+    hexadecimal = digest.removeprefix("sha256:")
+    name = f"evidence/{hexadecimal[:2]}/{hexadecimal}"
+    if _holds(place, name, digest, size_bytes):
+        return name
+    # A half-written file of a killed process keeps its name; this one gets another.
+    stored_as = place.save(name, File(content, name=name))
+    make_durable(place, stored_as)
+    return stored_as
+
+
+def _holds(place: Storage, name: str, digest: str, size_bytes: int) -> bool:
+    if not place.exists(name) or place.size(name) != size_bytes:
+        return False
+    with place.open(name, "rb") as kept:
+        return _digest_of(kept)[0] == digest

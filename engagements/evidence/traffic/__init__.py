@@ -1,5 +1,0 @@
-"""Shape traffic: CSV, Parquet or JSON lines, one row a call or one a shape with its count."""
-
-from engagements.evidence.traffic.reading import read
-
-__all__ = ["read"]

@@ -1,0 +1,180 @@
+"""Invoices and credit notes: the list, one of them, issuing, discarding, crediting."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from engagements import access
+from engagements.access import actor
+from engagements.billing import credit_notes, credits, invoices
+from engagements.billing import queries as billing
+from engagements.billing.balances import balance_of
+from engagements.billing.forms import CreditForm
+from engagements.billing.models import Invoice
+from engagements.common.errors import ApplicationError
+from engagements.common.pages import UNPROCESSABLE, query_of
+from engagements.common.tables import amounts, as_csv
+from engagements.finance import invoice_queries, invoice_totals
+from engagements.payouts.queries import open_pay_backs, overpaid_invoices, payments_for
+
+if TYPE_CHECKING:
+    from engagements.billing.balances import InvoiceWithBalance
+
+PER_PAGE = 50
+COLUMNS = (
+    *("Number", "Customer", "Engagement", "Issued on", "Due on", "Currency"),
+    *("Net", "Tax", "Gross", "Credited", "Received", "Open"),
+)
+
+
+@access.finance_page
+@require_safe
+def invoice_list(request: HttpRequest) -> HttpResponse:
+    """Every issued invoice: `q` finds, `standing` narrows, `format=csv` downloads what is found."""
+    standing, text = request.GET.get("standing", ""), request.GET.get("q", "").strip()
+    found = invoice_queries.found_invoices(today=timezone.localdate(), text=text, standing=standing)
+    if request.GET.get("format") == "csv":
+        return as_csv("invoices", COLUMNS, (_cells(row) for row in found.iterator()))
+    context = {
+        "listed": Paginator(found, PER_PAGE).get_page(request.GET.get("page")),
+        "text": text,
+        "standing": standing,
+        "standings": list(invoice_queries.InvoiceStatus),
+        "totals": invoice_totals.totals_by_currency(found) if standing != "credit-notes" else [],
+        "query": query_of(request),
+        "today": timezone.localdate(),
+    }
+    return render(request, "billing/invoices.html", context)
+
+
+def _cells(row: InvoiceWithBalance) -> tuple[Any, ...]:
+    return (
+        row.reference,
+        row.customer.name,
+        row.engagement.reference,
+        row.issued_on,
+        row.due_on,
+        row.currency,
+        *amounts(row.currency, row.net, row.tax, row.gross),
+        *amounts(row.currency, row.credited, row.received, _open(row)),
+    )
+
+
+def _open(row: InvoiceWithBalance) -> Decimal:
+    """What the page shows as open: below nothing, what is to the customer's credit."""
+    return row.asked if row.asked or row.is_settled or row.is_held else row.open_amount
+
+
+@access.finance_page
+@require_safe
+def invoice_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """A draft as it would be issued, or an issued one with everything that became of it."""
+    return _page(request, access.invoice_for(request.user, pk))
+
+
+@access.finance_page
+@require_POST
+def issue(request: HttpRequest, pk: int) -> HttpResponse:
+    """Issue the draft as it was shown."""
+    draft = access.invoice_for(request.user, pk)
+    try:
+        issued = invoices.issue(invoice=draft, by=actor(request), seen=request.POST.get("seen"))
+    except ApplicationError as refused:
+        return _page(request, draft, refused=refused)
+    messages.success(request, f"{issued.reference} is issued. The PDF is being made.")
+    return redirect("invoice", pk=pk)
+
+
+@access.finance_page
+@require_POST
+def discard(request: HttpRequest, pk: int) -> HttpResponse:
+    """Throw a draft away."""
+    draft = access.invoice_for(request.user, pk)
+    try:
+        invoices.discard(invoice=draft, by=actor(request))
+    except ApplicationError as refused:
+        return _page(request, draft, refused=refused)
+    messages.success(request, "The draft is gone. Its milestones are to be billed again.")
+    return redirect("to-bill")
+
+
+@access.finance_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def credit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take an invoice back, in full or in part: first what that would come to, then the note."""
+    invoice = access.invoice_for(request.user, pk)
+    form = CreditForm(request.POST or None, currency=invoice.currency)
+    parts: list[credits.Credit] = []
+    if request.method == "POST" and form.is_valid():
+        data = form.cleaned_data
+        try:
+            if "issue" in request.POST:
+                note = credit_notes.credit(
+                    invoice=invoice,
+                    reason=data["reason"],
+                    net=data["net"],
+                    seen=data["seen"],
+                    bill_again=data["bill_again"],
+                    by=actor(request),
+                )
+                messages.success(request, f"{note.reference} is issued.")
+                return redirect("invoice", pk=invoice.pk)
+            parts = credit_notes.preview_credit(invoice=invoice, net=data["net"])
+        except ApplicationError as refused:
+            form.add_error(None, str(refused))
+    credited = credit_notes.credited_net(invoice)
+    context = {
+        "invoice": balance_of(invoice),
+        "engagement": invoice.engagement,
+        "left": invoice.net - credited,
+        "credited": credited,
+        "parts": parts,
+        "net": sum((part.net for part in parts), Decimal(0)),
+        "tax": sum((part.tax for part in parts), Decimal(0)),
+        "gross": sum((part.net + part.tax for part in parts), Decimal(0)),
+        "form": form,
+        "acts": access.is_finance(request.user),
+    }
+    status = UNPROCESSABLE if form.errors else 200
+    return render(request, "billing/credit.html", context, status=status)
+
+
+def _page(
+    request: HttpRequest, invoice: Invoice, *, refused: ApplicationError | None = None
+) -> HttpResponse:
+    form = forms.Form(data={})
+    if refused:
+        form.add_error(None, str(refused))
+    context: dict[str, Any] = {
+        "invoice": balance_of(invoice),
+        "engagement": invoice.engagement,
+        "form": form,
+        "acts": access.is_finance(request.user),
+        "today": timezone.localdate(),
+    }
+    if invoice.is_issued:
+        template = "billing/invoice.html"
+        context |= {
+            "facts": invoice.frozen,
+            "lines": invoice.lines.select_related("milestone"),
+            "payments": payments_for(invoice),
+            "is_overpaid": overpaid_invoices().filter(pk=invoice.pk).exists()
+            or open_pay_backs().filter(invoice=invoice).exists(),
+            "notes": invoice.credit_notes.filter(state=Invoice.State.ISSUED).order_by("pk"),
+            "reminders": invoice.reminders.all(),
+            "document": billing.document_of(invoice),
+        }
+    else:
+        template = "billing/invoice_draft.html"
+        preview = invoices.preview(invoice=invoice)
+        context |= {"facts": preview.facts, "seen": preview.seen, "obstacle": preview.obstacle}
+    return render(request, template, context, status=UNPROCESSABLE if refused else 200)

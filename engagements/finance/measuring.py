@@ -1,0 +1,150 @@
+"""How long the ledger's pages take at a size: legs are made up, read, and rolled back.
+
+Everything happens in one transaction that is never committed, so nothing is left behind; the
+triggers that keep totals run as they always do.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from engagements.engagement.models import Engagement
+from engagements.finance import at_risk
+from engagements.ledger import queries as ledger
+from engagements.ledger.models import Account, Leg, Period
+from engagements.people.models import User
+
+CURRENCY = "EUR"
+LEGS_AN_ENTRY = 4
+MONTHS = 12
+REPEATS = 5
+CHUNK = 1_000
+
+PEOPLE = """
+INSERT INTO engagements_customer
+    (name, address, country, vat_id, currency, invoice_email, buyer_reference, wants_e_invoice,
+     locale, created_at)
+SELECT 'Measured customer ' || n, '', 'DE', '', 'EUR', '', '', false, 'en_GB', now()
+FROM generate_series(1, 100) n;
+INSERT INTO engagements_engagement
+    (reference, customer_id, lead_id, title, workload, stage, opened_at, stage_since)
+SELECT 'MEASURED-' || n, (SELECT max(id) FROM engagements_customer) - n %% 100, %(lead)s,
+       'Measured ' || n, '', 'active', now(), now()
+FROM generate_series(1, %(engagements)s) n;
+CREATE TEMPORARY TABLE measured ON COMMIT DROP AS
+    SELECT row_number() OVER (ORDER BY id) AS n, id FROM engagements_engagement
+    WHERE reference LIKE 'MEASURED-%%'
+"""
+# Engagements are paid in turn, over all months: four legs an entry.
+ENTRIES = """
+INSERT INTO engagements_entry (engagement_id, kind, dated_on, key, leg_count, created_at)
+SELECT measured.id, 'payment_received',
+       (%(first)s::date + (entry %% %(months)s) * interval '1 month'
+        + (entry %% 28) * interval '1 day')::date,
+       'measured:' || entry, 4, now()
+FROM generate_series(%(from)s::int, %(to)s::int) entry
+JOIN measured ON measured.n = 1 + entry %% %(engagements)s
+RETURNING id
+"""
+LEGS = """
+INSERT INTO engagements_leg (entry_id, account_id, engagement_id, dated_on, amount, currency)
+SELECT entry.id, account.id, entry.engagement_id, entry.dated_on, side.amount, 'EUR'
+FROM engagements_entry entry
+CROSS JOIN (VALUES ('bank', 119), ('receivables', -119), ('fees_deferred', 100),
+                   ('refund_liability', -100)) AS side (code, amount)
+JOIN engagements_account account ON account.code = side.code
+WHERE entry.id = ANY(%s)
+"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One page's reads: the median of several times, how many queries, and by which plan."""
+
+    name: str
+    median_ms: float
+    query_count: int
+    plan: tuple[str, ...]
+
+
+@contextmanager
+def made_up(*, legs: int, engagements: int) -> Iterator[int]:
+    """That many legs in the ledger; gone at the end. Yields how many there are."""
+    lead = User.objects.order_by("pk").first()
+    first = timezone.localdate().replace(day=1) - dt.timedelta(days=31 * MONTHS)
+    facts: dict[str, Any] = {
+        "engagements": engagements,
+        "months": MONTHS,
+        "first": first.replace(day=1),
+    }
+    entries = legs // LEGS_AN_ENTRY
+    with transaction.atomic():
+        lead = lead or User.objects.create(email="measured@example.com", name="Measured")
+        with connection.cursor() as cursor:
+            cursor.execute(PEOPLE, facts | {"lead": lead.pk})
+            for begin in range(1, entries + 1, CHUNK):
+                span = {"from": begin, "to": min(begin + CHUNK - 1, entries)}
+                # As it is posted in life: by few, into tables whose size the planner knows.
+                cursor.execute(ENTRIES, facts | span)
+                cursor.execute(LEGS, [[key for (key,) in cursor.fetchall()]])
+                if begin == 1:
+                    cursor.execute("ANALYZE")
+            cursor.execute("ANALYZE")
+        yield Leg.objects.count()
+        transaction.set_rollback(True)
+
+
+def measure_all() -> list[Measured]:
+    """Every page of the ledger, with all months open, and the trial balance with most closed."""
+    bank = Account.objects.get(code="bank")
+    measured = [
+        _measured("trial balance, no month closed", ledger.trial_balance),
+        _measured("account, newest legs", lambda: ledger.account_page(bank, CURRENCY)),
+        _measured("account, by engagement", lambda: ledger.balances_of_engagements(bank, CURRENCY)),
+        _measured("money at risk", lambda: at_risk.rows(CURRENCY)),
+        _measured("one engagement", _read_an_engagement),
+    ]
+    with transaction.atomic():
+        closed = timezone.localdate().replace(day=1) - dt.timedelta(days=1)
+        Period.objects.create(month=closed.replace(day=1), closed_by=User.objects.earliest("pk"))
+        measured.append(_measured("trial balance, past months closed", ledger.trial_balance))
+        transaction.set_rollback(True)
+    return measured
+
+
+def _read_an_engagement() -> object:
+    engagement = Engagement.objects.filter(entries__isnull=False).earliest("pk")
+    return ledger.engagement_balances(engagement), ledger.entries_of(engagement)
+
+
+def _measured(name: str, read: Callable[[], object]) -> Measured:
+    with CaptureQueriesContext(
+        connection,
+    ) as captured:
+        read()
+    times_ms = []
+    for _ in range(REPEATS):
+        began = time.perf_counter()
+        read()
+        times_ms.append((time.perf_counter() - began) * 1000)
+    plan = [_plan(str(query["sql"])) for query in captured.captured_queries]
+    return Measured(name, sorted(times_ms)[REPEATS // 2], len(captured), tuple(plan))
+
+
+def _plan(sql: str) -> str:
+    """The scans of a query's plan, as PostgreSQL names them."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {sql}")
+        lines = [line for (line,) in cursor.fetchall()]
+    return "; ".join(
+        line.split("->")[-1].split("  (")[0].strip() for line in lines if "Scan" in line
+    )

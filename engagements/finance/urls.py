@@ -1,0 +1,86 @@
+"""Addresses of finance."""
+
+from django.urls import path
+
+from engagements.billing import bank_views, payment_list_views, to_bill_views
+from engagements.finance import (
+    account_views,
+    export_views,
+    ledger_views,
+    payment_views,
+    period_views,
+    risk_views,
+    settlement_views,
+)
+from engagements.finance import invoice_views as invoices
+from engagements.finance import views as overview
+from engagements.payouts import overpayment_views, refund_account_views, step_views, transfer_views
+from engagements.payouts import views as pay_backs
+from engagements.settlements import list_views
+from engagements.settlements.actions import FORMS
+
+urlpatterns = [
+    path("", overview.overview, name="finance"),
+    path("to-bill/", to_bill_views.to_bill, name="to-bill"),
+    path("to-bill/issue/", to_bill_views.issue_drafts, name="drafts-issue"),
+    path("to-bill/<slug:reference>/waive/", to_bill_views.waive_audit, name="audit-waive"),
+    path("invoices/", invoices.invoice_list, name="invoices"),
+    path("invoices/<int:pk>/", invoices.invoice_page, name="invoice"),
+    path("invoices/<int:pk>/issue/", invoices.issue, name="invoice-issue"),
+    path("invoices/<int:pk>/discard/", invoices.discard, name="invoice-discard"),
+    path("invoices/<int:pk>/credit/", invoices.credit, name="invoice-credit"),
+    path("invoices/<int:pk>/payment/", payment_views.record, name="payment-record"),
+    path("invoices/<int:pk>/overpayment/", overpayment_views.show, name="overpayment"),
+    path("invoices/<int:pk>/overpayment/move/", overpayment_views.move, name="overpayment-move"),
+    path(
+        "invoices/<int:pk>/overpayment/pay-back/",
+        overpayment_views.pay_back,
+        name="overpayment-pay-back",
+    ),
+    *(
+        path(
+            f"overpayments/<int:pk>/{step}/",
+            pay_backs.send if step == "send" else pay_backs.act,
+            {"step": step},
+            name=f"pay-back-{step}",
+        )
+        for step in step_views.FORMS
+    ),
+    path("payments/", payment_list_views.payment_list, name="payments"),
+    path("bank/", bank_views.bank, name="bank"),
+    path("bank/record/", bank_views.record, name="bank-record"),
+    path("bank/imports/<int:pk>/", bank_views.import_page, name="bank-import"),
+    path("bank/imports/<int:pk>/drop/", bank_views.drop, name="bank-drop"),
+    path("bank/lines/<int:pk>/", bank_views.line_page, name="bank-line"),
+    path("bank/lines/<int:pk>/assign/", bank_views.assign, name="bank-assign"),
+    path("bank/lines/<int:pk>/set-aside/", bank_views.set_aside, name="bank-set-aside"),
+    path("customers/<int:pk>/", account_views.account, name="customer-account"),
+    path("ledger/", ledger_views.trial_balance, name="ledger"),
+    path(
+        "ledger/accounts/<slug:code>/<slug:currency>/", ledger_views.account, name="ledger-account"
+    ),
+    path("ledger/engagements/<slug:reference>/", ledger_views.engagement, name="ledger-engagement"),
+    path("ledger/entries/<int:pk>/", ledger_views.entry, name="ledger-entry"),
+    path("ledger/risk/", risk_views.money_at_risk, name="money-at-risk"),
+    path("ledger/close/", period_views.close, name="ledger-close"),
+    path("ledger/export/", export_views.export, name="ledger-export"),
+    path(
+        "engagements/<slug:reference>/settle/", settlement_views.propose, name="settlement-propose"
+    ),
+    path(
+        "customers/<int:pk>/bank-account/", refund_account_views.bank_account, name="bank-account"
+    ),
+    path("settlements/", list_views.settlement_list, name="settlements"),
+    path("settlements/file/", transfer_views.make, name="transfers"),
+    path("settlements/files/<int:pk>/", transfer_views.file, name="transfer-file"),
+    path("settlements/<int:pk>/", settlement_views.settlement_page, name="settlement"),
+    *(
+        path(
+            f"settlements/<int:pk>/{step}/",
+            settlement_views.approve if step == "approve" else settlement_views.act,
+            {"step": step},
+            name=f"settlement-{step}",
+        )
+        for step in FORMS
+    ),
+]

@@ -1,0 +1,219 @@
+"""The ledger: accounts, entries and their legs, totals by month, and closed months."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from engagements.common.money import format_money
+from engagements.documents.models import Document
+from engagements.engagement.models import Engagement
+from engagements.people.models import User
+
+
+class Account(models.Model):
+    """An account of the chart. Finance may rename it and give it another DATEV number.
+
+    `code` is what postings name it by; `datev_number` is its number in the tax adviser's chart.
+    """
+
+    class Kind(models.TextChoices):
+        ASSET = "asset", "Asset"
+        LIABILITY = "liability", "Liability"
+        REVENUE = "revenue", "Revenue"
+
+    code = models.SlugField(max_length=32, unique=True)
+    name = models.CharField(max_length=80)
+    kind = models.CharField(max_length=10, choices=Kind)
+    position = models.PositiveSmallIntegerField(unique=True)
+    datev_number = models.CharField("DATEV number", max_length=8)
+
+    class Meta:
+        ordering: ClassVar = ["position"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(datev_number__regex=r"^[1-9][0-9]{3,7}$"),
+                name="account_datev_number_has_4_to_8_digits",
+                violation_error_message="A DATEV account number has 4 to 8 digits.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Entry(models.Model):
+    """One business fact in the ledger, dated on its own day. Append-only.
+
+    `key` names the fact, so that it is posted once. `leg_count` is how many legs it was written
+    with: at commit a trigger wants exactly those, and that they add up to nothing.
+    """
+
+    class Kind(models.TextChoices):
+        INVOICE_ISSUED = "invoice_issued", "Invoice issued"
+        CREDIT_NOTE_ISSUED = "credit_note_issued", "Credit note issued"
+        PAYMENT_RECEIVED = "payment_received", "Payment received"
+        PAYMENT_MOVED = "payment_moved", "Overpayment moved"
+        PAYMENT_PAID_BACK = "payment_paid_back", "Overpayment sent back"
+        PAYMENT_CAME_BACK = "payment_came_back", "Overpayment came back"
+        PAY_BACK_PAID = "pay_back_paid", "Overpayment transferred"
+        AUDIT_DELIVERED = "audit_delivered", "Audit delivered"
+        AUDIT_WAIVED = "audit_waived", "Audit owed no more"
+        TARGET_MET = "target_met", "Target met"
+        SETTLEMENT_PROPOSED = "settlement_proposed", "Settlement proposed"
+        SETTLEMENT_APPROVED = "settlement_approved", "Settlement approved"
+        SETTLEMENT_PAYING = "settlement_paying", "Refund on its way"
+        SETTLEMENT_FAILED = "settlement_failed", "Refund came back"
+        SETTLEMENT_PAID = "settlement_paid", "Refund paid"
+        SETTLEMENT_VOIDED = "settlement_voided", "Settlement voided"
+
+    engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="entries")
+    kind = models.CharField(max_length=24, choices=Kind)
+    dated_on = models.DateField()
+    key = models.CharField(max_length=80, unique=True)
+    document = models.ForeignKey(
+        Document, on_delete=models.PROTECT, null=True, blank=True, related_name="entries"
+    )
+    leg_count = models.PositiveSmallIntegerField()
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-dated_on", "-pk"]
+        verbose_name_plural = "entries"
+        indexes: ClassVar = [
+            models.Index(fields=["dated_on", "id"], name="entry_by_day"),
+            models.Index(fields=["engagement", "dated_on", "id"], name="entry_of_engagement"),
+        ]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(leg_count__gte=2),
+                name="entry_has_two_legs",
+                violation_error_message="An entry has two legs or more.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} on {self.dated_on}"
+
+
+class Leg(models.Model):
+    """One side of an entry: `amount` in `currency`, debit positive, credit negative. Append-only.
+
+    Engagement and day are those of its entry, kept here so that an account is read in order by
+    one index; a trigger holds them equal.
+    """
+
+    entry = models.ForeignKey(Entry, on_delete=models.PROTECT, related_name="legs", db_index=False)
+    account = models.ForeignKey(
+        Account, on_delete=models.PROTECT, related_name="legs", db_index=False
+    )
+    engagement = models.ForeignKey(
+        Engagement, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    dated_on = models.DateField()
+    amount = models.DecimalField(max_digits=14, decimal_places=3)
+    currency = models.CharField(max_length=3)
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+        indexes: ClassVar = [
+            models.Index(fields=["entry"], name="leg_of_entry"),
+            models.Index(fields=["account", "currency", "dated_on", "id"], name="leg_of_account"),
+            models.Index(
+                fields=["engagement", "account", "dated_on", "id"], name="leg_of_engagement"
+            ),
+        ]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=~Q(amount=0),
+                name="leg_is_not_nothing",
+                violation_error_message="A leg is a debit or a credit, never nothing.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return format_money(self.amount, self.currency)
+
+
+class MonthTotal(models.Model):
+    """What an engagement's legs on an account come to in one month. Kept by trigger alone.
+
+    One row an engagement, and whoever posts holds the engagement's lock: so the totals of one
+    account are never waited for by everybody, as a single row of it would be.
+    """
+
+    engagement = models.ForeignKey(
+        Engagement, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+    account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="+", db_index=False)
+    currency = models.CharField(max_length=3)
+    month = models.DateField(help_text="The first day of the month.")
+    debit = models.DecimalField(max_digits=20, decimal_places=3)
+    credit = models.DecimalField(max_digits=20, decimal_places=3)
+    leg_count = models.PositiveIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["engagement", "account", "currency", "month"], name="month_total_once"
+            ),
+        ]
+        indexes: ClassVar = [
+            # All that the trial balance reads, so that it never visits the rows themselves.
+            models.Index(
+                fields=["month", "account", "currency"],
+                include=["debit", "credit", "leg_count"],
+                name="month_total_by_account",
+            ),
+            models.Index(
+                fields=["account", "currency", "engagement"], name="month_total_of_account"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.month}: {self.debit} and {self.credit} {self.currency}"
+
+
+class Period(models.Model):
+    """A closed month, and with it every month before: nothing is dated there. Append-only."""
+
+    month = models.DateField(unique=True, help_text="The first day of the month.")
+    closed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    closed_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-month"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(month__day=1),
+                name="period_is_a_month",
+                violation_error_message="A period is a month, named by its first day.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.month:%Y-%m}"
+
+
+class PeriodTotal(models.Model):
+    """What an account came to in a period, over all engagements. Written when it is closed."""
+
+    period = models.ForeignKey(Period, on_delete=models.PROTECT, related_name="totals")
+    account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="+")
+    currency = models.CharField(max_length=3)
+    debit = models.DecimalField(max_digits=20, decimal_places=3)
+    credit = models.DecimalField(max_digits=20, decimal_places=3)
+    leg_count = models.PositiveIntegerField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["period", "account", "currency"], name="period_total_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.period}: {self.debit} and {self.credit} {self.currency}"

@@ -1,0 +1,153 @@
+"""Posting to the ledger: the one place that writes entries and their legs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from decimal import Decimal
+from typing import NamedTuple
+
+from django.db import transaction
+from django.utils import timezone
+
+from engagements.common import money
+from engagements.common.errors import ApplicationError
+from engagements.documents.models import Document
+from engagements.engagement import stages
+from engagements.engagement.models import Engagement
+from engagements.ledger.effects import Effect
+from engagements.ledger.models import Account, Entry, Leg, Period
+from engagements.ledger.positions import Positions
+
+
+class LegDraft(NamedTuple):
+    """A leg to be: an account by its code, and an amount, debit positive, credit negative."""
+
+    account: str
+    amount: Decimal
+    currency: str
+
+
+@transaction.atomic
+def post(
+    *,
+    engagement: Engagement,
+    kind: str,
+    dated_on: date,
+    legs: Sequence[LegDraft],
+    key: str,
+    document: Document | None = None,
+) -> Entry:
+    """Write one entry, under the engagement's lock. Posted again with its `key`, it stays one.
+
+    Legs of one account are put together, and those that come to nothing left out. Refused in a
+    closed month. ValueError when the legs do not add up to nothing in each currency, name no
+    account, have to be rounded, or are not those that `key` was posted with.
+    """
+    drafts = _put_together(legs)
+    stages.locked(engagement.pk)
+    known = Entry.objects.filter(key=key).first()
+    if known:
+        _require_same(known, engagement, drafts)
+        return known
+    _require_balanced(drafts, key)
+    if is_closed(dated_on):
+        raise ApplicationError(
+            f"{dated_on:%B %Y} is closed: nothing is dated into it any more.", code="ledger.todo"
+        )
+    entry = Entry.objects.create(
+        engagement=engagement,
+        kind=Entry.Kind(kind),
+        dated_on=dated_on,
+        key=key,
+        document=document,
+        leg_count=len(drafts),
+    )
+    _write_legs(entry, drafts)
+    return entry
+
+
+def _write_legs(entry: Entry, drafts: Sequence[LegDraft]) -> None:
+    accounts = _accounts(draft.account for draft in drafts)
+    Leg.objects.bulk_create(
+        Leg(
+            entry=entry,
+            account=accounts[draft.account],
+            engagement=entry.engagement,
+            dated_on=entry.dated_on,
+            amount=draft.amount,
+            currency=draft.currency,
+        )
+        for draft in drafts
+    )
+
+
+def is_closed(day: date) -> bool:
+    """Whether nothing may be dated on `day` any more: its month, or a later one, is closed."""
+    return Period.objects.filter(month__gte=day.replace(day=1)).exists()
+
+
+def open_day(day: date) -> date:
+    """`day`, or today where its month is closed: a fact learned late is dated when it is."""
+    return timezone.localdate() if is_closed(day) else day
+
+
+def _put_together(legs: Iterable[LegDraft]) -> list[LegDraft]:
+    sums: dict[tuple[str, str], Decimal] = {}
+    for leg in legs:
+        place = (leg.account, leg.currency)
+        sums[place] = sums.get(place, Decimal(0)) + leg.amount
+    return [LegDraft(code, amount, unit) for (code, unit), amount in sums.items() if amount]
+
+
+def _require_balanced(drafts: list[LegDraft], key: str) -> None:
+    rests: dict[str, Decimal] = {}
+    for leg in drafts:
+        if not money.is_exact(leg.amount, leg.currency):
+            raise ValueError(f"{key}: {leg.amount} is not an exact amount of {leg.currency}.")
+        rests[leg.currency] = rests.get(leg.currency, Decimal(0)) + leg.amount
+    if not drafts or any(rests.values()):
+        raise ValueError(f"{key}: the legs of an entry add up to nothing, these leave {rests}.")
+
+
+def _require_same(entry: Entry, engagement: Engagement, drafts: list[LegDraft]) -> None:
+    written = {
+        LegDraft(leg.account.code, leg.amount, leg.currency)
+        for leg in entry.legs.select_related("account")
+    }
+    if entry.engagement_id != engagement.pk or written != set(drafts):
+        raise ValueError(f"{entry.key} is posted already, with other legs.")
+
+
+def _accounts(codes: Iterable[str]) -> dict[str, Account]:
+    wanted = set(codes)
+    found = {account.code: account for account in Account.objects.filter(code__in=wanted)}
+    if missing := wanted - found.keys():
+        raise ValueError(f"There is no account {', '.join(sorted(missing))}.")
+    return found
+
+
+def post_effect(
+    engagement: Engagement,
+    position: Positions,
+    effect: Effect,
+    *,
+    key: str,
+    dated_on: date,
+    about: Document | None = None,
+) -> Entry | None:
+    """Post an effect on an engagement's accounts, once for each `key` ("kind:noun:pk").
+
+    Returns the existing entry for a known key, and None for an effect of zero.
+    """
+    known = Entry.objects.filter(key=key).first()
+    if known or not any(effect.values()):
+        return known
+    return post(
+        engagement=engagement,
+        kind=key.partition(":")[0],
+        dated_on=dated_on,
+        legs=[LegDraft(account, amount, position.currency) for account, amount in effect.items()],
+        key=key,
+        document=about,
+    )

@@ -1,0 +1,240 @@
+"""Reads of the ledger: trial balance, one account, one engagement. None of them adds up legs of
+more than one month of one account: totals by month stand beside the legs, and closed periods
+have theirs added up for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import NamedTuple
+
+from django.db import connection
+from django.db.models import F, Q, QuerySet, Sum
+
+from engagements.engagement.models import Engagement
+from engagements.ledger.models import Account, Entry, Leg, MonthTotal, Period, PeriodTotal
+
+NOTHING = Decimal(0)
+
+
+@dataclass(frozen=True)
+class BalanceRow:
+    """An account in one currency: both sides, and the balance, debit positive."""
+
+    account: Account
+    currency: str
+    debit: Decimal
+    credit: Decimal
+    leg_count: int
+
+    @property
+    def balance(self) -> Decimal:
+        return self.debit - self.credit
+
+
+def months() -> list[date]:
+    """The months with entries, the newest first, found by stepping through the index."""
+    found: list[date] = []
+    totals = MonthTotal.objects.order_by("-month").values_list("month", flat=True)
+    newest = totals.first()
+    while newest is not None:
+        found.append(newest)
+        newest = totals.filter(month__lt=newest).first()
+    return found
+
+
+def trial_balance(*, until: date | None = None) -> list[BalanceRow]:
+    """Every account that was posted to, up to the end of the month `until`, by account and
+    currency. In each currency debit and credit come to the same."""
+    periods, open_months = Q(), Q()
+    if until is not None:
+        periods, open_months = Q(month__lte=until), Q(month__lte=until)
+    closed = Period.objects.filter(periods).values_list("month", flat=True).first()
+    parts = []
+    if closed is not None:
+        parts.append(_sums(PeriodTotal.objects.filter(period__month__lte=closed)))
+        open_months &= Q(month__gt=closed)
+    parts.append(_sums(MonthTotal.objects.filter(open_months)))
+    accounts = {account.pk: account for account in Account.objects.all()}
+    sums: dict[tuple[int, str], tuple[Decimal, Decimal, int]] = {}
+    for row in (row for part in parts for row in part):
+        debit, credit, count = sums.get((row.account, row.currency), (NOTHING, NOTHING, 0))
+        sums[row.account, row.currency] = (debit + row.debit, credit + row.credit, count + row.legs)
+    rows = [BalanceRow(accounts[key], currency, *sums[key, currency]) for key, currency in sums]
+    return sorted(rows, key=lambda row: (row.currency, row.account.position))
+
+
+class _Sum(NamedTuple):
+    account: int
+    currency: str
+    debit: Decimal
+    credit: Decimal
+    legs: int
+
+
+def _sums(totals: QuerySet[MonthTotal] | QuerySet[PeriodTotal]) -> list[_Sum]:
+    rows = (
+        totals.order_by()
+        .values_list("account_id", "currency")
+        .annotate(Sum("debit"), Sum("credit"), Sum("leg_count"))
+    )
+    return [_Sum(*row) for row in rows]
+
+
+@dataclass(frozen=True)
+class AccountLine:
+    """A leg of an account with the balance after it."""
+
+    leg: Leg
+    balance: Decimal
+
+
+@dataclass(frozen=True)
+class AccountPage:
+    """Legs of an account, the newest first. `older` is where the next page begins, if any."""
+
+    lines: tuple[AccountLine, ...]
+    older: tuple[date, int] | None
+
+
+def account_page(
+    account: Account, currency: str, *, before: tuple[date, int] | None = None, count: int = 50
+) -> AccountPage:
+    """`count` legs of `account` in `currency`, older than `before` (a day and a leg's key)."""
+    legs = Leg.objects.filter(account=account, currency=currency)
+    if before is not None:
+        day, key = before
+        legs = legs.filter(Q(dated_on__lt=day) | Q(dated_on=day, pk__lt=key), dated_on__lte=day)
+    rows = list(
+        legs.select_related("entry", "engagement__customer").order_by("-dated_on", "-pk")[
+            : count + 1
+        ]
+    )
+    shown, rest = rows[:count], rows[count:]
+    balance = _balance_at(account, currency, shown[0]) if shown else NOTHING
+    lines = []
+    for leg in shown:
+        lines.append(AccountLine(leg, balance))
+        balance -= leg.amount
+    older = (shown[-1].dated_on, shown[-1].pk) if rest else None
+    return AccountPage(tuple(lines), older)
+
+
+def _balance_at(account: Account, currency: str, leg: Leg) -> Decimal:
+    """The balance right after `leg`: whole months by their totals, the rest of its own."""
+    month = leg.dated_on.replace(day=1)
+    before = _balance(
+        MonthTotal.objects.filter(account=account, currency=currency, month__lt=month)
+    )
+    within = Leg.objects.filter(
+        Q(dated_on__lt=leg.dated_on) | Q(dated_on=leg.dated_on, pk__lte=leg.pk),
+        account=account,
+        currency=currency,
+        dated_on__gte=month,
+        dated_on__lte=leg.dated_on,
+    ).aggregate(total=Sum("amount"))["total"]
+    return before + (within or NOTHING)
+
+
+def _balance(totals: QuerySet[MonthTotal]) -> Decimal:
+    balance = totals.aggregate(total=Sum(F("debit") - F("credit")))["total"]
+    return balance or NOTHING
+
+
+class EngagementBalance(NamedTuple):
+    """What one account of one engagement stands at, debit positive."""
+
+    engagement: Engagement
+    currency: str
+    balance: Decimal
+
+
+def balances_of_engagements(
+    account: Account, currency: str, *, text: str = "", count: int = 50, offset: int = 0
+) -> list[EngagementBalance]:
+    """Engagements in which `account` does not stand at nothing, the largest balance first.
+
+    `text` finds by reference, title or customer.
+    """
+    totals = MonthTotal.objects.filter(account=account, currency=currency)
+    if text:
+        totals = totals.filter(
+            Q(engagement__reference__icontains=text)
+            | Q(engagement__title__icontains=text)
+            | Q(engagement__customer__name__icontains=text)
+        )
+    largest_first = "balance" if account.kind != Account.Kind.ASSET else "-balance"
+    rows = list(
+        totals.order_by()
+        .values_list("engagement_id")
+        .annotate(balance=Sum(F("debit") - F("credit")))
+        .exclude(balance=0)
+        .order_by(largest_first, "engagement_id")[offset : offset + count]
+    )
+    engagements = Engagement.objects.select_related("customer").in_bulk([key for key, _ in rows])
+    return [EngagementBalance(engagements[key], currency, balance) for key, balance in rows]
+
+
+def engagement_balances(engagement: Engagement) -> list[BalanceRow]:
+    """Every account that was posted to in an engagement."""
+    accounts = {account.pk: account for account in Account.objects.all()}
+    rows = [
+        BalanceRow(accounts[row.account], row.currency, row.debit, row.credit, row.legs)
+        for row in _sums(MonthTotal.objects.filter(engagement=engagement))
+    ]
+    return sorted(rows, key=lambda row: (row.currency, row.account.position))
+
+
+def entries_of(engagement: Engagement) -> list[Entry]:
+    """An engagement's entries with their legs, the newest first."""
+    return list(
+        Entry.objects.filter(engagement=engagement)
+        .select_related("document")
+        .prefetch_related("legs__account")
+        .order_by("-dated_on", "-pk")
+    )
+
+
+def totals_by_currency(rows: Iterable[BalanceRow]) -> list[tuple[str, Decimal, Decimal]]:
+    """Both sides added up, a row a currency: a ledger that is whole has the same twice."""
+    sums: dict[str, tuple[Decimal, Decimal]] = {}
+    for row in rows:
+        debit, credit = sums.get(row.currency, (NOTHING, NOTHING))
+        sums[row.currency] = (debit + row.debit, credit + row.credit)
+    return [(currency, *sides) for currency, sides in sorted(sums.items())]
+
+
+def legs_between(first: date, last: date, *, currency: str = "") -> QuerySet[Leg]:
+    """Every leg dated in a span of days, both included, entry by entry; of one currency, or all."""
+    legs = Leg.objects.filter(entry__dated_on__gte=first, entry__dated_on__lte=last)
+    if currency:
+        legs = legs.filter(currency=currency)
+    return legs.select_related("entry__document", "account", "engagement__customer").order_by(
+        "entry__dated_on", "entry_id", "pk"
+    )
+
+
+def wrong_totals() -> Sequence[tuple[int, int, str, date]]:
+    """Totals that are not what their legs add up to: (engagement, account, currency, month).
+
+    Reads every leg. A ledger that is whole has none.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(WRONG_TOTALS)
+        return cursor.fetchall()
+
+
+WRONG_TOTALS = """
+WITH summed AS (
+    SELECT engagement_id, account_id, currency, date_trunc('month', dated_on)::date AS month,
+           sum(greatest(amount, 0)) AS debit, sum(greatest(-amount, 0)) AS credit,
+           count(*) AS leg_count
+    FROM engagements_leg GROUP BY 1, 2, 3, 4
+)
+SELECT engagement_id, account_id, currency, month
+FROM summed FULL JOIN engagements_monthtotal kept USING (engagement_id, account_id, currency, month)
+WHERE (summed.debit, summed.credit, summed.leg_count)
+      IS DISTINCT FROM (kept.debit, kept.credit, kept.leg_count)
+"""

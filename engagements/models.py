@@ -1,0 +1,42 @@
+"""Register every domain's models with Django. Import a model from its domain, not from here."""
+
+from engagements.audit import models as audit
+from engagements.billing import balance_models, payment_models
+from engagements.billing import models as billing
+from engagements.contracts import models as contracts
+from engagements.contracts.clauses import models as clauses
+from engagements.contracts.milestones import models as milestones
+from engagements.contracts.time_box import models as time_box
+from engagements.documents import models as documents
+from engagements.engagement import models as engagement
+from engagements.event_log import models as event_log
+from engagements.evidence import models as evidence
+from engagements.ledger import models as ledger
+from engagements.notifications import models as notifications
+from engagements.payouts import models as payouts
+from engagements.payouts import transfer_models
+from engagements.people import models as people
+from engagements.runs import models as runs
+from engagements.settlements import models as settlements
+
+__all__ = [
+    "audit",
+    "balance_models",
+    "billing",
+    "clauses",
+    "contracts",
+    "documents",
+    "engagement",
+    "event_log",
+    "evidence",
+    "ledger",
+    "milestones",
+    "notifications",
+    "payment_models",
+    "payouts",
+    "people",
+    "runs",
+    "settlements",
+    "time_box",
+    "transfer_models",
+]

@@ -1,0 +1,48 @@
+"""Ledger postings of refund transfers and overpayment refunds."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+
+from engagements.ledger import chart, effects
+from engagements.ledger.effects import Effect
+from engagements.ledger.models import Entry
+from engagements.ledger.positions import positions_of
+from engagements.ledger.posting import post_effect
+from engagements.payouts.models import PayBack
+from engagements.payouts.transfer_models import Transfer
+from engagements.settlements.postings import settlement_position
+
+
+def pay_back_paid(pay_back: PayBack) -> Entry | None:
+    """The bank has made the transfer of what was too much."""
+    invoice = pay_back.invoice
+    position = positions_of(invoice.engagement, invoice.currency)
+    effect = effects.transferred(pay_back.amount)
+    key = f"{Entry.Kind.PAY_BACK_PAID}:pay_back:{pay_back.pk}"
+    return post_effect(invoice.engagement, position, effect, key=key, dated_on=timezone.localdate())
+
+
+def settlement_paying(transfer: Transfer) -> Entry | None:
+    """The transfer is with the bank: the money counts as gone."""
+    effect = effects.moved(transfer.amount, source=chart.TRANSFERS, to=chart.REFUND_PAYABLE)
+    return _post_transfer(transfer, Entry.Kind.SETTLEMENT_PAYING, effect)
+
+
+def settlement_failed(transfer: Transfer) -> Entry | None:
+    """The bank did not make the transfer: the money is to be paid again."""
+    effect = effects.moved(transfer.amount, source=chart.REFUND_PAYABLE, to=chart.TRANSFERS)
+    return _post_transfer(transfer, Entry.Kind.SETTLEMENT_FAILED, effect)
+
+
+def settlement_paid(transfer: Transfer) -> Entry | None:
+    """The bank has made the transfer."""
+    effect = effects.transferred(transfer.amount)
+    return _post_transfer(transfer, Entry.Kind.SETTLEMENT_PAID, effect)
+
+
+def _post_transfer(transfer: Transfer, kind: Entry.Kind, effect: Effect) -> Entry | None:
+    settlement = transfer.settlement
+    key = f"{kind}:settlement:{settlement.pk}:{transfer.attempt}"
+    engagement, day = settlement.contract_version.engagement, timezone.localdate()
+    return post_effect(engagement, settlement_position(settlement), effect, key=key, dated_on=day)

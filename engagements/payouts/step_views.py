@@ -1,0 +1,52 @@
+"""The steps of an overpayment on its way back, as its page offers them."""
+
+from __future__ import annotations
+
+from django import forms
+
+from engagements import access
+from engagements.access import Person
+from engagements.common.steps import Action, offered
+from engagements.payouts.forms import NotPaidBackForm, PaidBackForm
+from engagements.payouts.models import PayBack
+from engagements.settlements.step_forms import TransferFailedForm
+
+FORMS: dict[str, type[forms.Form]] = {
+    "send": forms.Form,
+    "paid": PaidBackForm,
+    "failed": TransferFailedForm,
+    "void": NotPaidBackForm,
+}
+LABELS = {
+    "send": (
+        "Transfer by hand",
+        "Says that the transfer is being made at the bank: the money counts as gone. You are "
+        "asked for your password.",
+    ),
+    "paid": ("Mark as paid", "Says that the bank has made the transfer."),
+    "failed": ("The transfer failed", "Says that the bank did not make it: it is open again."),
+    "void": ("Do not pay it back", "Sets the proposal aside; another can be made."),
+}
+FROM: dict[str, tuple[str, ...]] = {
+    PayBack.State.PROPOSED: ("send", "void"),
+    PayBack.State.PAYING: ("paid", "failed"),
+}
+
+
+def steps_of(row: PayBack, user: Person, refused: dict[str, forms.Form]) -> list[Action]:
+    """The steps open from here, the usual one first, with the forms that were refused."""
+    return offered(
+        FROM.get(row.state, ()),
+        forms_=FORMS,
+        labels=LABELS,
+        why_not=lambda name: _why_not(row, name, user),
+        refused=refused,
+    )
+
+
+def _why_not(row: PayBack, name: str, user: Person) -> str:
+    if not access.is_finance(user):
+        return "Only finance moves money."
+    if name == "send" and row.proposed_by_id == user.pk:
+        return "You proposed to pay it back, so somebody else of finance sends it."
+    return ""

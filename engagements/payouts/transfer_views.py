@@ -1,0 +1,159 @@
+"""SEPA files: what a file would hold, making it, and the file itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from uuid import uuid4
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from engagements import access
+from engagements.access import actor
+from engagements.common.errors import ApplicationError
+from engagements.common.integers import wholes
+from engagements.common.pages import UNPROCESSABLE
+from engagements.engagement.models import Engagement
+from engagements.payouts import queries as overpayments
+from engagements.payouts import refund_accounts, transfer_files
+from engagements.payouts.models import PayBack
+from engagements.payouts.transfer_models import TransferFile
+from engagements.people import fresh_sign_in
+from engagements.people.models import BankAccount
+from engagements.settlements import queues
+from engagements.settlements.models import Settlement
+from engagements.settlements.queues import Queue
+
+FILES_SHOWN = 20
+
+
+@access.finance_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def make(request: HttpRequest) -> HttpResponse:
+    """What can go out by file, to whom, and the files made last; posted, the file of what was
+    chosen.
+
+    `message` names the file that was shown: sent twice, it is made once. Each `account` is one
+    that was shown: money goes to no other.
+    """
+    if request.method != "POST":
+        return _page(request)
+    overpaid = list(PayBack.objects.filter(pk__in=wholes(request.POST.getlist("overpaid"))))
+    if overpaid:
+        # Whoever approved a refund had proved who they are; this is all that lets these go.
+        fresh_sign_in.require_fresh_sign_in(request)
+    try:
+        file = transfer_files.make(
+            settlements=list(
+                Settlement.objects.filter(pk__in=wholes(request.POST.getlist("settlement")))
+            ),
+            overpaid=overpaid,
+            message_id=request.POST.get("message", "") or new_message_id(),
+            by=actor(request),
+            shown=wholes(request.POST.getlist("account")),
+        )
+    except ApplicationError as refused:
+        return _page(request, refusal=str(refused))
+    messages.success(request, "The file is made. Its transfers count as gone.")
+    return redirect("transfer-file", pk=file.pk)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A transfer that waits: of a settlement or of an overpayment (`name`, in the form).
+
+    `obstacle` says why it cannot go out by file; else it goes to `account`.
+    """
+
+    name: str
+    row: Settlement | PayBack
+    engagement: Engagement
+    amount: Decimal
+    currency: str
+    url: str
+    account: BankAccount | None
+    obstacle: str | None
+    is_chosen: bool
+
+
+def _page(request: HttpRequest, *, refusal: str = "") -> HttpResponse:
+    candidates = [*_settlements(request), *_overpaid(request)]
+    ready = [row for row in candidates if row.obstacle is None]
+    context = {
+        "ready": ready,
+        "total": sum((row.amount for row in ready), Decimal(0)),
+        "not_ready": [row for row in candidates if row.obstacle is not None],
+        "message": new_message_id(),
+        "currency": transfer_files.CURRENCY,
+        "refusal": refusal,
+        "files": TransferFile.objects.defer("content").select_related("made_by")[:FILES_SHOWN],
+        "acts": access.is_finance(request.user),
+    }
+    status = UNPROCESSABLE if refusal else 200
+    return render(request, "payouts/transfers.html", context, status=status)
+
+
+def _settlements(request: HttpRequest) -> Iterator[Candidate]:
+    for row in queues.found(queue=Queue.TO_PAY):
+        engagement = row.contract_version.engagement
+        yield Candidate(
+            name="settlement",
+            row=row,
+            engagement=engagement,
+            amount=row.refund,
+            currency=row.currency,
+            url=reverse("settlement", args=[row.pk]),
+            account=refund_accounts.current(engagement.customer),
+            obstacle=transfer_files.obstacle(row),
+            is_chosen=_is_chosen(request, "settlement", row.pk),
+        )
+
+
+def _overpaid(request: HttpRequest) -> Iterator[Candidate]:
+    for row in overpayments.open_pay_backs().filter(state=PayBack.State.PROPOSED):
+        engagement = row.invoice.engagement
+        yield Candidate(
+            name="overpaid",
+            row=row,
+            engagement=engagement,
+            amount=row.amount,
+            currency=row.invoice.currency,
+            url=reverse("overpayment", args=[row.invoice_id]),
+            account=refund_accounts.current(engagement.customer),
+            obstacle=transfer_files.pay_back_obstacle(row, by=actor(request)),
+            is_chosen=_is_chosen(request, "overpaid", row.pk),
+        )
+
+
+def _is_chosen(request: HttpRequest, name: str, key: int) -> bool:
+    """Whether it was asked for; where nothing was, everything is."""
+    asked = {kind: request.GET.getlist(kind) for kind in ("settlement", "overpaid")}
+    return not any(asked.values()) or str(key) in asked[name]
+
+
+def new_message_id() -> str:
+    """A name for a file that is about to be shown: 35 characters at most."""
+    return f"TWOFOLD-{uuid4().hex[:20].upper()}"
+
+
+@access.finance_page
+@require_safe
+def file(request: HttpRequest, pk: int) -> HttpResponse:
+    """A file of transfers: what is in it; `format=xml` downloads its bytes as they were made."""
+    row = access.transfer_file_for(request.user, pk)
+    if request.GET.get("format") == "xml":
+        response = HttpResponse(bytes(row.content), content_type="application/xml")
+        response["Content-Disposition"] = f'attachment; filename="{row.message_id}.xml"'
+        return response
+    transfers = row.transfers.select_related("settlement__contract_version__engagement__customer")
+    context = {
+        "file": row,
+        "transfers": transfers.order_by("pk"),
+        "pay_backs": row.pay_backs.select_related("invoice__engagement", "left").order_by("pk"),
+    }
+    return render(request, "payouts/transfer_file.html", context)

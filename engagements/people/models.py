@@ -1,0 +1,238 @@
+"""Who uses the application: people of the house by role, people of a customer by membership."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from babel import Locale
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.contrib.auth.models import PermissionsMixin
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower
+from django.utils import timezone
+
+from engagements.common.money import UnknownCurrency, minor_digits
+from engagements.common.text import strip_invisible
+
+# ISO 3166-1; what CLDR lists beside them is no place that anybody has an address in.
+NO_COUNTRIES = frozenset({"EU", "EZ", "QO", "UN", "XA", "XB", "ZZ"})
+COUNTRIES = (
+    frozenset(code for code in map(str, Locale("en").territories) if len(code) == 2) - NO_COUNTRIES
+)
+# Greece and Northern Ireland begin their VAT ids otherwise than their addresses.
+VAT_PREFIXES = frozenset({"EL", "XI"})
+
+
+class Role(models.TextChoices):
+    """What a person of the house does. A customer's person has none."""
+
+    NONE = "", "No role"
+    CONSULTANT = "consultant", "Consultant"
+    FINANCE = "finance", "Finance"
+    ADMIN = "admin", "Admin"
+
+
+class UserManager(BaseUserManager["User"]):
+    def create_user(self, email: str, password: str | None = None, **fields: Any) -> User:
+        if not email:
+            raise ValueError("A user is known by an email address.")
+        user = self.model(email=self.normalize_email(email).lower(), **fields)
+        user.set_password(password)
+        user.save(using=self._db)
+        return user
+
+    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> User:
+        fields = {"role": Role.ADMIN, "is_staff": True, "is_superuser": True, **fields}
+        return self.create_user(email, password, **fields)
+
+
+class User(AbstractBaseUser, PermissionsMixin):
+    """A person who may sign in, known by email address."""
+
+    email = models.EmailField(unique=True)
+    name = models.CharField(max_length=120)
+    role = models.CharField(max_length=12, choices=Role, default=Role.NONE, blank=True)
+    is_active = models.BooleanField(default=True)
+    is_staff = models.BooleanField(default=False, help_text="May open the admin site.")
+    date_joined = models.DateTimeField(default=timezone.now, editable=False)
+    # How often the address, the role or a right was changed or taken; counted by the database.
+    access_changes = models.PositiveIntegerField(default=0, editable=False)
+
+    objects: ClassVar[UserManager] = UserManager()
+
+    USERNAME_FIELD = "email"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = ["name"]
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(Lower("email"), name="user_email_ignores_case"),
+            models.CheckConstraint(
+                condition=Q(is_staff=False) | Q(role="admin"),
+                name="user_staff_are_admins",
+                violation_error_message="Only admins may open the admin site.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name or self.email
+
+    def clean(self) -> None:
+        """Whoever is named in the log and in mails is named by what can be seen."""
+        super().clean()
+        self.name = strip_invisible(self.name)
+
+    def get_session_auth_hash(self) -> str:
+        """What sign-ins and tokens carry: they end when this is another, with the password as
+        with whatever `access_changes` counts."""
+        return self._as_of_now(super().get_session_auth_hash())
+
+    def get_session_auth_fallback_hash(self) -> Iterator[str]:
+        return map(self._as_of_now, super().get_session_auth_fallback_hash())
+
+    def _as_of_now(self, proof: str) -> str:
+        return f"{proof}.{self.access_changes}"
+
+    def get_full_name(self) -> str:
+        return self.name
+
+    @property
+    def is_staff_member(self) -> bool:
+        return self.role != Role.NONE
+
+
+class Customer(models.Model):
+    """A client company. `currency` is what its engagements are priced in unless one says else."""
+
+    name = models.CharField(max_length=160, unique=True)
+    address = models.TextField()
+    country = models.CharField(max_length=2, help_text="ISO 3166-1 code, as in DE.")
+    vat_id = models.CharField("VAT id", max_length=20, blank=True)
+    currency = models.CharField(max_length=3, default="EUR")
+    invoice_email = models.EmailField(
+        "address for invoices", blank=True, help_text="Else they go to the signatories."
+    )
+    buyer_reference = models.CharField(
+        max_length=60, blank=True, help_text="What the customer wants to read on its invoices."
+    )
+    wants_e_invoice = models.BooleanField(
+        "asks for e-invoices", default=False, help_text="Customers in the EU get them anyway."
+    )
+    locale = models.CharField(
+        max_length=5,
+        choices=[("en_GB", "31 March 2026"), ("en_US", "March 31, 2026")],
+        default="en_GB",
+        help_text="How dates and amounts are written on its invoices.",
+    )
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(currency__regex=r"^[A-Z]{3}$"),
+                name="customer_currency_is_iso_4217",
+                violation_error_message="A currency is three capital letters, as in EUR.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        """Both codes exist: invoices name them, and the country decides about e-invoices. What
+        else they name can be seen."""
+        for name in ("name", "address", "vat_id", "buyer_reference"):
+            setattr(self, name, strip_invisible(getattr(self, name)))
+        for name in ("name", "address"):
+            if not getattr(self, name):
+                raise ValidationError({name: "There is nothing here that can be seen."})
+        self.country, self.currency = self.country.upper(), self.currency.upper()
+        self.vat_id = "".join(self.vat_id.split()).upper()
+        if self.vat_id and self.vat_id[:2] not in COUNTRIES | VAT_PREFIXES:
+            raise ValidationError({"vat_id": "It begins with its country, as in DE123456789."})
+        if self.country not in COUNTRIES:
+            raise ValidationError({"country": f"{self.country} is no country's code, as DE is."})
+        try:
+            minor_digits(self.currency)
+        except UnknownCurrency as error:
+            raise ValidationError({"currency": str(error)}) from error
+
+
+class Contact(models.Model):
+    """A person of a customer. With a user, that person may sign in."""
+
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="contacts")
+    user = models.OneToOneField(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="contact"
+    )
+    name = models.CharField(max_length=120)
+    email = models.EmailField()
+    position = models.CharField(max_length=120, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                "customer",
+                Lower("email"),
+                name="contact_once_a_customer",
+                violation_error_message="This customer has a contact with this address already.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """A contact's rights in a customer: a viewer reads, a signatory may also bind it."""
+
+    class Rights(models.TextChoices):
+        VIEWER = "viewer", "Viewer"
+        SIGNATORY = "signatory", "Signatory"
+
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="memberships")
+    rights = models.CharField(max_length=10, choices=Rights, default=Rights.VIEWER)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["customer", "user"], name="membership_once_a_customer"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} at {self.customer}: {self.rights}"
+
+
+class BankAccount(models.Model):
+    """Where a customer's refunds go. The newest counts; none is changed or deleted."""
+
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="bank_accounts")
+    holder = models.CharField("account holder", max_length=70)
+    iban = models.CharField("IBAN", max_length=34)
+    bic = models.CharField("BIC", max_length=11, blank=True)
+    added_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    added_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-added_at", "-pk"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(iban__regex=r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$"),
+                name="bank_account_has_an_iban",
+                violation_error_message="An IBAN is a country, two check digits and an account.",
+            ),
+            models.CheckConstraint(
+                condition=Q(bic="")
+                | Q(bic__regex=r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$"),
+                name="bank_account_has_a_bic_or_none",
+                violation_error_message="A BIC has 8 or 11 characters.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.holder}, {self.iban}"

@@ -1,0 +1,164 @@
+"""The answer to a pitch, as its page shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.utils.safestring import SafeString
+
+from engagements.audit import charts as audit_charts
+from engagements.audit.rules import CHECKS
+from engagements.audit.rules.advice import Verdict
+from engagements.audit.rules.ceiling import ratio
+from engagements.audit.rules.figures import CeilingFigures, Interval, LifeFigures
+from engagements.audit.rules.finding import Finding
+from engagements.audit.rules.phrases import money, percent, times, times_each, weeks
+from engagements.audit.rules.suggestions import suggest
+from engagements.charts import responses
+from engagements.evidence.readers import TraceFacts
+from engagements.pitch.rules import Asked, Read, questions
+
+QUESTIONS = {check.name: check.question for check in CHECKS}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One check's finding under its question."""
+
+    question: str
+    finding: Finding
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure at the top of the answer."""
+
+    label: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that stands in the page."""
+
+    title: str
+    note: str
+    responses: SafeString
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An operator that the profile shows, as the link names it."""
+
+    value: str
+    label: str
+    is_chosen: bool
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A verdict with everything around it; `link` gives it again, `pairs` are its query."""
+
+    verdict: Verdict
+    read: list[Read]
+    pairs: list[tuple[str, str]]
+    link: str
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The six findings in the order of the checks."""
+        return [Entry(QUESTIONS[each.check], each) for each in self.verdict.findings]
+
+    @property
+    def questions(self) -> tuple[Asked, ...]:
+        """What to ask the vendor."""
+        return questions(self.verdict)
+
+    @cached_property
+    def ceiling(self) -> CeilingFigures | None:
+        """What a faster kernel makes of the whole."""
+        return next((each for each in self._figures if isinstance(each, CeilingFigures)), None)
+
+    @cached_property
+    def life(self) -> LifeFigures | None:
+        """Weeks of work against weeks of life, and the payback."""
+        return next((each for each in self._figures if isinstance(each, LifeFigures)), None)
+
+    @property
+    def _figures(self) -> list[object]:
+        return [each.figures for each in self.verdict.findings]
+
+    @property
+    def pictures(self) -> list[Picture]:
+        """The ceiling and the payback, as far as there are numbers to draw them."""
+        found, ceiling, life = [], self.ceiling, self.life
+        if ceiling and (
+            drawn := responses.inline(lambda theme: audit_charts.ceiling(ceiling, theme=theme))
+        ):
+            found.append(Picture("The ceiling", "What a faster kernel makes of the whole", drawn))
+        if life and (drawn := responses.inline(lambda theme: audit_charts.life(life, theme=theme))):
+            found.append(Picture("The payback", "Weeks of work, of use, and of the fee", drawn))
+        return found
+
+    @property
+    def figures(self) -> list[Figure]:
+        """The figures that decide."""
+        return [
+            Figure("Checks that pass", f"{self.verdict.passes} of 6"),
+            *self._of_the_ceiling(),
+            *self._of_the_payback(),
+        ]
+
+    def _of_the_ceiling(self) -> list[Figure]:
+        figures = self.ceiling
+        if figures is None:
+            return []
+        infinite = "no limit" if figures.infinite is None else times(figures.infinite)
+        needed = "cannot be reached" if figures.needed is None else times(figures.needed)
+        found = [
+            Figure("Infinitely fast kernel", infinite, "the most the whole can gain"),
+            Figure(f"For {times(figures.target)} end to end", needed, "in the kernel"),
+        ]
+        if figures.claimed is not None:
+            made = [
+                ratio(figures.share, end) for end in (figures.claimed.low, figures.claimed.high)
+            ]
+            whole = times_each(Interval(low=made[0], high=made[1]))
+            found.insert(0, Figure("The claim makes", whole, "end to end"))
+        return found
+
+    def _of_the_payback(self) -> list[Figure]:
+        life = self.life
+        if life is None or life.payback_weeks is None or life.saved_a_month is None:
+            return []
+        soonest, latest = life.payback_weeks
+        ends = [weeks(end) for end in (soonest, latest) if end is not None]
+        said = " to ".join(dict.fromkeys(ends)) if ends else "never"
+        low, high = (money(amount, life.currency or "") for amount in life.saved_a_month)
+        saved = low if low == high else f"{low} to {high}"
+        return [
+            Figure("Payback", said, "from delivery, at the claim"),
+            Figure("Saved a month", saved, "of the GPU bill"),
+        ]
+
+    @property
+    def operators(self) -> list[Choice]:
+        """The operators of the profile, the chosen one marked; none without a profile."""
+        traces = [each.facts for each in self.read if isinstance(each.facts, TraceFacts)]
+        chosen = dict(self.pairs).get("operator")
+        return [
+            Choice(
+                value=each.operator.key,
+                label=f"{each.operator.name}, {percent(each.share_of_wall)} of wall-clock time",
+                is_chosen=each.operator.key == chosen,
+            )
+            for trace in traces
+            for each in suggest(trace)
+        ]
+
+    @property
+    def rest(self) -> list[tuple[str, str]]:
+        """The query without its operator, for a form that chooses another."""
+        return [pair for pair in self.pairs if pair[0] != "operator"]

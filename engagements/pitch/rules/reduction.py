@@ -1,0 +1,169 @@
+"""Facts of a file, reduced to what the checks look at and small enough to travel in a link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from engagements.evidence.readers import (
+    ComputeFacts,
+    Facts,
+    TraceFacts,
+    TrafficFacts,
+    as_data,
+    families,
+    from_data,
+)
+from engagements.evidence.readers.facts import Curve, GroupTime, KernelTime
+from engagements.evidence.readers.window import RECORDED, STEPS
+
+# How much is kept of a file, the most first, for whoever wants as much as fits.
+SIZES = (12, 8, 5, 3, 1)
+LONGEST_NAME = 60
+# Points of a curve: all of the first, on which the checks stand, and some of the rest.
+FIRST_POINTS = 16
+DIGITS = 6
+
+G = TypeVar("G", bound=GroupTime)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """What was read of one file, its name and its digest ("sha256:…")."""
+
+    name: str
+    digest: str
+    facts: Facts
+
+    def as_data(self) -> dict[str, Any]:
+        """As plain JSON data."""
+        return {
+            "name": self.name,
+            "digest": self.digest,
+            "facts": _rounded(_spared(as_data(self.facts))),
+        }
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Read:
+        """As `as_data` gave it. KeyError or ValueError for other data."""
+        facts = from_data(_completed(data["facts"]))
+        return cls(name=str(data["name"]), digest=str(data["digest"]), facts=facts)
+
+
+def reduced(read: Read, most: int) -> Read:
+    """The same with at most `most` kernels, groups of each kind, and shapes.
+
+    What it says is exactly what its data says after a round trip, so that an answer and the
+    answer of its link are one.
+    """
+    small = replace(read, name=_short(read.name), facts=_facts(read.facts, most))
+    return Read.from_data(small.as_data())
+
+
+def _facts(facts: Facts, most: int) -> Facts:
+    if isinstance(facts, TraceFacts):
+        return _trace(facts, most)
+    if isinstance(facts, ComputeFacts):
+        return _compute(facts, most)
+    return _traffic(facts, most)
+
+
+def _trace(facts: TraceFacts, most: int) -> TraceFacts:
+    kernels = tuple(_kernel(kernel) for kernel in facts.kernels[:most])
+    return replace(
+        facts,
+        kernels=kernels,
+        kernels_left_out=facts.kernels_left_out + len(facts.kernels) - len(kernels),
+        families=_groups(facts.families, most),
+        ranges=_groups(facts.ranges, most // 3),
+        modules=_groups(facts.modules, most // 3),
+        patterns=(),
+        steps=(),
+        timeline=None,
+        devices=facts.devices[:2],
+        warnings=tuple(text[:200] for text in facts.warnings[:3]),
+    )
+
+
+def _kernel(kernel: KernelTime) -> KernelTime:
+    return replace(kernel, name=_short(kernel.name))
+
+
+def _groups(groups: tuple[G, ...], most: int) -> tuple[G, ...]:
+    """The largest groups, each with its longest kernels, by the names that those have now."""
+    return tuple(
+        replace(
+            group,
+            name=_short(group.name),
+            kernels=tuple(dict.fromkeys(_short(name) for name in group.kernels[: max(1, most)])),
+        )
+        for group in groups[:most]
+    )
+
+
+def _compute(facts: ComputeFacts, most: int) -> ComputeFacts:
+    longest = sorted(facts.kernels, key=lambda kernel: -(kernel.duration_us or 0.0))[:most]
+    kernels = tuple(replace(kernel, name=_short(kernel.name), advice=()) for kernel in longest)
+    left_out = facts.kernels_left_out + len(facts.kernels) - len(kernels)
+    warnings = tuple(text[:200] for text in facts.warnings[:3])
+    return replace(facts, kernels=kernels, kernels_left_out=left_out, warnings=warnings)
+
+
+def _traffic(facts: TrafficFacts, most: int) -> TrafficFacts:
+    time = facts.curve_of_time
+    return replace(
+        facts,
+        curve_of_calls=_curve(facts.curve_of_calls, most),
+        curve_of_time=None if time is None else _curve(time, most),
+        models=dict(list(facts.models.items())[:3]),
+        shapes=facts.shapes[: most // 3],
+        warnings=tuple(text[:200] for text in facts.warnings[:3]),
+    )
+
+
+def _curve(curve: Curve, most: int) -> Curve:
+    count = len(curve.shapes)
+    first = sum(shapes <= FIRST_POINTS for shapes in curve.shapes)
+    # The one at the threshold, some before it, some after it, and the last.
+    kept = set(range(0, first, max(1, first // most))) | {first - 1, count - 1}
+    kept |= set(range(first, count, max(1, (count - first) // most)))
+    points = sorted(point for point in kept if 0 <= point < count)
+    return Curve(
+        shapes=tuple(curve.shapes[point] for point in points),
+        shares=tuple(curve.shares[point] for point in points),
+    )
+
+
+def _short(name: str) -> str:
+    """The start of a name: template arguments come at its end."""
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _spared(data: dict[str, Any]) -> dict[str, Any]:
+    """Without the texts that are known by a name."""
+    spared = dict(data)
+    if "families" in spared:
+        spared["families"] = [group | {"pattern": None} for group in spared["families"]]
+        spared["window"] = spared["window"] | {"definition": ""}
+    return spared
+
+
+def _completed(data: dict[str, Any]) -> dict[str, Any]:
+    complete = dict(data)
+    if "families" in complete:
+        complete["families"] = [
+            group | {"pattern": families.PATTERNS.get(group["name"])}
+            for group in complete["families"]
+        ]
+        window = complete["window"]
+        definition = STEPS if window["kind"] == "steps" else RECORDED
+        complete["window"] = window | {"definition": definition}
+    return complete

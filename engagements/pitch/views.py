@@ -1,0 +1,135 @@
+"""The pitch check, for everybody: the six checks on somebody else's pitch. Nothing is kept.
+
+Everything that an answer rests on stands in the query of its address: what was typed, and what
+was read of a file, signed. So a link gives the answer again, and to anybody.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.core.signing import BadSignature
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from engagements.audit.rules.verdict import examine
+from engagements.common import rate_limits
+from engagements.common.client_ip import current_address
+from engagements.common.pages import UNPROCESSABLE
+from engagements.common.rate_limits import Busy, Rate, TooMany
+from engagements.common.uploads import takes_files
+from engagements.evidence.readers import EvidenceError
+from engagements.pitch import files as pitch_files
+from engagements.pitch import links
+from engagements.pitch.answers import Answer
+from engagements.pitch.forms import PitchFileForm, PitchForm
+from engagements.pitch.rules import case_of
+
+CHECKS = Rate("pitch", most=30, window_s=60)
+FILES = Rate("pitch-file", most=6, window_s=600)
+
+Pairs = list[tuple[str, str]]
+
+
+@takes_files(up_to_bytes=pitch_files.LARGEST_BYTES)
+@require_http_methods(["GET", "HEAD", "POST"])
+def show(request: HttpRequest) -> HttpResponse:
+    """The form; the answer to a link; or the way from what was sent to its link."""
+    try:
+        if request.method == "POST":
+            response = _sent(request)
+        elif PitchForm(request.GET).query():
+            response = _asked(request)
+        else:
+            response = render(request, "pitch/pitch.html", _context(PitchForm()))
+            response["Cache-Control"] = "private, no-cache"
+            return response
+    except TooMany as refused:
+        response = _wait(request, refused)
+    # Somebody's numbers: for no cache and no search engine.
+    response["Cache-Control"] = "private, no-store"
+    response["X-Robots-Tag"] = "noindex, nofollow"
+    return response
+
+
+def _asked(request: HttpRequest) -> HttpResponse:
+    rate_limits.count(CHECKS, current_address())
+    form = PitchForm(request.GET)
+    if form.is_valid():
+        try:
+            read = links.read_of(form.cleaned_data["read"])
+        except BadSignature:
+            form.add_error(None, "The link was altered: it does not say any more what was read.")
+        else:
+            verdict = examine(case_of(form.pitch(), read, today=timezone.localdate()))
+            pairs = form.query()
+            answer = Answer(verdict, read, pairs, request.build_absolute_uri(_address(pairs)))
+            context = {
+                "answer": answer,
+                "doubts": form.doubts(),
+                "house_email": settings.CONSULTANCY["email"],
+            }
+            return render(request, "pitch/pitch.html", _context(form) | context)
+    return _wrong(request, form)
+
+
+def _sent(request: HttpRequest) -> HttpResponse:
+    file = request.FILES.get("file")
+    rate_limits.count(FILES if file else CHECKS, current_address())
+    form, files = PitchForm(request.POST), PitchFileForm(request.POST, request.FILES)
+    if not file and not form.query():
+        form.add_error(None, "Say at least one number, or choose a file.")
+    if form.is_valid() and files.is_valid():
+        pairs = form.query()
+        try:
+            if isinstance(file, UploadedFile):
+                pairs = _with(file, pairs, form.cleaned_data["read"])
+        except EvidenceError as error:
+            files.add_error("file", f"{error}.")
+        except BadSignature:
+            form.add_error(None, "What was read before was altered: send the file again.")
+        else:
+            if len(_address(pairs)) <= links.LONGEST:
+                return HttpResponseRedirect(_address(pairs), status=303)
+            form.add_error(None, "This is more than a link can hold: fewer shapes or libraries.")
+    return _wrong(request, form, files)
+
+
+def _with(file: UploadedFile, pairs: Pairs, before: str) -> Pairs:
+    """What was typed, with what this file says beside the other files' facts."""
+    others = links.read_of(before)
+    with rate_limits.slot(
+        "pitch-file", most=pitch_files.AT_ONCE, at_most_s=pitch_files.LONGEST_S + 15
+    ):
+        found = pitch_files.read(file)
+    typed = [pair for pair in pairs if pair[0] != "read"]
+    room = links.LONGEST - len(_address(typed))
+    read = [each for each in others if each.facts.format != found.facts.format] + [found]
+    return [*typed, ("read", links.signed(read, room))]
+
+
+def _wrong(
+    request: HttpRequest, form: PitchForm, files: PitchFileForm | None = None
+) -> HttpResponse:
+    return render(request, "pitch/pitch.html", _context(form, files), status=UNPROCESSABLE)
+
+
+def _wait(request: HttpRequest, refused: TooMany) -> HttpResponse:
+    is_busy = isinstance(refused, Busy)
+    context = {"is_busy": is_busy, "retry_after": refused.in_words}
+    response = render(request, "429.html", context, status=503 if is_busy else 429)
+    response["Retry-After"] = str(refused.retry_after_s)
+    return response
+
+
+def _context(form: PitchForm, files: PitchFileForm | None = None) -> dict[str, object]:
+    return {"form": form, "files": files or PitchFileForm()}
+
+
+def _address(pairs: Pairs) -> str:
+    return f"{reverse('pitch')}?{urlencode(pairs)}"

@@ -1,0 +1,50 @@
+"""What the customer was asked for, what it paid, and where that leaves both."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from engagements import access
+from engagements.billing import queries as billing
+from engagements.engagement.models import Engagement
+from engagements.payouts.queries import excess_of
+from engagements.settlements import customer_accounts
+
+
+@access.portal_page
+@require_safe
+def invoices(request: HttpRequest, reference: str) -> HttpResponse:
+    """The invoices of one engagement with their PDFs, and its account."""
+    engagement = access.engagement_for(request.user, reference)
+    found = list(billing.invoices_of(engagement))
+    asked = sum((invoice.asked for invoice in found), Decimal(0))
+    accounts = customer_accounts.accounts_of(Engagement.objects.filter(pk=engagement.pk))
+    documents = billing.documents_by_subject(engagement)
+    rows = [
+        {
+            "invoice": invoice,
+            "too_much": None if invoice.is_settled else excess_of(invoice),
+            "document": documents.get(f"invoice:{invoice.pk}"),
+            "notes": [
+                (note, documents.get(f"invoice:{note.pk}"))
+                for note in invoice.credit_notes.all()
+                if note.is_issued
+            ],
+        }
+        for invoice in found
+    ]
+    context = {
+        "engagement": engagement,
+        "rows": rows,
+        "accounts": accounts,
+        "today": timezone.localdate(),
+        "is_settled": any(account.balance > asked for account in accounts),
+        "pay_to": settings.BANK_ACCOUNT if asked else None,
+    }
+    return render(request, "billing/portal_invoices.html", context)

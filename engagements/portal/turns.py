@@ -1,0 +1,48 @@
+"""Whose turn it is in many engagements at once, as the portal's list puts them in order."""
+
+from __future__ import annotations
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from engagements.billing.balances import open_invoices
+from engagements.contracts.milestones.models import Milestone, ReleaseCondition
+from engagements.contracts.models import Acceptance, ContractVersion, Party
+from engagements.contracts.time_box.models import Pause
+from engagements.engagement.models import Engagement, Stage
+from engagements.people.models import BankAccount
+from engagements.settlements.models import Dispute, Settlement
+
+State = ContractVersion.State
+
+
+def customers_turn_first(engagements: QuerySet[Engagement]) -> QuerySet[Engagement]:
+    """Those that wait for the customer first, then the others, each the newest first.
+
+    The customer accepts an offer or the handover, pays what is open after the verdict, says where
+    a refund goes, or is waited for in a pause.
+    """
+    this = OuterRef("pk")
+    accepted = Acceptance.objects.filter(contract_version=OuterRef("pk"), party=Party.CUSTOMER)
+    offer = ContractVersion.objects.filter(~Exists(accepted), engagement=this, state=State.OFFERED)
+    in_force = {"contract_version__engagement": this, "contract_version__state": State.ACCEPTED}
+    handover = Milestone.objects.filter(
+        **in_force, condition=ReleaseCondition.HANDOVER, state=Milestone.State.PENDING
+    )
+    today = timezone.localdate()
+    pause = Pause.objects.filter(**in_force, starts_on__lte=today, ends_on__gte=today)
+    disputed = Dispute.objects.filter(settlement=OuterRef("pk"), resolved_at__isnull=True)
+    refund = Settlement.objects.filter(
+        ~Exists(disputed),
+        contract_version__engagement=this,
+        state__in=(Settlement.State.PROPOSED, Settlement.State.APPROVED, Settlement.State.FAILED),
+        refund__gt=0,
+    )
+    account = BankAccount.objects.filter(customer=OuterRef("customer"))
+    unpaid = open_invoices().filter(engagement=this)
+    return engagements.annotate(
+        is_customers_turn=Q(Exists(offer))
+        | Q(Exists(pause), stage=Stage.ACTIVE)
+        | Q(Exists(handover) | Exists(unpaid), stage=Stage.MET)
+        | Q(Exists(unpaid) | (Exists(refund) & ~Exists(account)), stage=Stage.MISSED)
+    ).order_by("-is_customers_turn", "-opened_at", "-pk")

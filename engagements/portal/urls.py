@@ -1,0 +1,43 @@
+"""Addresses of the customer portal."""
+
+from django.urls import path
+
+from engagements.audit import report_views
+from engagements.contracts import portal as contract
+from engagements.portal import invoices
+from engagements.portal import views as engagements
+from engagements.runs import portal as runs
+from engagements.settlements import portal as disputes
+
+urlpatterns = [
+    path("", engagements.engagement_list, name="portal"),
+    path("<slug:reference>/", engagements.engagement_page, name="portal-engagement"),
+    path("<slug:reference>/audit/", report_views.show_to_customer, name="portal-audit"),
+    path("<slug:reference>/settlement/dispute/", disputes.dispute, name="portal-dispute"),
+    path("<slug:reference>/handover/", engagements.handover, name="portal-handover"),
+    path("<slug:reference>/invoices/", invoices.invoices, name="portal-invoices"),
+    path("<slug:reference>/contract/", contract.contract_page, name="portal-contract"),
+    path(
+        "<slug:reference>/contract/<int:number>/",
+        contract.contract_page,
+        name="portal-contract-version",
+    ),
+    path(
+        "<slug:reference>/contract/<int:number>/accept/",
+        contract.accept,
+        name="portal-contract-accept",
+    ),
+    path(
+        "<slug:reference>/contract/<int:number>/decline/",
+        contract.decline,
+        name="portal-contract-decline",
+    ),
+    path("<slug:reference>/runs/<int:pk>/", runs.run_page, name="portal-run"),
+    path("<slug:reference>/runs/<int:pk>/live/", runs.run_live, name="portal-run-live"),
+    path(
+        "<slug:reference>/runs/<int:pk>/charts/<slug:chart>-<slug:theme>.svg",
+        runs.run_chart,
+        name="portal-run-chart",
+    ),
+    path("<slug:reference>/runs/<int:pk>/<str:name>", runs.run_file, name="portal-run-file"),
+]

@@ -1,0 +1,38 @@
+"""A document that somebody wants to be sure of: its digest, or the file itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from engagements.portal.verification import digest_in
+
+
+class DigestForm(forms.Form):
+    """A digest, typed or pasted."""
+
+    digest = forms.CharField(
+        label="Digest",
+        max_length=120,
+        help_text="sha256: and 64 digits, as it stands at the foot of the document's pages.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+
+    def clean_digest(self) -> str:
+        """In the form in which it is stored."""
+        digest = digest_in(self.cleaned_data["digest"])
+        if digest is None:
+            raise forms.ValidationError("That is no digest: sha256: and 64 digits from 0 to f.")
+        return digest
+
+
+class FileForm(forms.Form):
+    """A file, of which only the digest is looked at."""
+
+    file = forms.FileField(label="The document", max_length=255)
+
+    def digest(self) -> str:
+        """The digest that the upload was hashed to."""
+        found: Any = self.cleaned_data["file"]
+        return str(found.digest)

@@ -1,0 +1,130 @@
+"""The customer's engagements: the list, one engagement, and accepting the handover."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
+
+from engagements import access
+from engagements.access import actor
+from engagements.common.client_ip import current_address
+from engagements.common.errors import ApplicationError
+from engagements.contracts import signatories
+from engagements.contracts.milestones import services as milestones
+from engagements.contracts.portal_forms import AcceptHandoverForm
+from engagements.engagement.models import Engagement
+from engagements.people import fresh_sign_in
+from engagements.portal.labels import CHECK_MEANING, FINDING_WORD, OUTCOME_SENTENCE, STAGE_WORD
+from engagements.portal.money import milestone_row, settlement_words
+from engagements.portal.queries import PortalEngagement, portal_engagement
+from engagements.portal.status import headline, next_step, steps
+from engagements.portal.turns import customers_turn_first
+from engagements.runs.measured import measured_words, run_row
+
+PER_PAGE = 20
+
+
+def _page(engagement: Engagement) -> PortalEngagement:
+    return portal_engagement(engagement, today=timezone.localdate())
+
+
+def _can_sign(request: HttpRequest, page: PortalEngagement) -> bool:
+    """Whether this person signs what waits for a signature now: an offer, else the handover."""
+    if page.offered is not None:
+        return signatories.may_accept(request.user, page.offered)
+    return access.may_sign(request.user, page.engagement.customer)
+
+
+@access.portal_page
+@require_safe
+def engagement_list(request: HttpRequest) -> HttpResponse:
+    """The engagements of the person's own company, each with its next step: theirs first."""
+    rows = []
+    found = customers_turn_first(access.engagements_for(request.user))
+    listed = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+    for engagement in listed:
+        page = _page(engagement)
+        rows.append(
+            {
+                "engagement": engagement,
+                "page": page,
+                "stage": STAGE_WORD[engagement.stage],
+                "headline": headline(page),
+                "next": next_step(page, can_sign=_can_sign(request, page)),
+            }
+        )
+    return render(request, "portal/engagement_list.html", {"rows": rows, "listed": listed})
+
+
+@access.portal_page
+@require_safe
+def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
+    """One engagement: where it stands, what is next, and everything delivered so far."""
+    engagement = access.engagement_for(request.user, reference)
+    page = _page(engagement)
+    can_sign = access.may_sign(request.user, engagement.customer)
+    context = {
+        "page": page,
+        "engagement": engagement,
+        "stage": STAGE_WORD[engagement.stage],
+        "headline": headline(page),
+        "next": next_step(page, can_sign=_can_sign(request, page)),
+        "steps": steps(page),
+        "can_sign": can_sign,
+        "checks": [
+            (line, CHECK_MEANING[line.check], FINDING_WORD[line.outcome]) for line in page.checks
+        ],
+        "outcome": OUTCOME_SENTENCE[page.audit.outcome] if page.audit else "",
+        "milestones": [milestone_row(line) for line in page.milestones],
+        "contract_total": sum((line.gross for line in page.milestones), Decimal(0)),
+        "contract_paid": sum((line.paid for line in page.milestones), Decimal(0)),
+        "settlement_words": settlement_words(page.settlement) if page.settlement else None,
+        "measured": measured_words(page.measured) if page.measured else None,
+        "runs": [run_row(run) for run in page.runs],
+    }
+    return render(request, "portal/engagement.html", context)
+
+
+@access.portal_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def handover(request: HttpRequest, reference: str) -> HttpResponse:
+    """Accept what was handed over, after a fresh sign-in: it makes a part of the fee due. A viewer
+    is told who can."""
+    engagement = access.engagement_for(request.user, reference)
+    form = AcceptHandoverForm(request.POST or None)
+    if request.method == "POST":
+        if not access.may_sign(request.user, engagement.customer):
+            return _handover_page(request, engagement, form, status=403)
+        fresh_sign_in.require_fresh_sign_in(request)
+        if form.is_valid():
+            try:
+                milestones.accept_handover(
+                    engagement=engagement, by=actor(request), address=current_address()
+                )
+            except ApplicationError as refusal:
+                form.add_error(None, str(refusal))
+            else:
+                messages.success(request, "Thank you. The handover is accepted.")
+                return redirect("portal-engagement", reference=reference)
+        return _handover_page(request, engagement, form, status=422)
+    return _handover_page(request, engagement, form)
+
+
+def _handover_page(
+    request: HttpRequest, engagement: Engagement, form: AcceptHandoverForm, *, status: int = 200
+) -> HttpResponse:
+    page = _page(engagement)
+    context = {
+        "page": page,
+        "engagement": engagement,
+        "form": form,
+        "can_sign": access.may_sign(request.user, engagement.customer),
+        "measured": measured_words(page.measured) if page.measured else None,
+    }
+    return render(request, "contracts/handover.html", context, status=status)

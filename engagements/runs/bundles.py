@@ -1,0 +1,43 @@
+"""What of a run a person may take away: everything, or everything but the kernel's source."""
+
+from __future__ import annotations
+
+from benchmarks import bundles, storage
+from benchmarks.harness.records.redaction import withheld
+from benchmarks.models import Verdict
+from engagements.access import is_staff_member
+from engagements.people.models import User
+from engagements.runs.models import EngagementRun
+from engagements.runs.summary import record_of
+
+WITHHELD = (
+    "The kernel's source comes with a target that was met; until then it stays with the "
+    "consultancy."
+)
+
+
+def source_is_for_the_customer(run: EngagementRun) -> bool:
+    """Whether the customer may have the candidate's source: of an acceptance run that met."""
+    record = record_of(run)
+    accepted = run.purpose == EngagementRun.Purpose.ACCEPTANCE
+    return accepted and record is not None and record.verdict == Verdict.MET
+
+
+def may_have_source(*, run: EngagementRun, by: User) -> bool:
+    """Whether this person may have it: the house always, the customer once the target is met."""
+    return is_staff_member(by) or source_is_for_the_customer(run)
+
+
+def bundle(*, run: EngagementRun, by: User) -> bytes:
+    """The archive that repeats the run, as this person may have it. Refused without a record."""
+    return bundles.archive(
+        run=run.run, with_source=may_have_source(run=run, by=by), why_without=WITHHELD
+    )
+
+
+def record_bytes(*, run: EngagementRun, with_source: bool) -> bytes:
+    """The run's record as it is stored, or the same without the source."""
+    record = record_of(run)
+    assert record is not None  # asked for by whoever shows a measured run
+    content = storage.load(record)
+    return content if with_source else withheld(content)

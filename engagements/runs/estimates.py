@@ -1,0 +1,64 @@
+"""The newest measured ratio of an engagement: what its pages show beside the money at risk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from benchmarks.models import Record
+from engagements.engagement.models import Engagement
+from engagements.runs.models import EngagementRun
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The newest measured ratio of an engagement, with its interval and where it comes from."""
+
+    run: EngagementRun
+    ratio: float
+    low: float
+    high: float
+    target: float
+    verdict: str
+
+
+def latest_estimates(engagement_ids: Iterable[int]) -> dict[int, Estimate]:
+    """The newest record with a ratio of each engagement, by the engagement's id."""
+    runs = (
+        EngagementRun.objects.filter(
+            engagement_id__in=list(engagement_ids), run__record__ratio__isnull=False
+        )
+        .select_related("run__record")
+        .order_by("engagement_id", "-run__record__received_at")
+        .distinct("engagement_id")
+    )
+    found = {run.engagement_id: estimate_of(run) for run in runs}
+    return {key: estimate for key, estimate in found.items() if estimate is not None}
+
+
+def estimate_of(run: EngagementRun) -> Estimate | None:
+    """What a run measured, or None where it has no ratio."""
+    record: Record = run.run.record
+    if record.ratio is None or record.low is None or record.high is None:
+        return None
+    return Estimate(
+        run=run,
+        ratio=record.ratio,
+        low=record.low,
+        high=record.high,
+        target=float(record.summary["target"]),
+        verdict=record.verdict,
+    )
+
+
+def latest_acceptance(engagement: Engagement) -> Estimate | None:
+    """What the newest measured acceptance run of an engagement showed."""
+    run = (
+        engagement.runs.filter(
+            purpose=EngagementRun.Purpose.ACCEPTANCE, run__record__ratio__isnull=False
+        )
+        .select_related("run__record", "engagement")
+        .order_by("-run__record__received_at")
+        .first()
+    )
+    return estimate_of(run) if run else None

@@ -1,0 +1,141 @@
+"""Asking for a run: what is measured, and for what."""
+
+from __future__ import annotations
+
+import uuid
+from copy import copy
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.core.files.uploadedfile import UploadedFile
+
+from benchmarks.models import Solution
+from benchmarks.services import solutions
+from benchmarks.services.solutions import LARGEST_SOURCE_BYTES
+from engagements.common.choice_fields import BenchmarkField, Choice, offer
+from engagements.runs.models import EngagementRun
+from kernels import catalogue
+
+Purpose = EngagementRun.Purpose
+FILE = "file"
+
+
+class RunForm(forms.Form):
+    """A candidate, from the catalogue or from a file, and the purpose of the run.
+
+    `request_key` is made with the blank form: however often it is sent, it asks for one run. A
+    file that was read travels on in `kept_name` and `kept_source`, so that an error elsewhere
+    in the form does not cost it.
+    """
+
+    purpose = forms.ChoiceField(choices=Purpose, widget=forms.RadioSelect)
+    benchmark = BenchmarkField(
+        required=False,
+        empty_label="The contract's",
+        help_text="For a trial only: an acceptance run is measured as the contract says.",
+    )
+    candidate = forms.ChoiceField(
+        help_text="A kernel of the catalogue as it is on this machine now, or a file of yours."
+    )
+    file = forms.FileField(
+        required=False,
+        allow_empty_file=True,
+        label="Solution file",
+        help_text=(
+            "One file (UTF-8, at most "
+            f"{LARGEST_SOURCE_BYTES // 1024} KiB): Python (.py) with prepare() and run(), or CUDA "
+            "(.cu) with these in its first comment."
+        ),
+        widget=forms.FileInput(attrs={"accept": ".py,.cu,text/x-python"}),
+    )
+    request_key = forms.UUIDField(widget=forms.HiddenInput, initial=uuid.uuid4)
+    kept_name = forms.CharField(required=False, widget=forms.HiddenInput)
+    kept_source = forms.CharField(required=False, strip=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, operators: list[str], may_accept: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.operators = operators
+        offer(self.fields["candidate"], candidate_choices(operators))
+        if not may_accept:
+            offer(self.fields["purpose"], [(Purpose.TRIAL.value, Purpose.TRIAL.label)])
+            self.fields["purpose"].initial = Purpose.TRIAL
+
+    def clean(self) -> dict[str, Any]:
+        """Read the file where one was chosen, and keep it for the next try."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        if cleaned.get("candidate") != FILE or "file" in self.errors:
+            return cleaned
+        uploaded = cleaned.get("file")
+        if uploaded is not None:
+            try:
+                cleaned["kept_name"], cleaned["kept_source"] = _read(uploaded)
+            except ValidationError as error:
+                self._keep("", "")
+                self.add_error("file", error)
+                return cleaned
+        if not cleaned.get("kept_source"):
+            self.add_error("file", "Choose a file, or a kernel of the catalogue above.")
+        self._keep(cleaned.get("kept_name", ""), cleaned.get("kept_source", ""))
+        return cleaned
+
+    def _keep(self, name: str, source: str) -> None:
+        # What was sent cannot be changed; its copy can.
+        data = copy(self.data)
+        assert isinstance(data, dict)
+        data["kept_name"], data["kept_source"] = name, source
+        self.data = data
+
+    def solution(self, operator: str) -> Solution:
+        """The candidate, stored. Refused when it cannot be a solution of `operator`."""
+        chosen: str = self.cleaned_data["candidate"]
+        if chosen != FILE:
+            of, _, name = chosen.partition("/")
+            return solutions.from_catalogue(operator=of, name=name)
+        filename: str = self.cleaned_data["kept_name"]
+        return solutions.submit(
+            name=filename.rpartition(".")[0],
+            operator=operator,
+            filename=filename,
+            source=self.cleaned_data["kept_source"],
+        )
+
+
+def candidate_choices(operators: list[str]) -> list[Choice]:
+    """The catalogue's kernels of these operators, and a file."""
+    groups: list[Choice] = [
+        (
+            catalogue.definition(operator).title,
+            [(f"{operator}/{name}", name) for name in catalogue.candidates(operator)],
+        )
+        for operator in operators
+    ]
+    return [("", "Choose a candidate"), *groups, (FILE, "A file of mine, below")]
+
+
+def _read(uploaded: UploadedFile) -> tuple[str, str]:
+    """The file's name and text. ValidationError says what is wrong with it."""
+    name = str(uploaded.name or "")
+    if not uploaded.size:
+        raise ValidationError(f"{name} is empty.", code="empty")
+    if uploaded.size > LARGEST_SOURCE_BYTES:
+        raise ValidationError(
+            f"{name} has {uploaded.size // 1024} KiB; a solution is at most "
+            f"{LARGEST_SOURCE_BYTES // 1024} KiB of source.",
+            code="size",
+        )
+    if not solutions.FILENAME.fullmatch(name):
+        raise ValidationError(
+            "Give the file a plain name with letters, digits and underscores, such as "
+            "triton_fused.py.",
+            code="name",
+        )
+    content = uploaded.read()
+    if b"\0" in content:
+        raise ValidationError(f"{name} is a binary file, not source.", code="binary")
+    try:
+        return name, content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValidationError(
+            f"{name} is not UTF-8 text (byte {error.start + 1}). Save it as UTF-8.", code="encoding"
+        ) from error

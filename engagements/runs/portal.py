@@ -1,0 +1,167 @@
+"""The benchmark as the customer watches it: live while it runs, then what it showed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import PurePosixPath
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from benchmarks.models import Run
+from engagements import access, charts
+from engagements.charts import describe
+from engagements.charts.responses import addresses, known_theme
+from engagements.runs import bundles, controls, operator_account, record_files
+from engagements.runs.estimates import estimate_of
+from engagements.runs.labels import PHASE_WORD, RUN_WORD, VERDICT_WORD
+from engagements.runs.live import live_of
+from engagements.runs.measured import measured_words
+from engagements.runs.models import EngagementRun
+from engagements.runs.summary import record_of
+
+# name: (the picture, the same in words, its title, its caption)
+CHARTS = {
+    "workloads": (
+        charts.workload_bars,
+        describe.workload_bars,
+        "Time by workload",
+        "Time of one step by workload: shorter is faster.",
+    ),
+    "distribution": (
+        charts.ratio_distribution,
+        describe.ratio_distribution,
+        "Every comparison",
+        "Every single comparison that went into the figure, run by run.",
+    ),
+}
+FILES = ("record.json", "benchmark.json", "candidate")
+# What htmx takes for "swap this in, and ask no more".
+STOP_POLLING = 286
+
+
+@access.portal_page
+@require_safe
+def run_page(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """One acceptance run, live or measured, and how to repeat it."""
+    run = _run(request, reference, pk)
+    return render(request, "runs/portal_run.html", {**_live(run), **_measured(run)})
+
+
+@access.portal_page
+@require_safe
+def run_live(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """The moving part of the page; once the run is over, all of it, and the polling stops."""
+    run = _run(request, reference, pk)
+    if run.run.is_concluded:
+        response = render(request, "runs/_portal_run.html", {**_live(run), **_measured(run)})
+        response.status_code = STOP_POLLING
+        response["HX-Retarget"], response["HX-Reswap"] = "#run", "outerHTML"
+    else:
+        response = render(request, "runs/_portal_live.html", _live(run))
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+@access.portal_page
+@require_safe
+def run_chart(
+    request: HttpRequest, reference: str, pk: int, chart: str, theme: str
+) -> HttpResponseBase:
+    """A picture of what was measured, as SVG."""
+    run = _run(request, reference, pk)
+    if chart not in CHARTS:
+        raise Http404("No such picture.")
+    wanted = known_theme(theme)
+    draw, *_ = CHARTS[chart]
+    return record_files.picture(
+        request, run, named=f"{chart}/{wanted}", draw=partial(draw, theme=wanted)
+    )
+
+
+@access.portal_page
+@require_safe
+def run_file(request: HttpRequest, reference: str, pk: int, name: str) -> HttpResponse:
+    """What it takes to repeat the run: the record, the benchmark, the candidate."""
+    run = _run(request, reference, pk)
+    record = record_of(run)
+    if name not in FILES or record is None:
+        raise Http404("No such file.")
+    kind, with_source = "application/json", bundles.source_is_for_the_customer(run)
+    if name == "record.json":
+        content = record_files.content(run, with_source=with_source)
+    elif name == "benchmark.json":
+        content = bytes(run.run.benchmark.canonical)
+    elif not with_source:
+        raise Http404(bundles.WITHHELD)
+    else:
+        content, kind = run.run.solution.source.encode(), "text/plain; charset=utf-8"
+        name = _candidate_name(run)
+    response = HttpResponse(content, content_type=kind)
+    filename = f"{run.engagement.reference}-run-{run.pk}-{name}"
+    response["Content-Disposition"] = f'attachment; filename="{filename}"'
+    return response
+
+
+def _candidate_name(run: EngagementRun) -> str:
+    """What the candidate's file is called when it is handed out: Python or CUDA C++."""
+    return f"candidate{PurePosixPath(run.run.solution.filename).suffix}"
+
+
+def _run(request: HttpRequest, reference: str, pk: int) -> EngagementRun:
+    """An acceptance run that this person may see. Trials are never shown in the portal."""
+    run = access.run_for(request.user, reference, pk)
+    if run.purpose != EngagementRun.Purpose.ACCEPTANCE:
+        raise Http404("No such run.")
+    return run
+
+
+def _live(run: EngagementRun) -> dict[str, Any]:
+    progress = run.run.progress if run.run.state == Run.State.RUNNING else {}
+    return {
+        "engagement": run.engagement,
+        "engagement_run": run,
+        "run": run.run,
+        "state": RUN_WORD[run.run.state],
+        "live": None if run.run.is_concluded else live_of(run.run),
+        "phase": PHASE_WORD.get(str(progress.get("phase")), "Being measured"),
+        "live_url": reverse("portal-run-live", args=[run.engagement.reference, run.pk]),
+    }
+
+
+def _measured(run: EngagementRun) -> dict[str, Any]:
+    record = record_of(run)
+    if record is None:
+        return {"record": None}
+    estimate = estimate_of(run)
+    data, damage = record_files.read(run) if estimate else (None, "")
+    return {
+        "record": record,
+        "verdict_label": VERDICT_WORD[record.verdict],
+        "measured": measured_words(estimate) if estimate else None,
+        "summary": record.summary,
+        "document": run.run.benchmark.document,
+        "damage": damage,
+        "pictures": _pictures(run, data) if data else [],
+        "alone": operator_account.alone(data) if data else [],
+        "controls": controls.of(data) if data else None,
+        "file_base": f"{run.engagement.reference}-run-{run.pk}",
+        "candidate_name": _candidate_name(run),
+        "withheld": "" if bundles.source_is_for_the_customer(run) else bundles.WITHHELD,
+    }
+
+
+def _pictures(run: EngagementRun, data: Mapping[str, Any]) -> list[dict[str, str]]:
+    return [
+        {
+            "alt": words(data),
+            "title": title,
+            "caption": caption,
+            **addresses("portal-run-chart", run.engagement.reference, run.pk, name),
+        }
+        for name, (_, words, title, caption) in CHARTS.items()
+    ]

@@ -1,0 +1,109 @@
+"""The facts of a benchmark report, from the record as it was believed on arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+
+from benchmarks import queries
+from benchmarks.harness.records.canonical import canonical
+from engagements.common import ratios
+from engagements.common.dates import in_words
+from engagements.common.errors import ApplicationError
+from engagements.documents import formatting
+from engagements.documents.renderable import Enclosure, RenderableDocument
+from engagements.documents.subjects import Subject
+from engagements.runs import controls
+from engagements.runs.bundles import WITHHELD, record_bytes, source_is_for_the_customer
+from engagements.runs.models import EngagementRun
+from engagements.runs.report import measured, pictures, verdict
+
+NOUN = "run"
+
+
+def due() -> Iterator[Subject]:
+    """Every run of an engagement that has a record."""
+    recorded = EngagementRun.objects.filter(run__record__isnull=False)
+    return (Subject(NOUN, pk) for pk in recorded.values_list("pk", flat=True))
+
+
+def compose(subject: Subject) -> RenderableDocument:
+    """The report of a measured run. Refused while there is no record, or a damaged one."""
+    asked = EngagementRun.objects.select_related(
+        "engagement__customer", "contract_version", "run__record", "requested_by"
+    ).get(pk=subject.pk)
+    if not hasattr(asked.run, "record"):
+        raise ApplicationError(
+            "A benchmark report is issued when the run has a record.", code="runs.todo"
+        )
+    record = queries.record_of(asked.run)
+    # A trial's report stays in the house.
+    trial = asked.purpose == EngagementRun.Purpose.TRIAL
+    with_source = trial or source_is_for_the_customer(asked)
+    # The figures are those of the recomputation on arrival, never the record's own word.
+    record = {**record, "summary": asked.run.record.summary}
+    engagement = asked.engagement
+    return RenderableDocument(
+        engagement=engagement,
+        title=f"Benchmark report {engagement.reference}, run {asked.run_id}",
+        running_title=f"Benchmark report {engagement.reference}, run {asked.run_id}",
+        filename=f"{engagement.reference}-benchmark-report-run-{asked.run_id}.pdf",
+        template="runs/document/benchmark_report.html",
+        dated=asked.run.record.received_at,
+        seal=record["digest"],
+        sealed="The record, attached as record.json",
+        summary=f"{record['candidate']['name']} against {record['benchmark']['baseline']['name']}.",
+        context={**_context(asked, record), "withheld": "" if with_source else WITHHELD},
+        enclosures=(
+            Enclosure(
+                "benchmark.json",
+                canonical(record["benchmark"]),
+                "The sealed benchmark that was measured",
+            ),
+            Enclosure(
+                "record.json",
+                record_bytes(run=asked, with_source=with_source),
+                "Every sample, and what it rests on",
+            ),
+        ),
+        for_customer=asked.purpose == EngagementRun.Purpose.ACCEPTANCE,
+    )
+
+
+def _context(asked: EngagementRun, record: dict[str, Any]) -> dict[str, Any]:
+    benchmark, summary = record["benchmark"], record["summary"]
+    return {
+        "engagement": asked.engagement,
+        "asked": asked,
+        "consultancy": formatting.party(settings.CONSULTANCY),
+        "customer": formatting.customer(asked.engagement.customer),
+        "measured_on": in_words(asked.run.record.received_at),
+        "started_at": formatting.moment_of(record["started_at"]),
+        "finished_at": formatting.moment_of(record["finished_at"]),
+        "elapsed": f"{record['elapsed_s']:.0f} s",
+        "record": record,
+        "benchmark": benchmark,
+        "summary": summary,
+        "said": verdict.said(asked, summary),
+        "ratio": ratios.measured(summary["ratio"]),
+        "low": ratios.measured(summary["low"]),
+        "high": ratios.measured(summary["high"]),
+        "target": ratios.measured(summary["target"]),
+        "confidence": f"{summary['confidence']:.0%}",
+        "workloads": measured.workloads(summary),
+        "correctness": measured.correctness(record),
+        "operator": measured.operator(record),
+        "account": measured.account(record),
+        "controls": controls.of(record),
+        "environment": measured.environment(record),
+        "protections": measured.protections(record),
+        "digests": measured.digests(record),
+        "signer": asked.run.record.signed_by,
+        "findings": record["findings"],
+        "pictures": pictures.of(record),
+        "has_roof": pictures.has_roof(record),
+        "device_name": record["environment"]["device"]["name"],
+        "launch": "as a CUDA graph" if benchmark["program"]["launch"] == "graph" else "eagerly",
+    }

@@ -1,0 +1,191 @@
+"""The tables of the report: what was measured, and 'not measured' where nothing was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engagements.common import ratios
+from engagements.runs import operator_account
+
+Data = Mapping[str, Any]
+NOT_MEASURED = "not measured"
+
+
+def workloads(summary: Data) -> list[dict[str, str]]:
+    """A row a workload: times in µs a call, ratio and interval."""
+    return [
+        {
+            "name": each["name"],
+            "weight": f"{each['weight']:.0%}",
+            "baseline_us": _time_us(each["baseline_us"]),
+            "candidate_us": _time_us(each["candidate_us"]),
+            "ratio": ratios.measured(each["ratio"]),
+            "interval": _interval(each["low"], each["high"]),
+        }
+        for each in summary["workloads"]
+    ]
+
+
+def correctness(record: Data) -> dict[str, Any]:
+    """What was checked, by workload, over all replicates; and how surely an error is caught."""
+    rows = []
+    for workload in record["benchmark"]["workloads"]:
+        checks = [
+            each["checks"]
+            for replicate in record["replicates"]
+            for each in replicate["workloads"]
+            if each["name"] == workload["name"]
+        ]
+        rows.append(
+            {
+                "name": workload["name"],
+                "probed": f"{sum(each['calls_probed'] for each in checks):,}",
+                "checked": f"{sum(each['calls_checked'] for each in checks):,}",
+                "max_abs": _worst(checks, "max_abs_error"),
+                "max_rel": _worst(checks, "max_rel_error"),
+                "matched": _least_share(checks),
+            }
+        )
+    return {
+        "rows": rows,
+        "trials": _trials(record["correctness"]),
+        "repeats": _repeats(record["replicates"]),
+        "detection": record["summary"]["detection"],
+        "tolerance": _tolerance(record["benchmark"]["tolerance"]),
+    }
+
+
+def _trials(correctness: Data | None) -> str | None:
+    """What the candidate was tried at beside the workloads, in one sentence; None for nothing."""
+    tried = (correctness or {}).get("trials") or []
+    if not tried:
+        return None
+    right = [trial for trial in tried if trial["outcome"] == "right"]
+    named = "; ".join(trial["name"] for trial in right)
+    left_out = len(tried) - len(right)
+    more = (
+        f" {left_out} more were left out: the baseline could not do them either."
+        if left_out
+        else ""
+    )
+    return (
+        f"Once in this run, outside the clock, it was tried at {len(tried)} sizes and special "
+        f"values that the contract does not hold, and was right at {len(right)}: {named}.{more}"
+    )
+
+
+def _repeats(replicates: list[Data]) -> str | None:
+    """How answers to one input agreed over calls; None where none was repeated."""
+    checks = [each["checks"] for replicate in replicates for each in replicate["workloads"]]
+    repeated = sum(each["repeats_checked"] for each in checks)
+    if not repeated:
+        return None
+    same = sum(each["repeats_identical"] for each in checks)
+    how = (
+        "every bit" if same == repeated else f"every bit in {same:,} of them, the tolerance in all"
+    )
+    return f"{repeated:,} calls repeated another one's input, and agreed with it in {how}."
+
+
+def _tolerance(tolerance: Data) -> str:
+    share = tolerance["matched_share"]
+    whom = "every element" if share == 1 else f"at least {share:.4%} of the elements"
+    return (
+        f"{tolerance['max_abs']:g} absolute plus {tolerance['max_rel']:g} relative for {whom}, "
+        f"and none further off than {tolerance['hard_cap_abs']:g}"
+    )
+
+
+def operator(record: Data) -> list[dict[str, str]]:
+    """The operator alone, by workload. Empty where it was not measured."""
+    return [
+        {
+            "name": each.name,
+            "baseline_us": _time_us(each.baseline_us),
+            "candidate_us": _time_us(each.candidate_us),
+            "ratio": ratios.measured(each.ratio),
+            "step_share": _share(each.step_share),
+            "gflop_per_s": _rate(each.flops, each.candidate_us),
+            "arithmetic_share": _share(each.arithmetic_share),
+            "gb_per_s": _rate(each.bytes_moved, each.candidate_us),
+            "bandwidth_share": _share(each.bandwidth_share),
+        }
+        for each in operator_account.alone(record)
+    ]
+
+
+def account(record: Data) -> list[str]:
+    """How the operator's ratio becomes the step's, a sentence a workload."""
+    return [each.sentence for each in operator_account.alone(record) if each.sentence]
+
+
+def environment(record: Data) -> list[tuple[str, str]]:
+    """The machine and what ran on it, as label and value."""
+    there = record["environment"]
+    device = there["device"]
+    memory = device["memory_bytes"]
+    return [
+        ("Device", device["name"]),
+        ("Device memory", f"{memory / 2**30:.1f} GiB" if memory else NOT_MEASURED),
+        ("Processor", f"{there['cpu']}, {there['cores']} cores"),
+        ("Operating system", there["platform"]),
+        ("Python", there["python"]),
+        ("PyTorch", there["torch"]),
+        ("Triton", there["triton"] or "not installed"),
+        ("CUDA", there["cuda"] or "not used"),
+        ("Driver", there["driver"] or "not used"),
+        ("Installed packages", f"{len(there['packages'])}, each with its version in the record"),
+    ]
+
+
+def protections(record: Data) -> dict[str, list[str]]:
+    """What kept the two sides from the referee and from each other in this run, and what not."""
+    listed = record["environment"]["isolation"].items()
+    return {
+        "in_force": [name.replace("_", " ") for name, held in listed if held],
+        "absent": [name.replace("_", " ") for name, held in listed if not held],
+    }
+
+
+def digests(record: Data) -> list[tuple[str, str]]:
+    """What was compared, by digest."""
+    return [
+        ("Benchmark", record["benchmark_digest"]),
+        ("Candidate's source", record["candidate"]["source_digest"]),
+        *(
+            (f"The operator's {name}", value)
+            for name, value in record["benchmark"]["sources"].items()
+        ),
+        ("Record", record["digest"]),
+    ]
+
+
+def _time_us(value: float | None) -> str:
+    return NOT_MEASURED if value is None else f"{value:,.1f}"
+
+
+def _share(value: float | None) -> str:
+    return NOT_MEASURED if value is None else f"{value:.0%}"
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return NOT_MEASURED
+    return f"{low:.2f}–{high:.2f}"
+
+
+def _worst(checks: list[Data], key: str) -> str:
+    values = [each[key] for each in checks if each[key] is not None]
+    return f"{max(values):.1e}".replace("e-0", "e-") if values else NOT_MEASURED
+
+
+def _least_share(checks: list[Data]) -> str:
+    values = [each["matched_share"] for each in checks if each["matched_share"] is not None]
+    return f"{min(values):.3%}" if values else NOT_MEASURED
+
+
+def _rate(amount: float | None, took_us: float | None) -> str:
+    if not amount or not took_us:
+        return NOT_MEASURED
+    return f"{amount / took_us / 1e3:,.1f}"

@@ -1,0 +1,208 @@
+"""Runs asked for in an engagement, and what the contract makes of their verdicts."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from benchmarks.errors import Refused as BenchmarksRefused
+from benchmarks.models import Benchmark, Record, Run, Solution, Verdict
+from benchmarks.services import runs as measuring
+from engagements import access
+from engagements.common import validation
+from engagements.common.dates import in_words
+from engagements.common.errors import ApplicationError
+from engagements.common.queue import enqueue
+from engagements.common.ratios import agreed, measured
+from engagements.contracts import versions
+from engagements.contracts.milestones.models import ReleaseCondition
+from engagements.contracts.milestones.releases import release
+from engagements.contracts.models import ContractVersion
+from engagements.contracts.time_box.models import TimeBox
+from engagements.engagement import stages
+from engagements.engagement.models import Engagement, Stage
+from engagements.event_log import events
+from engagements.people.models import User
+from engagements.runs import postings
+from engagements.runs.models import EngagementRun
+from engagements.settlements import services as settlements
+from engagements.settlements.models import Settlement
+
+Purpose = EngagementRun.Purpose
+TRIAL_STAGES = (Stage.AUDITING, Stage.AUDITED, Stage.OFFERED, Stage.ACTIVE)
+
+
+@transaction.atomic
+def request(
+    *,
+    engagement: Engagement,
+    solution: Solution,
+    purpose: str,
+    request_key: UUID,
+    by: User,
+    benchmark: Benchmark | None = None,
+) -> EngagementRun:
+    """Ask for a run. The same `request_key` is the same run.
+
+    A trial decides nothing and may be asked for from the audit on; it is measured on
+    `benchmark`, or on the newest contract's. An acceptance run decides the contract: it is
+    measured on the contract's benchmark, inside the time-box, one at a time.
+    """
+    row = stages.locked(engagement.pk)
+    access.require_consultant(by)
+    known = EngagementRun.objects.select_related("run").filter(run__request_key=request_key).first()
+    if known:
+        asked_for = (known.engagement_id, known.purpose, known.run.solution_id)
+        if asked_for != (row.pk, purpose, solution.pk):
+            raise ApplicationError(
+                "This request was made before, for something else.", code="runs.todo"
+            )
+        return known
+    contract, chosen = _what_to_measure(row, purpose, benchmark)
+    try:
+        run = measuring.request(benchmark=chosen, solution=solution, request_key=request_key)
+    except BenchmarksRefused as error:
+        raise ApplicationError(str(error), code="runs.todo") from error
+    asked = EngagementRun(
+        engagement=row, run=run, contract_version=contract, purpose=purpose, requested_by=by
+    )
+    validation.save_validated(asked)
+    _tell_request(row, asked, solution, chosen)
+    return asked
+
+
+def _tell_request(
+    engagement: Engagement, asked: EngagementRun, solution: Solution, benchmark: Benchmark
+) -> None:
+    is_acceptance = asked.purpose == Purpose.ACCEPTANCE
+    events.record(
+        engagement=engagement,
+        verb="run.requested",
+        summary=f"{'An acceptance run' if is_acceptance else 'A trial run'} of {solution.name} "
+        f"on {benchmark.name} was requested.",
+        actor=asked.requested_by,
+        changes={"run": asked.pk, "solution": solution.digest, "benchmark": benchmark.digest},
+        for_customer=is_acceptance,
+    )
+
+
+def _what_to_measure(
+    engagement: Engagement, purpose: str, benchmark: Benchmark | None
+) -> tuple[ContractVersion | None, Benchmark]:
+    """The contract that a run is asked for under, where there is one, and its benchmark."""
+    if purpose == Purpose.ACCEPTANCE:
+        contract = _contract_to_decide(engagement)
+        return contract, contract.benchmark
+    if purpose != Purpose.TRIAL:
+        raise ApplicationError(f"{purpose!r} is no purpose of a run.", code="runs.todo")
+    stages.require_stage(engagement, *TRIAL_STAGES, to="for a trial run")
+    newest = engagement.contracts.select_related("benchmark").order_by("-number").first()
+    if newest and benchmark in (None, newest.benchmark):
+        return newest, newest.benchmark
+    if benchmark is None:
+        raise ApplicationError("There is no benchmark yet: seal one first.", code="runs.todo")
+    return None, benchmark
+
+
+def _contract_to_decide(engagement: Engagement) -> ContractVersion:
+    stages.require_stage(engagement, Stage.ACTIVE, to="for an acceptance run")
+    box = TimeBox.objects.get(engagement=engagement)
+    today = timezone.localdate()
+    if today < box.starts_on:
+        raise ApplicationError(
+            f"The time-box starts on {in_words(box.starts_on)}; until then there are trial runs.",
+            code="runs.todo",
+        )
+    if today > box.ends_on:
+        raise ApplicationError(f"The time-box ended on {in_words(box.ends_on)}.", code="runs.todo")
+    if versions.open_acceptance_run(engagement):
+        raise ApplicationError("An acceptance run is under way already.", code="runs.todo")
+    contract = versions.contract_in_force(engagement)
+    assert contract is not None  # an active engagement has one
+    return contract
+
+
+@transaction.atomic
+def conclude(*, run: EngagementRun) -> EngagementRun:
+    """Turn the verdict of a concluded run into what the contract makes of it, once.
+
+    Met: the milestones that wait for it are released. Missed, or inconclusive where the terms
+    say that it counts as missed: the settlement is proposed. Anything else decides nothing and
+    the engagement stays active.
+    """
+    engagement = stages.locked(run.engagement_id)
+    row = EngagementRun.objects.select_related("run__solution", "contract_version__engagement").get(
+        pk=run.pk
+    )
+    if row.concluded_at:
+        return row
+    if not row.run.is_concluded:
+        raise ApplicationError("This run is still going on.", code="runs.todo")
+    row.concluded_at = timezone.now()
+    row.save(update_fields=["concluded_at"])
+    record = Record.objects.filter(run=row.run).first()
+    _tell(engagement, row, record)
+    if row.purpose != Purpose.ACCEPTANCE or record is None:
+        return row
+    enqueue("issue_document", "benchmark_report", f"run:{row.pk}")
+    contract = row.contract_version
+    assert contract is not None  # an acceptance run names its contract
+    contract.engagement = engagement
+    if engagement.stage != Stage.ACTIVE or contract.state != ContractVersion.State.ACCEPTED:
+        return row
+    if record.verdict == Verdict.MET:
+        _meet(engagement, contract, row)
+    elif _counts_as_missed(contract, record):
+        settlements.settle(
+            engagement=engagement, contract=contract, reason=Settlement.Reason.MISSED
+        )
+    return row
+
+
+def _counts_as_missed(contract: ContractVersion, record: Record) -> bool:
+    if record.verdict == Verdict.INCONCLUSIVE:
+        return contract.inconclusive == ContractVersion.Inconclusive.MISSED
+    return record.verdict == Verdict.MISSED
+
+
+def _meet(engagement: Engagement, contract: ContractVersion, run: EngagementRun) -> None:
+    events.record(
+        engagement=engagement,
+        verb="engagement.met",
+        summary=f"The target of {agreed(contract.target)} was met.",
+        actor=None,
+        changes={**stages.move(engagement, Stage.MET), "run": run.pk},
+        for_customer=True,
+    )
+    release(contract=contract, condition=ReleaseCondition.TARGET_MET)
+    postings.target_met(contract, dated_on=timezone.localdate())
+
+
+def _tell(engagement: Engagement, run: EngagementRun, record: Record | None) -> None:
+    is_acceptance = run.purpose == Purpose.ACCEPTANCE
+    what = f"The {'acceptance' if is_acceptance else 'trial'} run of {run.run.solution.name}"
+    changes: dict[str, object] = {"run": run.pk}
+    if record is None:
+        # Why it failed names machines and paths: that stays with the house.
+        summary = f"{what} could not be measured and will be repeated."
+        changes["failure_reason"] = run.run.failure_reason
+    else:
+        summary = f"{what} ended: {_figures(record)}."
+        changes |= {"verdict": record.verdict, "record": record.digest}
+    events.record(
+        engagement=engagement,
+        verb="run.failed" if run.run.state == Run.State.FAILED else "run.concluded",
+        summary=summary,
+        actor=None,
+        changes=changes,
+        for_customer=is_acceptance,
+    )
+
+
+def _figures(record: Record) -> str:
+    verdict = Verdict(record.verdict).label.lower()
+    if record.ratio is None or record.low is None or record.high is None:
+        return verdict
+    return f"{verdict}, {measured(record.ratio)} ({record.low:.2f} to {record.high:.2f})"

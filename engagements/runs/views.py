@@ -1,0 +1,192 @@
+"""Runs: asked for, watched live, read afterwards."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.http import quote_etag
+from django.views.decorators.http import require_http_methods, require_safe
+
+from engagements import access
+from engagements.access import actor, consultant_page, may_act
+from engagements.charts import responses
+from engagements.common.pages import REFUSALS, UNPROCESSABLE, refuse
+from engagements.engagement.models import Stage
+from engagements.runs import bundles, controls, operator_account, record_files
+from engagements.runs import chart_views as pictures
+from engagements.runs import services as runs
+from engagements.runs.forms import RunForm
+from engagements.runs.live import live_of
+from engagements.runs.models import EngagementRun
+from engagements.runs.summary import RunSummary, record_of, run_summary_of
+from kernels import catalogue
+
+STOP_POLLING = 286
+
+
+@consultant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def request(request: HttpRequest, reference: str) -> HttpResponse:
+    """Ask for a run of a candidate from the catalogue or from a file."""
+    summary = run_summary_of(access.engagement_for(request.user, reference))
+    form = _form(request, summary)
+    status = 200
+    if request.method == "POST":
+        status = UNPROCESSABLE
+        if form.is_valid():
+            try:
+                asked = _ask(summary, form, request)
+            except REFUSALS as refused:
+                refuse(request, refused, form)
+            else:
+                messages.success(request, "The run is queued.")
+                return redirect("run", reference, asked.pk)
+    context = {
+        "engagement": summary.engagement,
+        "summary": summary,
+        "form": form,
+        "may_act": may_act(request),
+        "has_open_acceptance": summary.open_acceptance is not None,
+    }
+    return render(request, "runs/request.html", context, status=status)
+
+
+def _form(request: HttpRequest, summary: RunSummary) -> RunForm:
+    contract = summary.contract
+    wanted = contract.benchmark.operator if contract else None
+    may_accept = summary.engagement.stage == Stage.ACTIVE and summary.open_acceptance is None
+    is_post = request.method == "POST"
+    return RunForm(
+        request.POST if is_post else None,
+        request.FILES if is_post else None,
+        operators=[wanted] if wanted else catalogue.operators(),
+        # The service says no itself, with the reason; a sent form keeps what was chosen.
+        may_accept=may_accept or is_post,
+        initial={"purpose": EngagementRun.Purpose.TRIAL},
+    )
+
+
+def _ask(summary: RunSummary, form: RunForm, request: HttpRequest) -> EngagementRun:
+    contract, chosen = summary.contract, form.cleaned_data["benchmark"]
+    benchmark = chosen or (contract.benchmark if contract else None)
+    if benchmark is None:
+        raise REFUSALS[0]("There is no contract yet: choose the benchmark to measure on.")
+    return runs.request(
+        engagement=summary.engagement,
+        solution=form.solution(benchmark.operator),
+        purpose=form.cleaned_data["purpose"],
+        request_key=form.cleaned_data["request_key"],
+        by=actor(request),
+        benchmark=chosen,
+    )
+
+
+@consultant_page
+@require_safe
+def show(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """A run: live while it goes on, everything measured afterwards."""
+    run = access.run_for(request.user, reference, pk)
+    return render(request, "runs/run.html", _context(request, run))
+
+
+@consultant_page
+@require_safe
+def live(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """The moving part of the page; once the run is over, all of it, and the polling stops."""
+    run = access.run_for(request.user, reference, pk)
+    if not run.run.is_concluded:
+        return _fresh(render(request, "runs/_live.html", _context(request, run)))
+    response = render(request, "runs/_run.html", _context(request, run))
+    response.status_code = STOP_POLLING
+    response["HX-Retarget"], response["HX-Reswap"] = "#run", "outerHTML"
+    return _fresh(response)
+
+
+def _fresh(response: HttpResponse) -> HttpResponse:
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
+    record = record_of(run)
+    context: dict[str, Any] = {
+        "engagement": run.engagement,
+        "asked": run,
+        "run": run.run,
+        "record": record,
+        "document": run.run.benchmark.document,
+        "may_act": may_act(request),
+        "live": None if run.run.is_concluded else live_of(run.run),
+        "damage": "",
+    }
+    if record is None:
+        return context
+    data, damage = record_files.read(run)
+    if data is None:
+        return {**context, "damage": damage}
+    return {
+        **context,
+        "data": data,
+        "alone": operator_account.alone(data),
+        "controls": controls.of(data),
+        "pictures": pictures.of(run, data),
+    }
+
+
+@login_required
+@require_safe
+def picture(
+    request: HttpRequest, reference: str, pk: int, name: str, theme: str
+) -> HttpResponseBase:
+    """A picture of a record as SVG."""
+    run = _measured_run(request, reference, pk)
+    if name not in pictures.PICTURES:
+        raise Http404("No such picture.")
+    draw = partial(pictures.PICTURES[name].draw, theme=responses.known_theme(theme))
+    return record_files.picture(request, run, named=f"{name}/{theme}", draw=draw)
+
+
+@login_required
+@require_safe
+def record(request: HttpRequest, reference: str, pk: int) -> HttpResponseBase:
+    """The record's bytes as they are stored, with the source for whom may have it."""
+    run = _measured_run(request, reference, pk)
+    found = record_of(run)
+    assert found is not None
+    with_source = bundles.may_have_source(run=run, by=actor(request))
+    content = record_files.content(run, with_source=with_source)
+    response = HttpResponse(content, content_type="application/json")
+    name = f"{reference}-run-{run.pk}-record.json"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    response["ETag"] = quote_etag(f"{found.digest}/{'whole' if with_source else 'sourceless'}")
+    return response
+
+
+@login_required
+@require_safe
+def bundle(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """Everything that repeats the run on another machine, in one archive."""
+    run = _measured_run(request, reference, pk)
+    try:
+        content = bundles.bundle(run=run, by=actor(request))
+    except REFUSALS as refused:
+        raise Http404(str(refused)) from refused
+    response = HttpResponse(content, content_type="application/zip")
+    response["Content-Disposition"] = f'attachment; filename="{reference}-run-{run.pk}.zip"'
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _measured_run(request: HttpRequest, reference: str, pk: int) -> EngagementRun:
+    """A run with a record that this person may see: theirs by access, 404 else."""
+    run = access.run_for(request.user, reference, pk)
+    if record_of(run) is None:
+        raise Http404("This run has no record.")
+    return run

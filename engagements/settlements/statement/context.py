@@ -1,0 +1,240 @@
+"""The facts of a settlement statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import QuerySet
+
+from benchmarks.harness.records.canonical import canonical, digest_of_bytes
+from benchmarks.models import Verdict
+from engagements.billing.models import Invoice
+from engagements.billing.payment_models import Payment
+from engagements.common import money, ratios
+from engagements.common.dates import in_words
+from engagements.common.errors import ApplicationError
+from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.models import ContractVersion
+from engagements.contracts.terms import terms_of
+from engagements.documents import formatting
+from engagements.documents.renderable import Enclosure, RenderableDocument
+from engagements.documents.subjects import Subject
+from engagements.settlements.models import Settlement
+from engagements.settlements.statement.steps import steps_to
+
+NOUN = "settlement"
+SCHEMA = "twofold.settlement/2"
+_RESULTS = {
+    Milestone.State.PENDING: "pending",
+    Milestone.State.RELEASED: "released, not billed",
+    Milestone.State.BILLED: "billed",
+    Milestone.State.VOID: "void, not owed",
+}
+
+
+def due() -> Iterator[Subject]:
+    """Every paid settlement."""
+    paid = Settlement.objects.filter(state=Settlement.State.PAID).values_list("pk", flat=True)
+    return (Subject(NOUN, pk) for pk in paid)
+
+
+def compose(subject: Subject) -> RenderableDocument:
+    """The statement of a paid settlement. Refused before that."""
+    settlement = Settlement.objects.select_related(
+        "contract_version__engagement__customer", "proposed_by", "approved_by", "paid_by"
+    ).get(pk=subject.pk)
+    if settlement.state != Settlement.State.PAID or settlement.paid_at is None:
+        raise ApplicationError(
+            "A settlement statement is issued when the settlement is paid.", code="settlements.todo"
+        )
+    contract = settlement.contract_version
+    engagement = contract.engagement
+    payments = list(
+        Payment.objects.filter(
+            invoice__engagement=engagement, recorded_at__lte=settlement.proposed_at
+        ).select_related("invoice", "moved_from__invoice", "moved_to__invoice")
+    )
+    _require_to_add_up(settlement, payments)
+    sealed = canonical(as_data(settlement, payments))
+    return RenderableDocument(
+        engagement=engagement,
+        title=f"Settlement statement {engagement.reference}",
+        running_title=f"Settlement statement {engagement.reference}",
+        filename=f"{engagement.reference}-settlement-statement-{settlement.pk}.pdf",
+        template="settlements/document/settlement_statement.html",
+        dated=settlement.paid_at,
+        seal=digest_of_bytes(sealed),
+        sealed="The calculation, attached as settlement.json",
+        summary=f"What was paid, kept and refunded in {engagement.reference}.",
+        context=_context(settlement, payments, settlement.paid_at),
+        enclosures=(Enclosure("settlement.json", sealed, "The calculation as data"),),
+    )
+
+
+def as_data(settlement: Settlement, payments: list[Payment]) -> dict[str, Any]:
+    """The calculation as plain data (schema twofold.settlement/2)."""
+    currency = settlement.currency
+    contract = settlement.contract_version
+    return {
+        "schema": SCHEMA,
+        "engagement": contract.engagement.reference,
+        "contract": {"version": contract.number, "digest": contract.digest},
+        "reason": settlement.reason,
+        "currency": currency,
+        "payments": [
+            {
+                "invoice": payment.invoice.reference,
+                "kind": payment.kind,
+                "received_on": payment.received_on.isoformat(),
+                "reference": payment.reference,
+                "amount": money.plain(payment.amount, currency),
+            }
+            for payment in payments
+        ],
+        "payments_received": money.plain(settlement.payments_received, currency),
+        "refunded_before": money.plain(settlement.refunded_before, currency),
+        "audit_cost": money.plain(settlement.audit_cost, currency),
+        "audit_tax": money.plain(settlement.audit_tax, currency),
+        "refund": money.plain(settlement.refund, currency),
+        "refund_due_on": settlement.refund_due_on and settlement.refund_due_on.isoformat(),
+        "balance_due": money.plain(settlement.balance_due, currency),
+        "credit_notes": [
+            {"number": note.reference, "gross": money.plain(note.gross, currency)}
+            for note in _credit_notes(settlement)
+        ],
+        "payment_reference": settlement.payment_reference,
+    }
+
+
+def _require_to_add_up(settlement: Settlement, payments: list[Payment]) -> None:
+    listed = sum((payment.amount for payment in payments), Decimal(0))
+    if listed != settlement.payments_received:
+        raise ApplicationError(
+            f"The payments listed come to {listed} and the settlement says "
+            f"{settlement.payments_received} {settlement.currency}: no statement is issued.",
+            code="settlements.todo",
+        )
+
+
+def _context(settlement: Settlement, payments: list[Payment], paid_at: datetime) -> dict[str, Any]:
+    contract, currency = settlement.contract_version, settlement.currency
+    terms = terms_of(contract)
+    return {
+        "engagement": contract.engagement,
+        "settlement": settlement,
+        "consultancy": formatting.party(terms["parties"]["consultancy"]),
+        "customer": formatting.party(terms["parties"]["customer"]),
+        "contract": contract,
+        "signed_on": _signed_on(settlement),
+        "target": formatting.plain_number(contract.target),
+        "tax_rate": formatting.percent(contract.tax_rate_percent),
+        "currency": currency,
+        "has_refund": settlement.has_refund,
+        "is_owed": settlement.balance_due > 0,
+        "result": money.format_money(settlement.refund or settlement.balance_due, currency),
+        "received": formatting.figure(settlement.payments_received, currency),
+        "audit_cost": formatting.figure(-settlement.audit_cost, currency),
+        "audit_tax": formatting.figure(-settlement.audit_tax, currency),
+        "has_tax": settlement.audit_tax > 0,
+        "refunded_before": settlement.refunded_before
+        and formatting.figure(-settlement.refunded_before, currency),
+        "credit_notes": [_credit_note(note, currency) for note in _credit_notes(settlement)],
+        "further": settlement.note,
+        "total": formatting.figure(settlement.refund or settlement.balance_due, currency),
+        "payments": [_payment(payment, currency) for payment in payments],
+        "milestones": [_milestone(each, currency) for each in _milestones(settlement)],
+        "run": _deciding_run(settlement),
+        "steps": steps_to(settlement, paid_at),
+        "paid_on": in_words(paid_at),
+        "confidence": formatting.share(terms["benchmark"]["confidence"]),
+        "refund_days": contract.refund_days,
+        "refund_counts_from": in_words(settlement.refund_counts_from),
+        "refund_due_on": settlement.refund_due_on and in_words(settlement.refund_due_on),
+        "disputable_until": contract.dispute_days and in_words(settlement.disputable_until),
+    }
+
+
+def _credit_notes(settlement: Settlement) -> list[Invoice]:
+    """What its invoices were credited with, in the order of their numbers."""
+    return list(settlement.credit_notes.select_related("corrects").order_by("pk"))
+
+
+def _credit_note(note: Invoice, currency: str) -> dict[str, str]:
+    assert note.corrects is not None  # a credit note corrects an invoice
+    assert note.issued_on is not None  # it is linked once it is issued
+    return {
+        "number": note.reference,
+        "corrects": note.corrects.reference,
+        "issued_on": in_words(note.issued_on),
+        "gross": formatting.figure(-note.gross, currency),
+    }
+
+
+def _milestones(settlement: Settlement) -> QuerySet[Milestone]:
+    """Every part of the fee that was agreed, whichever version of the contract it stands in."""
+    agreed = (ContractVersion.State.ACCEPTED, ContractVersion.State.SUPERSEDED)
+    return (
+        Milestone.objects.filter(
+            contract_version__engagement=settlement.contract_version.engagement_id,
+            contract_version__state__in=agreed,
+        )
+        .exclude(
+            contract_version__state=ContractVersion.State.SUPERSEDED, state=Milestone.State.VOID
+        )
+        .order_by("contract_version__number", "position")
+    )
+
+
+def _payment(payment: Payment, currency: str) -> dict[str, str]:
+    is_received = payment.kind == Payment.Kind.RECEIVED
+    return {
+        "received_on": in_words(payment.received_on),
+        "invoice": payment.invoice.reference,
+        "reference": payment.reference if is_received else f"{payment.reference}, {payment.told}",
+        "amount": formatting.figure(payment.amount, currency),
+    }
+
+
+def _milestone(milestone: Milestone, currency: str) -> dict[str, str]:
+    return {
+        "title": milestone.title,
+        "net": formatting.figure(milestone.amount, currency),
+        "billed_as": milestone.billing_reference or "not billed",
+        "state": _RESULTS[Milestone.State(milestone.state)],
+    }
+
+
+def _signed_on(settlement: Settlement) -> str:
+    last = settlement.contract_version.acceptances.order_by("-accepted_at").first()
+    return in_words(last.accepted_at) if last else "not accepted"
+
+
+def _deciding_run(settlement: Settlement) -> dict[str, str] | None:
+    """The acceptance run that the miss rests on; None where the time-box ran out instead."""
+    if settlement.reason != Settlement.Reason.MISSED:
+        return None
+    asked = (
+        settlement.contract_version.runs.filter(
+            purpose="acceptance",
+            run__record__verdict__in=[Verdict.MISSED, Verdict.INCONCLUSIVE],
+            run__record__received_at__lte=settlement.proposed_at,
+        )
+        .select_related("run__record")
+        .order_by("-run__record__received_at")
+        .first()
+    )
+    if asked is None:
+        return None
+    record = asked.run.record
+    return {
+        "name": f"run {asked.run_id}",
+        "verdict": record.get_verdict_display().lower()
+        + (", which counts as missed" if record.verdict == Verdict.INCONCLUSIVE else ""),
+        "ratio": ratios.measured(record.ratio),
+        "interval": f"{ratios.measured(record.low)} to {ratios.measured(record.high)}",
+        "digest": record.digest,
+        "measured_on": in_words(record.received_at),
+    }

@@ -1,0 +1,50 @@
+"""Who did what with a settlement until it was paid, as its statement lists it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from engagements.documents import formatting
+from engagements.people.models import User
+from engagements.settlements.models import Settlement
+
+Step = dict[str, str]
+
+
+def steps_to(settlement: Settlement, paid_at: datetime) -> list[Step]:
+    """What happened in its order, disputes with how they ended, up to the payment."""
+    happened = [
+        *(
+            (before.proposed_at, _proposed(before, "set aside and proposed anew"))
+            for before in settlement.set_aside_before
+        ),
+        (settlement.proposed_at, _proposed(settlement, settlement.get_reason_display())),
+        *_disputes(settlement, paid_at),
+    ]
+    if settlement.approved_at:
+        note = "by another person than proposed it" if settlement.proposed_by else ""
+        approved = _step("Approved", settlement.approved_by, settlement.approved_at, note)
+        happened.append((settlement.approved_at, approved))
+    what = "Paid" if settlement.has_refund else "Concluded"
+    paid = _step(what, settlement.paid_by, paid_at, f"reference {settlement.payment_reference}")
+    return [*(step for _, step in sorted(happened, key=lambda each: each[0])), paid]
+
+
+def _disputes(settlement: Settlement, paid_at: datetime) -> list[tuple[datetime, Step]]:
+    found = []
+    for dispute in settlement.disputes.filter(raised_at__lte=paid_at).order_by("raised_at"):
+        raised = _step("Disputed", dispute.raised_by, dispute.raised_at, dispute.reason)
+        found.append((dispute.raised_at, raised))
+        if dispute.resolved_at and dispute.resolved_at <= paid_at:
+            by, at = dispute.resolved_by, dispute.resolved_at
+            found.append((at, _step("Resolved", by, at, dispute.resolution)))
+    return found
+
+
+def _proposed(settlement: Settlement, note: str) -> Step:
+    who = settlement.proposed_by or "Twofold, by itself"
+    return _step("Proposed", who, settlement.proposed_at, note)
+
+
+def _step(what: str, who: User | str | None, at: datetime, note: str) -> Step:
+    return {"what": what, "who": str(who), "when": formatting.moment(at), "note": note}

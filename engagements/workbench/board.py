@@ -1,0 +1,106 @@
+"""The board of engagements, and opening a new one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib import messages
+from django.core.paginator import Page, Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from engagements.access import actor, consultant_page, may_act
+from engagements.common.pages import REFUSALS, UNPROCESSABLE, query_of, refuse
+from engagements.engagement.forms import EngagementForm
+from engagements.engagement.models import Stage
+from engagements.workbench import board_queries as boards
+from engagements.workbench import opening as engagements
+from engagements.workbench.board_queries import Group
+from engagements.workbench.next_step import next_step
+from engagements.workbench.summary import EngagementSummary
+
+if TYPE_CHECKING:
+    from engagements.workbench.summary import EngagementWithMoney
+
+DECIDED = (Stage.MET, Stage.MISSED, Stage.CLOSED, Stage.CANCELLED)
+PER_PAGE = 50
+
+
+@consultant_page
+@require_safe
+def board(request: HttpRequest) -> HttpResponse:
+    """Engagements by stage: `q` finds, `lead=me` narrows, `done=yes` shows those that ended.
+
+    `stage` shows all of one stage, in pages.
+    """
+    user, text = actor(request), request.GET.get("q", "").strip()
+    lead = user if request.GET.get("lead") == "me" else None
+    stage, shows_done = request.GET.get("stage", ""), request.GET.get("done") == "yes"
+    if stage and stage not in Stage.values:
+        raise Http404("No such stage.")
+    listed = None
+    if stage:
+        found = boards.in_stage(user, Stage(stage), text=text, lead=lead)
+        listed = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+        groups = _one_group(Stage(stage), listed)
+    else:
+        read = boards.done if shows_done else boards.board
+        groups = read(user, text=text, lead=lead)
+    context = {
+        "groups": [_with_next(group) for group in groups],
+        "listed": listed,
+        "query": query_of(request),
+        "all_stages": query_of(request, without=("page", "stage")),
+        "text": text,
+        "is_mine": lead is not None,
+        "shows_done": shows_done,
+        "is_narrowed": bool(text or lead or shows_done or stage),
+        "may_act": may_act(request),
+    }
+    template = "workbench/_board.html" if request.headers.get("HX-Request") else None
+    return render(request, template or "workbench/board.html", context)
+
+
+def _one_group(stage: Stage, listed: Page[EngagementWithMoney]) -> list[Group]:
+    summaries = [EngagementSummary(engagement) for engagement in listed]
+    return [Group(stage, summaries, listed.paginator.count)] if summaries else []
+
+
+def _with_next(group: Group) -> dict[str, object]:
+    is_decided = group.stage in DECIDED
+    rows = [
+        {"summary": row, "next": next_step(row), "is_decided": is_decided}
+        for row in group.summaries
+    ]
+    return {
+        "stage": group.stage,
+        "rows": rows,
+        "count": group.count,
+        "has_more": group.has_more,
+    }
+
+
+@consultant_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def open_new(request: HttpRequest) -> HttpResponse:
+    """Open an engagement in scoping."""
+    user = actor(request)
+    form = EngagementForm(request.POST or None, initial={"lead": user.pk})
+    status = 200
+    if request.method == "POST":
+        status = UNPROCESSABLE
+        if form.is_valid():
+            try:
+                opened = engagements.open_engagement(**form.cleaned_data, by=user)
+            except REFUSALS as refused:
+                refuse(request, refused, form)
+            else:
+                messages.success(request, f"{opened.reference} is open.")
+                return redirect("engagement", opened.reference)
+    return render(
+        request,
+        "workbench/new.html",
+        {"form": form, "may_act": may_act(request)},
+        status=status,
+    )

@@ -1,0 +1,97 @@
+"""The board: engagements by stage, those in progress or those that ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.db.models import Count, F, Q, QuerySet, Window
+from django.db.models.functions import RowNumber
+
+from engagements import access
+from engagements.engagement.models import Engagement, Stage
+from engagements.people.models import User
+from engagements.workbench.summary import EngagementSummary, with_summary
+
+if TYPE_CHECKING:
+    from engagements.workbench.summary import EngagementWithMoney
+
+IN_PROGRESS = (
+    Stage.SCOPING,
+    Stage.AUDITING,
+    Stage.AUDITED,
+    Stage.OFFERED,
+    Stage.ACTIVE,
+    Stage.MET,
+    Stage.MISSED,
+)
+ENDED = (Stage.CLOSED, Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED)
+SHOWN_A_STAGE = 20
+
+
+@dataclass(frozen=True)
+class Group:
+    """The first engagements in one stage of `count`, those that have been in it longest first."""
+
+    stage: Stage
+    summaries: list[EngagementSummary]
+    count: int
+
+    @property
+    def has_more(self) -> bool:
+        """Whether some of the stage are left out."""
+        return self.count > len(self.summaries)
+
+
+def board(user: access.Person, *, text: str = "", lead: User | None = None) -> list[Group]:
+    """The engagements in progress that `user` may see, by stage, the first of each.
+
+    `text` finds in reference, title and customer's name; `lead` keeps those led by one person.
+    A fixed number of queries, however many engagements there are.
+    """
+    return _groups(user, IN_PROGRESS, text, lead)
+
+
+def done(user: access.Person, *, text: str = "", lead: User | None = None) -> list[Group]:
+    """The engagements that ended, as `board` has those in progress."""
+    return _groups(user, ENDED, text, lead)
+
+
+def in_stage(
+    user: access.Person, stage: Stage, *, text: str = "", lead: User | None = None
+) -> QuerySet[EngagementWithMoney]:
+    """All of one stage, in the board's order and with what `EngagementSummary` reads."""
+    return with_summary(_found(user, [stage], text, lead)).order_by("stage_since", "pk")
+
+
+def _groups(
+    user: access.Person, stages: Iterable[Stage], text: str, lead: User | None
+) -> list[Group]:
+    engagements = _found(user, stages, text, lead)
+    counts = dict(engagements.order_by().values_list("stage").annotate(Count("pk")))
+    place = Window(RowNumber(), partition_by=F("stage"), order_by=["stage_since", "pk"])
+    first = engagements.annotate(place=place).filter(place__lte=SHOWN_A_STAGE)
+    found: dict[str, list[EngagementSummary]] = {stage: [] for stage in stages}
+    for engagement in with_summary(first).order_by("stage_since", "pk"):
+        found[engagement.stage].append(EngagementSummary(engagement))
+    return [
+        Group(Stage(stage), summaries, counts[stage])
+        for stage, summaries in found.items()
+        if summaries
+    ]
+
+
+def _found(
+    user: access.Person, stages: Iterable[Stage], text: str, lead: User | None
+) -> QuerySet[Engagement]:
+    engagements = access.engagements_for(user).filter(stage__in=list(stages))
+    if lead is not None:
+        engagements = engagements.filter(lead=lead)
+    if text:
+        engagements = engagements.filter(
+            Q(reference__icontains=text)
+            | Q(title__icontains=text)
+            | Q(customer__name__icontains=text)
+        )
+    return engagements

@@ -1,0 +1,113 @@
+"""One engagement: where it stands, what is next, and how it ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from engagements import access, closing
+from engagements.access import actor, consultant_page, may_act
+from engagements.common.pages import REFUSALS, UNPROCESSABLE, refuse
+from engagements.documents import failures
+from engagements.engagement.forms import ReasonForm
+from engagements.engagement.models import Engagement, Stage
+from engagements.workbench.next_step import Next, next_step, steps
+from engagements.workbench.summary import document_failures_of, documents_of, events_of, summary_of
+
+DECIDED = (Stage.MET, Stage.MISSED)
+ENDED = (Stage.CLOSED, Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED)
+WHY_CANCELLED = "Why it is cancelled"
+
+
+@consultant_page
+@require_safe
+def show(request: HttpRequest, reference: str) -> HttpResponse:
+    """The engagement's page; `?log=all` shows the whole event log."""
+    engagement = access.engagement_for(request.user, reference)
+    return _page(request, engagement)
+
+
+@consultant_page
+@require_POST
+def close(request: HttpRequest, reference: str) -> HttpResponse:
+    """Close an engagement in which nothing is left to do or to pay."""
+    engagement = access.engagement_for(request.user, reference)
+    try:
+        closing.close(engagement=engagement, by=actor(request))
+    except REFUSALS as refused:
+        refuse(request, refused)
+        return _page(request, engagement, status=UNPROCESSABLE)
+    messages.success(request, f"{engagement.reference} is closed.")
+    return redirect("engagement", reference)
+
+
+@consultant_page
+@require_POST
+def cancel(request: HttpRequest, reference: str) -> HttpResponse:
+    """End an engagement before its verdict, with the reason."""
+    engagement = access.engagement_for(request.user, reference)
+    form = ReasonForm(request.POST, label=WHY_CANCELLED)
+    if form.is_valid():
+        try:
+            closing.cancel(
+                engagement=engagement, reason=form.cleaned_data["reason"], by=actor(request)
+            )
+        except REFUSALS as refused:
+            refuse(request, refused, form)
+        else:
+            messages.success(request, f"{engagement.reference} is cancelled.")
+            return redirect("engagement", reference)
+    return _page(request, engagement, cancelling=form, status=UNPROCESSABLE)
+
+
+@consultant_page
+@require_POST
+def document_again(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """Have a document tried again that could not be made."""
+    engagement = access.engagement_for(request.user, reference)
+    failure = get_object_or_404(document_failures_of(engagement), pk=pk)
+    failures.try_again(failure)
+    messages.success(request, f"{failure.title} is tried again: look again in a moment.")
+    return redirect("engagement", reference)
+
+
+def _offered(step: Next, request: HttpRequest) -> Next:
+    """The step without its link where it leads to pages that this person may not open."""
+    if step.needs_money and not access.sees_money(request.user):
+        return replace(step, url=None)
+    return step
+
+
+def _page(
+    request: HttpRequest,
+    engagement: Engagement,
+    *,
+    cancelling: ReasonForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    summary = summary_of(engagement)
+    stage = summary.engagement.stage
+    shows_all = request.GET.get("log") == "all"
+    events = events_of(engagement, limit=None) if shows_all else events_of(engagement)
+    context = {
+        "engagement": summary.engagement,
+        "summary": summary,
+        "next": _offered(next_step(summary), request),
+        "steps": steps(summary),
+        "documents": documents_of(engagement),
+        "unmade": document_failures_of(engagement),
+        "events": events,
+        "has_more_events": not shows_all and engagement.events.count() > len(events),
+        "may_act": may_act(request),
+        "may_close": stage in DECIDED,
+        "may_cancel": stage not in (*DECIDED, *ENDED),
+        "has_ended": stage in ENDED,
+        "is_decided": stage in (*DECIDED, *ENDED),
+        "may_request_run": stage == Stage.ACTIVE,
+        "cancelling": cancelling or ReasonForm(label=WHY_CANCELLED),
+    }
+    return render(request, "workbench/engagement.html", context, status=status)

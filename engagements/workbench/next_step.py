@@ -1,0 +1,286 @@
+"""What is next in an engagement and who must do it, as the consultancy sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+from django.urls import reverse
+from django.utils import timezone
+
+from engagements.billing.amounts import outstanding
+from engagements.common.dates import in_words
+from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.models import ContractVersion, Party
+from engagements.engagement.models import Stage
+from engagements.settlements import labels as settling
+from engagements.settlements.models import Settlement
+from engagements.workbench.summary import EngagementSummary
+
+US, FINANCE, NOBODY = "the consultancy", "finance", "nobody"
+
+
+@dataclass(frozen=True)
+class Next:
+    """One sentence for the person who must act. `url` leads to it, `action` names it.
+
+    `needs_money` says that only those who see the pages of finance can follow the link.
+    """
+
+    who_label: str
+    text: str
+    tone: str = "live"
+    url: str | None = None
+    action: str = ""
+    needs_money: bool = False
+
+
+@dataclass(frozen=True)
+class Step:
+    """One stage in the life of an engagement: done, now or ahead."""
+
+    label: str
+    state: str
+    tone: str = "live"
+
+
+def next_step(summary: EngagementSummary) -> Next:
+    """The step that moves this engagement on."""
+    return _BY_STAGE[Stage(summary.engagement.stage)](summary)
+
+
+def _page(name: str, summary: EngagementSummary) -> str:
+    return reverse(name, args=[summary.engagement.reference])
+
+
+def _scoping(summary: EngagementSummary) -> Next:
+    url = _page("engagement-audit", summary)
+    return Next(
+        US,
+        "Start the audit: six checks say whether custom work is right.",
+        url=url,
+        action="Start the audit",
+    )
+
+
+def _auditing(summary: EngagementSummary) -> Next:
+    url, open_checks = _page("engagement-audit", summary), summary.unanswered
+    if open_checks:
+        noun = "check" if open_checks == 1 else "checks"
+        return Next(
+            US,
+            f"Answer {open_checks} more {noun}, then deliver the audit.",
+            url=url,
+            action="Go on with the audit",
+        )
+    return Next(
+        US,
+        f"All six checks are answered: {summary.tally.outcome.label.lower()}. Deliver the audit.",
+        url=url,
+        action="Deliver the audit",
+    )
+
+
+def _audited(summary: EngagementSummary) -> Next:
+    url, version = _page("engagement-contract", summary), summary.open_version
+    if version is None:
+        return Next(
+            US,
+            "The audit speaks for custom work. Draft the contract.",
+            url=url,
+            action="Draft the contract",
+        )
+    return Next(
+        US,
+        f"Version {version.number} is a draft. Check it, then seal and offer it.",
+        url=url,
+        action="Open the draft",
+    )
+
+
+def _offered(summary: EngagementSummary) -> Next:
+    url, customer = _page("engagement-contract", summary), str(summary.engagement.customer)
+    if not summary.has_accepted(Party.CONSULTANCY):
+        waits = "" if summary.has_accepted(Party.CUSTOMER) else f" {customer} has to, too."
+        return Next(
+            US,
+            f"Accept the contract for the consultancy.{waits}",
+            url=url,
+            action="Accept the contract",
+        )
+    return Next(
+        customer,
+        "A signatory has to accept the contract in the portal.",
+        tone="doubt",
+        url=url,
+        action="Open the contract",
+    )
+
+
+def _active(summary: EngagementSummary) -> Next:
+    if (running := summary.open_acceptance) is not None:
+        url = reverse("run", args=[summary.engagement.reference, running.pk])
+        doing = "queued" if running.run.state == "queued" else "being measured"
+        return Next("the referee", f"The acceptance run is {doing}.", url=url, action="Watch it")
+    if summary.time_box and summary.time_box.ends_on < timezone.now().date():
+        return Next(
+            US,
+            "The time-box ran out without a met target: the settlement is proposed "
+            f"by itself on {in_words(_settles_on(summary))}.",
+            url=_page("engagement-time", summary),
+            action="See the time-box",
+            tone="bad",
+        )
+    if summary.open_version is not None:
+        return _amending(summary, summary.open_version)
+    if summary.clock is not None and summary.clock.is_paused:
+        return Next(
+            summary.clock.waited_for,
+            summary.clock.why_paused,
+            url=_page("engagement-time", summary),
+            action="See the time-box",
+            tone="doubt",
+        )
+    return Next(US, _work(summary), url=_page("run-request", summary), action="Request a run")
+
+
+def _settles_on(summary: EngagementSummary) -> date:
+    # An active engagement has both.
+    assert summary.time_box is not None
+    assert summary.in_force is not None
+    return summary.time_box.ends_on + timedelta(days=summary.in_force.dispute_days + 1)
+
+
+def _amending(summary: EngagementSummary, amendment: ContractVersion) -> Next:
+    url, name = _page("engagement-contract", summary), f"Version {amendment.number}"
+    accepted = {acceptance.party for acceptance in amendment.acceptances.all()}
+    if amendment.state == ContractVersion.State.DRAFT:
+        text = f"{name} is drafted: seal and offer it, or discard it."
+        return Next(US, text, url=url, action="Open the draft")
+    if Party.CONSULTANCY not in accepted:
+        return Next(US, f"Accept {name.lower()} for the consultancy.", url=url, action="Accept it")
+    customer = str(summary.engagement.customer)
+    text = f"{name} waits for a signatory. Until then the contract stands as it is."
+    return Next(customer, text, tone="doubt", url=url, action="Open the contract")
+
+
+def _work(summary: EngagementSummary) -> str:
+    box, today = summary.time_box, timezone.now().date()
+    if box is None:
+        return "Submit a kernel and have it measured."
+    if box.starts_on > today:
+        return f"The time-box starts on {in_words(box.starts_on)}."
+    return f"Submit a kernel and ask for the acceptance run by {in_words(box.ends_on)}."
+
+
+def _met(summary: EngagementSummary) -> Next:
+    customer = str(summary.engagement.customer)
+    states = {milestone.state for milestone in summary.milestones}
+    if Milestone.State.RELEASED in states:
+        return Next(FINANCE, "Bill the milestones that the verdict released.", tone="good")
+    if Milestone.State.PENDING in states:
+        return Next(customer, "A signatory has to accept the handover in the portal.", tone="doubt")
+    if any(outstanding(milestone) > 0 for milestone in summary.milestones):
+        return Next(customer, "Pay what is billed.", tone="doubt")
+    return _to_close(summary)
+
+
+def _missed(summary: EngagementSummary) -> Next:
+    live, newest = summary.settlement, next(iter(summary.settlements), None)
+    if live is not None and live.state == Settlement.State.PAID:
+        return _settled(summary)
+    url, action, text = reverse("finance"), "To finance", "Propose the settlement."
+    if newest is not None:
+        url, action = reverse("settlement", args=[newest.pk]), "Open the settlement"
+        text = settling.next_of(newest)
+    return Next(FINANCE, text, tone="bad", url=url, action=action, needs_money=True)
+
+
+def _settled(summary: EngagementSummary) -> Next:
+    """What the settlement keeps is billed, and paid where it was not before."""
+    milestones = summary.milestones
+    if any(milestone.state == Milestone.State.RELEASED for milestone in milestones):
+        return Next(FINANCE, "Bill the audit, which the settlement keeps.", tone="doubt")
+    if summary.engagement.owes:
+        return Next(str(summary.engagement.customer), "Pay what is billed.", tone="doubt")
+    return _to_close(summary)
+
+
+def _to_close(summary: EngagementSummary) -> Next:
+    if summary.engagement.has_too_much:
+        text, url = "More came in than is asked: it goes back first.", reverse("finance")
+        return Next(FINANCE, text, tone="doubt", url=url, action="To finance", needs_money=True)
+    return Next(
+        US,
+        "Nothing is left to do or to pay. Close the engagement.",
+        tone="good",
+        url="#end",
+        action="Close it",
+    )
+
+
+def _ended(summary: EngagementSummary) -> Next:
+    why = {
+        Stage.CLOSED: "This engagement is closed.",
+        Stage.REDIRECTED: "The audit pointed to cheaper interventions.",
+        Stage.DECLINED: "The audit said no.",
+        Stage.CANCELLED: "This engagement was cancelled.",
+    }[Stage(summary.engagement.stage)]
+    if not summary.engagement.is_audit_owed:
+        return Next(NOBODY, f"{why} Nothing follows here.", tone="plain")
+    text, url = f"{why} Its cost is owed still: bill it outside, or give it up.", reverse("to-bill")
+    return Next(FINANCE, text, tone="doubt", url=url, action="To bill", needs_money=True)
+
+
+_BY_STAGE: dict[Stage, Callable[[EngagementSummary], Next]] = {
+    Stage.SCOPING: _scoping,
+    Stage.AUDITING: _auditing,
+    Stage.AUDITED: _audited,
+    Stage.OFFERED: _offered,
+    Stage.ACTIVE: _active,
+    Stage.MET: _met,
+    Stage.MISSED: _missed,
+    Stage.CLOSED: _ended,
+    Stage.REDIRECTED: _ended,
+    Stage.DECLINED: _ended,
+    Stage.CANCELLED: _ended,
+}
+
+
+def steps(summary: EngagementSummary) -> list[Step]:
+    """The life of the engagement as far as it is known: which stages are behind it and ahead."""
+    stage = Stage(summary.engagement.stage)
+    path = [Stage.SCOPING, Stage.AUDITING, Stage.AUDITED, Stage.OFFERED, Stage.ACTIVE]
+    if stage in (Stage.REDIRECTED, Stage.DECLINED):
+        return _marked([*path[:2], stage], stage, "doubt")
+    if stage == Stage.CANCELLED:
+        return _marked([*path[: _reached(summary)], stage], stage, "plain")
+    if stage == Stage.MISSED or summary.settlement is not None:
+        return _marked([*path, Stage.MISSED, Stage.CLOSED], stage, "bad")
+    marked = _marked([*path, Stage.MET, Stage.CLOSED], stage, "good")
+    if stage in path:
+        marked[-2] = replace(marked[-2], label="Verdict")
+    return marked
+
+
+def _reached(summary: EngagementSummary) -> int:
+    """How many stages a cancelled engagement went through, read from what it left behind."""
+    if any(version.state != ContractVersion.State.DRAFT for version in summary.versions):
+        return 4
+    if summary.audit is None:
+        return 1
+    return 3 if summary.audit.delivered_at else 2
+
+
+def _marked(path: list[Stage], now: Stage, tone: str) -> list[Step]:
+    position = path.index(now)
+    ended = (Stage.MET, Stage.MISSED, Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED)
+    return [
+        Step(
+            label=str(stage.label),
+            state="done" if index < position else "now" if index == position else "ahead",
+            tone=tone if stage in ended else "live",
+        )
+        for index, stage in enumerate(path)
+    ]

@@ -1,0 +1,106 @@
+"""The summary of an engagement that the board and the engagement's page show.
+
+`with_summary` fetches a list of engagements with all that `EngagementSummary` reads, in a
+constant number of queries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict
+
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
+
+from engagements.audit.summary import AuditSummary
+from engagements.audit.unbilled import unbilled_audits
+from engagements.billing.amounts import WITH_INVOICES
+from engagements.billing.balances import open_invoices
+from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.summary import versions_for_summary
+from engagements.documents.models import Document, DocumentFailure
+from engagements.engagement.models import Engagement
+from engagements.event_log.models import Event
+from engagements.payouts.queries import open_pay_backs, overpaid_invoices
+from engagements.runs.summary import RunSummary, runs_for_summary
+from engagements.settlements.models import Settlement
+from engagements.settlements.pending import settled_with_more_since
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+    EngagementWithMoney = WithAnnotations[Engagement, "Money"]
+
+EVENTS_SHOWN = 14
+
+
+class Money(TypedDict):
+    """Annotations of `with_summary`.
+
+    Whether more was received than the engagement keeps, whether an invoice is open, and whether
+    an audit that ended without a contract is still unpaid.
+    """
+
+    has_too_much: bool
+    owes: bool
+    is_audit_owed: bool
+
+
+def with_summary(engagements: QuerySet[Engagement]) -> QuerySet[EngagementWithMoney]:
+    """Fetch these engagements with everything that `EngagementSummary` reads."""
+    contracts = versions_for_summary().prefetch_related(
+        Prefetch("milestones", queryset=Milestone.objects.prefetch_related(*WITH_INVOICES)),
+        "settlements__disputes",
+    )
+    this = OuterRef("pk")
+    too_much = (
+        Q(Exists(settled_with_more_since().filter(engagement=this)))
+        | Q(Exists(overpaid_invoices().filter(engagement=this)))
+        | Q(Exists(open_pay_backs().filter(invoice__engagement=this)))
+    )
+    rows = engagements.select_related("customer", "lead", "audit", "time_box").prefetch_related(
+        "audit__findings",
+        Prefetch("contracts", queryset=contracts),
+        Prefetch("runs", queryset=runs_for_summary()),
+    )
+    audit_owed = Exists(unbilled_audits().filter(engagement=this))
+    owes = Exists(open_invoices().filter(engagement=this))
+    return rows.annotate(has_too_much=too_much, owes=owes, is_audit_owed=audit_owed)
+
+
+@dataclass(frozen=True)
+class EngagementSummary(AuditSummary, RunSummary):
+    """One engagement, from `with_summary`: audit, contract, runs and settlements."""
+
+    engagement: EngagementWithMoney
+
+    @property
+    def settlements(self) -> list[Settlement]:
+        """Every proposed settlement, newest first."""
+        return [row for version in self.versions for row in version.settlements.all()]
+
+    @property
+    def settlement(self) -> Settlement | None:
+        """The live settlement: at most one a contract."""
+        live = (row for row in self.settlements if row.state != Settlement.State.VOIDED)
+        return next(live, None)
+
+
+def summary_of(engagement: Engagement) -> EngagementSummary:
+    """Read one engagement's summary afresh."""
+    return EngagementSummary(with_summary(Engagement.objects.filter(pk=engagement.pk)).get())
+
+
+def documents_of(engagement: Engagement) -> list[Document]:
+    """The documents issued, newest first, without their bytes."""
+    return list(engagement.documents.defer("content"))
+
+
+def document_failures_of(engagement: Engagement) -> QuerySet[DocumentFailure]:
+    """Documents that are due and could not be made."""
+    issued = Document.objects.filter(kind=OuterRef("kind"), subject=OuterRef("subject"))
+    return DocumentFailure.objects.filter(~Exists(issued), engagement=engagement)
+
+
+def events_of(engagement: Engagement, *, limit: int | None = EVENTS_SHOWN) -> list[Event]:
+    """What happened, newest first; everything when `limit` is None."""
+    return list(engagement.events.order_by("-position")[:limit])

@@ -1,0 +1,204 @@
+"""The audit asks six checks, and what it says moves the engagement."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pytest_django import DjangoCaptureOnCommitCallbacks
+
+from engagements.audit import services as audits
+from engagements.audit.models import Audit, Finding
+from engagements.common.errors import ApplicationError
+from engagements.engagement.models import Stage
+from tests.engagements.world import World, fresh
+
+PASS, FAIL, UNKNOWN = "pass", "fail", "unknown"
+
+
+def record(world: World, audit: Audit, **changes: Any) -> Finding:
+    given: dict[str, Any] = {
+        "audit": audit,
+        "check": "hot",
+        "outcome": PASS,
+        "value": "38%",
+        "rationale": "Profiled.",
+        "by": world.consultant,
+    }
+    return audits.record_finding(**given | changes)
+
+
+def test_an_audit_starts_with_six_unknown_findings(world: World) -> None:
+    audit = world.auditing()
+    assert [finding.outcome for finding in audit.findings.all()] == [UNKNOWN] * 6
+    assert fresh(audit.engagement).stage == Stage.AUDITING
+
+
+def test_starting_it_twice_changes_nothing(world: World) -> None:
+    audit = world.auditing()
+    assert world.auditing(engagement=audit.engagement) == audit
+    assert audit.engagement.events.filter(verb="audit.started").count() == 1
+
+
+def test_a_second_audit_at_another_price_is_refused(world: World) -> None:
+    audit = world.auditing()
+    with pytest.raises(ApplicationError, match="Scoping"):
+        audits.start(
+            engagement=audit.engagement, cost=Decimal(1), currency="EUR", by=world.consultant
+        )
+
+
+@pytest.mark.parametrize(
+    ("cost", "currency", "why"),
+    [("6000.001", "EUR", "exact"), ("-1", "EUR", "negative"), ("1", "EURO", "currency code")],
+)
+def test_an_audit_has_a_price_that_can_be_paid(
+    world: World, cost: str, currency: str, why: str
+) -> None:
+    with pytest.raises(ApplicationError, match=why):
+        audits.start(
+            engagement=world.scoping(), cost=Decimal(cost), currency=currency, by=world.consultant
+        )
+
+
+def test_a_finding_keeps_who_found_it(world: World) -> None:
+    finding = record(world, world.auditing())
+    assert (finding.outcome, finding.value, finding.found_by) == (PASS, "38%", world.consultant)
+    assert finding.found_at is not None
+
+
+def test_recording_the_same_finding_again_leaves_no_second_event(world: World) -> None:
+    audit = world.auditing()
+    record(world, audit)
+    record(world, audit)
+    assert audit.engagement.events.filter(verb="audit.finding_recorded").count() == 1
+
+
+def test_a_finding_that_says_nothing_is_refused(world: World) -> None:
+    audit = world.auditing()
+    for changes, why in (
+        ({"rationale": " "}, "rationale"),
+        ({"value": ""}, "wants a value"),
+        ({"check": "vibes"}, "none of the six"),
+        ({"outcome": "maybe"}, "no outcome"),
+        ({"value": "3%"}, "override"),
+    ):
+        with pytest.raises(ApplicationError, match=why):
+            record(world, audit, **changes)
+
+
+def test_an_override_stands_beside_the_finding(world: World) -> None:
+    finding = record(world, world.auditing(), outcome=FAIL, value="3%")
+    finding = audits.override_finding(
+        finding=finding, outcome=PASS, reason="It grows with the prompt.", by=world.consultant
+    )
+    assert (finding.outcome, finding.effective_outcome) == (FAIL, PASS)
+    event = finding.audit.engagement.events.filter(verb="audit.finding_overridden").get()
+    assert event.changes["effective_outcome"] == [FAIL, PASS]
+    assert not event.for_customer
+
+
+def test_a_new_finding_clears_the_override_of_the_old_one(world: World) -> None:
+    audit = world.auditing()
+    finding = record(world, audit, outcome=FAIL, value="3%")
+    audits.override_finding(finding=finding, outcome=PASS, reason="Hm.", by=world.consultant)
+    finding = record(world, audit, outcome=FAIL, value="2%")
+    assert finding.effective_outcome == FAIL
+    event = audit.engagement.events.filter(verb="audit.finding_recorded").first()
+    assert event is not None
+    assert event.changes["override_outcome"] == [PASS, ""]
+
+
+def test_an_override_needs_a_finding_a_reason_and_a_difference(world: World) -> None:
+    audit = world.auditing()
+    untouched = audit.findings.get(check_name="hot")
+    with pytest.raises(ApplicationError, match="no finding yet"):
+        audits.override_finding(finding=untouched, outcome=PASS, reason="Hm.", by=world.consultant)
+    finding = record(world, audit)
+    with pytest.raises(ApplicationError, match="reason"):
+        audits.override_finding(finding=finding, outcome=FAIL, reason=" ", by=world.consultant)
+    with pytest.raises(ApplicationError, match="already"):
+        audits.override_finding(finding=finding, outcome=PASS, reason="Hm.", by=world.consultant)
+    with pytest.raises(ApplicationError, match="no outcome"):
+        audits.override_finding(finding=finding, outcome="so", reason="Hm.", by=world.consultant)
+
+
+def test_overriding_twice_alike_changes_nothing(world: World) -> None:
+    finding = record(world, world.auditing())
+    for _ in range(2):
+        audits.override_finding(finding=finding, outcome=FAIL, reason="No.", by=world.consultant)
+    events = finding.audit.engagement.events.filter(verb="audit.finding_overridden")
+    assert events.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("passes", "outcome", "stage"),
+    [
+        (6, "custom", Stage.AUDITED),
+        (4, "custom", Stage.AUDITED),
+        (3, "redirect", Stage.REDIRECTED),
+        (2, "redirect", Stage.REDIRECTED),
+        (1, "decline", Stage.DECLINED),
+        (0, "decline", Stage.DECLINED),
+    ],
+)
+def test_the_number_of_passes_decides_where_it_goes(
+    world: World, passes: int, outcome: str, stage: Stage
+) -> None:
+    answers = [PASS] * passes + [UNKNOWN] * (6 - passes)
+    audit = world.answer(world.auditing(), *answers)
+    audit = audits.deliver(audit=audit, by=world.consultant)
+    assert audit.outcome == outcome
+    assert fresh(audit.engagement).stage == stage
+
+
+def test_overrides_count_when_the_outcome_is_computed(world: World) -> None:
+    audit = world.answer(world.auditing(), PASS, PASS, PASS, UNKNOWN, FAIL, FAIL)
+    finding = audit.findings.get(check_name="survives")
+    audits.override_finding(
+        finding=finding, outcome=PASS, reason="They told us today.", by=world.consultant
+    )
+    assert audits.deliver(audit=audit, by=world.consultant).outcome == "custom"
+
+
+def test_an_audit_is_not_delivered_with_a_check_unanswered(world: World) -> None:
+    audit = world.auditing()
+    record(world, audit)
+    with pytest.raises(ApplicationError, match="Not answered yet"):
+        audits.deliver(audit=audit, by=world.consultant)
+
+
+def test_delivering_twice_changes_nothing(
+    world: World,
+    documents_wanted: list[object],
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    audit = world.answer(world.auditing(), *[PASS] * 6)
+    with django_capture_on_commit_callbacks(execute=True):
+        first = audits.deliver(audit=audit, by=world.consultant)
+        second = audits.deliver(audit=audit, by=world.consultant)
+    assert first.delivered_at == second.delivered_at
+    assert documents_wanted == [("audit_report", f"audit:{audit.pk}")]
+
+
+def test_nothing_changes_in_a_delivered_audit(world: World) -> None:
+    engagement = world.audited()
+    finding = engagement.audit.findings.all()[0]
+    with pytest.raises(ApplicationError, match="Auditing"):
+        record(world, engagement.audit)
+    with pytest.raises(ApplicationError, match="Auditing"):
+        audits.override_finding(finding=finding, outcome=FAIL, reason="No.", by=world.consultant)
+
+
+@pytest.mark.parametrize("who", ["finance", "signatory"])
+def test_only_consultants_audit(world: World, who: str) -> None:
+    by = getattr(world, who)
+    audit = world.auditing()
+    finding = record(world, audit)
+    with pytest.raises(ApplicationError, match="Consultants"):
+        audits.start(engagement=world.scoping(), cost=Decimal(1), currency="EUR", by=by)
+    with pytest.raises(ApplicationError, match="Consultants"):
+        record(world, audit, by=by)
+    with pytest.raises(ApplicationError, match="Consultants"):
+        audits.override_finding(finding=finding, outcome=FAIL, reason="No.", by=by)
+    with pytest.raises(ApplicationError, match="Consultants"):
+        audits.deliver(audit=audit, by=by)

@@ -1,0 +1,192 @@
+"""The invoice and the credit note: what was frozen, on paper and for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from importlib.resources import as_file, files
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+from lxml import etree
+from pypdf import PdfReader
+
+from engagements import documents
+from engagements.billing import credit_notes, invoices
+from engagements.billing.models import Invoice
+from engagements.common.errors import ApplicationError
+from engagements.contracts.drafting import MilestoneDraft
+from engagements.documents import kinds
+from engagements.documents.models import Document
+from engagements.documents.subjects import Subject
+from tests.engagements.pdf_text import attached, words
+from tests.engagements.world import World
+
+Issue = Callable[[str, str], PdfReader]
+D = Decimal
+RAM = "urn:un:unece:uncefact:data:standard:ReusableAggregateBusinessInformationEntity:100"
+REVERSE = "Reverse charge: the recipient owes the tax (Article 196 of Directive 2006/112/EC)."
+
+
+@pytest.fixture
+def world(db: None) -> World:
+    return World()
+
+
+def issued_invoice(world: World, *positions: int, **terms: Any) -> Invoice:
+    parts = world.active(**terms).milestones.filter(position__in=positions or (1, 2))
+    return world.invoice(*parts.order_by("position"))
+
+
+def read(paper: PdfReader) -> etree._Element:
+    """The e-invoice inside, checked against the profile's schema."""
+    xml = attached(paper)["factur-x.xml"]
+    with as_file(files("drafthorse") / "schema") as folder:
+        schema = etree.XMLSchema(file=str(folder / "Factur-X_1.0.07_EN16931.xsd"))
+        tree = etree.fromstring(xml)
+        schema.assertValid(tree)
+    return tree
+
+
+def said(tree: etree._Element, name: str) -> list[str]:
+    """The texts of every element of this name."""
+    return [str(element.text) for element in tree.iter(f"{{{RAM}}}{name}")]
+
+
+def test_the_invoice_says_who_what_when_and_how_to_pay(world: World, issued: Issue) -> None:
+    invoice = issued_invoice(world)
+    text = words(issued("invoice", f"invoice:{invoice.pk}"))
+    for each in (
+        f"Invoice {invoice.reference}",
+        "Longprompt AG",
+        "Germany",
+        "12,000.00",
+        "Tax, 19% of 18,000.00",
+        "21,420.00",
+        "DE89 3704 0044 0532 0130 00",
+        f"Please quote {invoice.reference}",
+    ):
+        assert each in text
+
+
+def test_the_e_invoice_is_valid_and_comes_to_the_same(world: World, issued: Issue) -> None:
+    invoice = issued_invoice(world)
+    paper = issued("invoice", f"invoice:{invoice.pk}")
+    tree = read(paper)
+    assert said(tree, "TypeCode")[0] == "380"
+    assert [D(net) for net in said(tree, "LineTotalAmount")] == [D(12000), D(6000), invoice.net]
+    assert said(tree, "TaxTotalAmount") == [str(D("3420.00"))]
+    assert said(tree, "GrandTotalAmount") == said(tree, "DuePayableAmount") == ["21420.00"]
+    assert said(tree, "PaymentReference") == [invoice.reference]
+    assert (said(tree, "PostcodeCode")[1], said(tree, "CityName")[1]) == ("10115", "Berlin")
+    root: Any = paper.trailer["/Root"]
+    assert root["/AF"][0].get_object()["/AFRelationship"] == "/Alternative"
+    metadata = root["/Metadata"].get_data().decode()
+    assert 'pdfaid:part="3" pdfaid:conformance="A"' in metadata
+    assert "<fx:ConformanceLevel>EN 16931</fx:ConformanceLevel>" in metadata
+
+
+def test_reverse_charge_says_its_sentence_to_people_and_machines(
+    world: World, issued: Issue
+) -> None:
+    world.customer.vat_id = "FR40303265045"
+    world.customer.save()
+    invoice = issued_invoice(
+        world, tax_rate_percent=D(0), tax_treatment="reverse_charge", tax_note=REVERSE
+    )
+    paper = issued("invoice", f"invoice:{invoice.pk}")
+    assert invoice.tax == 0
+    assert REVERSE in words(paper)
+    tree = read(paper)
+    assert said(tree, "ExemptionReason") == [REVERSE]
+    assert said(tree, "ExemptionReasonCode") == ["VATEX-EU-AE"]
+    assert set(said(tree, "CategoryCode")) == {"AE"}
+
+
+def test_a_credit_note_names_what_it_corrects(world: World, issued: Issue) -> None:
+    invoice = issued_invoice(world)
+    note = credit_notes.credit(
+        invoice=invoice, net=D("6000"), reason="The audit was free.", by=world.finance
+    )
+    paper = issued("credit_note", f"invoice:{note.pk}")
+    text = words(paper)
+    assert f"corrects invoice {invoice.reference}" in text
+    assert "The audit was free." in text
+    tree = read(paper)
+    assert said(tree, "TypeCode")[0] == "381"
+    assert said(tree, "GrandTotalAmount") == ["7140.00"]
+    assert invoice.reference in said(tree, "IssuerAssignedID")
+
+
+def test_outside_the_eu_an_e_invoice_goes_to_who_asks_for_it(world: World) -> None:
+    world.customer.country = "GB"
+    world.customer.save()
+    plain = issued_invoice(world)
+    assert not kinds.kind_of("invoice").compose(subject_of(plain)).enclosures
+    world.customer.wants_e_invoice = True
+    world.customer.save()
+    asked = issued_invoice(world)
+    assert kinds.kind_of("invoice").compose(subject_of(asked)).enclosures
+    # What was issued before keeps what it was issued with.
+    assert not kinds.kind_of("invoice").compose(subject_of(plain)).enclosures
+
+
+@pytest.mark.parametrize(
+    ("currency", "fee", "gross", "is_electronic"),
+    [("JPY", "100001", "119,001", True), ("KWD", "1000.001", "1,190.001", False)],
+)
+def test_amounts_have_the_digits_of_their_currency(
+    world: World, currency: str, fee: str, gross: str, is_electronic: bool
+) -> None:
+    part = MilestoneDraft("All", D(fee), "signed")
+    terms = {"currency": currency, "fee": D(fee), "audit_cost": D(1), "milestones": [part]}
+    paper = kinds.kind_of("invoice").compose(subject_of(issued_invoice(world, 1, **terms)))
+    assert paper.context["gross"] == gross
+    # EN 16931 has no amounts with three decimals.
+    assert bool(paper.enclosures) == is_electronic
+
+
+def test_a_document_stays_as_it_was_whatever_becomes_of_the_customer(world: World) -> None:
+    invoice = issued_invoice(world)
+    first = documents.issue(kind="invoice", subject=f"invoice:{invoice.pk}")
+    world.customer.name, world.customer.address = "Other AG", "Elsewhere 2"
+    world.customer.save()
+    again = kinds.kind_of("invoice").compose(subject_of(invoice))
+    assert again.context["buyer"]["name"] == "Longprompt AG"
+    assert documents.issue(kind="invoice", subject=f"invoice:{invoice.pk}").pk == first.pk
+    assert Document.objects.filter(kind="invoice").count() == 1
+
+
+def test_a_credit_note_is_made_once_and_keeps_its_bytes(world: World) -> None:
+    invoice = issued_invoice(world, 1)
+    note = credit_notes.credit(invoice=invoice, reason="Agreed.", by=world.finance)
+    about = f"invoice:{note.pk}"
+    first = documents.issue(kind="credit_note", subject=about)
+    world.customer.name = "Other AG"
+    world.customer.save()
+    again = documents.issue(kind="credit_note", subject=about)
+    assert (again.pk, again.digest) == (first.pk, first.digest)
+    assert bytes(again.content) == bytes(first.content)
+    with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
+        Document.objects.filter(pk=first.pk).update(content=b"other")
+
+
+def test_a_draft_has_no_document(world: World) -> None:
+    part = world.active().milestones.get(position=1)
+    drafted = invoices.draft(milestones=[part], by=world.finance)
+    with pytest.raises(ApplicationError, match="once it is issued"):
+        kinds.kind_of("invoice").compose(subject_of(drafted))
+
+
+def test_what_is_issued_is_due_until_it_has_its_document(world: World) -> None:
+    invoice = issued_invoice(world)
+    note = credit_notes.credit(invoice=invoice, reason="Wrong.", by=world.finance)
+    assert list(kinds.kind_of("invoice").due()) == [subject_of(invoice)]
+    assert list(kinds.kind_of("credit_note").due()) == [subject_of(note)]
+    documents.issue(kind="invoice", subject=f"invoice:{invoice.pk}")
+    assert not list(kinds.kind_of("invoice").due())
+
+
+def subject_of(invoice: Invoice) -> Subject:
+    return Subject("invoice", invoice.pk)

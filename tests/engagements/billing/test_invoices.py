@@ -1,0 +1,305 @@
+"""Drafted without a number, issued once with the next one, corrected by another document."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from engagements import closing
+from engagements.billing import credit_notes, invoices, payments
+from engagements.billing.balances import balance_of
+from engagements.billing.models import Counter, Invoice, InvoiceLine
+from engagements.common.errors import ApplicationError
+from engagements.contracts.drafting import MilestoneDraft
+from engagements.contracts.milestones.models import Milestone
+from engagements.ledger.models import Entry
+from tests.engagements.world import World, today, undone
+
+D = Decimal
+
+
+def parts(world: World, *positions: int, **terms: Any) -> list[Milestone]:
+    contract = world.active(**terms)
+    return list(contract.milestones.filter(position__in=positions or (1, 2)).order_by("position"))
+
+
+def drafted(world: World, *positions: int, **terms: Any) -> Invoice:
+    return invoices.draft(milestones=parts(world, *positions, **terms), by=world.finance)
+
+
+def issued(world: World, *positions: int, **terms: Any) -> Invoice:
+    return invoices.issue(invoice=drafted(world, *positions, **terms), by=world.finance)
+
+
+def test_a_draft_collects_several_milestones_and_takes_no_number(world: World) -> None:
+    invoice = drafted(world, 1, 2)
+    assert (invoice.net, invoice.tax, invoice.gross) == (D(18000), D("3420.00"), D("21420.00"))
+    assert (invoice.reference, invoice.number) == ("", None)
+    assert not Counter.objects.exists()
+    assert {line.milestone.state for line in invoice.lines.all()} == {"released"}
+
+
+def test_issuing_numbers_dates_freezes_and_bills(world: World) -> None:
+    invoice = issued(world, 1, 2)
+    assert invoice.reference == f"INV-{today().year}-0001"
+    assert invoice.due_on is not None
+    assert invoice.issued_on is not None
+    assert (invoice.due_on - invoice.issued_on).days == invoice.contract_version.payment_days
+    assert invoice.frozen is not None
+    assert invoice.frozen["buyer"]["name"] == "Longprompt AG"
+    for line in invoice.lines.all():
+        assert (line.milestone.state, line.milestone.billing_reference) == (
+            "billed",
+            invoice.reference,
+        )
+    entry = Entry.objects.get(key=f"invoice_issued:invoice:{invoice.pk}")
+    assert sum(leg.amount for leg in entry.legs.all()) == 0
+
+
+def test_issued_twice_it_is_the_same_invoice(world: World) -> None:
+    draft = drafted(world)
+    first, second = (invoices.issue(invoice=draft, by=world.finance) for _ in range(2))
+    assert first.reference == second.reference
+    assert first.engagement.events.filter(verb="invoice.issued").count() == 1
+    assert Counter.objects.get().last == 1
+
+
+def test_numbers_follow_each_other_and_begin_again_with_the_year(
+    world: World, on_day: Callable[[dt.date], None]
+) -> None:
+    year = today().year
+    first, second, third = (drafted(world, 1) for _ in range(3))
+    on_day(dt.date(year, 12, 31))
+    invoices.issue(invoice=first, by=world.finance)
+    invoices.issue(invoice=second, by=world.finance)
+    on_day(dt.date(year + 1, 1, 1))
+    last = invoices.issue(invoice=third, by=world.finance)
+    references = list(
+        Invoice.objects.order_by("issued_at", "number").values_list("reference", flat=True)
+    )
+    assert references == [f"INV-{year}-0001", f"INV-{year}-0002", f"INV-{year + 1}-0001"]
+    assert last.issued_on == dt.date(year + 1, 1, 1)
+
+
+def test_an_issuing_that_fails_gives_its_number_back(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft, other = drafted(world, 1), drafted(world, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(invoices.postings, "invoice_issued", lambda invoice: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            invoices.issue(invoice=draft, by=world.finance)
+    assert invoices.issue(invoice=other, by=world.finance).number == 1
+    assert invoices.issue(invoice=draft, by=world.finance).number == 2
+
+
+def test_a_draft_that_is_discarded_leaves_no_gap(world: World) -> None:
+    draft = drafted(world, 1)
+    for _ in range(2):
+        invoices.discard(invoice=draft, by=world.finance)
+    assert issued(world, 1).number == 1
+    with pytest.raises(ApplicationError, match="discarded"):
+        invoices.issue(invoice=draft, by=world.finance)
+
+
+def test_only_released_milestones_of_one_engagement_are_collected_and_once(world: World) -> None:
+    contract = world.active()
+    signed, audit, target = contract.milestones.filter(position__lte=3).order_by("position")
+    with pytest.raises(ApplicationError, match="is pending"):
+        invoices.draft(milestones=[target], by=world.finance)
+    with pytest.raises(ApplicationError, match="one engagement"):
+        invoices.draft(milestones=[signed, *parts(world, 1)], by=world.finance)
+    with pytest.raises(ApplicationError, match="one or more"):
+        invoices.draft(milestones=[], by=world.finance)
+    draft = invoices.draft(milestones=[signed], by=world.finance)
+    assert invoices.draft(milestones=[signed], by=world.finance) == draft
+    with pytest.raises(ApplicationError, match="another draft"):
+        invoices.draft(milestones=[signed, audit], by=world.finance)
+    invoices.issue(invoice=draft, by=world.finance)
+    with pytest.raises(ApplicationError, match="billed already, as INV-"):
+        invoices.draft(milestones=[signed], by=world.finance)
+
+
+def test_a_milestone_that_fell_away_is_not_issued(world: World) -> None:
+    contract = world.active()
+    draft = invoices.draft(milestones=[contract.milestones.get(position=1)], by=world.finance)
+    world.conclude(world.request(contract), "missed")
+    with pytest.raises(ApplicationError, match="is void"):
+        invoices.issue(invoice=draft, by=world.finance)
+    assert not Counter.objects.exists()
+
+
+def test_only_finance_drafts_issues_discards_and_credits(world: World) -> None:
+    milestones = parts(world, 1)
+    draft = invoices.draft(milestones=milestones, by=world.finance)
+    other = issued(world, 1)
+    for by in (world.consultant, world.admin, world.signatory, world.nobody):
+        for act in (
+            lambda by=by: invoices.draft(milestones=milestones, by=by),
+            lambda by=by: invoices.issue(invoice=draft, by=by),
+            lambda by=by: invoices.discard(invoice=draft, by=by),
+            lambda by=by: credit_notes.credit(invoice=other, reason="No.", by=by),
+        ):
+            with pytest.raises(ApplicationError, match="finance"):
+                act()
+
+
+def test_a_part_is_credited_from_the_last_line_backwards(world: World) -> None:
+    invoice = issued(world, 1, 2)
+    note = credit_notes.credit(invoice=invoice, net=D("7000"), reason="Late.", by=world.finance)
+    assert note.reference == f"CN-{today().year}-0001"
+    credited = [(line.title, line.net, line.tax) for line in note.lines.all()]
+    assert credited == [("Signature", D(1000), D("190.00")), ("Audit", D(6000), D("1140.00"))]
+    assert balance_of(invoice).open_amount == D("13090.00")
+    states = [Milestone.objects.get(pk=line.milestone_id).state for line in invoice.lines.all()]
+    assert states == ["billed", "void"]
+
+
+def test_no_more_is_credited_than_was_invoiced(world: World) -> None:
+    invoice = issued(world, 1)
+    credit_notes.credit(invoice=invoice, net=D("11999.99"), reason="Most.", by=world.finance)
+    with pytest.raises(ApplicationError, match=r"EUR\s0\.01 without tax is left"):
+        credit_notes.credit(invoice=invoice, net=D("0.02"), reason="More.", by=world.finance)
+    rest = credit_notes.credit(invoice=invoice, reason="The rest.", by=world.finance)
+    assert rest.net == D("0.01")
+    assert balance_of(invoice).open_amount == 0
+    with pytest.raises(ApplicationError, match="in full already"):
+        credit_notes.credit(invoice=invoice, reason="Again.", by=world.finance)
+    for net in (D(0), D(-1)):
+        with pytest.raises(ApplicationError):
+            credit_notes.credit(
+                invoice=issued(world, 1), net=net, reason="Nothing.", by=world.finance
+            )
+
+
+def test_what_remains_after_a_part_keeps_exactly_its_tax(world: World) -> None:
+    part = MilestoneDraft("All", D("100.05"), "signed")
+    invoice = issued(world, 1, fee=D("100.05"), audit_cost=D(1), milestones=[part])
+    credit_notes.credit(invoice=invoice, net=D("33.35"), reason="A third.", by=world.finance)
+    notes = balance_of(invoice).credited
+    assert invoice.gross - notes == D("66.70") + D("12.67")
+
+
+def test_a_repeated_credit_is_the_same_note(world: World) -> None:
+    invoice = issued(world, 1)
+    asked: dict[str, Any] = {
+        "invoice": invoice,
+        "net": D(100),
+        "reason": "A discount.",
+        "by": world.finance,
+    }
+    first = credit_notes.credit(seen=D(0), **asked)
+    assert credit_notes.credit(seen=D(0), **asked) == first
+    with pytest.raises(ApplicationError, match="look again"):
+        credit_notes.credit(seen=D(0), **(asked | {"net": D(200)}))
+    assert credit_notes.credit(seen=D(100), **asked) != first
+
+
+def test_a_credit_note_says_why_and_corrects_an_issued_invoice(world: World) -> None:
+    invoice = issued(world, 1)
+    with pytest.raises(ApplicationError, match="reason"):
+        credit_notes.credit(invoice=invoice, reason=" ", by=world.finance)
+    note = credit_notes.credit(invoice=invoice, reason="Wrong.", by=world.finance)
+    for wrong in (note, drafted(world, 1)):
+        with pytest.raises(ApplicationError, match="corrects an issued invoice"):
+            credit_notes.credit(invoice=wrong, reason="Wrong.", by=world.finance)
+
+
+def test_what_was_invoiced_wrongly_is_credited_and_billed_again(world: World) -> None:
+    invoice = issued(world, 1)
+    credit_notes.credit(invoice=invoice, reason="Old address.", by=world.finance, bill_again=True)
+    milestone = Milestone.objects.get(invoice_lines__invoice=invoice, position=1)
+    assert (milestone.state, milestone.billing_reference) == ("released", "")
+    assert world.invoice(milestone).number == 2
+
+
+def test_what_was_paid_is_credited_and_stays_received(world: World) -> None:
+    invoice = issued(world, 1)
+    payments.record(
+        invoice=invoice, amount=D("14280"), received_on=today(), reference="P", by=world.finance
+    )
+    with pytest.raises(ApplicationError, match="not billed again"):
+        credit_notes.credit(invoice=invoice, reason="No.", by=world.finance, bill_again=True)
+    credit_notes.credit(invoice=invoice, reason="Waived.", by=world.finance)
+    assert balance_of(invoice).open_amount == D("-14280.00")
+
+
+def sql(statement: str, *values: Any) -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE engagements_invoice SET gross = 1, net = 1, tax = 0",
+        "UPDATE engagements_invoice SET frozen = '{}'",
+        "DELETE FROM engagements_invoiceline",
+        "UPDATE engagements_invoiceline SET title = 'Another'",
+        "UPDATE engagements_counter SET last = 7",
+        "UPDATE engagements_counter SET last = last + 1",
+        "DELETE FROM engagements_counter",
+    ],
+)
+def test_the_database_lets_nothing_issued_change(world: World, statement: str) -> None:
+    issued(world, 1)
+    with pytest.raises(IntegrityError):
+        sql(statement)
+    with undone(), pytest.raises(IntegrityError):
+        Invoice.objects.all().delete()
+
+
+def test_the_database_refuses_a_gap_a_repetition_and_a_second_bill(world: World) -> None:
+    first, draft = issued(world, 1), drafted(world, 1)
+    say = (
+        "UPDATE engagements_invoice SET state = 'issued', series = 'INV', year = %s, number = %s, "
+        "reference = 'X', issued_on = %s, due_on = %s, issued_at = now(), frozen = '{}' "
+        "WHERE id = %s"
+    )
+    for number in (1, 2, 3):
+        with pytest.raises(IntegrityError):
+            sql(say, first.year, number, today(), today(), draft.pk)
+    line = first.lines.get()
+    copy = InvoiceLine(
+        invoice=draft,
+        position=2,
+        milestone=line.milestone,
+        title="Again",
+        net=1,
+        tax=0,
+        tax_rate_percent=0,
+    )
+    with pytest.raises(IntegrityError, match=r"its own engagement|one invoice"):
+        copy.save()
+
+
+def test_of_a_cancelled_engagement_nothing_is_asked_for_any_more(world: World) -> None:
+    contract = world.active()
+    signed, audit = contract.milestones.filter(position__lte=2).order_by("position")
+    invoice = world.invoice(signed)
+    invoices.draft(milestones=[audit], by=world.finance)
+    closing.cancel(engagement=contract.engagement, reason="Sold.", by=world.consultant)
+    assert balance_of(invoice).open_amount == 0
+    assert invoice.credit_notes.get().reason == "The engagement was cancelled: Sold."
+    assert not Invoice.objects.filter(state="draft").exists()
+    assert {row.state for row in contract.milestones.all()} == {"void"}
+
+
+def test_reverse_charge_is_billed_to_who_has_a_vat_id(world: World) -> None:
+    contract = world.active(
+        tax_rate_percent=D(0), tax_treatment="reverse_charge", tax_note="Yours."
+    )
+    parts = [contract.milestones.get(position=1)]
+    drafted = invoices.draft(milestones=parts, by=world.finance)
+    assert "VAT id" in invoices.preview(invoice=drafted).obstacle
+    with pytest.raises(ApplicationError, match="VAT id"):
+        invoices.issue(invoice=drafted, by=world.finance)
+    world.customer.vat_id = "FR40303265045"
+    world.customer.save()
+    assert invoices.issue(invoice=drafted, by=world.finance).is_issued

@@ -1,0 +1,91 @@
+"""What differs between two versions is told in words, and nothing that does not differ."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from engagements.common.wordings import Difference
+from engagements.contracts.differences import differences
+from engagements.contracts.terms import terms_of
+from tests.engagements.world import World
+
+
+@pytest.fixture
+def terms(world: World) -> dict[str, Any]:
+    return terms_of(world.offered())
+
+
+def changed(terms: dict[str, Any], *path: Any, to: object) -> dict[str, Any]:
+    after = copy.deepcopy(terms)
+    place: Any = after
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = to
+    return after
+
+
+CHANGES: list[tuple[tuple[Any, ...], object, str]] = [
+    (("fee",), "50000.00", "Fee, net"),
+    (("audit_cost",), "5000.00", "Audit cost, net"),
+    (("tax_rate_percent",), "7.00", "Tax"),
+    (("tax",), {"treatment": "exempt", "note": "§ 19"}, "Tax"),
+    (("payment_days",), 30, "Invoices are payable within"),
+    (("dispute_days",), 30, "Dispute window"),
+    (("refund_days",), 30, "A refund is paid within"),
+    (("signatory",), {"name": "Sigrid", "email": "s@example.com"}, "Alone signs for the customer"),
+    (("valid_until",), "2026-12-01", "Open for acceptance until"),
+    (("weeks",), 8, "Time-box"),
+    (("starts_on",), "2026-01-05", "Time-box"),
+    (("target",), "3.00", "Target"),
+    (("scope",), "Something else.", "What the work is"),
+    (("promise",), "None.", "The promise"),
+    (("inconclusive", "meaning"), "Nobody knows.", "If a run is inconclusive"),
+    (("benchmark", "digest"), "sha256:" + "1" * 64, "Benchmark"),
+    (("benchmark", "baseline"), "Another.", "Baseline"),
+    (("benchmark", "hardware", "name"), "H200", "Hardware"),
+    (("benchmark", "confidence"), 0.9, "Confidence"),
+    (("parties", "customer", "address"), "Elsewhere", "The customer"),
+    (("signatories", "customer"), [], "Signs for the customer"),
+    (("milestones", 0, "amount"), "1.00", "Milestone “Signature”"),
+    (("milestones", 0, "released_when"), "soon", "Milestone “Signature”"),
+    (("clauses", 0, "text"), "Other words.", "Text: What words mean here"),
+]
+
+
+def test_every_term_that_changes_is_told_and_nothing_else(terms: dict[str, Any]) -> None:
+    assert differences(terms, copy.deepcopy(terms)) == []
+    for path, to, label in CHANGES:
+        (found,) = differences(terms, changed(terms, *path, to=to))
+        assert found.label == label
+        assert found.before != found.after
+
+
+def test_what_is_only_in_one_of_them_is_told(terms: dict[str, Any]) -> None:
+    pause = {
+        "starts_on": "2026-09-01",
+        "ends_on": "2026-09-04",
+        "waits_for": "You",
+        "reason": "No weights.",
+    }
+    after = changed(terms, "pauses", to=[pause])
+    (added,) = differences(terms, after)
+    assert (added.before, added.after) == ("", "waiting for You: No weights.")
+    (removed,) = differences(after, terms)
+    assert (removed.before, removed.after) == ("waiting for You: No weights.", "")
+
+
+def test_wordings_alike_are_told_word_by_word_and_others_side_by_side() -> None:
+    alike = Difference("x", "6 weeks from 5 October 2026", "8 weeks from 5 October 2026")
+    assert [(piece.change, piece.text) for piece in alike.pieces] == [
+        ("out", "6"),
+        ("in", "8"),
+        ("kept", " weeks from 5 October 2026"),
+    ]
+    other = Difference("x", "One sentence of words.", "Nothing alike here")
+    assert [piece.change for piece in other.pieces] == ["out", "kept", "in"]
+    for each in (alike, other):
+        assert "".join(p.text for p in each.pieces if p.change != "in").strip() == each.before
+        assert "".join(p.text for p in each.pieces if p.change != "out").strip() == each.after

@@ -1,0 +1,212 @@
+"""The contract as a document."""
+
+import copy
+from collections.abc import Callable
+from datetime import date, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.template.loader import render_to_string
+from django.utils import timezone
+from pypdf import PdfReader
+
+from benchmarks.harness.records.canonical import digest_of_bytes
+from engagements import documents
+from engagements.common.dates import in_words
+from engagements.common.errors import ApplicationError
+from engagements.contracts.document import context
+from engagements.contracts.document.example import worked_example
+from engagements.contracts.drafting import MilestoneDraft
+from engagements.contracts.terms import terms_of
+from engagements.contracts.time_box.models import TimeBox
+from engagements.documents import formatting, kinds, render
+from engagements.documents.subjects import Subject
+from tests.engagements.charts import measured
+from tests.engagements.document_story import Story
+from tests.engagements.pdf_text import attached, words
+
+Issue = Callable[[str, str], PdfReader]
+
+
+def test_the_offer_sets_out_the_sealed_terms(story: Story, issued: Issue) -> None:
+    story.audited()
+    contract = story.offered()
+    paper = issued("contract", f"contract:{contract.pk}")
+    text = words(paper)
+    assert "EUR 48,000.00" in text
+    for amount in ("12,000.00", "24,000.00", "2,280.00", "57,120.00", "49,980.00", "7,140.00"):
+        assert amount in text
+    last_day = timezone.localdate() + timedelta(weeks=6, days=-1)
+    assert f"to {in_words(last_day)}" in text
+    assert "counts as missed" in text
+    assert "Name and signature" in text
+    assert contract.benchmark.digest in text
+    assert "rests on how the replicates differ, by Student's t" in text
+    assert "took more than 10% longer than its quickest tenth" in text
+    assert "by more than 3% of the shorter side" in text
+    assert "paid within 14 days of the settlement being proposed" in text
+    assert "or whoever holds the same right on the day" in text
+    assert all(contract.digest in page.extract_text() for page in paper.pages)
+
+
+def test_terms_and_benchmark_are_attached_byte_for_byte(story: Story, issued: Issue) -> None:
+    story.audited()
+    contract = story.offered()
+    enclosed = attached(issued("contract", f"contract:{contract.pk}"))
+    assert digest_of_bytes(enclosed["terms.json"]) == contract.digest
+    assert digest_of_bytes(enclosed["benchmark.json"]) == contract.benchmark.digest
+
+
+def test_the_accepted_contract_names_who_accepted_which_digest_and_when(
+    story: Story, issued: Issue
+) -> None:
+    story.audited()
+    contract = story.accepted(story.offered())
+    text = words(issued("contract", f"contract:{contract.pk}:accepted"))
+    for acceptance in contract.acceptances.all():
+        assert acceptance.typed_name in text
+        assert acceptance.user.email in text
+        assert formatting.moment(acceptance.accepted_at) in text
+        assert f"from the address {acceptance.address}" in text
+    assert "Name and signature" not in text
+
+
+def test_the_accepted_contract_names_the_days_that_the_acceptance_gave_the_time_box(
+    story: Story, on_day: Callable[[date], None]
+) -> None:
+    story.audited()
+    contract, later = story.offered(), timezone.localdate() + timedelta(days=5)
+    on_day(later)
+    story.accepted(contract)
+    html = render.markup(
+        kinds.kind_of("contract").compose(Subject("contract", contract.pk, "accepted"))
+    )
+    box = TimeBox.objects.get(engagement=contract.engagement)
+    assert f"from {in_words(later)} to {in_words(box.ends_on)}" in html
+
+
+def test_shares_and_confidence_are_not_rounded_to_what_they_are_not(story: Story) -> None:
+    story.audited()
+    document = measured.benchmark() | {"confidence": 0.975}
+    contract = story.offered(document)
+    html = render.markup(kinds.kind_of("contract").compose(Subject("contract", contract.pk)))
+    assert "whole 97.5% interval" in html
+
+
+def test_the_window_for_a_dispute_is_said(story: Story) -> None:
+    story.audited()
+    contract = story.offered(dispute_days=10)
+    html = render.markup(kinds.kind_of("contract").compose(Subject("contract", contract.pk)))
+    assert "may dispute a settlement within 10 days" in html
+
+
+def test_live_rows_that_change_later_do_not_change_the_contract(story: Story) -> None:
+    story.audited()
+    contract = story.offered()
+    story.customer.name = "Somebody Else Ltd"
+    story.customer.save()
+    paper = kinds.kind_of("contract").compose(Subject("contract", contract.pk))
+    html = render.markup(paper)
+    assert "Nordwestdeutsche" in html
+    assert "Somebody Else" not in html
+
+
+def test_a_contract_is_not_issued_before_it_is_due(story: Story) -> None:
+    story.audited()
+    contract = story.offered()
+    with pytest.raises(ApplicationError, match="both parties"):
+        documents.issue(kind="contract", subject=f"contract:{contract.pk}:accepted")
+    with pytest.raises(ValueError, match="not 'signed'"):
+        documents.issue(kind="contract", subject=f"contract:{contract.pk}:signed")
+
+
+def test_terms_that_were_tampered_with_are_not_printed(story: Story) -> None:
+    story.audited()
+    contract = story.offered()
+    with connection.cursor() as cursor:
+        cursor.execute("SET session_replication_role = replica")
+        cursor.execute(
+            "UPDATE engagements_contractversion SET canonical = %s WHERE id = %s",
+            [bytes(contract.canonical or b"").replace(b"48000", b"49000"), contract.pk],
+        )
+        cursor.execute("SET session_replication_role = DEFAULT")
+    with pytest.raises(ApplicationError, match="not those that were sealed"):
+        documents.issue(kind="contract", subject=f"contract:{contract.pk}")
+
+
+def test_without_tax_there_is_no_tax_column(db: None) -> None:
+    story = Story(currency="JPY", tax="0.00")
+    story.audited()
+    contract = story.offered()
+    paper = kinds.kind_of("contract").compose(Subject("contract", contract.pk))
+    html = render.markup(paper)
+    assert "No tax is added." in html
+    assert "Gross" not in html
+    assert "48,000<" in html
+
+
+@pytest.mark.parametrize(
+    ("milestones", "refunds", "balances"),
+    [
+        ([("12000.00", "signed"), ("36000.00", "target_met")], ["7,140.00", "49,980.00"], "0.00"),
+        ([("3000.00", "signed"), ("45000.00", "target_met")], ["0.00", "49,980.00"], "3,570.00"),
+        ([("48000.00", "target_met")], ["0.00", "49,980.00"], "7,140.00"),
+    ],
+)
+def test_the_example_follows_the_arithmetic_of_a_settlement(
+    milestones: list[tuple[str, str]], refunds: list[str], balances: str
+) -> None:
+    terms: dict[str, Any] = {
+        "currency": "EUR",
+        "tax_rate_percent": "19.00",
+        "audit_cost": "6000.00",
+        "released_before": [],
+        "milestones": [
+            {"position": position, "amount": amount, "condition": condition}
+            for position, (amount, condition) in enumerate(milestones, start=1)
+        ],
+    }
+    example = worked_example(terms)
+    assert example["refunds"] == refunds
+    assert example["balances"][0] == balances
+    assert example["has_balance"] is (balances != "0.00")
+
+
+def test_eight_long_milestones_still_add_up_on_paper(story: Story, issued: Issue) -> None:
+    story.audited()
+    parts = [
+        MilestoneDraft(f"Part {number} of the work with a name as long as they come", amount, what)
+        for number, (amount, what) in enumerate(
+            [(Decimal("5999.99"), "signed")] * 7 + [(Decimal("6000.07"), "target_met")], start=1
+        )
+    ]
+    contract = story.offered(milestones=parts)
+    text = words(issued("contract", f"contract:{contract.pk}"))
+    # Tax is rounded on each bill, so the total is that of the bills.
+    assert "48,000.00 9,120.01 57,120.01" in text
+
+
+def test_older_benchmarks_and_terms_say_no_more_than_was_sealed(story: Story) -> None:
+    story.audited()
+    contract = story.offered()
+    terms = terms_of(contract) | {"refund_days": None}
+    benchmark = copy.deepcopy(contract.benchmark.document)
+    for name in ("noise_band", "interrupted_band"):
+        del benchmark["protocol"][name]
+    html = render_to_string("contracts/document/_body.html", context.words(terms, benchmark))
+    assert "quickest tenth" not in html
+    assert "held one up" not in html
+    assert "settlement being proposed" not in html
+
+
+def test_whom_the_terms_name_alone_is_named_to_sign(story: Story) -> None:
+    story.audited()
+    contract = story.offered()
+    signatory = terms_of(contract)["signatories"]["customer"][0]
+    terms = terms_of(contract) | {"signatory": signatory}
+    html = render_to_string(
+        "contracts/document/_body.html", context.words(terms, contract.benchmark.document)
+    )
+    assert f"To be signed by {signatory['name']} and nobody else" in html

@@ -1,0 +1,47 @@
+"""What waits for the customer: the handover, accepted once, by a signatory."""
+
+from decimal import Decimal
+
+import pytest
+
+from engagements.common.errors import ApplicationError
+from engagements.contracts.drafting import MilestoneDraft
+from engagements.contracts.milestones import services as milestones
+from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.models import ContractVersion
+from tests.engagements.world import World
+
+
+def part(contract: ContractVersion, position: int) -> Milestone:
+    return contract.milestones.get(position=position)
+
+
+def test_the_handover_is_accepted_by_a_signatory_once(world: World) -> None:
+    contract = world.met()
+    for _ in range(2):
+        milestones.accept_handover(
+            engagement=contract.engagement, by=world.signatory, address="192.0.2.7"
+        )
+    assert part(contract, 4).state == "released"
+    event = contract.engagement.events.get(verb="handover.accepted")
+    assert (event.actor, event.address) == (world.signatory, "192.0.2.7")
+
+
+def test_nobody_else_accepts_the_handover(world: World) -> None:
+    contract = world.met(paid=0)
+    for by in (world.viewer, world.stranger, world.consultant, world.finance):
+        with pytest.raises(ApplicationError, match="signatory"):
+            milestones.accept_handover(engagement=contract.engagement, by=by)
+
+
+def test_there_is_no_handover_before_the_target_is_met(world: World) -> None:
+    contract = world.active()
+    with pytest.raises(ApplicationError, match="Target met"):
+        milestones.accept_handover(engagement=contract.engagement, by=world.signatory)
+
+
+def test_a_handover_that_was_not_agreed_is_not_accepted(world: World) -> None:
+    only = [MilestoneDraft("All", Decimal("48000"), "signed")]
+    contract = world.met(paid=0, milestones=only)
+    with pytest.raises(ApplicationError, match="No handover"):
+        milestones.accept_handover(engagement=contract.engagement, by=world.signatory)

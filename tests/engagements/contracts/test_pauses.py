@@ -1,0 +1,92 @@
+"""A pause stops the clock for the days that both agreed, and says who is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+
+import pytest
+
+from engagements.common.errors import ApplicationError
+from engagements.contracts import amendments
+from engagements.contracts.drafting import PauseDraft
+from tests.engagements.contracts.amending import CUSTOMER, HOUSE, amended, box_of, in_force, pause
+from tests.engagements.world import World, days, today
+
+
+def test_the_days_of_a_pause_do_not_count(world: World) -> None:
+    contract = world.active()
+    before = box_of(contract).ends_on
+    in_force(world, amended(world, contract, pause=pause(3, 12)))
+    assert box_of(contract).ends_on == before + days(10)
+    in_force(world, amended(world, contract, pause=pause(20, 20)))
+    assert box_of(contract).ends_on == before + days(11)
+    newest = contract.engagement.contracts.get(state="accepted")
+    assert [row.ends_on for row in newest.pauses.all()] == [today() + days(12), today() + days(20)]
+
+
+PAUSES = [
+    (-1, 3, "starts inside the time-box"),
+    (42, 45, "starts inside the time-box"),
+    (5, 4, "does not end before it starts"),
+]
+
+
+def test_a_pause_ends_earlier_or_later_once_both_agree(
+    world: World, on_day: Callable[[date], None]
+) -> None:
+    contract = world.active()
+    before = box_of(contract).ends_on
+    in_force(world, amended(world, contract, pause=pause(3, 12)))
+    with pytest.raises(ApplicationError, match="agreed already"):
+        amended(world, contract, pause=pause(3, 12))
+    first = today()
+    on_day(first + days(6))
+
+    def ending(day: int) -> PauseDraft:
+        return PauseDraft(first + days(3), first + days(day), "The customer", "No weights.")
+
+    with pytest.raises(ApplicationError, match="has stood already"):
+        amended(world, contract, pause=ending(4))
+    in_force(world, amended(world, contract, pause=ending(6)))
+    assert box_of(contract).ends_on == before + days(4)
+    newest = in_force(world, amended(world, contract, pause=ending(20)))
+    assert box_of(contract).ends_on == before + days(18)
+    assert newest.pauses.count() == 1
+    offered = amended(world, contract, pause=ending(7))
+    world.accept(offered, CUSTOMER)
+    on_day(before + days(10))
+    with pytest.raises(ApplicationError, match="would have ended"):
+        world.accept(offered, HOUSE)
+
+
+def test_pauses_that_stop_nothing_are_refused(world: World) -> None:
+    contract = world.active()
+    for first, last, why in PAUSES:
+        with pytest.raises(ApplicationError, match=why):
+            amended(world, contract, pause=pause(first, last))
+    in_force(world, amended(world, contract, pause=pause(3, 12)))
+    with pytest.raises(ApplicationError, match="stands still from"):
+        amended(world, contract, pause=pause(12, 14))
+
+
+def test_who_is_waited_for_and_why_is_said(world: World) -> None:
+    contract = world.active()
+    silent = PauseDraft(today(), today(), " ", "No weights.")
+    with pytest.raises(ApplicationError, match="Who is waited for"):
+        amended(world, contract, pause=silent)
+    with pytest.raises(ApplicationError, match="reason for the amendment"):
+        amendments.draft(
+            engagement=contract.engagement,
+            change="more_time",
+            reason="  ",
+            by=world.consultant,
+            weeks=8,
+        )
+
+
+def test_no_pause_lasts_for_ever(world: World) -> None:
+    contract = world.active()
+    endless = PauseDraft(today(), date.max, "The customer", "No weights.")
+    with pytest.raises(ApplicationError, match="look at the year"):
+        amended(world, contract, pause=endless)

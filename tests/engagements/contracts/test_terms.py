@@ -1,0 +1,239 @@
+"""What the terms say beside the money: tax, texts, shares, dates, who signs and until when."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, transaction
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.harness.records.canonical import canonical, digest_of_bytes
+from engagements.common.errors import ApplicationError
+from engagements.common.money import allocate
+from engagements.contracts import offers
+from engagements.contracts import services as contracts
+from engagements.contracts.clauses import services as clauses
+from engagements.contracts.clauses.models import Clause
+from engagements.contracts.drafting import MilestoneDraft
+from engagements.contracts.models import ContractVersion, Party
+from engagements.contracts.terms import FIRST_SCHEMA, SECOND_SCHEMA, terms_of
+from engagements.engagement.models import Stage
+from tests.engagements.world import World, days, fresh, today
+
+NOTE = "Steuerschuldnerschaft des Leistungsempfängers."
+
+
+def parts(*shares: str) -> list[MilestoneDraft]:
+    return [
+        MilestoneDraft(f"Part {number}", None, "signed", share=Decimal(share))
+        for number, share in enumerate(shares, start=1)
+    ]
+
+
+def test_shares_divide_what_the_amounts_leave_to_the_last_cent(world: World) -> None:
+    audit = MilestoneDraft("Audit", Decimal("6000"), "audit_delivered")
+    contract = world.drafted(
+        fee=Decimal("16000.01"), milestones=[audit, *parts("33.33", "33.33", "33.33")]
+    )
+    amounts = list(contract.milestones.values_list("amount", flat=True))
+    assert amounts == [Decimal("6000"), Decimal("3333.34"), Decimal("3333.34"), Decimal("3333.33")]
+    assert offers.offer(contract=contract, by=world.consultant).state == "offered"
+
+
+@given(
+    fee=st.integers(1, 10**9),
+    shares=st.lists(st.decimals("0.01", "100", places=2), min_size=1, max_size=12),
+    currency=st.sampled_from(["EUR", "JPY", "KWD"]),
+)
+def test_parts_always_add_up(fee: int, shares: list[Decimal], currency: str) -> None:
+    whole = Decimal(fee)
+    assert sum(allocate(whole, shares, currency)) == whole
+
+
+BAD_PARTS: list[tuple[list[MilestoneDraft], str]] = [
+    (parts("50", "40"), "come to 90%"),
+    (parts("60", "60"), "come to 120%"),
+    ([MilestoneDraft("Both", Decimal(1), "signed", share=Decimal(100))], "either an amount or"),
+    ([MilestoneDraft("None", None, "signed")], "either an amount or"),
+    ([MilestoneDraft("All", Decimal("48000"), "signed"), *parts("100")], "leave nothing"),
+    ([MilestoneDraft("Day", Decimal("48000"), "date")], "says which day"),
+    (
+        [MilestoneDraft("Day", Decimal("48000"), "signed", due_on=dt.date(2026, 1, 1))],
+        "says which day",
+    ),
+]
+
+
+def test_parts_that_cannot_be_are_refused(world: World) -> None:
+    engagement = world.audited()
+    for milestones, why in BAD_PARTS:
+        with pytest.raises(ApplicationError, match=why):
+            contracts.draft(engagement=engagement, **world.terms(milestones=milestones))
+
+
+def test_a_milestone_may_wait_for_a_day(world: World) -> None:
+    day = today() + days(20)
+    contract = world.offered(
+        milestones=[MilestoneDraft("Half-time", Decimal("48000"), "date", due_on=day)]
+    )
+    (sealed,) = terms_of(contract)["milestones"]
+    assert (sealed["due_on"], sealed["released_when"]) == (str(day), f"{day} has come")
+
+
+@pytest.mark.parametrize("treatment", ["reverse_charge", "exempt"])
+def test_where_no_tax_is_added_the_sentence_for_the_invoice_is_sealed(
+    world: World, treatment: str
+) -> None:
+    contract = world.offered(
+        tax_treatment=treatment, tax_note=NOTE, tax_rate_percent=Decimal(0), payment_days=30
+    )
+    terms = terms_of(contract)
+    assert terms["tax"] == {"treatment": treatment, "note": NOTE}
+    assert (terms["tax_rate_percent"], terms["payment_days"]) == ("0.00", 30)
+
+
+BAD_TERMS: list[tuple[dict[str, Any], str]] = [
+    ({"tax_treatment": "exempt", "tax_note": "", "tax_rate_percent": Decimal(0)}, "the sentence"),
+    ({"tax_treatment": "exempt", "tax_note": NOTE}, "the sentence"),
+    ({"tax_note": NOTE}, "the sentence"),
+    ({"tax_treatment": "magic"}, "magic"),
+    ({"payment_days": 121}, "120 days"),
+    ({"dispute_days": 91}, "at most 90"),
+]
+
+
+def test_terms_that_contradict_themselves_are_refused(world: World) -> None:
+    engagement = world.audited()
+    for changes, why in BAD_TERMS:
+        with pytest.raises(ApplicationError, match=why):
+            contracts.draft(engagement=engagement, **world.terms(**changes))
+    contract = world.drafted(engagement)
+    for column, value in (("tax_treatment", "exempt"), ("tax_note", NOTE), ("dispute_days", 91)):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            ContractVersion.objects.filter(pk=contract.pk).update(**{column: value})
+
+
+def test_the_newest_texts_govern_and_are_frozen_by_their_digest(world: World) -> None:
+    first = world.offered()
+    sealed = terms_of(first)["clauses"]
+    assert len(sealed) == len(clauses.newest()) >= 5
+    assert all(each["digest"] == digest_of_bytes(each["text"].encode()) for each in sealed)
+    changed, _ = clauses.publish(slug="law", title="Law", text="Another law.", by=world.admin)
+    assert changed.number == 2
+    assert terms_of(first)["clauses"] == sealed
+    second = terms_of(world.offered())["clauses"]
+    assert [each["text"] for each in second if each["slug"] == "law"] == ["Another law."]
+    assert [each["slug"] for each in second] == [each["slug"] for each in sealed]
+
+
+def test_a_draft_keeps_the_texts_that_it_was_given(world: World) -> None:
+    chosen = clauses.newest()[:2]
+    contract = world.drafted(governed_by=chosen)
+    clauses.publish(slug=chosen[0].slug, title="Newer", text="Newer.", by=world.admin)
+    contract = contracts.revise(contract=contract, **world.terms(weeks=8))
+    assert [row.clause for row in contract.clauses.all()] == chosen
+
+
+def test_texts_are_published_by_admins_and_never_changed(world: World) -> None:
+    clause, is_new = clauses.publish(slug="extra", title="Extra", text="More.", by=world.admin)
+    again = clauses.publish(slug="extra", title="Extra", text=" More.\r\n", by=world.admin)
+    assert is_new
+    assert again == (clause, False)
+    for who in (world.consultant, world.finance, world.signatory):
+        with pytest.raises(ApplicationError, match="Admins"):
+            clauses.publish(slug="extra", title="Extra", text="Less.", by=who)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Clause.objects.filter(pk=clause.pk).update(text="Less.")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Clause.objects.filter(pk=clause.pk).delete()
+
+
+def test_an_offer_is_open_until_its_last_day(
+    world: World, on_day: Callable[[dt.date], None]
+) -> None:
+    last = today() + days(5)
+    contract = world.offered(valid_until=last)
+    on_day(last)
+    assert offers.expiring() == []
+    with pytest.raises(ApplicationError, match="may still be accepted"):
+        offers.expire(contract=contract)
+    on_day(last + days(1))
+    with pytest.raises(ApplicationError, match="was valid until"):
+        world.accept(contract, Party.CUSTOMER)
+    assert offers.expire(contract=contract).state == "expired"
+    assert offers.expire(contract=contract).state == "expired"
+    assert fresh(contract.engagement).stage == Stage.AUDITED
+
+
+def test_an_offer_that_the_customer_accepted_in_time_does_not_expire(
+    world: World, on_day: Callable[[dt.date], None]
+) -> None:
+    contract = world.offered(valid_until=today())
+    world.accept(contract, Party.CUSTOMER)
+    on_day(today() + days(1))
+    assert offers.expiring() == []
+    assert world.accept(contract, Party.CONSULTANCY).state == "accepted"
+
+
+def test_nothing_is_offered_whose_last_day_has_passed(world: World) -> None:
+    contract = world.drafted(valid_until=today() - days(1))
+    with pytest.raises(ApplicationError, match="has passed"):
+        offers.offer(contract=contract, by=world.consultant)
+
+
+def test_a_draft_is_discarded_and_its_number_given_again(world: World) -> None:
+    contract = world.drafted()
+    with pytest.raises(ApplicationError, match="Consultants"):
+        contracts.discard(contract=contract, by=world.signatory)
+    contracts.discard(contract=contract, by=world.consultant)
+    assert world.drafted(contract.engagement).number == 1
+    offered = world.offered()
+    with pytest.raises(ApplicationError, match="sealed and stays"):
+        contracts.discard(contract=offered, by=world.consultant)
+
+
+def test_a_preview_seals_the_same_and_writes_nothing(world: World) -> None:
+    engagement = world.audited()
+    foreseen = contracts.preview(engagement=engagement, **world.terms())
+    assert not ContractVersion.objects.exists()
+    assert foreseen == terms_of(world.offered(engagement))
+    with pytest.raises(ApplicationError, match="3 to 10 weeks"):
+        contracts.preview(engagement=world.audited(), **world.terms(weeks=11))
+
+
+def test_who_read_an_offer_is_noted_once(world: World) -> None:
+    contract = world.offered()
+    for who in (world.signatory, world.viewer, world.signatory, world.consultant):
+        offers.note_viewed(contract=contract, by=who)
+    viewed = contract.engagement.events.filter(verb="contract.viewed")
+    assert {event.actor for event in viewed} == {world.signatory, world.viewer}
+    assert viewed.count() == 2
+
+
+SINCE_THE_SECOND = {"signatory", "refund_days"}
+SINCE_THE_FIRST = SINCE_THE_SECOND | {
+    *("amends", "valid_until", "tax", "dispute_days"),
+    *("began_on", "pauses", "released_before", "clauses"),
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "unsaid"), [(FIRST_SCHEMA, SINCE_THE_FIRST), (SECOND_SCHEMA, SINCE_THE_SECOND)]
+)
+def test_terms_of_earlier_schemas_mean_what_they_meant(
+    world: World, schema: str, unsaid: set[str]
+) -> None:
+    contract = world.offered(dispute_days=10)
+    said = terms_of(contract)
+    old = {name: value for name, value in said.items() if name not in unsaid}
+    contract.canonical = canonical(old | {"schema": schema})
+    read = terms_of(contract)
+    assert set(read) == set(said)
+    assert (read["signatory"], read["refund_days"]) == (None, None)
+    assert read["dispute_days"] == (0 if schema == FIRST_SCHEMA else 10)
+    assert (read["pauses"], read["amends"], read["fee"]) == ([], None, "48000.00")

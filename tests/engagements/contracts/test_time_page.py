@@ -1,0 +1,118 @@
+"""The time-box's page: clock, pauses, hours, warnings."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from engagements.contracts.time_box import warnings
+from engagements.contracts.time_box.models import TimeBox, TimeEntry
+from engagements.engagement.models import Engagement
+from tests.engagements.world import World, days, today
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def engagement(world: World) -> Engagement:
+    return world.active().engagement
+
+
+def url(name: str, engagement: Engagement, *args: object) -> str:
+    return reverse(name, args=[engagement.reference, *args])
+
+
+def note(client: Client, engagement: Engagement, **changes: str) -> Any:
+    data = {
+        "worked_on": today().isoformat(),
+        "hours": "7.5",
+        "note": "Tiles.",
+        "request_key": str(uuid4()),
+    }
+    return client.post(url("time-add", engagement), data | changes)
+
+
+def test_the_page_tells_the_clock_the_hours_and_the_rate(
+    client: Client, world: World, engagement: Engagement
+) -> None:
+    client.force_login(world.consultant)
+    assert "No hours yet" in client.get(url("engagement-time", engagement)).content.decode()
+    assert note(client, engagement).status_code == 302
+    page = client.get(url("engagement-time", engagement)).content.decode()
+    assert "42 days of the clock" in page
+    assert "EUR\xa06,400.00 an hour" in page
+    assert "<svg" in page
+    assert "Tiles." in page
+
+
+IMPOSSIBLE: list[tuple[dict[str, str], str]] = [
+    ({"hours": "25"}, "less than or equal to 24"),
+    ({"hours": "0"}, "greater than or equal to 0.25"),
+    ({"note": ""}, "This field is required"),
+    ({"worked_on": "soon"}, "Enter a day as in"),
+    ({"worked_on": "2020-01-01"}, "started on"),
+    ({"request_key": "x"}, "What was done"),
+]
+
+
+def test_hours_that_cannot_be_are_said_so(
+    client: Client, world: World, engagement: Engagement
+) -> None:
+    client.force_login(world.consultant)
+    for changes, said in IMPOSSIBLE:
+        answer = note(client, engagement, **changes)
+        assert answer.status_code == 422
+        assert said in answer.content.decode(), changes
+    assert not TimeEntry.objects.exists()
+
+
+def test_hours_are_taken_back_by_whoever_noted_them(
+    client: Client, world: World, engagement: Engagement
+) -> None:
+    client.force_login(world.consultant)
+    note(client, engagement)
+    entry = TimeEntry.objects.get()
+    away = url("time-remove", engagement, entry.pk)
+    client.force_login(world.finance)
+    assert client.post(away).status_code == 403
+    client.force_login(world.consultant)
+    assert client.post(away).status_code == 302
+    assert client.post(away).status_code == 302
+    assert not TimeEntry.objects.exists()
+
+
+def test_warnings_that_were_given_stand_on_the_page(
+    client: Client, world: World, engagement: Engagement
+) -> None:
+    box = TimeBox.objects.get(engagement=engagement)
+    box.starts_on, box.ends_on = box.starts_on - days(36), box.ends_on - days(36)
+    box.save()
+    warnings.warn(engagement=engagement)
+    client.force_login(world.finance)
+    page = client.get(url("engagement-time", engagement)).content.decode()
+    assert "One week is left" in page
+    assert page.count("mailed to the lead") == 1
+
+
+def test_who_sees_the_hours_is_of_the_house(
+    client: Client, world: World, engagement: Engagement
+) -> None:
+    for person in (world.signatory, world.stranger, world.nobody):
+        client.force_login(person)
+        assert client.get(url("engagement-time", engagement)).status_code == 404
+        assert note(client, engagement).status_code == 404
+        assert client.post(url("time-remove", engagement, 1)).status_code == 404
+    client.force_login(world.finance)
+    page = client.get(url("engagement-time", engagement))
+    assert page.status_code == 200
+    assert 'method="post"' not in page.content.decode().partition("<main")[2]
+    assert note(client, engagement).status_code == 403
+
+
+def test_before_the_contract_there_is_no_time_box(client: Client, world: World) -> None:
+    client.force_login(world.consultant)
+    assert client.get(url("engagement-time", world.audited())).status_code == 404

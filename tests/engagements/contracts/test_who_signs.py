@@ -1,0 +1,162 @@
+"""Whom the terms name alone signs; an amendment names another, which the one named accepts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.template.loader import render_to_string
+
+from engagements.common.errors import ApplicationError
+from engagements.contracts import amendments, offers
+from engagements.contracts.differences import differences
+from engagements.contracts.document import context
+from engagements.contracts.models import ContractVersion, Party
+from engagements.contracts.terms import terms_of
+from engagements.people.models import Membership, User
+from tests.engagements.world import World
+
+
+@pytest.fixture
+def contract(world: World) -> ContractVersion:
+    return world.active(signatory=world.signatory)
+
+
+@pytest.fixture
+def other(world: World) -> User:
+    return world.also_signs("Olga")
+
+
+def drafted(world: World, contract: ContractVersion, named: User | None) -> ContractVersion:
+    return amendments.draft(
+        engagement=contract.engagement,
+        change="signatory",
+        reason="Sigrid changes her role.",
+        by=world.consultant,
+        signatory=named,
+    )
+
+
+def offered(world: World, contract: ContractVersion, named: User | None) -> ContractVersion:
+    return offers.offer(contract=drafted(world, contract, named), by=world.consultant)
+
+
+def names(people: list[dict[str, str]]) -> list[str]:
+    return [person["name"] for person in people]
+
+
+def in_force(world: World, version: ContractVersion, by: User) -> ContractVersion:
+    world.accept(version, Party.CUSTOMER, by=by)
+    return world.accept(version, Party.CONSULTANCY)
+
+
+def test_whom_the_terms_name_alone_signs(world: World) -> None:
+    contract = world.offered(signatory=world.signatory)
+    other = world.also_signs("Second")
+    assert terms_of(contract)["signatories"]["customer"] == [
+        {"name": "Sigrid", "email": world.signatory.email}
+    ]
+    assert terms_of(contract)["signatory"] == terms_of(contract)["signatories"]["customer"][0]
+    with pytest.raises(ApplicationError, match="name Sigrid, who alone signs"):
+        world.accept(contract, Party.CUSTOMER, by=other)
+    world.accept(contract, Party.CUSTOMER)
+
+
+def test_an_amendment_names_whom_the_contract_names_as_long_as_they_may_sign(
+    world: World,
+) -> None:
+    contract = world.active(signatory=world.signatory)
+    world.also_signs("Second")
+    more: dict[str, Any] = {
+        "change": "more_time",
+        "reason": "We wait.",
+        "weeks": 8,
+        "by": world.consultant,
+    }
+    foreseen = amendments.preview(engagement=contract.engagement, **more)
+    assert foreseen["signatory"]["name"] == "Sigrid"
+    assert foreseen["refund_days"] == 14
+    Membership.objects.filter(user=world.signatory).update(rights="viewer")
+    foreseen = amendments.preview(engagement=contract.engagement, **more)
+    assert foreseen["signatory"] is None
+    assert [person["name"] for person in foreseen["signatories"]["customer"]] == ["Second"]
+
+
+def test_somebody_who_may_not_sign_is_not_named(world: World) -> None:
+    contract = world.drafted(signatory=world.viewer)
+    with pytest.raises(ApplicationError, match="may not sign"):
+        offers.offer(contract=contract, by=world.consultant)
+
+
+def test_whom_the_contract_names_accepts_that_another_signs_from_then_on(
+    world: World, contract: ContractVersion, other: User
+) -> None:
+    version = offered(world, contract, other)
+    terms = terms_of(version)
+    assert terms["signatory"]["name"] == "Olga"
+    assert names(terms["signatories"]["customer"]) == ["Sigrid"]
+    changed = {
+        each.label: (each.before, each.after) for each in differences(terms_of(contract), terms)
+    }
+    assert changed == {"Alone signs for the customer": ("Sigrid", "Olga")}
+    with pytest.raises(ApplicationError, match="name Sigrid, who alone signs"):
+        world.accept(version, Party.CUSTOMER, by=other)
+    assert in_force(world, version, world.signatory).state == "accepted"
+    more = amendments.draft(
+        engagement=contract.engagement,
+        change="more_time",
+        reason="We wait.",
+        by=world.consultant,
+        weeks=8,
+    )
+    version = offers.offer(contract=more, by=world.consultant)
+    with pytest.raises(ApplicationError, match="name Olga, who alone signs"):
+        world.accept(version, Party.CUSTOMER)
+    assert in_force(world, version, other).state == "accepted"
+
+
+def test_any_signatory_accepts_it_where_nobody_is_named_or_who_was_may_sign_no_more(
+    world: World, contract: ContractVersion, other: User
+) -> None:
+    version = offered(world, contract, other)
+    Membership.objects.filter(user=world.signatory).update(rights="viewer")
+    assert in_force(world, version, other).signatory == other
+    version = offered(world, contract, None)
+    assert in_force(world, version, other).signatory is None
+    back = offered(world, contract, other)
+    third = world.also_signs("Third")
+    assert names(terms_of(back)["signatories"]["customer"]) == ["Olga"]
+    assert in_force(world, back, third).signatory == other
+
+
+NOTHING: list[tuple[str, str]] = [
+    ("signatory", r"Sigrid signs for .* already"),
+    ("viewer", "may not sign"),
+    ("stranger", "may not sign"),
+    ("consultant", "may not sign"),
+]
+
+
+def test_nobody_is_named_who_signs_already_or_may_not(
+    world: World, contract: ContractVersion
+) -> None:
+    for who, why in NOTHING:
+        with pytest.raises(ApplicationError, match=why):
+            drafted(world, contract, getattr(world, who))
+    anyone = world.active()
+    with pytest.raises(ApplicationError, match=r"Any signatory signs for .* already"):
+        drafted(world, anyone, None)
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [(True, "From the next version on Olga and nobody else"), (False, "on any signatory signs")],
+)
+def test_the_document_says_who_signs_it_and_who_does_from_then_on(
+    world: World, contract: ContractVersion, other: User, named: bool, said: str
+) -> None:
+    version = offered(world, contract, other if named else None)
+    words: dict[str, Any] = context.words(terms_of(version), contract.benchmark.document)
+    html = render_to_string("contracts/document/_body.html", words)
+    assert said in html
+    assert "To be signed by Sigrid, as version 1 says" in html

@@ -1,0 +1,140 @@
+"""How a document is render_pdf: tagged, embedded, repeatable, and from our own files only."""
+
+import io
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pypdf import PdfReader
+from pytest_django import Settings
+
+from engagements.documents import render
+from engagements.documents.renderable import Enclosure, RenderableDocument
+from engagements.engagement.models import Engagement
+from tests.engagements.pdf_text import attached, elements, fonts, headings
+
+ROOT = Path(__file__).resolve().parents[3]
+SEAL = "sha256:" + "ab" * 32
+
+
+@pytest.fixture
+def paper(tmp_path: Path, settings: Settings) -> RenderableDocument:
+    template = tmp_path / "page.html"
+    template.write_text(
+        '{% extends "documents/base.html" %}{% block content %}<h1>Übergabe · 2.34× ≥ 2×</h1>'
+        "<h2>Part</h2>{{ text|safe }}{% endblock %}"
+    )
+    settings.TEMPLATES[0]["DIRS"].append(tmp_path)
+    settings.TEMPLATES = settings.TEMPLATES  # resets the engines
+    return RenderableDocument(
+        engagement=Engagement(reference="TF-2026-0001"),
+        title="A title",
+        running_title="A running title",
+        filename="paper.pdf",
+        template="page.html",
+        dated=datetime(2026, 10, 5, 9, 30, tzinfo=UTC),
+        seal=SEAL,
+        sealed="What was sealed",
+        summary="A summary",
+        context={"text": "<p>Text</p><p style='break-before: page'>More, <code>code</code></p>"},
+        enclosures=(Enclosure("a.json", b"{}", "Empty"),),
+    )
+
+
+def read(content: bytes) -> PdfReader:
+    return PdfReader(io.BytesIO(content))
+
+
+def test_a_document_is_tagged_titled_and_in_a_language(paper: RenderableDocument) -> None:
+    reader = read(render.render_pdf(paper))
+    root: Any = reader.trailer["/Root"]
+    assert root["/MarkInfo"]["/Marked"]
+    assert root["/Lang"] == "en"
+    assert root["/ViewerPreferences"]["/DisplayDocTitle"]
+    assert b"http://www.aiim.org/pdfua/ns/id/" in root["/Metadata"].get_object().get_data()
+    assert headings(reader) == ["H1", "H2"]
+    assert "/P" in {each["/S"] for each in elements(reader)}
+
+
+def test_metadata_comes_from_the_paper_and_not_from_the_clock(paper: RenderableDocument) -> None:
+    metadata = read(render.render_pdf(paper)).metadata
+    assert metadata is not None
+    assert metadata.title == "A title"
+    assert metadata.subject == "A summary"
+    assert metadata.creation_date == datetime(2026, 10, 5, 9, 30, tzinfo=UTC)
+
+
+def test_every_font_is_embedded_and_one_of_ours(paper: RenderableDocument) -> None:
+    embedded = fonts(read(render.render_pdf(paper)))
+    assert embedded
+    assert all(embedded.values())
+    assert all(name.startswith(("Inter", "JetBrains")) for name in embedded), embedded
+
+
+def test_running_header_seal_and_page_numbers_stand_on_their_pages(
+    paper: RenderableDocument,
+) -> None:
+    first, second = (page.extract_text() for page in read(render.render_pdf(paper)).pages)
+    assert "A running title" not in first
+    assert "A running title" in second
+    assert "1 of 2" in first
+    assert "2 of 2" in second
+    for page in (first, second):
+        assert SEAL in page
+        assert "What was sealed" in page
+
+
+def test_the_same_paper_gives_the_same_bytes(paper: RenderableDocument) -> None:
+    assert render.render_pdf(paper) == render.render_pdf(paper)
+
+
+def test_what_is_enclosed_comes_back_byte_for_byte(paper: RenderableDocument) -> None:
+    enclosed = (Enclosure("b.json", b"[2]", ""), Enclosure("a.json", b'{"a":1}', "First"))
+    reader = read(render.render_pdf(replace(paper, enclosures=enclosed)))
+    assert attached(reader) == {"a.json": b'{"a":1}', "b.json": b"[2]"}
+
+
+@pytest.mark.parametrize(
+    "source", ["http://localhost:1/a.png", "file:///etc/hostname", "data:image/png;base64,AAAA"]
+)
+def test_a_picture_from_elsewhere_or_a_broken_one_stops_the_press(
+    paper: RenderableDocument, source: str
+) -> None:
+    broken = replace(paper, context={"text": f'<img src="{source}" alt="a picture">'})
+    with pytest.raises(render.CannotBeTypeset):
+        render.render_pdf(broken)
+
+
+def test_a_picture_without_words_stops_the_press(paper: RenderableDocument) -> None:
+    square = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/%3E"
+    wordless = replace(paper, context={"text": f'<img src="{square}">'})
+    with pytest.raises(render.CannotBeTypeset, match="alt"):
+        render.render_pdf(wordless)
+
+
+def test_a_letter_that_no_font_has_stops_the_press_and_is_named(paper: RenderableDocument) -> None:
+    nameless = replace(paper, context={"text": "<p>\U00012000 Ltd</p>"})
+    with pytest.raises(render.CannotBeTypeset, match=r"U\+12000, cuneiform sign a.*Install a font"):
+        render.render_pdf(nameless)
+
+
+def test_a_picture_in_a_comment_stops_no_press(paper: RenderableDocument) -> None:
+    cheerful = replace(paper, context={"text": "<p>Thank you \U0001fadf\ufe0f</p>"})
+    assert render.render_pdf(cheerful)
+
+
+def test_importing_the_documents_loads_neither_weasyprint_nor_matplotlib() -> None:
+    code = (
+        "import os, sys, django; os.environ['DJANGO_SETTINGS_MODULE'] = 'consultancy.settings'; "
+        "django.setup(); import engagements.documents, engagements.charts; "
+        "from engagements.documents import kinds; [kinds.kind_of(k) for k in kinds.all_kinds()]; "
+        "print(sorted({'weasyprint', 'matplotlib', 'torch'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,136 @@
+"""Anybody may ask whether a document is what the house issued, and sees nothing of it."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from engagements.contracts import terms as contract_terms
+from engagements.contracts.models import Party
+from engagements.documents.models import Document
+from tests.engagements.world import World
+
+pytestmark = pytest.mark.django_db
+CONTENT = b"%PDF-1.7 a contract with secrets"
+
+
+def issued(world: World) -> Document:
+    """A contract's document; no test here has to typeset one."""
+    contract = world.offered()
+    return Document.objects.create(
+        engagement=contract.engagement,
+        kind=Document.Kind.CONTRACT,
+        subject=f"contract:{contract.pk}",
+        title="Contract of secrets",
+        filename="secret.pdf",
+        content=CONTENT,
+        size_bytes=len(CONTENT),
+        digest="sha256:" + hashlib.sha256(CONTENT).hexdigest(),
+    )
+
+
+def ask(client: Client, digest: str) -> Any:
+    return client.get(reverse("verify-document"), {"digest": digest})
+
+
+def send(client: Client, content: bytes) -> Any:
+    file = SimpleUploadedFile("any.pdf", content, content_type="application/pdf")
+    return client.post(reverse("verify-file"), {"file": file})
+
+
+def test_a_document_is_known_by_its_digest_and_not_shown(client: Client, world: World) -> None:
+    document = issued(world)
+    for spelt in (document.digest, document.digest.removeprefix("sha256:").upper()):
+        page = ask(client, spelt)
+        text = page.content.decode()
+        assert page.status_code == 200
+        assert "We issued this" in text
+        assert "offered, and not accepted" in text
+        for secret in ("Contract of secrets", "secret.pdf", "Longprompt", "48,000"):
+            assert secret not in text
+
+
+def test_a_file_is_hashed_and_not_kept(client: Client, world: World) -> None:
+    issued(world)
+    assert "We issued this" in send(client, CONTENT).content.decode()
+    changed = bytearray(CONTENT)
+    changed[5] ^= 1
+    answer = send(client, bytes(changed))
+    assert answer.status_code == 404
+    assert "Not ours, or changed" in answer.content.decode()
+
+
+def test_a_large_file_is_hashed_in_pieces(client: Client, world: World) -> None:
+    content = b"x" * (3 * 2**20 + 7)
+    answer = send(client, content)
+    assert hashlib.sha256(content).hexdigest() in answer.content.decode()
+
+
+def test_a_file_that_is_too_long_is_refused_unread(client: Client) -> None:
+    answer = client.generic(
+        "POST",
+        reverse("verify-file"),
+        b"--x",
+        content_type="multipart/form-data; boundary=x",
+        CONTENT_LENGTH=str(10**9),
+    )
+    assert answer.status_code == 400
+
+
+def test_terms_and_texts_are_known_by_their_digest(client: Client, world: World) -> None:
+    contract = world.offered()
+    assert "Terms of a contract, version 1" in ask(client, contract.digest).content.decode()
+    for party in Party:
+        world.accept(contract, party)
+    assert "in force" in ask(client, contract.digest).content.decode()
+    clause = contract_terms.terms_of(contract)["clauses"][0]
+    assert clause["title"] in ask(client, clause["digest"]).content.decode()
+
+
+def test_every_digest_that_a_paper_prints_is_known(client: Client, world: World) -> None:
+    benchmark = world.benchmark
+    assert "Sealed benchmark" in ask(client, benchmark.digest).content.decode()
+    engagement, seal = world.active().engagement, "sha256:" + "5" * 64
+    Document.objects.create(
+        engagement=engagement,
+        kind=Document.Kind.INVOICE,
+        subject="invoice:1",
+        title="Invoice of secrets",
+        filename="secret.pdf",
+        content=CONTENT,
+        size_bytes=len(CONTENT),
+        digest="sha256:" + "6" * 64,
+        seal=seal,
+    )
+    text = ask(client, seal).content.decode()
+    assert "Invoice: what it states, and not the file itself" in text
+    assert "secret" not in text
+
+
+def test_an_unknown_digest_and_no_digest_are_said_to_be_so(client: Client, world: World) -> None:
+    assert ask(client, "sha256:" + "0" * 64).status_code == 404
+    for text in ("", "sha256:123", "no digest", "sha256:" + "g" * 64):
+        answer = ask(client, text)
+        assert answer.status_code == 422
+        assert "Nothing was saved" not in answer.content.decode()
+    assert client.get(reverse("verify-document")).status_code == 200
+    assert send(client, b"").status_code == 422
+    assert client.post(reverse("verify-file")).status_code == 422
+
+
+def test_a_draft_has_no_digest_to_be_known_by(client: Client, world: World) -> None:
+    world.drafted()
+    assert ask(client, "").status_code == 422
+
+
+def test_what_is_not_signed_has_no_certificate(client: Client, world: World) -> None:
+    document = issued(world)
+    url = reverse("verify-certificate")
+    assert client.get(url, {"digest": document.digest}).status_code == 404
+    assert client.get(url, {"digest": "sha256:" + "0" * 64}).status_code == 404
+    assert client.get(url).status_code == 404

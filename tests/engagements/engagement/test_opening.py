@@ -1,0 +1,67 @@
+"""An engagement is opened by a consultant, under a reference of its own."""
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from engagements.common.errors import ApplicationError
+from engagements.engagement.models import Engagement, Stage
+from engagements.event_log.models import Event
+from engagements.workbench import opening as engagements
+from tests.engagements.world import World
+
+
+def open_one(world: World, **changes: Any) -> Engagement:
+    given: dict[str, Any] = {
+        "customer": world.customer,
+        "title": "Shared prompt",
+        "workload": "Long prompts.",
+        "lead": world.consultant,
+        "by": world.consultant,
+    }
+    return engagements.open_engagement(**given | changes)
+
+
+def test_references_count_up_within_the_year(world: World) -> None:
+    year = timezone.now().year
+    first, second = open_one(world), open_one(world)
+    assert first.reference == f"TF-{year}-0001"
+    assert second.reference == f"TF-{year}-0002"
+    Engagement.objects.filter(pk=second.pk).update(reference=f"TF-{year}-9999")
+    assert open_one(world).reference == f"TF-{year}-10000"
+    assert open_one(world).reference == f"TF-{year}-10001"
+
+
+def test_it_begins_in_scoping_and_its_customer_is_told(world: World) -> None:
+    engagement = open_one(world)
+    assert engagement.stage == Stage.SCOPING
+    event = Event.objects.get(engagement=engagement)
+    assert (event.verb, event.actor, event.for_customer) == (
+        "engagement.opened",
+        world.consultant,
+        True,
+    )
+
+
+@pytest.mark.parametrize("who", ["finance", "signatory", "nobody"])
+def test_only_consultants_open_and_lead_engagements(world: World, who: str) -> None:
+    with pytest.raises(ApplicationError, match="Consultants"):
+        open_one(world, by=getattr(world, who))
+    with pytest.raises(ApplicationError, match="cannot lead"):
+        open_one(world, lead=getattr(world, who))
+
+
+def test_an_admin_may_do_what_a_consultant_may(world: World) -> None:
+    assert open_one(world, by=world.admin, lead=world.admin).lead == world.admin
+
+
+@pytest.mark.parametrize("field", ["title", "workload"])
+def test_it_says_what_it_is_about(world: World, field: str) -> None:
+    with pytest.raises(ApplicationError, match=field):
+        open_one(world, **{field: "  "})
+
+
+def test_a_title_too_long_for_its_column_is_refused_in_words(world: World) -> None:
+    with pytest.raises(ApplicationError, match="160"):
+        open_one(world, title="x" * 161)

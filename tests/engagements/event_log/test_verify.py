@@ -1,0 +1,210 @@
+"""The event log proves itself whole, and says where it is not.
+
+Whoever tampers here owns the database: triggers are off, constraints are gone.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
+
+from engagements.engagement.models import Engagement
+from engagements.event_log.chain import digest_of_event
+from engagements.event_log.models import Event, EventAnchor, EventChain
+from engagements.event_log.verify import verify
+from tests.engagements.event_log.tampering import LENGTH, found, seal_again
+
+DIGEST = "sha256:" + "0" * 64
+
+
+def test_a_log_that_nobody_touched_is_whole(engagement: Engagement) -> None:
+    report = verify()
+    assert report.is_whole
+    assert (report.engagements, report.events) == (1, LENGTH)
+    assert EventChain.objects.get(engagement=engagement).length == LENGTH
+
+
+def test_every_event_holds_the_digest_of_the_one_before(engagement: Engagement) -> None:
+    rows = list(engagement.events.order_by("position"))
+    assert [row.position for row in rows] == list(range(1, LENGTH + 1))
+    assert [row.previous for row in rows] == ["", *(row.digest for row in rows[:-1])]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "verb = 'work.undone'",
+        "summary = 'Nothing of note.'",
+        "actor_id = NULL",
+        "actor_name = 'Somebody'",
+        "address = '198.51.100.1'",
+        """changes = '{"count": 5}'""",
+        "for_customer = NOT for_customer",
+        "happened_at = happened_at + interval '1 microsecond'",
+    ],
+)
+def test_a_changed_column_is_found_where_it_stands(
+    engagement: Engagement, as_owner: Callable[[str], None], change: str
+) -> None:
+    as_owner(f"UPDATE engagements_event SET {change} WHERE position = 4")
+    assert found() == [(4, "changed")]
+
+
+def test_a_change_that_was_sealed_again_is_found_by_the_next_event(
+    engagement: Engagement, as_owner: Callable[[str], None]
+) -> None:
+    as_owner("UPDATE engagements_event SET summary = 'Nothing.' WHERE position = 4")
+    row = engagement.events.get(position=4)
+    as_owner(
+        "UPDATE engagements_event SET digest = "
+        f"'{digest_of_event(row, reference=engagement.reference)}' WHERE position = 4"
+    )
+    assert found() == [(4, "changed")]
+
+
+def test_a_last_event_that_was_sealed_again_is_found_by_the_count(
+    engagement: Engagement, as_owner: Callable[[str], None]
+) -> None:
+    as_owner(f"UPDATE engagements_event SET summary = 'Nothing.' WHERE position = {LENGTH}")
+    seal_again(engagement, since=LENGTH, as_owner=as_owner)
+    assert found() == [(LENGTH, "changed")]
+
+
+@pytest.mark.parametrize(("first", "last"), [(1, 1), (3, 3), (2, 4)])
+def test_removed_events_are_found_where_they_stood(
+    engagement: Engagement, as_owner: Callable[[str], None], first: int, last: int
+) -> None:
+    as_owner(f"DELETE FROM engagements_event WHERE position BETWEEN {first} AND {last}")
+    assert found() == [(first, "removed")]
+
+
+def test_a_removed_tail_is_found_by_the_count(
+    engagement: Engagement, as_owner: Callable[[str], None]
+) -> None:
+    as_owner("DELETE FROM engagements_event WHERE position > 4")
+    assert found() == [(5, "removed")]
+    assert "counted 6 events; 4 are left" in str(verify().breaks[0])
+
+
+def test_a_log_that_is_gone_whole_is_found_by_the_count(
+    engagement: Engagement, as_owner: Callable[[str], None]
+) -> None:
+    as_owner("DELETE FROM engagements_event")
+    assert found() == [(1, "removed")]
+
+
+def test_a_removed_event_is_found_when_the_others_close_the_gap(
+    engagement: Engagement, as_owner: Callable[[str], None]
+) -> None:
+    as_owner("DELETE FROM engagements_event WHERE position = 3")
+    as_owner("UPDATE engagements_event SET position = position - 1 WHERE position > 3")
+    assert found() == [(3, "reordered"), (LENGTH, "removed")]
+
+
+def insert(position: int) -> str:
+    """An event put in before `position`, the others moved on."""
+    return (
+        f"UPDATE engagements_event SET position = position + 1 WHERE position >= {position}; "
+        "INSERT INTO engagements_event (engagement_id, position, verb, summary, actor_name, "
+        "changes, for_customer, happened_at, previous, digest) "
+        f"SELECT engagement_id, {position}, 'work.invented', 'Put in.', 'Nobody', '{{}}', false, "
+        f"happened_at, previous, digest FROM engagements_event WHERE position = {position + 1}"
+    )
+
+
+def test_an_inserted_event_is_found_where_it_was_put_in(
+    engagement: Engagement, as_owner: Callable[[str], None]
+) -> None:
+    as_owner(insert(3))
+    assert found()[0] == (3, "changed")
+    row = engagement.events.get(position=3)
+    digest = digest_of_event(row, reference=engagement.reference)
+    as_owner(f"UPDATE engagements_event SET digest = '{digest}' WHERE position = 3")
+    assert (3, "inserted") in found()
+    assert (LENGTH + 1, "inserted") in found()
+
+
+def test_an_event_added_past_the_count_is_found(
+    engagement: Engagement, as_owner: Callable[[str], None]
+) -> None:
+    as_owner(insert(LENGTH + 1).split(";")[1].replace(f"position = {LENGTH + 2}", "position = 6"))
+    seal_again(engagement, since=LENGTH + 1, as_owner=as_owner)
+    assert found() == [(LENGTH + 1, "inserted")]
+
+
+def test_two_events_in_one_place_are_found(
+    engagement: Engagement, as_owner: Callable[[str], None]
+) -> None:
+    as_owner("UPDATE engagements_event SET position = 4 WHERE position = 5")
+    assert (4, "inserted") in found()
+    assert (5, "removed") in found()
+
+
+def test_events_that_changed_places_are_found_in_both(
+    engagement: Engagement, as_owner: Callable[[str], None]
+) -> None:
+    as_owner("UPDATE engagements_event SET position = 9 - position WHERE position IN (4, 5)")
+    assert found() == [(4, "reordered"), (5, "reordered")]
+    assert "was written as event 5" in str(verify().breaks[0])
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"position": LENGTH + 2}, {"previous": DIGEST}, {"position": 1, "previous": ""}]
+)
+def test_the_database_takes_no_event_that_does_not_follow_the_last(
+    engagement: Engagement, wrong: dict[str, Any]
+) -> None:
+    last = engagement.events.get(position=LENGTH)
+    columns = {
+        "engagement": engagement,
+        "position": LENGTH + 1,
+        "previous": last.digest,
+        "digest": DIGEST,
+        "happened_at": timezone.now(),
+    }
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Event.objects.create(**columns | wrong)
+    Event.objects.create(**columns)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE engagements_eventchain SET length = 1",
+        "DELETE FROM engagements_eventchain",
+        "INSERT INTO engagements_eventchain SELECT id, 1, '' FROM engagements_engagement",
+    ],
+)
+def test_nobody_counts_events_but_the_database(engagement: Engagement, statement: str) -> None:
+    words = "only the database itself counts events"
+    with pytest.raises(IntegrityError, match=words), transaction.atomic():
+        connection.cursor().execute(statement)
+
+
+def test_the_command_says_that_the_log_is_whole(engagement: Engagement) -> None:
+    said = io.StringIO()
+    call_command("events", "anchor", stdout=said)
+    call_command("events", "verify", stdout=said)
+    digest = EventAnchor.objects.get().digest
+    assert said.getvalue().splitlines() == [
+        "anchor 1 over 1 engagements",
+        digest,
+        "whole: 6 events of 1 engagements, 1 anchors",
+        f"last anchor: {digest}",
+    ]
+
+
+def test_the_command_fails_and_says_where(
+    engagement: Engagement, as_owner: Callable[[str], None]
+) -> None:
+    as_owner("UPDATE engagements_event SET summary = 'Nothing.' WHERE position = 4")
+    said = io.StringIO()
+    with pytest.raises(CommandError, match="broken in one place"):
+        call_command("events", "verify", stderr=said)
+    assert said.getvalue().startswith(f"{engagement.reference}, 4: changed.")

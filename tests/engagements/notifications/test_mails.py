@@ -1,0 +1,204 @@
+"""Mails are written once and sent once; the sealed contract goes to both parties."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import smtplib
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.mail import EmailMessage
+from django.test import Client
+from django.utils import timezone
+
+from engagements import documents, tasks
+from engagements.contracts import mails as contract_mails
+from engagements.contracts import offers
+from engagements.contracts.models import ContractVersion
+from engagements.documents.models import Document
+from engagements.engagement.models import Engagement
+from engagements.notifications import mails
+from engagements.notifications.models import Mail
+from engagements.people.models import Membership, User
+from tests.engagements.world import World
+
+
+@pytest.fixture
+def engagement(world: World) -> Engagement:
+    return world.scoping()
+
+
+def write(engagement: Engagement, key: str = "k", **changes: Any) -> Mail:
+    given = {"recipient": "a@example.com", "subject": "S", "body": "B"}
+    return mails.write(key=key, engagement=engagement, **(given | changes))
+
+
+def issued(contract: ContractVersion, act: str = "") -> Document:
+    """A contract's document, without typesetting it."""
+    content = f"%PDF {contract.pk}{act}".encode()
+    return Document.objects.create(
+        engagement=contract.engagement,
+        kind=Document.Kind.CONTRACT,
+        subject=f"contract:{contract.pk}{act}",
+        title="Contract",
+        filename="contract.pdf",
+        content=content,
+        size_bytes=len(content),
+        digest="sha256:" + hashlib.sha256(content).hexdigest(),
+    )
+
+
+def test_a_mail_is_written_and_sent_once(engagement: Engagement, mailoutbox: list[Any]) -> None:
+    mail = write(engagement)
+    assert write(engagement, subject="Another") == mail
+    assert write(engagement, recipient="b@example.com") != mail
+    assert mails.send(mail_id=mail.pk)
+    assert not mails.send(mail_id=mail.pk)
+    (sent,) = mailoutbox
+    assert (sent.subject, sent.to) == ("S", ["a@example.com"])
+
+
+def test_a_mail_says_whose_it_is_and_an_answer_reaches_them(
+    engagement: Engagement, mailoutbox: list[Any], settings: Any
+) -> None:
+    house = {"name": "Kernels Ltd", "address": "1 Warp Street\nBerlin", "email": ""}
+    settings.CONSULTANCY = settings.CONSULTANCY | house
+    assert mails.send(mail_id=write(engagement).pk)
+    settings.CONSULTANCY = settings.CONSULTANCY | {"email": "people@kernels.example"}
+    assert mails.send(mail_id=write(engagement, recipient="b@example.com").pk)
+    unanswered, answered = mailoutbox
+    assert unanswered.body == "B\n\n-- \nKernels Ltd\n1 Warp Street, Berlin\n"
+    assert unanswered.reply_to == []
+    assert answered.body.endswith("Berlin\npeople@kernels.example\n")
+    assert answered.reply_to == ["people@kernels.example"]
+
+
+def test_an_invoice_of_an_engagement_with_a_long_title_is_mailed(engagement: Engagement) -> None:
+    subject = write(
+        engagement, subject=f"Invoice INV-2026-0001, {'many words ' * 14}\nlong"
+    ).subject
+    assert subject.startswith("Invoice INV-2026-0001, many words")
+    assert subject.endswith("…")
+    assert len(subject) <= 160
+
+
+def test_what_could_not_be_sent_is_tried_again_later_and_not_forever(
+    engagement: Engagement, mailoutbox: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(message: EmailMessage) -> int:
+        raise smtplib.SMTPServerDisconnected("gone")
+
+    mail = write(engagement)
+    with monkeypatch.context() as patch:
+        patch.setattr(EmailMessage, "send", fail)
+        assert not mails.send(mail_id=mail.pk)
+        mail.refresh_from_db()
+        assert (mail.attempts, mail.failure) == (1, "SMTPServerDisconnected: gone")
+        # Not yet due again.
+        assert not mails.send(mail_id=mail.pk)
+        mail.refresh_from_db()
+        assert mail.attempts == 1
+        Mail.objects.update(attempts=mails.MAX_ATTEMPTS)
+        assert mails.waiting() == []
+    Mail.objects.update(attempts=1, written_at=timezone.now() - timedelta(hours=1))
+    assert mails.waiting() == [mail.pk]
+    assert mails.send(mail_id=mail.pk)
+    mail.refresh_from_db()
+    assert mail.failure == ""
+    assert len(mailoutbox) == 1
+
+
+@pytest.mark.parametrize("gone", ["membership", "account"])
+def test_whoever_may_not_read_it_any_more_gets_none_that_waited(
+    world: World, engagement: Engagement, mailoutbox: list[Any], gone: str
+) -> None:
+    waiting = [write(engagement, recipient=each.email) for each in (world.signatory, world.viewer)]
+    if gone == "membership":
+        Membership.objects.get(user=world.signatory).delete()
+    else:
+        User.objects.filter(pk=world.signatory.pk).update(is_active=False)
+    assert [mails.send(mail_id=mail.pk) for mail in waiting] == [False, True]
+    assert [mail.to for mail in mailoutbox] == [[world.viewer.email]]
+    waiting[0].refresh_from_db()
+    assert "may not read it" in waiting[0].failure
+    assert mails.waiting() == []
+
+
+def test_an_address_for_invoices_is_nobodys_in_particular(
+    world: World, engagement: Engagement, mailoutbox: list[Any]
+) -> None:
+    engagement.customer.invoice_email = world.stranger.email
+    engagement.customer.save()
+    assert mails.send(mail_id=write(engagement, recipient=world.stranger.email).pk)
+
+
+def test_both_parties_get_the_accepted_contract_with_its_bytes(
+    world: World, mailoutbox: list[Any]
+) -> None:
+    contract = world.active()
+    document = issued(contract, ":accepted")
+    assert contract_mails.unsent() == [document]
+    contract_mails.write(document=document)
+    contract_mails.write(document=document)
+    assert contract_mails.unsent() == []
+    for mail in Mail.objects.filter(document=document):
+        mails.send(mail_id=mail.pk)
+    assert {sent.to[0] for sent in mailoutbox} == {world.signatory.email, world.consultant.email}
+    for sent in mailoutbox:
+        name, content, kind = sent.attachments[0]
+        whose = "portal/" if sent.to == [world.signatory.email] else "engagements/"
+        assert f"http://localhost:8000/{whose}{contract.engagement.reference}/" in sent.body
+        assert (name, kind) == ("contract.pdf", "application/pdf")
+        assert (content if isinstance(content, bytes) else content.encode()) == document.content
+        assert contract.digest in sent.body
+
+
+def test_an_offer_is_mailed_to_those_who_may_sign_it(world: World) -> None:
+    contract = world.offered()
+    [mail] = contract_mails.write(document=issued(contract))
+    assert mail.recipient == world.signatory.email
+
+
+def test_the_mail_of_an_offer_leads_to_the_page_on_which_it_is_answered(
+    world: World, client: Client, settings: Any
+) -> None:
+    settings.SITE_ADDRESS = "https://twofold.example"
+    [mail] = contract_mails.write(document=issued(world.offered()))
+    assert mail.subject.endswith("for you to accept or decline")
+    [link] = re.findall(r"^https://twofold\.example(/\S+)$", mail.body, re.MULTILINE)
+    client.force_login(world.signatory)
+    assert "Accept" in client.get(link).content.decode()
+    client.force_login(world.stranger)
+    assert client.get(link).status_code == 404
+
+
+def test_an_offer_that_was_withdrawn_is_mailed_to_nobody(world: World) -> None:
+    contract = world.offered()
+    document = issued(contract)
+    offers.withdraw(contract=contract, reason="No.", by=world.consultant)
+    assert contract_mails.write(document=document) == []
+
+
+def test_what_was_issued_long_ago_is_no_news(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    issued(world.active(), ":accepted")
+    later = timezone.now() + timedelta(days=8)
+    monkeypatch.setattr(timezone, "now", lambda: later)
+    assert contract_mails.unsent() == []
+
+
+def test_other_documents_are_nobody_s_to_be_mailed_here(world: World) -> None:
+    document = issued(world.offered())
+    document.kind = Document.Kind.AUDIT_REPORT
+    assert contract_mails.write(document=document) == []
+
+
+def test_issuing_the_accepted_contract_sends_it_on_its_way(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contract = world.active()
+    document = issued(contract, ":accepted")
+    monkeypatch.setattr(documents, "issue", lambda kind, subject: document)
+    tasks.issue_document("contract", document.subject)
+    assert Mail.objects.filter(document=document).count() == 2

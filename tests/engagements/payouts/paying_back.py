@@ -1,0 +1,22 @@
+"""Overpayments of the tests' world, sent back by two people as far as a test wants."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from engagements.billing.models import Invoice
+from engagements.payouts import overpayment_refunds
+from engagements.payouts.models import PayBack
+from tests.engagements.world import World
+
+
+def sent_back(world: World, invoice: Invoice, amount: Decimal) -> PayBack:
+    """Proposed by one person of finance, sent by the other by hand: on its way."""
+    row = overpayment_refunds.propose(invoice=invoice, amount=amount, by=world.finance)
+    return overpayment_refunds.send(pay_back=row, by=world.controller)
+
+
+def paid_back(world: World, invoice: Invoice, amount: Decimal) -> PayBack:
+    """And arrived."""
+    row = sent_back(world, invoice, amount)
+    return overpayment_refunds.mark_paid(pay_back=row, reference=f"B-{row.pk}", by=world.finance)

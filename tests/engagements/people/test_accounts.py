@@ -1,0 +1,239 @@
+"""Choosing a password, the second factor, and addresses that only the consultancy gives."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from allauth.account.models import EmailAddress
+from allauth.mfa.totp.internal import auth as totp
+from django.core.mail import EmailMessage
+from django.db import connection
+from django.test import Client, override_settings
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from kombu.exceptions import OperationalError
+
+from engagements import tasks
+from engagements.notifications import password_mails
+from engagements.notifications.models import PasswordMail
+from engagements.people.models import User
+from tests.engagements.world import World
+from tests.signing import registered
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "a long enough sentence of words"
+
+
+def asked_for_a_password(client: Client, address: str, outbox: list[EmailMessage]) -> str | None:
+    """The path in the mail that comes to `address`; None when none comes."""
+    before = len(outbox)
+    client.post(reverse("account_reset_password"), {"email": address})
+    assert len(outbox) == before
+    for pk in password_mails.waiting():
+        password_mails.send(password_mail_id=pk)
+    if len(outbox) == before:
+        return None
+    assert outbox[-1].to == [address]
+    found = re.search(r"https?://[^/]+(/\S+)", str(outbox[-1].body))
+    assert found is not None
+    return found[1]
+
+
+def code_now(page: str) -> str:
+    """What an authenticator app shows for the secret on this page."""
+    secret = re.search(r'id="authenticator_secret">(\w+)<', page)
+    assert secret is not None
+    counter = next(iter(totp.yield_hotp_counters_from_time()))
+    return totp.format_hotp_value(totp.hotp_value(secret[1], counter))
+
+
+def test_who_was_invited_chooses_a_password_and_turns_on_the_second_factor(
+    client: Client, world: World, mailoutbox: list[EmailMessage]
+) -> None:
+    person = world.signatory
+    person.set_unusable_password()
+    person.save()
+    link = asked_for_a_password(client, person.email, mailoutbox)
+    assert link is not None
+    assert mailoutbox[-1].subject == "Twofold: Choose your password"
+    assert f"Hello {person.name}" in mailoutbox[-1].body
+    form = client.get(link, follow=True).redirect_chain[-1][0]
+    short = client.post(form, {"password1": "2short!", "password2": "2short!"}).content.decode()
+    assert "at least 8 characters" in short
+    client.post(form, {"password1": PASSWORD, "password2": PASSWORD})
+    client.post(reverse("account_login"), {"login": person.email, "password": PASSWORD})
+
+    activate = reverse("mfa_activate_totp")
+    asked = client.get(activate, follow=True)
+    assert "Is it you?" in asked.content.decode()
+    proved = client.post(asked.redirect_chain[-1][0], {"password": PASSWORD}, follow=True)
+    page = proved.content.decode()
+    shown = client.post(activate, {"code": code_now(page)}, follow=True).content.decode()
+    assert shown.count("<li><code>") == 10
+    code = re.search(r"<li><code>(\d+)<", shown)
+    assert code is not None
+
+    other = Client()
+    known = {"login": person.email, "password": PASSWORD}
+    second = other.post(reverse("account_login"), known, follow=True)
+    assert "The second step" in second.content.decode()
+    assert other.get(reverse("portal")).status_code == 302
+    wrong = other.post(reverse("mfa_authenticate"), {"code": "00000000"}).content.decode()
+    assert "This code is wrong" in wrong
+    assert "Phone lost, and no recovery code left?" in wrong
+    other.post(reverse("mfa_authenticate"), {"code": code[1]})
+    assert other.get(reverse("portal")).status_code == 200
+    third = Client()
+    third.post(reverse("account_login"), known)
+    again = third.post(reverse("mfa_authenticate"), {"code": code[1]}).content.decode()
+    assert "This code is wrong, used up" in again
+
+    by_password, by_code = reverse("account_reauthenticate"), reverse("mfa_reauthenticate")
+    assert f'href="{by_code}"' in other.get(by_password).content.decode()
+    assert f'href="{by_password}"' in other.get(by_code).content.decode()
+
+
+def test_an_address_is_the_consultancys_to_change(client: Client, world: World) -> None:
+    client.force_login(world.signatory)
+    mine = world.signatory.email
+    for address in ("/accounts/email/", "/accounts/confirm-email/", "/accounts/confirm-email/x/"):
+        assert client.get(address).status_code == 404
+        assert client.post(address, {"action_add": "", "email": "a@b.example"}).status_code == 404
+    assert User.objects.get(pk=world.signatory.pk).email == mine
+
+
+def test_an_address_that_was_changed_opens_nothing_any_more(
+    client: Client, world: World, mailoutbox: list[EmailMessage]
+) -> None:
+    person, left = world.signatory, world.signatory.email
+    assert asked_for_a_password(client, left, mailoutbox) is not None
+    admin = Client()
+    admin.force_login(world.admin)
+    given = {"email": "successor@people.example", "name": person.name, "role": person.role}
+    given |= {"is_active": "on", "memberships-TOTAL_FORMS": "0", "memberships-INITIAL_FORMS": "0"}
+    saved = admin.post(reverse("admin:engagements_user_change", args=[person.pk]), given)
+    assert saved.status_code == 302, saved.content.decode()
+
+    assert asked_for_a_password(client, left, mailoutbox) is None
+    assert asked_for_a_password(client, "successor@people.example", mailoutbox) is not None
+    assert not EmailAddress.objects.filter(email=left).exists()
+
+
+@pytest.mark.parametrize("change", [{"is_active": False}, {"role": "finance"}])
+def test_a_link_ends_with_the_account_and_the_role_that_it_was_sent_for(
+    client: Client, world: World, mailoutbox: list[EmailMessage], change: dict[str, Any]
+) -> None:
+    person = world.signatory
+    link = asked_for_a_password(client, person.email, mailoutbox)
+    opened = asked_for_a_password(client, person.email, mailoutbox)
+    assert link is not None
+    assert opened is not None
+    form = client.get(opened, follow=True).redirect_chain[-1][0]
+    User.objects.filter(pk=person.pk).update(**change)
+    assert "used up" in Client().get(link, follow=True).content.decode()
+    client.post(form, {"password1": PASSWORD, "password2": PASSWORD})
+    person.refresh_from_db()
+    assert not person.check_password(PASSWORD)
+
+
+def test_too_many_mails_asked_for_are_refused_with_the_way_back(
+    client: Client, world: World
+) -> None:
+    answers = [
+        client.post(reverse("account_reset_password"), {"email": f"{n}@people.example"})
+        for n in range(21)
+    ]
+    assert answers[0].status_code == 302
+    page = answers[-1].content.decode()
+    assert answers[-1].status_code == 429
+    assert "Try again in a minute" in page
+    assert reverse("pitch") not in page.partition("<main")[2].partition("</main>")[0]
+
+
+def test_a_customer_at_the_houses_door_is_shown_to_their_own(client: Client, world: World) -> None:
+    client.force_login(world.signatory)
+    refused = client.get("/admin/", follow=True)
+    assert refused.status_code == 403
+    assert "This page is the consultancy's own" in refused.content.decode()
+
+
+@override_settings(SECURE_PROXY_SSL_HEADER=("HTTP_X_FORWARDED_PROTO", "https"))
+def test_behind_a_proxy_nobody_uses_up_what_others_may_ask_for(
+    client: Client, world: World, nothing_asked: None
+) -> None:
+    def status(number: int, written: str) -> int:
+        """What is answered to one more mail asked for, by whom the proxy says and they say."""
+        asked = {"email": f"{number}@people.example"}
+        reset = reverse("account_reset_password")
+        return client.post(reset, asked, headers={"X-Forwarded-For": written}).status_code
+
+    answers = [status(number, f"192.0.2.{number}, 203.0.113.9") for number in range(21)]
+    assert answers == [302] * 20 + [429]
+    assert status(21, "203.0.113.10") == 302
+
+
+@override_settings(SECURE_PROXY_SSL_HEADER=("HTTP_X_FORWARDED_PROTO", "https"))
+def test_a_household_of_ipv6_asks_for_no_more_mails_than_anybody(
+    client: Client, world: World, nothing_asked: None
+) -> None:
+    """It has more addresses than there are people: each of them would start to count anew."""
+
+    def status(number: int) -> int:
+        asked = {"email": f"{number}@people.example"}
+        headers = {"X-Forwarded-For": f"2001:db8:1:1::{number:x}"}
+        return client.post(reverse("account_reset_password"), asked, headers=headers).status_code
+
+    assert [status(number) for number in range(21)] == [302] * 20 + [429]
+
+
+def test_nothing_done_for_an_answer_tells_who_has_an_account(
+    client: Client, world: World, nothing_asked: None, mailoutbox: list[EmailMessage]
+) -> None:
+    """The same queries, and no mail server: the time they take is the same for any address."""
+    reset, asked = reverse("account_reset_password"), {}
+    for address in (world.signatory.email, "nobody@people.example"):
+        with CaptureQueriesContext(connection) as queries:
+            answer = client.post(reset, {"email": address})
+        statements = [query["sql"].partition(" ")[0] for query in queries]
+        asked[address] = (answer.status_code, answer["Location"], statements)
+        assert not any("engagements_user" in query["sql"] for query in queries)
+    known, unknown = asked.values()
+    assert known == unknown
+    assert mailoutbox == []
+    assert PasswordMail.objects.count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_while_no_worker_can_be_told_a_mail_is_asked_for_all_the_same(
+    client: Client, nothing_asked: None, mailoutbox: list[EmailMessage]
+) -> None:
+    world = World()
+
+    def away(*_: object) -> None:
+        raise OperationalError("the broker is away")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tasks.send_password_mail, "delay", away)
+        answer = client.post(
+            reverse("account_reset_password"), {"email": world.signatory.email.upper()}
+        )
+        assert answer.status_code == 302
+    assert mailoutbox == []
+    tasks.sweep()
+    assert [mail.to for mail in mailoutbox] == [[world.signatory.email]]
+    assert not PasswordMail.objects.exists()
+
+
+def test_what_is_read_signed_in_is_kept_in_no_cache(client: Client, world: World) -> None:
+    engagement = world.scoping()
+    mine = reverse("portal-engagement", args=[engagement.reference])
+    pages = ("portal", "mfa_index", "account_logout", "api-engagements")
+    client.force_login(world.signatory)
+    for address in (mine, "/portal/none/", *map(reverse, pages)):
+        assert client.get(address)["Cache-Control"] == "private, no-store", address
+    for_everybody = client.get(reverse("public-key", args=[registered().key_id]))
+    assert not {"Cache-Control", "Vary"} & set(for_everybody.headers)
+    client.logout()
+    assert "no-store" not in client.get(reverse("verify")).get("Cache-Control", "")

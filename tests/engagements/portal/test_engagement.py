@@ -1,0 +1,248 @@
+"""The engagement in the customer's words, at every point of its life."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from engagements.audit import services as audits
+from engagements.contracts import acceptances, amendments, offers
+from engagements.contracts.drafting import PauseDraft
+from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.models import Party
+from engagements.engagement.models import Stage
+from tests.engagements import story as told
+from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements.story import Story
+
+pytestmark = pytest.mark.django_db
+
+
+def page_of(client: Client, story: Story) -> str:
+    client.force_login(story.signatory)
+    response = client.get(reverse("portal-engagement", args=[story.reference]))
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_before_the_audit_nothing_is_promised(client: Client) -> None:
+    page = page_of(client, told.opened())
+    assert "We are getting to know your workload." in page
+    assert "start the audit" in page
+
+
+def test_findings_stay_unseen_until_the_audit_is_delivered(client: Client) -> None:
+    story = told.opened()
+    audit = audits.start(
+        engagement=story.engagement,
+        cost=story.scenario.audit_cost,
+        currency="EUR",
+        by=story.consultant,
+    )
+    audits.record_finding(
+        audit=audit,
+        check="hot",
+        outcome="fail",
+        value="2%",
+        rationale="A first guess that may be wrong.",
+        by=story.consultant,
+    )
+    page = page_of(client, story)
+    assert "first guess" not in page
+    assert "The audit is under way" in page
+
+
+def test_the_six_checks_are_explained(client: Client) -> None:
+    page = page_of(client, told.audited(told.opened()))
+    assert "5 of 6 checks speak for custom work" in page
+    assert page.count("finding__number") == 6
+    assert "We look for twice as fast" in page
+    assert "Could not be shown" in page
+
+
+def test_an_overridden_finding_shows_the_outcome_that_counts_and_no_quarrel(
+    client: Client,
+) -> None:
+    story = told.opened()
+    audit = audits.start(
+        engagement=story.engagement,
+        cost=story.scenario.audit_cost,
+        currency="EUR",
+        by=story.consultant,
+    )
+    for check, (outcome, value, rationale) in story.scenario.findings.items():
+        audits.record_finding(
+            audit=audit,
+            check=check,
+            outcome=outcome,
+            value=value,
+            rationale=rationale,
+            by=story.consultant,
+        )
+    audits.override_finding(
+        finding=audit.findings.get(check_name="maintain"),
+        outcome="fail",
+        reason="Their platform team was dissolved in May.",
+        by=story.consultant,
+    )
+    audits.deliver(audit=audit, by=story.consultant)
+    page = page_of(client, story)
+    assert "platform team was dissolved" in page
+    assert "still deciding who will own" not in page
+    assert "verrid" not in page
+
+
+def test_an_offer_is_the_signatorys_turn(client: Client) -> None:
+    page = page_of(client, told.offered(told.audited(told.opened())))
+    assert "Next: you" in page
+    assert "Read the contract" in page
+
+
+def test_work_under_way_shows_the_week_and_what_is_paid(client: Client) -> None:
+    story = told.underway()
+    page = page_of(client, story)
+    assert "week 1 of 6" in page
+    assert f"Invoice {story.invoice.reference}, paid in full." in page
+    assert "EUR\xa017,136.00 paid of EUR\xa057,120.00" in page
+
+
+def test_a_run_under_way_can_be_watched(client: Client) -> None:
+    story = told.underway()
+    asked = told.requested(story)
+    page = page_of(client, story)
+    assert "You can watch" in page
+    assert reverse("portal-run", args=[story.reference, asked.pk]) in page
+
+
+def test_a_met_target_asks_for_the_handover(client: Client) -> None:
+    story = told.met()
+    page = page_of(client, story)
+    assert "The target is met." in page
+    assert "accept the handover" in page
+    url = reverse("portal-handover", args=[story.reference])
+    as_just_signed_in(client, story.signatory)
+    assert client.post(url).status_code == 422
+    assert client.post(url, {"agreed": "on"}).status_code == 302
+    assert story.milestone(4).state == Milestone.State.RELEASED
+    assert client.post(url, {"agreed": "on"}).status_code == 302
+    assert "No handover is open" in client.get(url).content.decode()
+
+
+def test_a_handover_before_the_target_is_met_is_refused(client: Client) -> None:
+    story = told.underway()
+    as_just_signed_in(client, story.signatory)
+    url = reverse("portal-handover", args=[story.reference])
+    assert client.post(url, {"agreed": "on"}).status_code == 422
+    assert story.milestone(4).state == Milestone.State.PENDING
+
+
+def test_internals_stay_inside(client: Client) -> None:
+    story = told.underway()
+    told.failed(story)
+    page = page_of(client, story)
+    run = story.engagement.runs.get()
+    live = client.get(reverse("portal-run", args=[story.reference, run.pk])).content.decode()
+    assert "could not be finished" in live
+    assert "could not be measured and will be repeated" in page
+    for text in (page, live):
+        assert "gpu-rack-7" not in text
+        assert "127.0.0.1" not in text
+
+
+def test_a_page_takes_as_many_queries_with_ten_milestones_as_with_one(
+    client: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    story = told.met()
+    client.force_login(story.viewer)
+    with django_assert_max_num_queries(32):
+        client.get(reverse("portal-engagement", args=[story.reference]))
+
+
+def pause_from_today(story: Story) -> None:
+    """The clock stands from today on, as both agreed."""
+    today = timezone.localdate()
+    pause = PauseDraft(today, today + timedelta(days=4), "Legal", "The data is not cleared yet.")
+    drafted = amendments.draft(
+        engagement=story.engagement,
+        change="pause",
+        reason="No data.",
+        by=story.consultant,
+        pause=pause,
+    )
+    offered = offers.offer(contract=drafted, by=story.consultant)
+    for by, party in ((story.consultant, Party.CONSULTANCY), (story.signatory, Party.CUSTOMER)):
+        acceptances.accept(
+            contract=offered, party=party, typed_name=by.name, digest=offered.digest, by=by
+        )
+
+
+def test_a_paused_time_box_says_who_is_waited_for_and_why(client: Client) -> None:
+    story = told.underway()
+    pause_from_today(story)
+    resumes = timezone.localdate() + timedelta(days=5)
+    client.force_login(story.signatory)
+    page = client.get(reverse("portal-engagement", args=[story.reference])).content.decode()
+    assert "The time-box is paused in week 1 of 6." in page
+    assert "we wait for Legal" in page
+    assert f"runs again on {resumes.day} {resumes:%B %Y}" in page
+    assert "The data is not cleared yet." in page
+    assert "Nothing is needed from you" not in page
+    assert "we wait for Legal" in client.get(reverse("portal")).content.decode()
+    client.force_login(story.consultant)
+    for page_of in (reverse("board"), reverse("engagement", args=[story.reference])):
+        assert "we wait for Legal" in client.get(page_of).content.decode()
+
+
+def test_a_time_box_that_ran_out_says_so(client: Client, on_day: Callable[[date], None]) -> None:
+    story = told.underway()
+    client.force_login(story.signatory)
+    on_day(timezone.localdate() + timedelta(weeks=7))
+    client.force_login(story.signatory)
+    page = client.get(reverse("portal-engagement", args=[story.reference])).content.decode()
+    assert "The time-box has ended" in page
+
+
+@pytest.mark.parametrize("stage", [Stage.REDIRECTED, Stage.DECLINED])
+def test_advice_against_custom_work_is_plain(client: Client, stage: Stage) -> None:
+    story = told.opened()
+    wanted = 3 if stage == Stage.REDIRECTED else 1
+    audit = audits.start(
+        engagement=story.engagement,
+        cost=story.scenario.audit_cost,
+        currency="EUR",
+        by=story.consultant,
+    )
+    for position, (check, finding) in enumerate(story.scenario.findings.items()):
+        outcome, value, rationale = finding if position < wanted else ("unknown", "", "Not shown.")
+        audits.record_finding(
+            audit=audit,
+            check=check,
+            outcome=outcome,
+            value=value,
+            rationale=rationale,
+            by=story.consultant,
+        )
+    audits.deliver(audit=audit, by=story.consultant)
+    page = page_of(client, story)
+    story.engagement.refresh_from_db()
+    assert story.engagement.stage == stage
+    assert f"{wanted} of 6 checks" in page
+    assert "Next: nothing" in page
+    assert "It ended before a contract" in page
+
+
+def test_a_long_list_is_read_page_by_page(client: Client) -> None:
+    story = told.opened()
+    for number in range(20):
+        told.start_another(story, f"Engagement number {number}")
+    client.force_login(story.viewer)
+    first = client.get(reverse("portal")).content.decode()
+    assert "Page 1 of 2" in first
+    assert story.engagement.title not in first
+    assert story.engagement.title in client.get(reverse("portal") + "?page=2").content.decode()

@@ -1,0 +1,53 @@
+"""What a settlement comes to, in the customer's words."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from engagements.payouts import refunds
+from engagements.portal.money import settlement_words
+from engagements.settlements import services as settlements
+from engagements.settlements.models import Settlement
+from tests.engagements.world import World
+
+
+def paid(settlement: Settlement, world: World) -> Settlement:
+    settlements.approve(settlement=settlement, by=world.controller)
+    return refunds.mark_paid(settlement=settlement, reference="R-1", by=world.controller)
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [
+        ("5000", "and EUR\xa05,950.00 (with tax) of it stays with us."),
+        ("0", "We keep nothing of the audit."),
+    ],
+)
+def test_what_went_back_before_is_told_apart_from_what_was_paid(
+    world: World, kept: str, said: str
+) -> None:
+    row = paid(world.settlement(), world)
+    what = settlement_words(row).what
+    assert what.startswith("You paid EUR\xa021,420.00. The audit was done and delivered, and EUR")
+    assert "EUR\xa07,140.00 (with tax) of it stays with us. The rest, EUR\xa014,280.00," in what
+    further = settlements.propose(
+        contract=row.contract_version,
+        reason="further",
+        note="We were late.",
+        audit_cost=Decimal(kept),
+        by=world.finance,
+    )
+    what = settlement_words(further).what
+    paid_and_back = "You paid EUR\xa021,420.00, and EUR\xa014,280.00 of it went back before."
+    assert what.startswith(f"{paid_and_back} ")
+    assert said in what
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [(0, "EUR\xa07,140.00 of it is still open"), (1, "The rest, EUR\xa07,140.00, goes back")],
+)
+def test_what_is_owed_depends_on_what_was_paid(world: World, parts: int, said: str) -> None:
+    assert said in settlement_words(world.missed(paid=parts).settlements.get()).what

@@ -1,0 +1,62 @@
+"""What speaks for a run itself, in words for both parties."""
+
+from __future__ import annotations
+
+import pytest
+
+from engagements.runs import controls
+from tests.engagements.charts import measured
+
+CEILINGS = {"copy_bytes_per_s": 4.012e12, "matmul_flops_per_s": {"bfloat16": 7.123e14}}
+
+
+def test_every_control_has_its_outcome_in_words() -> None:
+    record = measured.record()
+    found = controls.of(record)
+    assert [each.name for each in found.controls] == [c["name"] for c in record["controls"]]
+    words = {True: "held", False: "failed", None: "not measured"}
+    for told, control in zip(found.controls, record["controls"], strict=True):
+        assert told.outcome == words[control["passed"]]
+        assert told.detail.replace("×", "x") == control["detail"]
+
+
+def test_a_speedup_in_a_control_has_the_sign_that_pages_and_papers_write() -> None:
+    record = measured.record()
+    record["controls"][0]["detail"] = "Baseline against baseline on 16x8192: 1.0080x."
+    told = controls.of(record).controls[0].detail
+    assert told == "Baseline against baseline on 16x8192: 1.0080×."
+
+
+def test_a_run_that_ended_early_has_no_controls() -> None:
+    assert controls.of(measured.disqualified()).controls == []
+
+
+def test_rounds_that_do_not_count_are_told_with_their_reason() -> None:
+    record = measured.record()
+    rounds = record["replicates"][0]["workloads"][0]["rounds"]
+    before = controls.of(record).left_out
+    rounds[0]["candidate_us"] *= 50
+    assert "1 interrupted" in controls.of(record).left_out
+    assert before.startswith("All ")
+    assert controls.of({**record, "replicates": []}).left_out == ""
+
+
+@pytest.mark.parametrize(
+    ("ceilings", "said"),
+    [
+        (
+            CEILINGS,
+            "Limits are this machine's own, measured in this run: a copy moved 4,012 GB/s, "
+            "matrix products in bfloat16 reached 712 TFLOP/s.",
+        ),
+        (
+            {**CEILINGS, "matmul_flops_per_s": {"bfloat16": 7.123e14, "int8": 1.5e15}},
+            "Limits are this machine's own, measured in this run: a copy moved 4,012 GB/s, "
+            "matrix products in bfloat16 reached 712 TFLOP/s, "
+            "matrix products in int8 reached 1,500 TOP/s.",
+        ),
+        (None, "This machine's own limits were not measured."),
+    ],
+)
+def test_the_limits_are_the_machines_own(ceilings: dict[str, object] | None, said: str) -> None:
+    assert controls.of(measured.record(ceilings=ceilings)).limits == said

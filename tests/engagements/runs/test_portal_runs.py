@@ -1,0 +1,196 @@
+"""The benchmark in the portal: live while it runs, plain words afterwards, repeatable."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from django.conf import LazySettings
+from django.test import Client
+from django.urls import reverse
+
+from benchmarks.harness.records import records
+from benchmarks.harness.records.canonical import digest_of_bytes
+from benchmarks.harness.verdict import verdicts
+from benchmarks.models import Verdict
+from benchmarks.services import runs as measuring
+from engagements.runs.estimates import Estimate
+from engagements.runs.measured import meaning, shown
+from engagements.runs.models import EngagementRun
+from tests.engagements import story as told
+from tests.engagements.story import Story
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def story() -> Story:
+    return told.underway()
+
+
+def page_of(client: Client, story: Story, run: EngagementRun, name: str = "portal-run") -> str:
+    client.force_login(story.viewer)
+    return client.get(reverse(name, args=[story.reference, run.pk])).content.decode()
+
+
+def test_a_run_in_the_queue_waits_its_turn(client: Client, story: Story) -> None:
+    asked = told.requested(story)
+    page = page_of(client, story, asked)
+    assert "Waiting its turn" in page
+    assert "It is next." in page
+
+
+def test_progress_is_shown_live_and_without_scripts(client: Client, story: Story) -> None:
+    asked = told.requested(story)
+    run = told.running(asked)
+    progress = {
+        "phase": "measuring",
+        "replicate": 2,
+        "replicates": 4,
+        "round": 5,
+        "rounds": 10,
+        "ratio": 2.12,
+        "low": 1.8,
+        "high": 2.5,
+        "message": "16x8192",
+        "history": [],
+    }
+    measuring.report_progress(run_id=run.pk, attempt=run.attempt, progress=progress)
+    for name in ("portal-run", "portal-run-live"):
+        page = page_of(client, story, asked, name)
+        assert "2.12×" in page
+        assert 'aria-valuenow="31.2"' in page
+        assert "Timing both sides in turns" in page
+        assert "gpu-rack-7" not in page
+        assert 'hx-trigger="every 2s"' in page
+    assert "<html" not in page
+
+
+def test_the_live_part_turns_into_the_result_once_it_is_over_and_asks_no_more(
+    client: Client, story: Story
+) -> None:
+    asked = told.measured(story, 2.6)
+    client.force_login(story.viewer)
+    url = reverse("portal-run-live", args=[story.reference, asked.pk])
+    response = client.get(url)
+    page = response.content.decode()
+    assert response.status_code == 286
+    assert response["HX-Retarget"] == "#run"
+    assert 'data-announce="Measured: Target met"' in page
+    assert "<html" not in page
+    assert "hx-trigger" not in page
+
+
+def test_the_kernels_own_figure_is_told_beside_the_steps(client: Client, story: Story) -> None:
+    page = page_of(client, story, told.measured(story, 2.6))
+    assert "Why the kernel&#x27;s own figure is another" in page or (
+        "Why the kernel's own figure is another" in page
+    )
+    assert "by itself" in page
+    for kept in ("Controls", "Same code on both sides", "pairs of rounds count"):
+        assert kept in page
+
+
+def test_a_met_target_is_said_in_plain_words(client: Client, story: Story) -> None:
+    page = page_of(client, story, told.measured(story, 2.6))
+    assert "Work that takes an hour with what one gets off the shelf takes" in page
+    assert "Even the low end reaches the target" in page
+    assert "With 95% confidence" in page
+    assert "16x8192" in page
+
+
+def test_a_missed_target_is_said_as_plainly(client: Client, story: Story) -> None:
+    page = page_of(client, story, told.measured(story, 1.1))
+    assert "Even the high end stays below the target" in page
+
+
+def test_what_is_downloaded_repeats_the_verdict(client: Client, story: Story) -> None:
+    asked = told.measured(story, 2.6)
+    client.force_login(story.viewer)
+
+    def fetch(name: str) -> bytes:
+        response = client.get(reverse("portal-run-file", args=[story.reference, asked.pk, name]))
+        assert "attachment" in response["Content-Disposition"]
+        return response.content
+
+    record = records.load(fetch("record.json"))
+    assert records.digest_of(record) == asked.run.record.digest
+    assert verdicts.recompute(record).verdict == "met"
+    assert digest_of_bytes(fetch("benchmark.json")) == asked.run.benchmark.digest
+    assert json.loads(fetch("benchmark.json")) == record["benchmark"]
+    assert digest_of_bytes(fetch("candidate")) == record["candidate"]["source_digest"]
+
+
+def test_the_pictures_are_drawn_in_both_themes(client: Client, story: Story) -> None:
+    asked = told.measured(story, 2.6)
+    client.force_login(story.viewer)
+    drawn = {
+        client.get(
+            reverse("portal-run-chart", args=[story.reference, asked.pk, chart, theme])
+        ).content
+        for chart in ("workloads", "distribution")
+        for theme in ("light", "dark")
+    }
+    assert len(drawn) == 4
+    assert all(b"<svg" in svg for svg in drawn)
+
+
+def test_whoever_has_left_finds_no_picture_in_the_browser(client: Client, story: Story) -> None:
+    """It asks every time: the next person at the same machine is not shown this customer's."""
+    asked = told.measured(story, 2.6)
+    url = reverse("portal-run-chart", args=[story.reference, asked.pk, "workloads", "light"])
+    client.force_login(story.viewer)
+    drawn = client.get(url)
+    kept = {"If-None-Match": drawn["ETag"]}
+    again = client.get(url, headers=kept)
+    assert again.status_code == 304
+    assert drawn["Cache-Control"] == again["Cache-Control"] == "private, no-cache"
+    client.force_login(story.stranger)
+    assert client.get(url, headers=kept).status_code == 404
+    client.logout()
+    assert client.get(url, headers=kept).status_code == 302
+
+
+def test_a_lost_record_is_said_so_and_what_it_showed_stands(
+    client: Client, story: Story, settings: LazySettings, tmp_path: Path
+) -> None:
+    asked = told.measured(story, 2.6)
+    empty = {**settings.STORAGES["records"], "OPTIONS": {"location": str(tmp_path)}}
+    settings.STORAGES = {**settings.STORAGES, "records": empty}
+    page = page_of(client, story, asked)
+    assert "cannot be read from storage" in page
+    assert "Even the low end reaches the target" in page
+    for name, more in (
+        ("portal-run-chart", ["workloads", "light"]),
+        ("portal-run-file", ["record.json"]),
+        ("run-bundle", []),
+    ):
+        url = reverse(name, args=[story.reference, asked.pk, *more])
+        assert client.get(url).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [
+        (Verdict.MET, "takes 24 minutes with ours"),
+        (Verdict.INCONCLUSIVE, "That it reaches 2.00× was not shown."),
+        (Verdict.INVALID, "This run says nothing about the speed."),
+        (Verdict.DISQUALIFIED, "This run says nothing about the speed."),
+    ],
+)
+def test_no_more_is_said_of_the_speed_than_a_run_shows(verdict: Verdict, words: str) -> None:
+    assert words in shown(Estimate(EngagementRun(), 2.5, 1.2, 3.0, 2.0, verdict))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "words"),
+    [
+        (2.0, "takes 30 minutes"),
+        (1.0, "takes an hour with ours"),
+        (0.5, "takes 120 minutes"),
+        (12.0, "takes 5.0 minutes"),
+    ],
+)
+def test_a_ratio_is_what_it_does_to_an_hour(ratio: float, words: str) -> None:
+    assert words in meaning(ratio)

@@ -1,0 +1,255 @@
+"""Runs: asked for from the catalogue or a file, watched live, read afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.conf import LazySettings
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from benchmarks.models import Run
+from benchmarks.services import runs as measuring
+from engagements.runs.models import EngagementRun
+from tests.engagements import story as told
+from tests.engagements.story import Story
+
+pytestmark = pytest.mark.django_db
+
+SOURCE = (
+    b"def prepare(state, axes):\n    return state\n\n\ndef run(prepared, inputs, out):\n    pass\n"
+)
+
+
+@pytest.fixture
+def story(client: Client) -> Story:
+    story = told.underway()
+    client.force_login(story.consultant)
+    return story
+
+
+def ask(client: Client, story: Story, **changes: Any) -> Any:
+    data = {
+        "purpose": "trial",
+        "candidate": "shared_prefix_attention/torch_cascade",
+        "request_key": str(uuid4()),
+    }
+    return client.post(reverse("run-request", args=[story.reference]), data | changes)
+
+
+def test_a_double_click_asks_for_one_run(client: Client, story: Story) -> None:
+    key = str(uuid4())
+    first, second = (ask(client, story, request_key=key) for _ in range(2))
+    asked = EngagementRun.objects.get()
+    assert asked.run.solution.name == "torch_cascade"
+    assert first["Location"] == second["Location"]
+    assert first["Location"] == reverse("run", args=[story.reference, asked.pk])
+
+
+def test_a_file_is_taken_as_the_candidate(client: Client, story: Story) -> None:
+    response = ask(client, story, candidate="file", file=SimpleUploadedFile("mine.py", SOURCE))
+    assert response.status_code == 302
+    solution = EngagementRun.objects.get().run.solution
+    assert (solution.name, solution.source) == ("mine", SOURCE.decode())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("mine.py", b"", "mine.py is empty"),
+        ("mine.py", b"   \n", "The source is empty"),
+        ("mine.py", b"\x7fELF\0\0", "is a binary file"),
+        ("mine.py", "r\u00e9sum\u00e9 = 1".encode("latin-1"), "is not UTF-8 text"),
+        ("mine.py", b"#" * (1024 * 1024 + 1), "at most 512 KiB"),
+        ("mine.py", b"def run(:\n", "not valid Python"),
+        ("my kernel.py", SOURCE, "a plain name"),
+        ("mine.so", SOURCE, "a plain name"),
+        ("; rm -rf ~.py", SOURCE, "a plain name"),
+        ("<script>.py", SOURCE, "a plain name"),
+        ("x" * 150 + ".py", SOURCE, "a plain name"),
+    ],
+)
+def test_a_file_that_cannot_be_a_solution_is_said_so(
+    client: Client, story: Story, name: str, content: bytes, said: str
+) -> None:
+    response = ask(client, story, candidate="file", file=SimpleUploadedFile(name, content))
+    page = response.content.decode()
+    assert response.status_code == 422
+    assert said in page
+    assert "<script>.py" not in page
+    assert not Run.objects.exists()
+
+
+def test_a_path_in_a_filename_leads_nowhere(client: Client, story: Story) -> None:
+    ask(client, story, candidate="file", file=SimpleUploadedFile("../../etc/mine.py", SOURCE))
+    assert EngagementRun.objects.get().run.solution.filename == "mine.py"
+
+
+def test_a_file_survives_an_error_elsewhere_in_the_form(client: Client, story: Story) -> None:
+    file = SimpleUploadedFile("mine.py", SOURCE)
+    page = ask(client, story, candidate="file", purpose="", file=file)
+    assert page.status_code == 422
+    form = page.context["form"]
+    kept = {name: form[name].value() for name in ("kept_name", "kept_source")}
+    assert kept == {"kept_name": "mine.py", "kept_source": SOURCE.decode()}
+    assert ask(client, story, candidate="file", **kept).status_code == 302
+    assert EngagementRun.objects.get().run.solution.source == SOURCE.decode()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"candidate": "file"},
+        {"candidate": ""},
+        {"candidate": "shared_prefix_attention/gone"},
+        {"candidate": "windowed_skip_attention/torch_window"},
+        {"purpose": "fun"},
+        {"request_key": "not a key"},
+        {"request_key": ""},
+    ],
+)
+def test_a_form_with_a_gap_asks_for_nothing(
+    client: Client, story: Story, changes: dict[str, str]
+) -> None:
+    assert ask(client, story, **changes).status_code == 422
+    assert not Run.objects.exists()
+
+
+def test_a_second_acceptance_run_waits_for_the_first(client: Client, story: Story) -> None:
+    assert ask(client, story, purpose="acceptance").status_code == 302
+    response = ask(client, story, purpose="acceptance")
+    assert response.status_code == 422
+    assert "under way already" in response.content.decode()
+
+
+def test_before_a_contract_a_trial_names_its_benchmark(client: Client) -> None:
+    story = told.audited(told.opened())
+    client.force_login(story.consultant)
+    response = ask(client, story)
+    assert response.status_code == 422
+    assert "choose the benchmark" in response.content.decode()
+
+
+def test_a_queued_run_says_when_it_starts(client: Client, story: Story) -> None:
+    asked = told.requested(story)
+    page = client.get(reverse("run", args=[story.reference, asked.pk])).content.decode()
+    assert "Next in line" in page
+    assert 'hx-trigger="every 1500ms"' in page
+    assert 'http-equiv="refresh"' in page
+
+
+def progress(asked: EngagementRun, **changes: Any) -> None:
+    run = told.running(asked)
+    shown: dict[str, Any] = {
+        "phase": "measuring",
+        "replicate": 1,
+        "replicates": 3,
+        "round": 6,
+        "rounds": 12,
+        "ratio": None,
+        "low": None,
+        "high": None,
+        "message": "",
+        "history": [],
+    }
+    measuring.report_progress(run_id=run.pk, attempt=run.attempt, progress=shown | changes)
+
+
+def test_before_the_first_round_there_is_no_number(client: Client, story: Story) -> None:
+    asked = told.requested(story)
+    progress(asked)
+    page = client.get(reverse("run-live", args=[story.reference, asked.pk])).content.decode()
+    assert "no estimate yet" in page
+    assert "0.00×" not in page
+
+
+def test_the_estimate_is_drawn_against_the_target_as_it_closes_in(
+    client: Client, story: Story
+) -> None:
+    asked = told.requested(story)
+    history = [
+        {"at_s": 1.0, "ratio": 2.9, "low": None, "high": None},
+        {"at_s": 2.0, "ratio": 2.5, "low": 1.9, "high": 3.4},
+        {"at_s": 3.0, "ratio": 2.4, "low": 2.2, "high": 2.6},
+    ]
+    progress(asked, ratio=2.4, low=2.2, high=2.6, history=history)
+    response = client.get(reverse("run-live", args=[story.reference, asked.pk]))
+    page = response.content.decode()
+    assert "Ratio 2.40×, interval 2.20× to 2.60×, target 2.00×" in page
+    assert 'class="curve__band"' in page
+    assert "replicate 1 of 3" in page
+    assert "<html" not in page
+    assert response["Cache-Control"] == "no-store"
+
+
+def test_the_polling_stops_with_the_whole_result(client: Client, story: Story) -> None:
+    asked = told.measured(story, 2.6)
+    response = client.get(reverse("run-live", args=[story.reference, asked.pk]))
+    assert response.status_code == 286
+    assert response["HX-Retarget"] == "#run"
+    assert "hx-trigger" not in response.content.decode()
+
+
+def test_a_measured_run_shows_everything_that_was_measured(client: Client, story: Story) -> None:
+    asked = told.measured(story, 2.6)
+    page = client.get(reverse("run", args=[story.reference, asked.pk])).content.decode()
+    record = asked.run.record
+    for shown in (record.digest, asked.run.benchmark.digest, asked.run.solution.digest):
+        assert shown in page
+    for workload in asked.run.benchmark.document["workloads"]:
+        assert workload["name"] in page
+    for kept in ("Controls", "Same code on both sides", "pairs of rounds count", "limits"):
+        assert kept in page
+    assert "Environment" in page
+    assert reverse("run-picture", args=[story.reference, asked.pk, "roofline", "dark"]) in page
+
+
+def test_the_record_is_downloaded_as_it_is_stored(client: Client, story: Story) -> None:
+    asked = told.measured(story, 2.6)
+    response = client.get(reverse("run-record", args=[story.reference, asked.pk]))
+    assert response["Content-Disposition"].startswith("attachment")
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response.json()["digest"] == asked.run.record.digest
+
+
+def test_pictures_come_in_both_themes_and_are_not_drawn_twice(client: Client, story: Story) -> None:
+    asked = told.measured(story, 2.6)
+    for theme in ("light", "dark", "light_narrow", "dark_narrow"):
+        url = reverse("run-picture", args=[story.reference, asked.pk, "interval", theme])
+        first = client.get(url)
+        assert first["Content-Type"].startswith("image/svg+xml")
+        assert "default-src 'none'" in first["Content-Security-Policy"]
+        again = client.get(url, headers={"If-None-Match": first["ETag"]})
+        assert again.status_code == 304
+    wrong = ("nothing", "light"), ("interval", "sepia")
+    for name, theme in wrong:
+        url = reverse("run-picture", args=[story.reference, asked.pk, name, theme])
+        assert client.get(url).status_code == 404
+
+
+def test_a_failed_run_gives_its_reason_and_no_number(client: Client, story: Story) -> None:
+    asked = told.failed(story)
+    page = client.get(reverse("run", args=[story.reference, asked.pk])).content.decode()
+    assert "lost its device" in page
+    assert "Request another run" in page
+    assert "0.00×" not in page
+    assert client.get(reverse("run-record", args=[story.reference, asked.pk])).status_code == 404
+
+
+def test_a_lost_record_is_said_so_and_the_page_stands(
+    client: Client, story: Story, settings: LazySettings, tmp_path: Path
+) -> None:
+    asked = told.measured(story, 2.6)
+    empty = {**settings.STORAGES["records"], "OPTIONS": {"location": str(tmp_path)}}
+    settings.STORAGES = {**settings.STORAGES, "records": empty}
+    response = client.get(reverse("run", args=[story.reference, asked.pk]))
+    assert response.status_code == 200
+    assert "cannot be read from storage" in response.content.decode()
+    for name in ("run-record", "run-picture"):
+        more = ["interval", "light"] if name == "run-picture" else []
+        url = reverse(name, args=[story.reference, asked.pk, *more])
+        assert client.get(url).status_code == 404

@@ -1,0 +1,198 @@
+"""Two at once: one wins, the other is told or changes nothing. Real threads and connections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from engagements.billing import bank_imports, payments
+from engagements.billing.balances import balance_of
+from engagements.billing.payment_models import BankLine, Payment
+from engagements.common.errors import ApplicationError
+from engagements.contracts.models import Acceptance, Party
+from engagements.contracts.time_box.models import TimeBox
+from engagements.engagement.models import Engagement, Stage
+from engagements.payouts import overpayment_refunds, overpayments
+from engagements.runs import services as runs
+from engagements.runs.models import EngagementRun
+from engagements.settlements import services as settlements
+from engagements.settlements.models import Settlement
+from tests.engagements.billing.test_bank_imports import statement
+from tests.engagements.world import World, measured, today
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def world(transactional_db: None) -> World:
+    """Committed, so that other connections see it."""
+    return World()
+
+
+def together(*acts: Callable[[], Any]) -> list[Any]:
+    """Run `acts` at once, each on a connection of its own; a refusal is a result."""
+    start = Barrier(len(acts))
+
+    def run(act: Callable[[], Any]) -> Any:
+        try:
+            start.wait(timeout=10)
+            return act()
+        except ApplicationError as refusal:
+            return refusal
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return list(pool.map(run, acts))
+
+
+def refusals(results: list[Any]) -> list[ApplicationError]:
+    return [result for result in results if isinstance(result, ApplicationError)]
+
+
+def test_two_who_approve_leave_one_approval(world: World) -> None:
+    settlement = world.settlement()
+    people = (world.finance, world.controller)
+    results = together(
+        *(lambda by=by: settlements.approve(settlement=settlement, by=by) for by in people)
+    )
+    approvers = {row.approved_by_id for row in results}
+    assert len(approvers) == 1
+    log = settlement.contract_version.engagement.events
+    assert log.filter(verb="settlement.approved").count() == 1
+
+
+def test_two_who_propose_leave_one_settlement(world: World) -> None:
+    settlement = world.settlement()
+    settlements.void(settlement=settlement, reason="Wrong.", by=world.finance)
+    contract = settlement.contract_version
+    results = together(
+        *(
+            lambda by=by: settlements.propose(contract=contract, reason="missed", by=by)
+            for by in (world.finance, world.controller)
+        )
+    )
+    assert len(refusals(results)) == 1
+    assert Settlement.objects.exclude(state="voided").count() == 1
+
+
+def test_both_parties_at_once_put_the_contract_in_force_once(world: World) -> None:
+    contract = world.offered()
+    together(*(lambda side=side: world.accept(contract, side) for side in Party))
+    engagement = Engagement.objects.get(pk=contract.engagement_id)
+    assert engagement.stage == Stage.ACTIVE
+    assert TimeBox.objects.filter(engagement=engagement).count() == 1
+    assert engagement.events.filter(verb="milestone.released").count() == 2
+
+
+def test_a_double_click_accepts_once(world: World) -> None:
+    contract = world.offered()
+    results = together(*[lambda: world.accept(contract, Party.CUSTOMER)] * 2)
+    assert not refusals(results)
+    assert Acceptance.objects.count() == 1
+
+
+@pytest.mark.parametrize("verdict", ["met", "missed"])
+def test_a_verdict_delivered_twice_is_concluded_once(world: World, verdict: str) -> None:
+    contract = world.active()
+    asked = measured(world.request(contract), verdict)
+    together(*[lambda: runs.conclude(run=asked)] * 2)
+    log = contract.engagement.events
+    assert log.filter(verb="run.concluded").count() == 1
+    assert log.filter(verb=f"engagement.{verdict}").count() == 1
+    assert Settlement.objects.count() == (verdict == "missed")
+
+
+def test_two_acceptance_runs_asked_for_at_once_are_one(world: World) -> None:
+    contract = world.active()
+    results = together(*[lambda: world.request(contract)] * 2)
+    assert len(refusals(results)) == 1
+    assert EngagementRun.objects.count() == 1
+
+
+def test_two_payments_at_once_never_exceed_what_is_open(world: World) -> None:
+    invoice = world.invoice(world.active().milestones.get(position=1))
+
+    def pay(reference: str) -> Payment:
+        return payments.record(
+            invoice=invoice,
+            amount=Decimal("10000"),
+            received_on=today(),
+            reference=reference,
+            by=world.finance,
+        )
+
+    results = together(lambda: pay("P-1"), lambda: pay("P-2"))
+    assert len(refusals(results)) == 1
+    assert balance_of(invoice).open_amount == Decimal("4280.00")
+
+
+def test_a_payment_and_a_verdict_at_once_leave_figures_that_agree(world: World) -> None:
+    contract = world.active()
+    invoice = world.invoice(contract.milestones.get(position=1))
+    asked = measured(world.request(contract), "missed")
+    together(
+        lambda: runs.conclude(run=asked),
+        lambda: payments.record(
+            invoice=invoice,
+            amount=Decimal("14280"),
+            received_on=today(),
+            reference="P-1",
+            by=world.finance,
+        ),
+    )
+    paid = sum(payment.amount for payment in Payment.objects.all())
+    assert Settlement.objects.get().payments_received == paid
+
+
+def test_engagements_opened_at_once_get_references_of_their_own(world: World) -> None:
+    results = together(*[world.scoping] * 4)
+    assert len({engagement.reference for engagement in results}) == 4
+
+
+def test_a_bank_file_handed_in_twice_at_once_is_one_import(world: World) -> None:
+    content = statement(("10.00", "x"))
+    results = together(
+        *[lambda: bank_imports.take_in(filename="statement.xml", content=content, by=world.finance)]
+        * 4
+    )
+    assert len({row.pk for row in results}) == 1
+    assert BankLine.objects.count() == 1
+
+
+def test_what_is_too_much_leaves_once_whoever_takes_it_first(world: World) -> None:
+    invoice = world.overpaid(Decimal(20))
+    other = world.invoice(world.active().milestones.get(position=1))
+    amount, by = Decimal(20), world.finance
+    row = overpayment_refunds.propose(invoice=invoice, amount=amount, by=by)
+    results = together(
+        lambda: overpayments.move(invoice=invoice, to=other, amount=amount, reference="M", by=by),
+        *[lambda: overpayment_refunds.send(pay_back=row, by=world.controller)] * 2,
+    )
+    # Sent twice is sent once: either the move is refused, or both that would send it.
+    assert len(refusals(results)) in (1, 2)
+    assert balance_of(invoice).open_amount == 0
+    assert Payment.objects.filter(amount__lt=0).count() == 1
+
+
+def test_moves_that_cross_wait_for_each_other_and_both_arrive(world: World) -> None:
+    one, two = world.overpaid(Decimal(20)), world.overpaid(Decimal(20))
+    of_one, of_two = (
+        world.invoice(each.contract_version.milestones.get(position=2)) for each in (one, two)
+    )
+    amount, by = Decimal(20), world.finance
+    results = together(
+        *[lambda: overpayments.move(invoice=one, to=of_two, amount=amount, reference="A", by=by)]
+        * 2,
+        *[lambda: overpayments.move(invoice=two, to=of_one, amount=amount, reference="B", by=by)]
+        * 2,
+    )
+    assert refusals(results) == []
+    assert len({payment.pk for payment in results}) == 2
+    assert [balance_of(each).received for each in (of_one, of_two)] == [amount, amount]

@@ -1,0 +1,20 @@
+"""Signing in for pages that ask for the password again."""
+
+from __future__ import annotations
+
+import time
+
+from django.test import Client
+
+from engagements.people.models import User
+
+
+def as_just_signed_in(client: Client, person: User, *, again: bool = True) -> None:
+    """As if `person` had signed in a moment ago, and been asked for their password `again`."""
+    client.force_login(person)
+    session = client.session
+    session["account_authentication_methods"] = [
+        {"method": "password", "at": time.time(), "reauthenticated": again}
+    ]
+    session["account_authentication_methods_user"] = str(person.pk)
+    session.save()

@@ -1,0 +1,187 @@
+"""The board, opening an engagement, and the way in."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from engagements.engagement.models import Engagement, Stage
+from engagements.workbench import board
+from engagements.workbench import board_queries as boards
+from tests.engagements import story as told
+from tests.engagements.story import Story
+from tests.engagements.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+def test_everybody_is_brought_to_the_pages_of_their_role(client: Client, world: World) -> None:
+    ways = {
+        world.consultant: "board",
+        world.admin: "board",
+        world.finance: "finance",
+        world.signatory: "portal",
+        world.nobody: "portal",
+    }
+    for person, name in ways.items():
+        client.force_login(person)
+        assert client.get("/")["Location"] == reverse(name)
+
+
+def test_the_board_asks_no_more_questions_for_more_engagements(
+    client: Client, world: World
+) -> None:
+    client.force_login(world.consultant)
+    for made in ("scoping", "audited", "offered", "active", "met", "missed"):
+        getattr(world, made)()
+    few = queries_of(client)
+    for made in ("scoping", "auditing", "active", "missed", "missed", "met"):
+        getattr(world, made)()
+    assert queries_of(client) == few
+
+
+def queries_of(client: Client) -> int:
+    client.get(reverse("board"))
+    with CaptureQueriesContext(connection) as asked:
+        assert client.get(reverse("board")).status_code == 200
+    return len(asked)
+
+
+def test_the_board_says_who_must_do_what_next(client: Client, world: World) -> None:
+    client.force_login(world.consultant)
+    world.scoping()
+    page = client.get(reverse("board")).content.decode()
+    assert "Start the audit" in page
+    contract = world.met()
+    world.pay(contract.milestones.get(condition="target_met"))
+    assert "accept the handover" in client.get(reverse("board")).content.decode()
+
+
+def test_the_board_finds_and_narrows(client: Client, world: World) -> None:
+    mine, theirs = world.scoping(), world.scoping(customer=world.other_customer)
+    Engagement.objects.filter(pk=theirs.pk).update(lead=world.admin)
+    client.force_login(world.consultant)
+    found = client.get(reverse("board"), {"q": "elsewhere"}).content.decode()
+    assert theirs.reference in found
+    assert mine.reference not in found
+    led = client.get(reverse("board"), {"lead": "me"}).content.decode()
+    assert mine.reference in led
+    assert theirs.reference not in led
+
+
+def test_ended_engagements_are_kept_apart(client: Client, world: World) -> None:
+    ended = world.scoping()
+    Engagement.objects.filter(pk=ended.pk).update(stage=Stage.CANCELLED)
+    client.force_login(world.consultant)
+    assert ended.reference not in client.get(reverse("board")).content.decode()
+    assert ended.reference in client.get(reverse("board"), {"done": "yes"}).content.decode()
+
+
+def test_a_long_stage_is_cut_short_and_shown_whole_in_pages(
+    client: Client, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boards, "SHOWN_A_STAGE", 2)
+    monkeypatch.setattr(board, "PER_PAGE", 2)
+    references = [world.scoping().reference for _ in range(3)]
+    other = world.audited().reference
+    client.force_login(world.consultant)
+
+    def shown(**query: str) -> list[str]:
+        page = client.get(reverse("board"), query).content.decode()
+        return [each for each in (*references, other) if each in page]
+
+    assert shown() == [*references[:2], other]
+    assert f"{reverse('board')}?stage=scoping" in client.get(reverse("board")).content.decode()
+    assert shown(stage="scoping") == references[:2]
+    assert shown(stage="scoping", page="2") == references[2:]
+    assert client.get(reverse("board"), {"stage": "nowhere"}).status_code == 404
+
+
+def test_the_whole_of_a_stage_shows_nothing_of_another_customer(
+    client: Client, world: World
+) -> None:
+    """The board is the consultancy's; whoever belongs to a customer gets none of it."""
+    world.scoping()
+    client.force_login(world.stranger)
+    assert client.get(reverse("board"), {"stage": "scoping"}).status_code == 404
+
+
+def test_an_empty_board_says_what_to_do(client: Client, world: World) -> None:
+    client.force_login(world.consultant)
+    page = client.get(reverse("board")).content.decode()
+    assert "No engagement is in work" in page
+    page = client.get(reverse("board"), {"q": "nothing"}).content.decode()
+    assert "Nothing matches" in page
+
+
+def test_htmx_gets_the_list_alone(client: Client, world: World) -> None:
+    client.force_login(world.consultant)
+    page = client.get(reverse("board"), headers={"HX-Request": "true"}).content.decode()
+    assert 'id="board"' in page
+    assert "<html" not in page
+
+
+def test_an_engagement_is_opened(client: Client, world: World) -> None:
+    client.force_login(world.consultant)
+    response = client.post(reverse("engagement-new"), opening(world))
+    opened = Engagement.objects.get()
+    assert response["Location"] == reverse("engagement", args=[opened.reference])
+    assert (opened.stage, opened.lead) == (Stage.SCOPING, world.consultant)
+
+
+def test_a_form_with_errors_keeps_what_was_typed(client: Client, world: World) -> None:
+    client.force_login(world.consultant)
+    response = client.post(reverse("engagement-new"), opening(world) | {"title": " "})
+    page = response.content.decode()
+    assert response.status_code == 422
+    assert "A long shared prompt" in page
+    assert 'id="id_title_error"' in page
+    assert 'aria-invalid="true"' in page
+    assert not Engagement.objects.exists()
+
+
+def test_only_a_consultant_can_be_the_lead(client: Client, world: World) -> None:
+    client.force_login(world.consultant)
+    data = opening(world) | {"lead": str(world.finance.pk)}
+    assert client.post(reverse("engagement-new"), data).status_code == 422
+
+
+def opening(world: World) -> dict[str, str]:
+    return {
+        "customer": str(world.customer.pk),
+        "title": "Shared prompt",
+        "workload": "A long shared prompt, short questions.",
+        "lead": str(world.consultant.pk),
+    }
+
+
+def test_names_cannot_smuggle_markup_into_a_page(client: Client, world: World) -> None:
+    engagement = world.scoping()
+    Engagement.objects.filter(pk=engagement.pk).update(title="<script>alert(1)</script>")
+    client.force_login(world.consultant)
+    for url in (reverse("board"), reverse("engagement", args=[engagement.reference])):
+        assert "<script>alert" not in client.get(url).content.decode()
+
+
+@pytest.fixture
+def story() -> Story:
+    return told.underway()
+
+
+def test_the_engagement_page_asks_a_bounded_number_of_questions(
+    client: Client, story: Story
+) -> None:
+    client.force_login(story.consultant)
+    url = reverse("engagement", args=[story.reference])
+    client.get(url)
+    told.measured(story, 2.6, purpose="trial")
+    with CaptureQueriesContext(connection) as one:
+        client.get(url)
+    told.measured(story, 2.5, purpose="trial")
+    told.measured(story, 2.4, purpose="trial")
+    with CaptureQueriesContext(connection) as three:
+        client.get(url)
+    assert len(three) == len(one)

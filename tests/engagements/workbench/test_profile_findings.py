@@ -1,0 +1,264 @@
+"""The findings on the workbench: computed from what lies there, with the operator chosen."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from engagements.audit import services as audits
+from engagements.audit.models import Audit
+from engagements.contracts.models import ContractVersion
+from engagements.engagement.models import Engagement
+from engagements.evidence.models import Evidence
+from tests.engagements import evidence_world as kept
+from tests.engagements.world import World, fresh
+
+pytestmark = pytest.mark.django_db
+
+
+def url(name: str, engagement: Engagement, *more: str) -> str:
+    return reverse(name, args=[engagement.reference, *more])
+
+
+def words(page: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", page.partition("<main")[2]).split())
+
+
+def bench(client: Client, audit: Audit) -> str:
+    return words(client.get(url("engagement-workbench", audit.engagement)).content.decode())
+
+
+def put(client: Client, audit: Audit, what: str, **said: object) -> int:
+    data = {f"{what}-{name}": value for name, value in said.items()}
+    return client.post(url("workbench-set", audit.engagement, what), data).status_code
+
+
+def test_before_the_audit_is_started_the_bench_says_so(signed_in: Client, world: World) -> None:
+    engagement = world.scoping()
+    page = words(signed_in.get(url("engagement-workbench", engagement)).content.decode())
+    assert "The audit is not started" in page
+    nothing = url("workbench-set", engagement, "work")
+    assert signed_in.post(nothing, {}).status_code == 404
+
+
+def test_the_findings_are_computed_with_the_operator_that_was_chosen(
+    signed_in: Client, audit: Audit
+) -> None:
+    assert put(signed_in, audit, "operator", choice="family:attention") == 302
+    page = bench(signed_in, audit)
+    assert "73.7%" in page
+    assert "Attention takes 73.7% of your time" in page
+    audit.refresh_from_db()
+    assert audit.subject["operator"]["name"] == "attention"
+
+    assert put(signed_in, audit, "operator", choice="family:elementwise") == 302
+    assert audit.findings.get(check_name="hot").outcome == "fail"
+
+
+def test_a_pattern_chooses_kernels_by_name(signed_in: Client, audit: Audit) -> None:
+    assert put(signed_in, audit, "operator", pattern="sdpa|flash", choice="family:copy") == 302
+    audit.refresh_from_db()
+    assert audit.subject["operator"]["kind"] == "pattern"
+    assert audit.findings.get(check_name="hot").outcome == "pass"
+    assert put(signed_in, audit, "operator", pattern="sdpa(") == 422
+    assert put(signed_in, audit, "operator", choice="weather:sunny") == 422
+
+
+def test_needs_work_and_estimates_reach_the_checks(signed_in: Client, audit: Audit) -> None:
+    needs = {"definition": "flash_attention", "dtype": "bfloat16", "architecture": "sm90"}
+    assert put(signed_in, audit, "needs", **needs, axes="batch 16\nhead_dim=128") == 302
+    assert put(signed_in, audit, "work", weeks="6", fee="48,000.00", currency="eur") == 302
+    estimates = {"share_percent": "40", "kernel_low": "2", "kernel_high": "3"}
+    assert put(signed_in, audit, "estimates", **estimates) == 302
+    assert put(signed_in, audit, "tried", library="FlashInfer", lacks="our paging") == 302
+    audit.refresh_from_db()
+    subject = audit.subject
+    assert subject["needs"]["axes"] == {"batch": 16, "head_dim": 128}
+    assert Decimal(subject["work"]["fee"]) == Decimal("48000")
+    assert subject["kernel_speedup"] == {"low": 2.0, "high": 3.0}
+    assert subject["share"] == 0.4
+    page = bench(signed_in, audit)
+    assert "6 weeks, EUR 48,000.00 net" in page
+    assert "FlashInfer: lacks our paging" in page
+
+    signed_in.post(url("workbench-forget", audit.engagement), {"library": "FlashInfer"})
+    audit.refresh_from_db()
+    assert "tried" not in audit.subject
+
+
+@pytest.mark.parametrize(
+    ("what", "said", "complaint"),
+    [
+        ("needs", {"definition": "x", "axes": "batch many"}, "no axis with its size"),
+        ("work", {"weeks": "6", "fee": "1.000"}, "A fee comes with its currency"),
+        ("work", {"weeks": "0"}, "greater than or equal to 0.1"),
+        ("estimates", {"kernel_low": "3", "kernel_high": "2"}, "The lower end comes first"),
+        ("thresholds", {"target": "0.5"}, "A target is more than 1×"),
+        ("thresholds", {"least_share": "7"}, "Least share cannot be 7"),
+        ("tried", {"library": ""}, "This field is required"),
+    ],
+)
+def test_what_cannot_be_is_asked_for_again(
+    signed_in: Client, audit: Audit, what: str, said: dict[str, str], complaint: str
+) -> None:
+    data = {f"{what}-{name}": value for name, value in said.items()}
+    answer = signed_in.post(url("workbench-set", audit.engagement, what), data)
+    assert answer.status_code == 422
+    assert complaint in answer.content.decode()
+    assert '<details class="unfold" open>' in answer.content.decode()
+
+
+def test_a_threshold_is_moved_for_this_engagement_and_recorded(
+    signed_in: Client, audit: Audit
+) -> None:
+    assert put(signed_in, audit, "operator", choice="family:attention") == 302
+    assert put(signed_in, audit, "thresholds", least_share="0.8") == 302
+    assert audit.findings.get(check_name="hot").outcome == "fail"
+    event = audit.engagement.events.get(verb="audit.thresholds_set")
+    assert event.changes["thresholds"] == [{}, {"least_share": 0.8}]
+    assert "least_share: 0.8" in bench(signed_in, audit)
+
+
+def test_an_override_stands_beside_what_was_computed(
+    signed_in: Client, audit: Audit, world: World
+) -> None:
+    put(signed_in, audit, "operator", choice="family:attention")
+    audits.override_finding(
+        finding=audit.findings.get(check_name="hot"),
+        outcome="fail",
+        reason="The trace is a year old.",
+        by=world.consultant,
+    )
+    page = bench(signed_in, audit)
+    assert "Overridden to fail by Connie: The trace is a year old." in page
+    assert "Found without the override: pass." in page
+
+
+def test_an_unknown_finding_says_what_to_collect_and_by_which_command(
+    signed_in: Client, audit: Audit
+) -> None:
+    signed_in.post(url("workbench-compute", audit.engagement))
+    page = bench(signed_in, audit)
+    assert "What would decide it" in page
+    assert "ncu --set full" in page
+
+
+def test_nobody_but_a_consultant_sets_anything(client: Client, audit: Audit, world: World) -> None:
+    acts = [
+        *(url("workbench-set", audit.engagement, what) for what in ("operator", "thresholds")),
+        url("workbench-compute", audit.engagement),
+        url("workbench-forget", audit.engagement),
+    ]
+    for person, status in [(world.stranger, 404), (world.viewer, 404), (world.finance, 403)]:
+        client.force_login(person)
+        assert {client.post(one, {}).status_code for one in acts} == {status}
+    client.force_login(world.finance)
+    page = client.get(url("engagement-workbench", audit.engagement)).content.decode()
+    assert 'method="post"' not in page.partition("<main")[2]
+    assert client.get(url("audit-report", audit.engagement)).status_code == 200
+    client.force_login(world.consultant)
+    assert client.post(url("workbench-set", audit.engagement, "weather")).status_code == 404
+
+
+def test_a_delivered_audit_is_only_looked_at(signed_in: Client, audit: Audit, world: World) -> None:
+    delivered(audit, world)
+    assert put(signed_in, audit, "work", weeks="6") == 422
+    page = signed_in.get(url("engagement-workbench", audit.engagement)).content.decode()
+    assert "Audit this operator" not in page
+
+
+def delivered(audit: Audit, world: World) -> None:
+    """Whatever the evidence leaves open is answered with unknown, and the audit delivered."""
+    for finding in audit.findings.filter(found_at__isnull=True):
+        audits.record_finding(
+            audit=audit,
+            check=finding.check_name,
+            outcome="unknown",
+            value="",
+            rationale="",
+            by=world.consultant,
+        )
+    audits.deliver(audit=audit, by=world.consultant)
+    assert fresh(audit.engagement).stage != "auditing"
+
+
+def test_what_was_computed_is_overridden_and_not_answered_by_hand(
+    signed_in: Client, audit: Audit
+) -> None:
+    put(signed_in, audit, "operator", choice="family:attention")
+    page = signed_in.get(url("engagement-audit", audit.engagement)).content.decode()
+    hot = page.partition('id="check-hot"')[2].partition("</article>")[0]
+    assert "Attention takes 73.7% of your time" in hot
+    assert "from the evidence" in hot
+    assert "Override…" in hot
+    assert "Answer by hand…" not in hot
+    worth = page.partition('id="check-worth"')[2].partition("</article>")[0]
+    assert "Answer by hand…" in worth
+    answer = {"outcome": "fail", "value": "3%", "rationale": "I say so."}
+    by_hand = signed_in.post(url("audit-finding", audit.engagement, "hot"), answer)
+    assert by_hand.status_code == 422
+    assert "was computed from the evidence" in by_hand.content.decode()
+
+
+def passing(client: Client, audit: Audit, world: World) -> None:
+    """Every check passes, by override where the evidence does not say so."""
+    put(client, audit, "operator", choice="family:attention")
+    put(client, audit, "needs", definition="shared_prefix_attention", dtype="bfloat16")
+    for finding in audit.findings.exclude(outcome="pass"):
+        audits.override_finding(
+            finding=finding, outcome="pass", reason="As agreed.", by=world.consultant
+        )
+
+
+def test_a_passing_audit_drafts_the_contract_by_one_click(
+    signed_in: Client, audit: Audit, world: World
+) -> None:
+    put(signed_in, audit, "work", weeks="6", fee="48000", currency="EUR")
+    passing(signed_in, audit, world)
+    delivered(audit, world)
+    page = words(signed_in.get(url("engagement-audit", audit.engagement)).content.decode())
+    assert "you revise them" in page
+    draft = url("audit-draft", audit.engagement)
+    for person, status in [(world.viewer, 404), (world.finance, 403)]:
+        signed_in.force_login(person)
+        assert signed_in.post(draft).status_code == status
+    signed_in.force_login(world.consultant)
+    assert signed_in.post(draft)["Location"] == url("engagement-contract", audit.engagement)
+    version = ContractVersion.objects.get()
+    assert (version.fee, version.weeks, version.state) == (Decimal(48000), 6, "draft")
+
+
+def test_what_an_audit_lacks_for_a_contract_is_said(
+    signed_in: Client, audit: Audit, world: World
+) -> None:
+    passing(signed_in, audit, world)
+    delivered(audit, world)
+    page = words(signed_in.get(url("engagement-audit", audit.engagement)).content.decode())
+    assert "The audit does not say what the work takes" in page
+    assert signed_in.post(url("audit-draft", audit.engagement)).status_code == 422
+    assert not ContractVersion.objects.exists()
+
+
+def test_overlapping_kernels_of_a_pattern_are_summed_exactly_by_reading_again(
+    signed_in: Client, world: World
+) -> None:
+    audit = world.auditing()
+    streams = kept.added(audit.engagement, world.consultant, "streams.trace.json.gz")
+    assert put(signed_in, audit, "operator", pattern="nvjet|SoftMax") == 302
+    streams.refresh_from_db()
+    assert streams.state == Evidence.State.QUEUED, "two of them ran at once"
+    kept.read(streams)
+    assert "nvjet|SoftMax Pattern 16" in bench(signed_in, audit)
+    signed_in.post(url("workbench-compute", audit.engagement))
+    computed = audit.findings.get(check_name="hot").computed
+    assert computed is not None
+    figures = computed["figures"]
+    assert figures["share_of_wall"]["low"] == figures["share_of_wall"]["high"]
+
+    assert put(signed_in, audit, "operator", pattern="SoftMax") == 302
+    streams.refresh_from_db()
+    assert streams.state == Evidence.State.READ, "one kernel alone overlaps nothing"

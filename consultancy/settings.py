@@ -229,8 +229,8 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_THROTTLE_CLASSES": ["engagements.api.throttling.ByAccount"],
-    "EXCEPTION_HANDLER": "engagements.api.errors.answer",
+    "DEFAULT_THROTTLE_CLASSES": ["engagements.api.throttles.AccountThrottle"],
+    "EXCEPTION_HANDLER": "engagements.api.errors.respond",
 }
 
 globals().update(env.email(production=PRODUCTION))

@@ -7,8 +7,8 @@ changes nothing the second time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from celery import shared_task
 from django.utils import timezone
@@ -84,64 +84,90 @@ def sum_operator(audit_id: int) -> bool:
     return operators.sum_exactly(audit=Audit.objects.get(pk=audit_id))
 
 
-@shared_task
-def sweep() -> None:
-    """Do what is due and was not done: a lost message, a deadline, a missing document.
-
-    One that fails is logged and does not hold up the others.
-    """
-    for asked in EngagementRun.objects.filter(
-        concluded_at__isnull=True, run__state__in=[Run.State.FINISHED, Run.State.FAILED]
-    ):
-        _try("conclude run", asked.pk, partial(runs.conclude, run=asked))
-    for box in TimeBox.objects.filter(
+def _overdue_time_boxes() -> Iterable[TimeBox]:
+    return TimeBox.objects.filter(
         ends_on__lt=timezone.localdate(), engagement__stage=Stage.ACTIVE
-    ).select_related("engagement"):
-        _try(
-            "end time-box",
-            box.pk,
-            partial(settlements.settle_when_time_box_is_over, engagement=box.engagement),
-        )
-    for engagement in warnings.due():
-        _try("warn", engagement, partial(warnings.warn, engagement=engagement))
-    for contract in offers.expiring():
-        _try("expire", contract, partial(offers.expire, contract=contract))
-    _try("read", "evidence that waits", reading.sweep)
-    for engagement in findings.under_way():
-        _try("compute", engagement, partial(findings.compute_when_due, engagement=engagement))
-    _try("anchor", "the event log", anchors.take_when_due)
-    for contract in releases.dated():
-        _try("release", contract, partial(releases.release_dated, contract=contract))
-    for invoice in reminders.due():
-        _try("remind", invoice, partial(reminders.remind, invoice=invoice))
-    _issue_missing_documents()
-    for document in contract_mails.unsent():
-        _try("mail", document, partial(contract_mails.write, document=document))
-    for document in invoice_mails.unsent():
-        _try("mail", document, partial(invoice_mails.write, document=document))
-    for mail_id in mails.waiting():
-        _try("send mail", mail_id, partial(mails.send, mail_id=mail_id))
-    for pk in password_mails.waiting():
-        _try("send password mail", pk, partial(password_mails.send, password_mail_id=pk))
+    ).select_related("engagement")
 
 
-def _issue_missing_documents() -> None:
+def _unconcluded_runs() -> Iterable[EngagementRun]:
+    return EngagementRun.objects.filter(
+        concluded_at__isnull=True, run__state__in=[Run.State.FINISHED, Run.State.FAILED]
+    )
+
+
+def _missing_documents() -> Iterable[tuple[str, str]]:
     from engagements import documents
 
     missing = documents.missing()
     failures.forget_all_but(missing)
-    for kind, subject in missing:
-        _try(
-            f"issue {kind}",
-            subject,
-            partial(documents.issue, kind=kind, subject=subject),
-        )
+    return missing
 
 
-def _try(what: str, subject: object, act: Callable[[], object]) -> None:
-    try:
-        act()
-    except ApplicationError as refusal:
-        log.info("%s %s: %s", what, subject, refusal)
-    except Exception:
-        log.exception("%s %s failed; the next sweep tries again", what, subject)
+def _issue(document: tuple[str, str]) -> object:
+    from engagements import documents
+
+    kind, subject = document
+    return documents.issue(kind=kind, subject=subject)
+
+
+def _once() -> Iterable[None]:
+    return [None]
+
+
+# What the sweep does, in this order: the rows that are due, and what is done with each.
+SWEEPS: Mapping[str, tuple[Callable[[], Iterable[Any]], Callable[[Any], object]]] = {
+    "conclude run": (_unconcluded_runs, lambda run: runs.conclude(run=run)),
+    "end time-box": (
+        _overdue_time_boxes,
+        lambda box: settlements.settle_when_time_box_is_over(engagement=box.engagement),
+    ),
+    "warn of time-box": (lambda: warnings.due(), lambda row: warnings.warn(engagement=row)),
+    "expire offer": (lambda: offers.expiring(), lambda row: offers.expire(contract=row)),
+    "read evidence": (_once, lambda _: reading.sweep()),
+    "compute findings": (
+        lambda: findings.under_way(),
+        lambda row: findings.compute_when_due(engagement=row),
+    ),
+    "anchor event log": (_once, lambda _: anchors.take_when_due()),
+    "release milestones": (
+        lambda: releases.dated(),
+        lambda row: releases.release_dated(contract=row),
+    ),
+    "remind": (lambda: reminders.due(), lambda row: reminders.remind(invoice=row)),
+    "issue document": (_missing_documents, _issue),
+    "mail contract": (
+        lambda: contract_mails.unsent(),
+        lambda row: contract_mails.write(document=row),
+    ),
+    "mail invoice": (
+        lambda: invoice_mails.unsent(),
+        lambda row: invoice_mails.write(document=row),
+    ),
+    "send mail": (lambda: mails.waiting(), lambda pk: mails.send(mail_id=pk)),
+    "send password mail": (
+        lambda: password_mails.waiting(),
+        lambda pk: password_mails.send(password_mail_id=pk),
+    ),
+}
+
+
+@shared_task
+def sweep() -> None:
+    """Do what is due: lost messages, deadlines, missing documents, unsent mail.
+
+    An error is logged and stops neither the other rows nor the other steps.
+    """
+    for step, (due, act) in SWEEPS.items():
+        try:
+            rows = list(due())
+        except Exception:
+            log.exception("%s: the rows that are due could not be read", step)
+            continue
+        for row in rows:
+            try:
+                act(row)
+            except ApplicationError as error:
+                log.info("%s %s: %s", step, row, error)
+            except Exception:
+                log.exception("%s %s failed; the next sweep tries again", step, row)

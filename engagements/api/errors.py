@@ -1,32 +1,33 @@
-"""What the API answers where it refuses: a `detail`, and who asks too often when to come again."""
+"""Error responses of the API: `detail` for people, `code` for programs."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
-from rest_framework import exceptions
+from rest_framework import exceptions, status
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from engagements.common import rate_limits
-from engagements.common.client_ip import current_address
-from engagements.common.rate_limits import Rate, TooMany
-
-STRANGERS: Final = Rate("api-refused", most=30, window_s=60)
+from engagements.api.throttles import RejectedThrottle
+from engagements.common.pages import REFUSALS
 
 
-def answer(error: Exception, context: dict[str, Any]) -> Response | None:
-    """As Django REST framework answers an error; 429 with Retry-After in words of this house.
+def respond(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Return the response to an error that a view raised; None leaves it to Django.
 
-    Whoever is not let in is counted here by address, since they are refused before any throttle.
+    Requests without valid credentials are rejected before Django REST framework throttles, so
+    they are counted here, by address.
     """
+    if isinstance(error, REFUSALS):
+        body = {"detail": str(error), "code": getattr(error, "code", "benchmark.declined")}
+        return Response(body, status=status.HTTP_422_UNPROCESSABLE_ENTITY)
     if isinstance(error, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):
-        try:
-            rate_limits.count(STRANGERS, current_address())
-        except TooMany as refused:
-            error = exceptions.Throttled(wait=refused.retry_after_s)
-    wait_s = getattr(error, "wait", None)
-    if isinstance(error, exceptions.Throttled) and wait_s is not None:
-        in_words = TooMany(int(wait_s)).in_words
-        error.detail = exceptions.ErrorDetail(f"Too many requests: try again in {in_words}.")
-    return exception_handler(error, context)
+        throttle = RejectedThrottle()
+        if not throttle.allow_request(context["request"], context["view"]):
+            error = exceptions.Throttled(wait=throttle.wait())
+    response = exception_handler(error, context)
+    if response is not None and isinstance(error, exceptions.APIException):
+        codes = error.get_codes()
+        if isinstance(codes, str) and isinstance(response.data, dict):
+            response.data["code"] = codes
+    return response

@@ -119,15 +119,11 @@ class AllEvidence(ListAPIView[Evidence]):
         engagement = access.engagement_for(request.user, reference)
         sent, *others = request.FILES.getlist("file") or [None]
         if sent is None or others:
-            reason = {"detail": "Send one file as “file”."}
-            return Response(reason, status=status.HTTP_422_UNPROCESSABLE_ENTITY)
+            raise ApplicationError("Send one file as “file”.", code="evidence.one_file")
         assert isinstance(request.user, User)
-        try:
-            row = evidence.add(
-                engagement=engagement, name=sent.name or "", content=sent, by=request.user
-            )
-        except ApplicationError as refused:
-            return Response({"detail": str(refused)}, status=status.HTTP_422_UNPROCESSABLE_ENTITY)
+        row = evidence.add(
+            engagement=engagement, name=sent.name or "", content=sent, by=request.user
+        )
         return Response(self.get_serializer(row).data, status=status.HTTP_201_CREATED)
 
 

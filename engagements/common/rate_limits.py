@@ -42,18 +42,9 @@ class Rate:
 
 def count(rate: Rate, address: str | None) -> None:
     """Count one more for this address. TooMany once its window is full."""
-    _count(rate, _group(address))
-
-
-def count_account(rate: Rate, pk: int) -> None:
-    """Count one more for this account, wherever it asks from. TooMany once its window is full."""
-    _count(rate, f"account-{pk}")
-
-
-def _count(rate: Rate, who: str) -> None:
     now = time.time()
     window = int(now // rate.window_s)
-    key = f"rate:{rate.name}:{who}:{window}"
+    key = f"rate:{rate.name}:{_group(address)}:{window}"
     if _increment(key, rate.window_s) > rate.most:
         raise TooMany(max(1, int((window + 1) * rate.window_s - now) + 1))
 

@@ -67,8 +67,11 @@ def send(*, mail_id: int) -> bool:
     )
     if mail is None or not _is_due(mail):
         return False
-    if not _is_still_theirs(mail):
-        mail.attempts, mail.failure = MAX_ATTEMPTS, "Whoever has this address may not read it now."
+    if not _may_read(mail):
+        mail.attempts, mail.failure = (
+            MAX_ATTEMPTS,
+            "The recipient may no longer see this engagement.",
+        )
         mail.save(update_fields=["attempts", "failure"])
         return False
     mail.attempts += 1
@@ -100,16 +103,18 @@ def _is_due(mail: Mail) -> bool:
     return not is_given_up and timezone.now() >= due_at(mail.written_at, mail.attempts)
 
 
-def _is_still_theirs(mail: Mail) -> bool:
-    """Whether the person of this address may still see the engagement: a mail may wait for hours.
+def _may_read(mail: Mail) -> bool:
+    """Whether the recipient may see the engagement now: a mail may wait for hours.
 
-    An address that the customer named for its invoices is nobody's in particular.
+    The customer's billing address may receive its mails; any other address must belong to a
+    person who sees the engagement.
     """
     if mail.recipient == mail.engagement.customer.invoice_email:
         return True
     person = User.objects.filter(email__iexact=mail.recipient).first()
-    seen = access.engagements_for(person) if person else Engagement.objects.all()
-    return seen.filter(pk=mail.engagement_id).exists()
+    return person is not None and (
+        access.engagements_for(person).filter(pk=mail.engagement_id).exists()
+    )
 
 
 def _message(mail: Mail) -> EmailMessage:

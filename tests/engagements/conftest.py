@@ -15,6 +15,7 @@ from pypdf import PdfReader
 
 from engagements import documents, tasks
 from engagements.audit.models import Audit
+from engagements.common import queue
 from tests.engagements import evidence_world, kept
 from tests.engagements.document_story import Story
 from tests.engagements.kept_stories import told_to
@@ -46,11 +47,16 @@ def on_day(monkeypatch: pytest.MonkeyPatch) -> Callable[[dt.date], None]:
 
 @pytest.fixture
 def documents_wanted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """The documents that services ask for, as (kind, subject), instead of having them issued."""
+    """The documents that services enqueue, as (kind, subject), instead of having them issued."""
     wanted: list[tuple[str, str]] = []
-    monkeypatch.setattr(
-        tasks.issue_document, "delay", lambda kind, subject: wanted.append((kind, subject))
-    )
+
+    def send(task: str, *args: object) -> bool:
+        if task == "issue_document":
+            kind, subject = args
+            wanted.append((str(kind), str(subject)))
+        return True
+
+    monkeypatch.setattr(queue, "send", send)
     return wanted
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.signals import run_concluded
 from engagements import documents, tasks
+from engagements.common import queue
 from engagements.engagement.models import Engagement, Stage
 from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
@@ -76,7 +77,30 @@ def test_one_engagement_in_trouble_holds_up_no_other(
     assert sorted(stages) == [Stage.ACTIVE, Stage.MET]
 
 
-def test_the_task_issues_the_document_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("module", [tasks.warnings, tasks.offers, tasks.contract_mails])
+def test_a_step_that_cannot_list_its_rows_stops_no_later_step(
+    world: World,
+    sweep: Callable[[], None],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    module: object,
+) -> None:
+    def broken() -> object:
+        raise RuntimeError("relation does not exist")
+
+    name = next(each for each in ("due", "expiring", "unsent") if hasattr(module, each))
+    monkeypatch.setattr(module, name, broken)
+    sent: list[int] = []
+    monkeypatch.setattr(tasks.password_mails, "waiting", lambda: [7])
+    monkeypatch.setattr(
+        tasks.password_mails, "send", lambda password_mail_id: sent.append(password_mail_id)
+    )
+    sweep()
+    assert "relation does not exist" in caplog.text
+    assert sent == [7]
+
+
+def test_an_issued_document_is_mailed(monkeypatch: pytest.MonkeyPatch) -> None:
     mailed: list[object] = []
     monkeypatch.setattr(documents, "issue", lambda **wanted: wanted)
     for mails in (tasks.contract_mails, tasks.invoice_mails):
@@ -91,12 +115,12 @@ def test_a_concluded_run_is_handed_to_a_worker_once_it_is_committed(
     django_capture_on_commit_callbacks: Callable[..., AbstractContextManager[list[object]]],
 ) -> None:
     asked = measured(world.request(world.active()), "met")
-    sent: list[int] = []
-    monkeypatch.setattr(tasks.conclude_run, "delay", sent.append)
+    sent: list[tuple[str, object]] = []
+    monkeypatch.setattr(queue, "send", lambda *message: sent.append(message))
     with django_capture_on_commit_callbacks(execute=True):
         run_concluded.send(sender=type(asked.run), run=asked.run)
         assert sent == []
-    assert sent == [asked.run_id]
+    assert ("conclude_run", asked.run_id) in sent
 
 
 def test_a_dead_broker_costs_a_verdict_nothing(
@@ -105,13 +129,12 @@ def test_a_dead_broker_costs_a_verdict_nothing(
     monkeypatch: pytest.MonkeyPatch,
     django_capture_on_commit_callbacks: Callable[..., AbstractContextManager[list[object]]],
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise OSError("connection refused")
 
     contract = world.active()
     asked = measured(world.request(contract), "missed")
-    monkeypatch.setattr(tasks.conclude_run, "delay", refuse)
-    monkeypatch.setattr(tasks.issue_document, "delay", refuse)
+    monkeypatch.setattr(queue.current_app, "send_task", refuse)
     with django_capture_on_commit_callbacks(execute=True):
         run_concluded.send(sender=type(asked.run), run=asked.run)
         sweep()

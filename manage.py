@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Django's command line for this project."""
+"""Django's command line."""
 
 import os
 import sys
@@ -19,8 +19,8 @@ def main() -> None:
             raise
         missing = str(error).partition("\n")[0]
         sys.exit(
-            f"{missing}: bring the database up to date with `manage.py migrate`, or name another "
-            "in TWOFOLD_HOME or DATABASE_URL (the demonstration's home is .twofold/demo)"
+            f"{missing}. Run `manage.py migrate`, or choose another database with TWOFOLD_HOME or "
+            "DATABASE_URL (the demonstration's home is .twofold/demo)."
         )
 
 

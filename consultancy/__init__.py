@@ -1,4 +1,4 @@
-"""The project: settings, addresses, the Celery application, embedded services."""
+"""The Django project: settings, URLs, the Celery application, embedded services."""
 
 from consultancy.celery import app as celery_app
 

@@ -1,4 +1,4 @@
-"""allauth's forms in the words of this house; what they do is allauth's."""
+"""allauth's forms with this site's labels and help texts."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Any, ClassVar
 
 from allauth.account import forms as account
 from allauth.mfa.base import forms as second_factor
-from allauth.mfa.totp import forms as authenticator_app
+from allauth.mfa.totp import forms as totp
 from django import forms
 from django.http import HttpRequest
 
 from engagements.notifications import password_mails
 
-WHAT_IT_TAKES = (
-    "At least 8 characters; not digits alone, nothing like your name or address, and none of "
-    "those that many people use."
+RULES_HELP = (
+    "Use at least 8 characters. Avoid common passwords, passwords of digits only, and anything "
+    "close to your name or email address."
 )
 
 
-class InOurWords(forms.Form):
-    """Labels are replaced, and no placeholder says again what a label says."""
+class RelabelledForm(forms.Form):
+    """Replaces labels and help texts, and removes placeholders that repeat the label."""
 
     labels: ClassVar[dict[str, str]] = {}
     helps: ClassVar[dict[str, str]] = {}
@@ -32,58 +32,58 @@ class InOurWords(forms.Form):
             field.help_text = self.helps.get(name, field.help_text)
 
 
-class NewPassword(InOurWords):
-    """Whoever chooses a password, at whatever turn."""
+class NewPasswordForm(RelabelledForm):
+    """Labels shared by every form that sets a password."""
 
     labels: ClassVar = {
         "oldpassword": "Current password",
         "password1": "New password",
         "password2": "New password, again",
     }
-    helps: ClassVar = {"password1": WHAT_IT_TAKES}
+    helps: ClassVar = {"password1": RULES_HELP}
 
 
-class LoginForm(InOurWords, account.LoginForm):
+class LoginForm(RelabelledForm, account.LoginForm):
     labels: ClassVar = {"remember": "Stay signed in"}
 
 
-class ReauthenticateForm(InOurWords, account.ReauthenticateForm):
+class ReauthenticateForm(RelabelledForm, account.ReauthenticateForm):
     pass
 
 
-class ResetPasswordForm(InOurWords, account.ResetPasswordForm):
-    """Nobody is looked up here: the answer, and how long it takes, say nothing of an address."""
+class ResetPasswordForm(RelabelledForm, account.ResetPasswordForm):
+    """Answers the same, and as fast, whether or not the address has an account."""
 
     def clean_email(self) -> str:
         return str(self.cleaned_data["email"])
 
     def save(self, request: HttpRequest, **kwargs: Any) -> str:
-        """Ask for the mail; a worker finds out whether anybody gets one."""
+        """Request the mail; a worker looks up the account."""
         address = str(self.cleaned_data["email"])
         origin = f"{request.scheme}://{request.get_host()}"
         password_mails.ask(address=address, origin=origin)
         return address
 
 
-class ResetPasswordKeyForm(NewPassword, account.ResetPasswordKeyForm):
+class ResetPasswordKeyForm(NewPasswordForm, account.ResetPasswordKeyForm):
     pass
 
 
-class ChangePasswordForm(NewPassword, account.ChangePasswordForm):
+class ChangePasswordForm(NewPasswordForm, account.ChangePasswordForm):
     pass
 
 
-class SetPasswordForm(NewPassword, account.SetPasswordForm):
+class SetPasswordForm(NewPasswordForm, account.SetPasswordForm):
     pass
 
 
-class ActivateForm(InOurWords, authenticator_app.ActivateTOTPForm):
-    labels: ClassVar = {"code": "Code that the app shows"}
+class ActivateTOTPForm(RelabelledForm, totp.ActivateTOTPForm):
+    labels: ClassVar = {"code": "Code from the app"}
 
 
-class CodeForm(InOurWords, second_factor.AuthenticateForm):
+class SecondFactorForm(RelabelledForm, second_factor.AuthenticateForm):
     pass
 
 
-class CodeAgainForm(InOurWords, second_factor.ReauthenticateForm):
+class SecondFactorAgainForm(RelabelledForm, second_factor.ReauthenticateForm):
     pass

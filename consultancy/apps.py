@@ -1,16 +1,14 @@
-"""The project as an app: its commands, its static files."""
+"""The project as a Django app, for its management commands and static files."""
 
 from django.apps import AppConfig
 
 
 class ConsultancyConfig(AppConfig):
-    """Holds the management commands and the static files."""
-
     name = "consultancy"
 
     def ready(self) -> None:
         from allauth.account.signals import password_reset
 
-        from consultancy.receivers import let_in
+        from consultancy.receivers import clear_login_limits
 
-        password_reset.connect(let_in, dispatch_uid="consultancy.attempts")
+        password_reset.connect(clear_login_limits, dispatch_uid="consultancy.login_limits")

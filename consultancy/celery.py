@@ -1,7 +1,7 @@
 """The Celery application: `celery -A consultancy worker -Q gpu`.
 
-Three queues, each made on first use: gpu (one run at a time on a device), documents (PDFs,
-mail, sweeping) and default.
+Three queues: gpu (one run at a time per device), documents (PDFs, mail, periodic sweeps) and
+default.
 """
 
 import os
@@ -14,19 +14,19 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "consultancy.settings")
 
 
 class Application(Celery):
-    """Celery, with the embedded broker started when it is the one in use."""
+    """Celery that starts the embedded broker before it connects to it."""
 
     def connection_for_write(self, *args: Any, **kwargs: Any) -> Any:
         """A connection to publish on."""
-        self._have_embedded_broker()
+        self._ensure_embedded_broker()
         return super().connection_for_write(*args, **kwargs)
 
     def connection_for_read(self, *args: Any, **kwargs: Any) -> Any:
         """A connection to consume from."""
-        self._have_embedded_broker()
+        self._ensure_embedded_broker()
         return super().connection_for_read(*args, **kwargs)
 
-    def _have_embedded_broker(self) -> None:
+    def _ensure_embedded_broker(self) -> None:
         from django.conf import settings
 
         if self.conf.broker_url == settings.VALKEY.url:
@@ -40,12 +40,12 @@ app.autodiscover_tasks()
 
 @setup_logging.connect
 def use_django_logging(**_: Any) -> None:
-    """Leave logging to the settings; Celery would install its own otherwise."""
+    """Keep Django's logging; with a receiver connected, Celery does not install its own."""
 
 
 @celeryd_after_setup.connect
-def have_a_key_where_records_are_made(instance: Any, **_: Any) -> None:
-    """A worker of the queue gpu starts with a key that it can sign with, in production."""
+def require_signing_key(instance: Any, **_: Any) -> None:
+    """Refuse to start a worker of the queue gpu that cannot sign records, in production."""
     if "gpu" in instance.app.amqp.queues.consume_from:
         from consultancy.signing import require_key
 
@@ -53,8 +53,8 @@ def have_a_key_where_records_are_made(instance: Any, **_: Any) -> None:
 
 
 @celeryd_after_setup.connect
-def have_a_certificate_where_contracts_are_issued(instance: Any, **_: Any) -> None:
-    """A worker of the queue documents starts with a certificate that it can sign with."""
+def require_certificate(instance: Any, **_: Any) -> None:
+    """Refuse to start a worker of the queue documents that cannot sign contracts."""
     if "documents" in instance.app.amqp.queues.consume_from:
         from engagements.documents import certificate
 

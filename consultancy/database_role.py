@@ -1,9 +1,9 @@
-"""The database role that the site runs as: it works with rows and has no power over tables.
+"""The database role of the site, which can change rows but not tables.
 
-Triggers refuse to change history, and whoever owns a table may switch its triggers off. So the
-site and its workers connect as a role that owns nothing: no TRUNCATE, no triggers, no
-temporary tables to hang triggers on, and on what is only ever added to neither UPDATE nor
-DELETE. Migrations run as the owner, who then grants again what the new tables need.
+Triggers protect the history, and the owner of a table can disable its triggers. So the site and
+its workers connect as a role that owns nothing: it has no TRUNCATE, no TRIGGER, no temporary
+tables, and on append-only tables neither UPDATE nor DELETE. Migrations run as the owner, who
+grants the role its rights again afterwards.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from django.apps import apps
 from django.db import connection
 from psycopg import sql
 
-# What a table's triggers say about it: rows are only added, or the database alone writes them.
-ONLY_ADDED = frozenset({"append_only"})
-KEPT_BY_TRIGGER = frozenset({"event_chain_is_checked", "kept_by_trigger"})
+# Triggers that mark a table as append-only, or as written by the database itself.
+APPEND_ONLY = frozenset({"append_only"})
+WRITTEN_BY_TRIGGER = frozenset({"event_chain_is_checked", "kept_by_trigger"})
 MIGRATIONS = "django_migrations"
 
-READ, ADD, CHANGE = "SELECT", "SELECT, INSERT", "SELECT, INSERT, UPDATE, DELETE"
+READ, APPEND, CHANGE = "SELECT", "SELECT, INSERT", "SELECT, INSERT, UPDATE, DELETE"
 
 
 def statements(role: str, *, password: str | None = None) -> Iterator[str]:
-    """What makes `role` of the connected database, in order; repeated, it changes nothing.
+    """The SQL statements that create `role` and grant its rights, in order. Idempotent.
 
-    Without `password` a new role cannot sign in by one until it is given one.
+    Without `password` a new role cannot sign in with one.
     """
     name = sql.Identifier(role)
     database = sql.Identifier(str(connection.settings_dict["NAME"]))
@@ -46,7 +46,7 @@ def statements(role: str, *, password: str | None = None) -> Iterator[str]:
 
 
 def rights_by_table() -> dict[str, str]:
-    """What the role may do with the rows of each table, by what its triggers say."""
+    """The privileges of the role on each table, derived from the table's triggers."""
     with connection.cursor() as cursor:
         cursor.execute(
             """
@@ -62,16 +62,16 @@ def rights_by_table() -> dict[str, str]:
 
 
 def _rights(table: str, triggers: set[str]) -> str:
-    if table == MIGRATIONS or triggers & KEPT_BY_TRIGGER:
+    if table == MIGRATIONS or triggers & WRITTEN_BY_TRIGGER:
         return READ
-    if triggers & ONLY_ADDED:
-        # When a draft goes Django asks for none of its rows here; a trigger answers the rest.
-        return f"{ADD}, DELETE" if table in _joining() else ADD
+    if triggers & APPEND_ONLY:
+        # Django deletes from join tables when a draft is deleted; a trigger protects their rows.
+        return f"{APPEND}, DELETE" if table in _join_tables() else APPEND
     return CHANGE
 
 
-def _joining() -> set[str]:
-    """The tables that Django made for relations of many to many."""
+def _join_tables() -> set[str]:
+    """The tables that Django creates for many-to-many relations."""
     models = apps.get_models(include_auto_created=True)
     return {model._meta.db_table for model in models if model._meta.auto_created}
 
@@ -84,5 +84,5 @@ def _exists(role: str) -> bool:
 
 def _text(template: str, *parts: sql.Composable) -> str:
     with connection.cursor() as cursor:
-        # The raw connection knows how to quote for its own server.
+        # Quoting depends on the connection.
         return sql.SQL(template).format(*parts).as_string(cursor.connection)

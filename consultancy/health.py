@@ -1,4 +1,4 @@
-"""Whether this site can do its work, for load balancers and people."""
+"""Health check of the site, for load balancers and people."""
 
 import redis
 from django.conf import settings
@@ -13,28 +13,29 @@ from redis.retry import Retry
 from consultancy.celery import app as celery_app
 
 QUEUES = ("gpu", "documents")
-# The address is open to anybody: asking it a hundred times asks the workers once.
-WORKERS_AGE_S = 5
+# The URL is public: a burst of requests must not become a burst of broadcasts to the workers.
+WORKER_COUNT_TTL_S = 5
 
 
 @never_cache
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 when the database and the broker answer, else 503. Names no host.
+    """Return 200 when the database and the broker respond, else 503. Names no host.
 
-    `?workers` also counts the workers that listen to each queue. Asking them takes a while,
-    and a site without workers still serves its pages, so they do not decide.
+    `?workers` adds the number of workers per queue. It takes up to a second and does not affect
+    the status: a site without workers still serves its pages.
     """
-    checks = {"database": _database(), "broker": _broker()}
+    checks = {"database": _database_responds(), "broker": _broker_responds()}
     healthy = all(checks.values())
-    said: dict[str, str | dict[str, int]] = {"status": "ok" if healthy else "down"}
-    said |= {name: "ok" if fine else "down" for name, fine in checks.items()}
+    result: dict[str, str | dict[str, int]] = {"status": "ok" if healthy else "down"}
+    result |= {name: "ok" if passed else "down" for name, passed in checks.items()}
     if "workers" in request.GET and checks["broker"]:
-        said["workers"] = cache.get_or_set("healthz-workers", _workers, WORKERS_AGE_S) or {}
-    return JsonResponse(said, status=200 if healthy else 503)
+        counts = cache.get_or_set("healthz-workers", _count_workers, WORKER_COUNT_TTL_S)
+        result["workers"] = counts or {}
+    return JsonResponse(result, status=200 if healthy else 503)
 
 
-def _database() -> bool:
+def _database_responds() -> bool:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
@@ -43,20 +44,20 @@ def _database() -> bool:
         return False
 
 
-def _broker() -> bool:
+def _broker_responds() -> bool:
     url = settings.CELERY_BROKER_URL
     url = url.replace("redis+socket://", "unix://")
-    once = Retry(NoBackoff(), 0)
+    no_retry = Retry(NoBackoff(), 0)
     try:
         with redis.Redis.from_url(
-            url, socket_connect_timeout=1, socket_timeout=2, retry=once
+            url, socket_connect_timeout=1, socket_timeout=2, retry=no_retry
         ) as client:
             return bool(client.ping())
     except (redis.RedisError, OSError):
         return False
 
 
-def _workers() -> dict[str, int]:
-    listening = celery_app.control.inspect(timeout=1.0).active_queues() or {}
-    names = [{queue["name"] for queue in queues} for queues in listening.values()]
-    return {queue: sum(queue in listened for listened in names) for queue in QUEUES}
+def _count_workers() -> dict[str, int]:
+    active = celery_app.control.inspect(timeout=1.0).active_queues() or {}
+    consumed = [{queue["name"] for queue in queues} for queues in active.values()]
+    return {queue: sum(queue in names for names in consumed) for queue in QUEUES}

@@ -1,6 +1,6 @@
 """`python -m consultancy.probe`: the container's health check, without curl.
 
-Exits 0 when /healthz answers 200 on this machine.
+Exits 0 when /healthz returns 200 on this machine.
 """
 
 import http.client
@@ -9,7 +9,7 @@ import sys
 
 
 def main() -> int:
-    """Ask as the proxy would: a host name that the site answers to, over HTTPS."""
+    """Request /healthz as the proxy would: with an allowed host name, as HTTPS."""
     host = os.environ.get("TWOFOLD_HOSTS", "localhost").split(",")[0].strip()
     connection = http.client.HTTPConnection("127.0.0.1", 8000, timeout=4)
     try:

@@ -1,4 +1,4 @@
-"""The processes of a site on one machine: what `manage.py up` runs in one terminal."""
+"""The processes that `manage.py up` runs on one machine."""
 
 import os
 import shlex
@@ -11,15 +11,15 @@ import psutil
 
 from benchmarks.harness.records.signatures import KEY_FILE_VARIABLE
 
-# Where the site is served, for links in what is read elsewhere.
+# The port of the site, for links in mails and documents.
 PORT_VARIABLE = "TWOFOLD_PORT"
-# Every process of a terminal carries this variable, and hands it to what it starts. So
-# what a killed terminal left behind can be told from everything else on the machine.
-MARK = "TWOFOLD_TERMINAL"
+# Set for every process of one `up` and inherited by its children, so that the orphans of a killed
+# `up` can be found.
+OWNER_VARIABLE = "TWOFOLD_TERMINAL"
 
 
 def commands(*, host: str, port: int) -> dict[str, str]:
-    """The shell command of each process, by the name that its lines are prefixed with."""
+    """The shell command of each process, by the name that prefixes its log lines."""
     celery = ["celery", "-A", "consultancy", "--quiet"]
     worker = [*celery, "worker", "--without-gossip", "--without-mingle"]
     worker += ["--concurrency", "1", "--loglevel", "INFO"]
@@ -43,8 +43,10 @@ def commands(*, host: str, port: int) -> dict[str, str]:
 def environment(
     home: Path, *, port: int | None = None, signing_key: Path | None = None
 ) -> dict[str, str]:
-    """The variables of a process: this one's, how to stop, where the site is served (unless by
-    another terminal), and for the referee its key."""
+    """The environment of a child process.
+
+    `port` is where this `up` serves the site, if it does; only the gpu worker gets `signing_key`.
+    """
     served = {PORT_VARIABLE: str(port)} if port is not None else {}
     key = {KEY_FILE_VARIABLE: str(signing_key)} if signing_key else {}
     return (
@@ -52,29 +54,27 @@ def environment(
         | served
         | key
         | {
-            MARK: str(home),
+            OWNER_VARIABLE: str(home),
             "DJANGO_SETTINGS_MODULE": "consultancy.settings",
             "PYTHONUNBUFFERED": "1",
-            # A stopped worker gives its task back to the queue; it does not finish a
-            # measurement of minutes while somebody waits for their terminal.
+            # On SIGTERM a worker requeues its task instead of finishing a run of minutes.
             "REMAP_SIGTERM": "SIGQUIT",
-            # Said for servers on the internet; this is somebody's own machine or a container.
+            # Celery warns against root; here it runs on a developer's machine or in a container.
             "PYTHONWARNINGS": "ignore:You're running the worker with superuser:RuntimeWarning",
         }
     )
 
 
-def end_leftovers(home: Path) -> int:
-    """Kill every process that a terminal of this checkout left behind; how many there were."""
-    leftovers = [process for process in psutil.process_iter() if _mark_of(process) == str(home)]
-    for process in leftovers:
+def kill_orphans(home: Path) -> None:
+    """Kill every process that an earlier `up` of this home started."""
+    orphans = [process for process in psutil.process_iter() if _owner_of(process) == str(home)]
+    for process in orphans:
         process.kill()
-    psutil.wait_procs(leftovers, timeout=5)
-    return len(leftovers)
+    psutil.wait_procs(orphans, timeout=5)
 
 
-def port_taken(host: str, port: int) -> str | None:
-    """Why nothing can listen there, or None when it can."""
+def bind_error(host: str, port: int) -> str | None:
+    """The reason why a server cannot listen on this address, or None."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -85,11 +85,11 @@ def port_taken(host: str, port: int) -> str | None:
     return None
 
 
-def _mark_of(process: psutil.Process) -> str | None:
+def _owner_of(process: psutil.Process) -> str | None:
     if process.pid == os.getpid():
         return None
     try:
         variables: Mapping[str, str] = process.environ()
     except (psutil.Error, OSError):
         return None
-    return variables.get(MARK)
+    return variables.get(OWNER_VARIABLE)

@@ -1,4 +1,4 @@
-"""What the project does when allauth has something to tell."""
+"""Receivers of allauth's signals."""
 
 from typing import Any
 
@@ -8,7 +8,9 @@ from django.http import HttpRequest
 from engagements.people.models import User
 
 
-def let_in(sender: Any, *, request: HttpRequest, user: User, **kwargs: Any) -> None:
-    """Whoever chose a password by a mail's link may sign in with it, whatever others tried: allauth
-    does so for addresses in a table of its own, in which nobody here has one."""
-    get_adapter().let_in(request, user.email)
+def clear_login_limits(sender: Any, *, request: HttpRequest, user: User, **kwargs: Any) -> None:
+    """Let a user sign in at once with a password reset by mail.
+
+    allauth clears its limits only for addresses in its own EmailAddress table, unused here.
+    """
+    get_adapter().clear_login_limits(request, user.email)

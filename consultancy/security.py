@@ -1,4 +1,4 @@
-"""What Django 5.2 does not see to itself: response headers, and addresses with null bytes."""
+"""Security middleware that Django 5.2 lacks: CSP, null bytes in URLs, private caching."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 
 
 class ContentSecurityPolicyMiddleware:
-    """Says on every response what a browser may load."""
+    """Sets the Content-Security-Policy header on every response."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -21,22 +21,26 @@ class ContentSecurityPolicyMiddleware:
 
 
 class NullByteMiddleware:
-    """Answers 400 to an address with a null byte in it, which PostgreSQL takes in no text: what a
-    list is searched for goes into a query as it is."""
+    """Rejects URLs that contain a null byte, which PostgreSQL accepts in no text value.
+
+    List pages pass their search parameter to the database unchanged.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Refuse such an address; pass every other on."""
+        """Raise BadRequest for such a URL."""
         if "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
-            raise BadRequest("An address has no null byte.")
+            raise BadRequest("The URL contains a null byte.")
         return self.get_response(request)
 
 
 class PrivateMiddleware:
-    """Keeps what somebody reads signed in out of every cache: after they have left, nobody finds
-    it by going back, or in a proxy of theirs."""
+    """Keeps the pages of a signed-in user out of browser and proxy caches.
+
+    After sign-out, the browser's back button shows none of them.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -44,7 +48,7 @@ class PrivateMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Add the header, unless the view set its own."""
         response = self.get_response(request)
-        # Who asked is not looked up for what is the same for everybody, such as /healthz.
+        # Reading the user would query the session on public pages such as /healthz.
         if request.session.accessed and request.user.is_authenticated:
             response.headers.setdefault("Cache-Control", "private, no-store")
         return response

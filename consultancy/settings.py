@@ -1,7 +1,7 @@
-"""Every setting of the site, read from the environment.
+"""Django settings, read from the environment.
 
-README.md explains each variable. In production (`TWOFOLD_ENV=production`) nothing has a
-default that could be unsafe: the site refuses to start and names what is missing.
+consultancy/README.md explains each variable. In production (`TWOFOLD_ENV=production`) no default
+is unsafe: the site refuses to start and names the missing variable.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from consultancy.embedded.place import Place
 from consultancy.embedded.postgres import Postgres
 from consultancy.embedded.valkey import Valkey
 
-# `ModelAdmin[Run]` and `QuerySet[Run]` say more than they do bare; this lets Python read them.
+# Makes generic annotations such as `ModelAdmin[Run]` valid at run time.
 django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -29,12 +29,12 @@ DEBUG = env.flag("TWOFOLD_DEBUG", default=False)
 SECRET_KEY = env.secret_key(production=PRODUCTION, home=TWOFOLD_HOME)
 ALLOWED_HOSTS = env.hosts(production=PRODUCTION)
 CSRF_TRUSTED_ORIGINS = env.words("TWOFOLD_ORIGINS")
-# Where links in mails lead: to the first of the site's names, or to where `manage.py up` serves.
+# The base URL of links in mails.
 _PORT = env.optional("TWOFOLD_PORT") or 8000
 SITE_ADDRESS = f"https://{ALLOWED_HOSTS[0]}" if PRODUCTION else f"http://localhost:{_PORT}"
 if PRODUCTION and DEBUG:
     raise ImproperlyConfigured(
-        "TWOFOLD_DEBUG is on in production: error pages would show source code and settings. "
+        "TWOFOLD_DEBUG is on in production, where error pages would expose source and settings. "
         "Unset TWOFOLD_DEBUG."
     )
 
@@ -92,10 +92,10 @@ TEMPLATES = [
         },
     }
 ]
-# Form widgets and form fragments come from templates/ too.
+# Load form widgets from templates/ too.
 FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 
-# The database and the broker: named servers, or embedded ones that start when needed.
+# Configured servers, or embedded ones that start on first use.
 POSTGRES = Postgres(PLACE)
 VALKEY = Valkey(PLACE)
 DATABASES = {
@@ -109,23 +109,22 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 BROKER_IS_EMBEDDED = env.optional("BROKER_URL") is None
 CELERY_BROKER_URL = env.broker(production=PRODUCTION) or VALKEY.url
 CACHES = {"default": environment.cache_of(CELERY_BROKER_URL)}
-# The row is the truth: no result back end, and a message that could not be sent is sent
-# again by a sweep. So publishing gives up at once instead of holding up a web request.
+# State lives in the database: there is no result back end, and a sweep resends lost messages. So
+# publishing fails fast instead of delaying a web request.
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 1.0,
     "socket_timeout": 3.0,
     "socket_keepalive": True,
-    # A message whose worker vanished is delivered again after this long; the lease of a
-    # run ends sooner, and the sweep is what brings the run back.
+    # Redelivery after a worker's death. A run's lease expires sooner, and the sweep requeues it.
     "visibility_timeout": 3600,
     "max_retries": 1,
     "interval_start": 0,
     "interval_max": 0.2,
 }
 CELERY_BROKER_CONNECTION_TIMEOUT = 2.0
-# Only a worker waits for the broker to come back.
+# Workers, unlike web processes, wait for the broker to return.
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_TASK_ACKS_LATE = True
@@ -142,19 +141,19 @@ CELERY_TASK_ROUTES = {
 CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE_FILENAME = str(TWOFOLD_HOME / "beat-schedule")
 CELERY_BEAT_SCHEDULE = {
-    "send waiting runs, take back lost leases": {
+    "enqueue waiting runs, expire leases": {
         "task": "benchmarks.tasks.sweep",
         "schedule": schedule(10.0),
         "options": {"expires": 10.0},
     },
-    "deadlines, documents and mail that wait": {
+    "enqueue due deadlines, documents and mail": {
         "task": "engagements.tasks.sweep",
         "schedule": schedule(30.0),
         "options": {"expires": 30.0},
     },
 }
 
-# Files: static ones from the web process itself, records in a bucket or in a folder.
+# Static files are served by the web process, records kept in a bucket or a folder.
 STATIC_URL = "static/"
 STATIC_ROOT = env.path("TWOFOLD_STATIC_ROOT", TWOFOLD_HOME / "static")
 WHITENOISE_USE_FINDERS = WHITENOISE_AUTOREFRESH = not PRODUCTION
@@ -169,8 +168,7 @@ STORAGES = {
     },
 }
 
-# What must keep a measured side away from the referee before anything is measured: names of
-# `--require-isolation`, `acceptance`, `all`, or `none`.
+# Isolation that a run requires: values of the referee's `--require-isolation`, or `none`.
 TWOFOLD_REQUIRED_ISOLATION = env.isolation(production=PRODUCTION)
 
 # People.
@@ -193,7 +191,7 @@ ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "Twofold: "
-ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "consultancy.accounts.PasswordLinks"  # noqa: S105  names a class
+ACCOUNT_PASSWORD_RESET_TOKEN_GENERATOR = "consultancy.accounts.PasswordResetTokens"  # noqa: S105  names a class
 ACCOUNT_FORMS = {
     "login": "consultancy.account_forms.LoginForm",
     "reauthenticate": "consultancy.account_forms.ReauthenticateForm",
@@ -202,22 +200,22 @@ ACCOUNT_FORMS = {
     "change_password": "consultancy.account_forms.ChangePasswordForm",
     "set_password": "consultancy.account_forms.SetPasswordForm",
 }
-# "key" is an address as it is tried from one network (consultancy/attempts.py).
+# "key" is an email address together with the client's network (consultancy/login_limits.py).
 ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/5m/key,20/h/key"}
 ACCOUNT_LOGOUT_REDIRECT_URL = LOGIN_URL
 ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False
 MFA_ADAPTER = "consultancy.accounts.SecondFactorAdapter"
 MFA_FORMS = {
-    "activate_totp": "consultancy.account_forms.ActivateForm",
-    "authenticate": "consultancy.account_forms.CodeForm",
-    "reauthenticate": "consultancy.account_forms.CodeAgainForm",
+    "activate_totp": "consultancy.account_forms.ActivateTOTPForm",
+    "authenticate": "consultancy.account_forms.SecondFactorForm",
+    "reauthenticate": "consultancy.account_forms.SecondFactorAgainForm",
 }
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
-# The consultancy gives the addresses: there is no sign-up that could take somebody else's.
+# Addresses are set by the consultancy, so they need no verification.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_TOTP_ISSUER = "Twofold"
 
-# The first looks at a request's length before the others keep a byte of its files.
+# The first rejects oversized requests before the others store any file.
 FILE_UPLOAD_HANDLERS = [
     "engagements.common.uploads.Bounded",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
@@ -235,22 +233,20 @@ REST_FRAMEWORK = {
 
 globals().update(env.email(production=PRODUCTION))
 
-# Who the consultancy is, as it stands on contracts and documents.
+# The consultancy's details on contracts and documents.
 CONSULTANCY = env.consultancy(production=PRODUCTION)
 BANK_ACCOUNT = env.bank_account(production=PRODUCTION)
 
-# Whether the environment names the key that the referee signs records with; only the worker
-# that measures is given one.
+# Whether the environment provides the referee's signing key; only the gpu worker gets it.
 TWOFOLD_SIGNING_KEY_IS_SET = any(
     env.optional(name) for name in ("TWOFOLD_SIGNING_KEY_FILE", "TWOFOLD_SIGNING_KEY")
 )
 
-# What contracts are signed with: engagements.documents.certificate reads them, and makes one for
-# itself outside production.
+# Signs contracts. engagements.documents.certificate reads it, and generates one in development.
 TWOFOLD_CERTIFICATE_FILE = env.optional("TWOFOLD_CERTIFICATE_FILE")
 TWOFOLD_CERTIFICATE = env.optional("TWOFOLD_CERTIFICATE")
 
-# On while the demonstration runs: pages say on what hardware it was measured.
+# Set by the demonstration: a banner on every page names the hardware.
 TWOFOLD_DEMO = env.flag("TWOFOLD_DEMO", default=False)
 
 
@@ -260,8 +256,8 @@ FORMAT_MODULE_PATH = "consultancy.formats"
 TIME_ZONE = "UTC"
 USE_TZ = True
 
-# Security. A browser gets scripts and styles from this site alone; `style` attributes stay
-# allowed because bars and timelines carry their lengths in them.
+# Scripts and styles load from this site only. `style` attributes are allowed because bars and
+# timelines set their lengths in them.
 CONTENT_SECURITY_POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; "
     "img-src 'self' data:; object-src 'none'; base-uri 'self'; form-action 'self'; "
@@ -272,7 +268,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PRODUCTION
 SECURE_SSL_REDIRECT = PRODUCTION
-# The container's own health check speaks plain HTTP.
+# The container's health check uses plain HTTP.
 SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if PRODUCTION else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = PRODUCTION

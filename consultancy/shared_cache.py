@@ -1,8 +1,8 @@
-"""What all web processes count together: attempts to sign in, codes that were used, pitches asked.
+"""The cache shared by all web processes: rate limits, used codes, counted pitches.
 
-It is kept beside the broker. Nothing rests on it: it may forget, and while it does not answer
-each process counts for itself, and asks it again only now and then: a server that is silent
-would hold every page as long as one waits for it.
+It lives in the broker's server and may lose its content. While that server does not respond, each
+process counts for itself and retries only every RETRY_INTERVAL_S: a silent server would otherwise
+delay every page by its timeout.
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ from django.core.cache.backends.locmem import LocMemCache
 from django.core.cache.backends.redis import RedisCache
 from redis.exceptions import RedisError
 
-_DOWN = (RedisError, OSError)
-ASKED_AGAIN_AFTER_S = 5.0
+_UNAVAILABLE = (RedisError, OSError)
+RETRY_INTERVAL_S = 5.0
 
 
-def _either(name: str) -> Callable[..., Any]:
-    """The method of Redis, or that of this process's own cache while it is away."""
+def _with_fallback(name: str) -> Callable[..., Any]:
+    """A cache method that uses this process's own cache while Redis is unavailable."""
 
-    def ask(self: SharedCache, *args: Any, **kwargs: Any) -> Any:
-        if time.monotonic() >= self.asked_again_at:
+    def call(self: SharedCache, *args: Any, **kwargs: Any) -> Any:
+        if time.monotonic() >= self.retry_at:
             try:
                 return getattr(RedisCache, name)(self, *args, **kwargs)
-            except _DOWN:
-                self.asked_again_at = time.monotonic() + ASKED_AGAIN_AFTER_S
-        return getattr(self.alone, name)(*args, **kwargs)
+            except _UNAVAILABLE:
+                self.retry_at = time.monotonic() + RETRY_INTERVAL_S
+        return getattr(self.local, name)(*args, **kwargs)
 
-    return ask
+    return call
 
 
 class SharedCache(RedisCache):
-    """Django's cache in Redis, with one of this process for as long as that is away."""
+    """Django's Redis cache with an in-process fallback."""
 
     def __init__(self, server: str, params: dict[str, Any]) -> None:
         super().__init__(server, params)
-        self.alone = LocMemCache("alone", params)
-        self.asked_again_at = 0.0
+        self.local = LocMemCache("local", params)
+        self.retry_at = 0.0
 
-    add = _either("add")
-    get = _either("get")
-    set = _either("set")
-    incr = _either("incr")
-    delete = _either("delete")
+    add = _with_fallback("add")
+    get = _with_fallback("get")
+    set = _with_fallback("set")
+    incr = _with_fallback("incr")
+    delete = _with_fallback("delete")
 
     def clear(self) -> None:
-        self.alone.clear()
-        with suppress(*_DOWN):
+        self.local.clear()
+        with suppress(*_UNAVAILABLE):
             super().clear()

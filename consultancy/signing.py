@@ -1,4 +1,4 @@
-"""The referee's own key on this machine: who holds it, and how an install gets one."""
+"""The key that this machine's referee signs records with."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from benchmarks.services import keys
 
 
 def key_file() -> Path:
-    """Where this install keeps the private half, when nobody names another place."""
+    """The default file of the private key."""
     return Path(settings.TWOFOLD_HOME) / "signing-key"
 
 
-def person() -> str:
-    """Who is at the terminal, for the list of keys: user@machine."""
+def terminal_user() -> str:
+    """The user at the terminal, as user@machine."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
@@ -30,20 +30,20 @@ def person() -> str:
 
 
 def create(*, file: Path, name: str) -> SigningKey:
-    """Make a key in `file`, for its owner only, and register its public half.
+    """Create a private key in `file`, readable by its owner only, and register its public key.
 
-    KeyUnusable when something is there already, Refused when it cannot be registered.
+    KeyUnusable when the file exists, Refused when the key cannot be registered.
     """
     file.parent.mkdir(parents=True, exist_ok=True)
     key = signatures.make_key(file)
-    return keys.add(public_key=key.public.pem(), name=name, by=person())
+    return keys.add(public_key=key.public.pem(), name=name, by=terminal_user())
 
 
-def have_one() -> Path | None:
-    """The key file for the worker of an install without a named key; made when there is none.
+def ensure_key() -> Path | None:
+    """The default key file, created and registered if needed.
 
-    None where the environment names one, which the worker then has anyway. The public half is
-    registered again in a database that does not know it, such as one made anew.
+    None when the environment names a key: the worker then reads it from there. A key file that
+    outlived its database is registered again.
     """
     if settings.TWOFOLD_SIGNING_KEY_IS_SET:
         return None
@@ -53,20 +53,19 @@ def have_one() -> Path | None:
         return file
     public = signatures.read_key(file).public
     if not SigningKey.objects.filter(key_id=public.id).exists():
-        keys.add(public_key=public.pem(), name=name, by=person())
+        keys.add(public_key=public.pem(), name=name, by=terminal_user())
     return file
 
 
 def require_key() -> None:
-    """Refuse to start a worker that measures in production and could sign nothing."""
+    """ImproperlyConfigured when a measuring worker in production has no usable key."""
     if settings.PRODUCTION and not settings.TWOFOLD_SIGNING_KEY_IS_SET:
         raise ImproperlyConfigured(
-            f"{signatures.KEY_FILE_VARIABLE} is not set. The worker that measures signs its "
-            "records, and unsigned ones are refused. Make a key with: "
-            "python -m benchmarks.harness keygen FILE, and register what it prints with: "
-            "manage.py signing_key add PUBLIC-KEY-FILE --name MACHINE"
+            f"{signatures.KEY_FILE_VARIABLE} is not set, and unsigned records are rejected. "
+            "Create a key with: python -m benchmarks.harness keygen FILE. Register the public key "
+            "that it prints with: manage.py signing_key add PUBLIC-KEY-FILE --name MACHINE"
         )
     try:
         signatures.take_from(dict(os.environ))
     except signatures.KeyUnusable as error:
-        raise ImproperlyConfigured(f"The signing key cannot be used: {error}.") from error
+        raise ImproperlyConfigured(f"The signing key is not usable: {error}.") from error

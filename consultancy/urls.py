@@ -1,11 +1,11 @@
-"""The site's addresses."""
+"""The site's URLs."""
 
 from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
-from consultancy.accounts import no_such_page
+from consultancy.accounts import email_management_disabled
 from consultancy.health import healthz
 
 handler400 = "consultancy.error_pages.bad_request"
@@ -15,11 +15,11 @@ handler500 = "consultancy.error_pages.server_error"
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
-    re_path("^accounts/(?:email|confirm-email)/", no_such_page),
+    re_path("^accounts/(?:email|confirm-email)/", email_management_disabled),
     path("accounts/", include("allauth.urls")),
-    # One door for everybody: the site's own sign-in, with its second factor.
+    # The admin site uses the site's own sign-in, with its second factor.
     path("admin/login/", secure_admin_login(admin.site.login)),
-    # And one page on which a password may be tried: it counts the attempts.
+    # The site's own page counts wrong passwords.
     path("admin/password_change/", RedirectView.as_view(pattern_name="account_change_password")),
     path("admin/", admin.site.urls),
     path("", include("engagements.urls")),

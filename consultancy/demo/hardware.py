@@ -1,4 +1,4 @@
-"""Which sizes this machine can measure."""
+"""Choose the benchmark sizes for this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from kernels import catalogue
 
-# In a process of its own: nothing of the web tier imports torch.
+# Runs in a separate process: the web tier never imports torch.
 PROBE = """
 import json, torch
 cuda = torch.cuda.is_available()
@@ -19,20 +19,20 @@ print(json.dumps({
 }))
 """
 GIB = 2**30
-# The contract sizes of the catalogue hold 32 separate 32K caches in four layers, twice.
+# The h200 presets hold 32 separate 32K caches in four layers, twice.
 H200_MEMORY_BYTES = 100 * GIB
 
 
 def preset_for(operator: str) -> str:
-    """The catalogue's preset that suits this machine: "h200", "cuda" or "cpu"."""
-    wanted: tuple[str, ...] = ("cpu",)
+    """The largest preset of the catalogue that fits this machine: "h200", "cuda" or "cpu"."""
+    candidates: tuple[str, ...] = ("cpu",)
     memory_bytes = _gpu_memory_bytes()
     if memory_bytes is not None:
-        wanted = ("cuda", "cpu")
+        candidates = ("cuda", "cpu")
         if memory_bytes >= H200_MEMORY_BYTES:
-            wanted = ("h200", *wanted)
-    known = catalogue.presets(operator)
-    return next(preset for preset in wanted if preset in known)
+            candidates = ("h200", *candidates)
+    available = catalogue.presets(operator)
+    return next(preset for preset in candidates if preset in available)
 
 
 def _gpu_memory_bytes() -> int | None:
@@ -40,9 +40,7 @@ def _gpu_memory_bytes() -> int | None:
         [sys.executable, "-c", PROBE], capture_output=True, text=True, check=False, timeout=120
     )
     if probe.returncode != 0:
-        reason = probe.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
-        raise CommandError(
-            f"Torch does not start here ({reason[0]}). Install the worker extra: make install"
-        )
+        reason = probe.stderr.strip().splitlines()[-1:] or ["no output"]
+        raise CommandError(f"Torch cannot be imported ({reason[0]}). Run: make install")
     memory: int | None = json.loads(probe.stdout)["memory_bytes"]
     return memory

@@ -1,5 +1,4 @@
-"""PostgreSQL and Valkey from wheels, for a machine where neither is installed.
+"""PostgreSQL and Valkey from wheels, for development, tests and the demonstration.
 
-They serve development, tests and the demo; production names its own servers with
-`DATABASE_URL` and `BROKER_URL` and never comes here.
+Production configures its own servers with `DATABASE_URL` and `BROKER_URL`.
 """

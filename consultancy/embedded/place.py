@@ -1,4 +1,4 @@
-"""Where the embedded servers of one checkout live, and who may reach them."""
+"""Folders, sockets and locks of one checkout's embedded servers."""
 
 import contextlib
 import fcntl
@@ -15,58 +15,57 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-# A unix socket's whole path must fit in sockaddr_un: 108 bytes on Linux, 104 on macOS.
+# The path of a unix socket must fit in sockaddr_un: 108 bytes on Linux, 104 on macOS.
 SOCKET_PATH_LIMIT = 103
 LONGEST_SOCKET_NAME = len("/.s.PGSQL.5432")
-# PostgreSQL reads its socket directories as a list, so a path with a comma, a quote or a
-# space in it would need quoting in every client too.
+# PostgreSQL parses its socket directories as a list: a comma, quote or space in the path would need
+# quoting, in every client too.
 PLAIN_PATH = re.compile(r"[A-Za-z0-9_./+-]+")
 LOCK_WAIT_S = 120.0
 
 _HELD: weakref.WeakSet[TextIO] = weakref.WeakSet()
 
 
-def _let_go() -> None:
-    # A forked child shares its parent's locks, and would hold them after the parent's death.
+def _close_locks() -> None:
+    # A forked child inherits the locks and would hold them after its parent's death.
     for held in list(_HELD):
         held.close()
 
 
-os.register_at_fork(after_in_child=_let_go)
+os.register_at_fork(after_in_child=_close_locks)
 
 
 class EmbeddedError(RuntimeError):
-    """An embedded server could not be started or stopped; the text says what to do."""
+    """An embedded server could not be started or stopped; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """The folder of one checkout's servers: `home` is `.twofold` or `TWOFOLD_HOME`."""
+    """The home folder of one checkout's servers: `.twofold` or `TWOFOLD_HOME`."""
 
     home: Path
 
     @property
-    def refuge(self) -> Path:
-        """Stands in for `home` where a server's user or a socket cannot use `home` itself.
+    def fallback(self) -> Path:
+        """Used instead of `home` if a server's user cannot reach it or its path is too long.
 
-        The name follows from `home`, so every process of one checkout finds the same one
-        and two checkouts never meet.
+        The name is derived from `home`: one per checkout, the same in every process.
         """
         digest = hashlib.sha256(os.fsencode(self.home)).hexdigest()[:12]
         return Path(f"/var/tmp/twofold-{os.geteuid()}-{digest}")  # noqa: S108 - owner checked below
 
     def sockets(self, service: str, *, user: pwd.struct_passwd | None = None) -> Path:
-        """The directory of a service's unix socket, short enough for the system."""
+        """The directory of a service's unix socket, with a path short enough for the system."""
         wanted = self.home / "sockets" / service
         fits = len(os.fsencode(wanted)) + LONGEST_SOCKET_NAME <= SOCKET_PATH_LIMIT
         if fits and PLAIN_PATH.fullmatch(str(wanted)) and reachable(self.home, user):
             return wanted
-        return self.refuge / service
+        return self.fallback / service
 
     def make(self, directory: Path, *, user: pwd.struct_passwd | None = None) -> Path:
-        """Make a directory that only its owner (`user`, or this process) can enter."""
-        if directory.is_relative_to(self.refuge):
-            self._claim_refuge()
+        """Create a directory that only its owner (`user`, or this process's) can enter."""
+        if directory.is_relative_to(self.fallback):
+            self._claim_fallback()
         else:
             self.home.mkdir(parents=True, exist_ok=True)
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -76,23 +75,22 @@ class Place:
         directory.chmod(0o700)
         return directory
 
-    def _claim_refuge(self) -> None:
-        # The name can be foreseen, so somebody else could have made it first.
-        self.refuge.mkdir(mode=0o755, parents=True, exist_ok=True)
-        found = self.refuge.lstat()
+    def _claim_fallback(self) -> None:
+        # The name is predictable, so another user could have created it first.
+        self.fallback.mkdir(mode=0o755, parents=True, exist_ok=True)
+        found = self.fallback.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
             raise EmbeddedError(
-                f"{self.refuge} belongs to somebody else. Remove it, or set TWOFOLD_HOME to a "
+                f"{self.fallback} belongs to another user. Delete it, or set TWOFOLD_HOME to a "
                 "short path that you own."
             )
 
     @contextlib.contextmanager
     def lock(self, service: str, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
-        """Hold a service's lock: one process at a time starts or stops it.
+        """Hold the lock under which one process at a time starts or stops a service.
 
-        Raises EmbeddedError when another process holds it for longer than `wait_s`.
-
-        The kernel drops the lock with its holder, so a killed run leaves none behind.
+        EmbeddedError when another process holds it for longer than `wait_s`. The kernel releases
+        the lock of a killed process.
         """
         self.home.mkdir(parents=True, exist_ok=True)
         deadline = time.monotonic() + wait_s
@@ -105,8 +103,8 @@ class Place:
                 except BlockingIOError:
                     if time.monotonic() > deadline:
                         raise EmbeddedError(
-                            f"Another process of this checkout is busy with '{service}' "
-                            f"({held.name} is locked)."
+                            f"Another process of this checkout uses '{service}' "
+                            f"({held.name} is locked). Stop it, or wait for it to finish."
                         ) from None
                     time.sleep(0.05)
             try:
@@ -116,18 +114,15 @@ class Place:
 
 
 def reachable(path: Path, user: pwd.struct_passwd | None) -> bool:
-    """Whether `user` (None: whoever runs this) may walk down to `path`."""
+    """Whether `user` (None: the current one) may enter every folder on the way to `path`."""
     if user is None:
         return True
     existing = [parent for parent in (path, *path.parents) if parent.exists()]
     return all(parent.stat().st_mode & stat.S_IXOTH for parent in existing)
 
 
-def wheel(package: str) -> Path:
-    """The folder of an installed package, without importing it.
-
-    Importing would run code of the wheel that this project has no use for.
-    """
+def package_folder(package: str) -> Path:
+    """The folder of an installed package, located without importing it."""
     found = importlib.util.find_spec(package)
     if found is None or found.origin is None:
         raise EmbeddedError(f"{package} is not installed. Run: make install")

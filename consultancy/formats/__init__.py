@@ -1,1 +1,1 @@
-"""How dates are written where a template does not say: as everywhere else on the site."""
+"""Date and number formats by locale, for templates and the admin site."""

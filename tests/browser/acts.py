@@ -23,10 +23,10 @@ def sign_in(page: Page, email: str, password: str) -> None:
 
 
 def prove(page: Page, password: str) -> None:
-    """Type the password again where what was asked binds somebody."""
-    expect(page.get_by_role("heading", name="Is it you?")).to_be_visible()
+    """Enter the password again before a binding step."""
+    expect(page.get_by_role("heading", name="Confirm your identity")).to_be_visible()
     page.get_by_label("Password").fill(password)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
 
 
 def section(page: Page, name: str) -> Locator:

@@ -1,4 +1,4 @@
-"""Reads the settings anew, with exactly the variables given."""
+"""Load the settings with exactly the given variables."""
 
 import os
 import runpy
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def production(**changes: str | None) -> dict[str, str]:
-    """Variables with which production starts, and what the test changes (None: unset)."""
+    """Variables that production starts with, and the test's `changes` (None: unset)."""
     variables: dict[str, str | None] = {
         "TWOFOLD_ENV": "production",
         "TWOFOLD_SECRET_KEY": secrets.token_urlsafe(50),
@@ -30,6 +30,6 @@ def production(**changes: str | None) -> dict[str, str]:
 
 
 def start(variables: dict[str, str]) -> dict[str, Any]:
-    """The settings that a process with these variables would have; raises what it would."""
+    """The settings of a process with these variables; raises what loading them raises."""
     with mock.patch.dict(os.environ, variables, clear=True):
         return runpy.run_path(str(ROOT / "consultancy" / "settings.py"))

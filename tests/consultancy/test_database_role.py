@@ -1,4 +1,4 @@
-"""The command prints what makes the site's database role, or makes it."""
+"""`manage.py database_role` prints the SQL of the site's role, or runs it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-ROLE = f"twofold_told_{os.getpid()}"
+ROLE = f"twofold_test_{os.getpid()}"
 
 
-def said(*arguments: str) -> str:
+def output_of(*arguments: str) -> str:
     out = io.StringIO()
     call_command("database_role", *arguments, stdout=out)
     return out.getvalue()
@@ -35,18 +35,18 @@ def exists() -> bool:
         return cursor.fetchone() is not None
 
 
-def test_the_statements_are_printed_and_nothing_is_done(db: None) -> None:
-    printed = said(ROLE)
+def test_it_prints_the_statements_and_runs_none(db: None) -> None:
+    printed = output_of(ROLE)
     assert f'CREATE ROLE "{ROLE}" LOGIN;' in printed.splitlines()
     assert f'GRANT SELECT, INSERT ON "engagements_event" TO "{ROLE}";' in printed.splitlines()
     assert "TRUNCATE" not in printed
     assert not exists()
 
 
-def test_the_role_is_made_with_its_password_and_its_rights(db: None, tmp_path: Path) -> None:
+def test_it_creates_the_role_with_its_password_and_rights(db: None, tmp_path: Path) -> None:
     file = tmp_path / "password"
     file.write_text("it's; a secret\n")
-    assert said(ROLE, "--apply", "--password-file", str(file)).startswith(f"{ROLE}: ")
+    assert output_of(ROLE, "--apply", "--password-file", str(file)).startswith(f"{ROLE}: ")
     assert exists()
     assert privileges("engagements_leg") == {"SELECT", "INSERT"}
     assert privileges("engagements_eventchain") == {"SELECT"}
@@ -54,14 +54,14 @@ def test_the_role_is_made_with_its_password_and_its_rights(db: None, tmp_path: P
     assert privileges("engagements_engagement") == {"SELECT", "INSERT", "UPDATE", "DELETE"}
 
 
-def test_the_owner_is_not_made_less_of(db: None) -> None:
-    with pytest.raises(CommandError, match="name another role"):
-        said(str(connection.settings_dict["USER"]))
+def test_it_rejects_the_role_that_it_is_connected_as(db: None) -> None:
+    with pytest.raises(CommandError, match=str(connection.settings_dict["USER"])):
+        output_of(str(connection.settings_dict["USER"]))
 
 
-def test_a_file_without_a_password_is_refused(db: None, tmp_path: Path) -> None:
+def test_it_rejects_a_file_without_a_password(db: None, tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
     for name in ("empty", "missing"):
-        with pytest.raises(CommandError, match="There is no password"):
-            said(ROLE, "--password-file", str(tmp_path / name))
+        with pytest.raises(CommandError, match=name):
+            output_of(ROLE, "--password-file", str(tmp_path / name))
     assert not exists()

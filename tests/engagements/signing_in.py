@@ -1,9 +1,10 @@
-"""Signing in for pages that ask for the password again."""
+"""Helpers for pages around signing in."""
 
 from __future__ import annotations
 
 import time
 
+from django.forms import BaseForm
 from django.test import Client
 
 from engagements.people.models import User
@@ -18,3 +19,8 @@ def as_just_signed_in(client: Client, person: User, *, again: bool = True) -> No
     ]
     session["account_authentication_methods_user"] = str(person.pk)
     session.save()
+
+
+def error_codes(form: BaseForm) -> list[str]:
+    """The codes of a form's errors, field by field."""
+    return [str(error.code) for errors in form.errors.as_data().values() for error in errors]

@@ -1,1 +1,1 @@
-"""Django's PostgreSQL back end, on the embedded server."""
+"""Django's PostgreSQL backend on the embedded server."""

@@ -1,7 +1,6 @@
-"""Connects as Django's own back end does, and starts the server when nothing answers.
+"""A database backend that starts the embedded server on the first connection.
 
-Here and not in the settings, so that a command that never touches the database starts
-nothing and the settings stay quick to import.
+Commands without database access start no server, and importing the settings stays fast.
 """
 
 from pathlib import Path
@@ -19,7 +18,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     """A connection to the embedded PostgreSQL."""
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Connection[Any]:
-        """Open a connection; start the server first if it does not run."""
+        """Open a connection, starting the server if necessary."""
         try:
             return super().get_new_connection(conn_params)
         except OperationalError:

@@ -1,4 +1,4 @@
-"""English as this site writes it, in Django's own letters for the parts of a date."""
+"""English date formats: 23 Nov 2026, 14:05."""
 
 DATE_FORMAT = "j M Y"
 TIME_FORMAT = "H:i"

@@ -1,4 +1,4 @@
-"""`manage.py bundle RUN`: one archive with which anybody repeats a measurement."""
+"""`manage.py bundle RUN`: export everything needed to repeat a measurement."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -13,33 +13,33 @@ from engagements.runs.models import EngagementRun
 
 
 class Command(BaseCommand):
-    """Writes the bundle of a run, as its customer may have it or whole."""
-
-    help = "Write the bundle of a run: benchmark, record, referee and public key in one zip."
+    help = "Write a zip with the benchmark, record, referee and public key of a run."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Which run, for whom, where to."""
-        parser.add_argument("run", type=int, help="the run's number in the address of its page")
-        parser.add_argument("--out", type=Path, help="the file; else REFERENCE-run-RUN.zip here")
+        parser.add_argument("run", type=int, help="run number, as in the URL of its page")
+        parser.add_argument("--out", type=Path, help="output file; default REFERENCE-run-RUN.zip")
         parser.add_argument(
-            "--for-house", action="store_true", help="with the kernel's source, whatever came out"
+            "--with-source",
+            action="store_true",
+            help="include the kernel's source even if it is not released to the customer",
         )
 
-    def handle(self, *, run: int, out: Path | None, for_house: bool, **options: Any) -> None:
-        """Write it, and say whether the source is in it."""
-        asked = (
+    def handle(self, *, run: int, out: Path | None, with_source: bool, **options: Any) -> None:
+        request = (
             EngagementRun.objects.select_related(
                 "engagement", "run__benchmark", "run__solution", "run__record"
             )
             .filter(pk=run)
             .first()
         )
-        if asked is None:
-            raise CommandError(f"There is no run {run}.")
-        with_source = for_house or source_is_for_the_customer(asked)
-        file = out or Path(f"{asked.engagement.reference}-run-{asked.pk}.zip")
+        if request is None:
+            raise CommandError(f"Run {run} does not exist.")
+        with_source = with_source or source_is_for_the_customer(request)
+        file = out or Path(f"{request.engagement.reference}-run-{request.pk}.zip")
         try:
-            content = bundles.archive(run=asked.run, with_source=with_source, why_without=WITHHELD)
+            content = bundles.archive(
+                run=request.run, with_source=with_source, why_without=WITHHELD
+            )
             file.write_bytes(content)
         except (Refused, OSError) as error:
             raise CommandError(str(error)) from error

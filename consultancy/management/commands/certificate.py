@@ -1,4 +1,4 @@
-"""`manage.py certificate FILE`: make the certificate that contracts are signed with."""
+"""`manage.py certificate FILE`: create a self-signed certificate for contracts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from engagements.documents import certificate
 
 class Command(BaseCommand):
     help = (
-        "Make a key and a certificate of the consultancy's own, in FILE. Readers of a contract "
-        "are shown who signed; to have them trust it unasked, get one issued by an authority "
-        "for signing documents instead."
+        "Create a private key and a self-signed certificate in FILE. PDF readers show the signer "
+        "but trust the signature only if a certificate authority issued the certificate."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -22,6 +21,6 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, file: Path, **__: Any) -> None:
         if file.exists():
-            raise CommandError(f"{file} is there already, and is not written over.")
+            raise CommandError(f"{file} already exists. Choose another file.")
         certificate.make(file)
-        self.stdout.write(f"{file} is made. TWOFOLD_CERTIFICATE_FILE={file.absolute()}")
+        self.stdout.write(f"Created {file}. Set TWOFOLD_CERTIFICATE_FILE={file.absolute()}")

@@ -1,4 +1,4 @@
-"""`manage.py database_role NAME`: the role that the site runs as, printed or made."""
+"""`manage.py database_role NAME`: print or create the database role of the site."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -11,26 +11,25 @@ from consultancy import database_role
 
 
 class Command(BaseCommand):
-    """Prints the statements, or runs them as the owner of the tables."""
-
-    help = "Print (or, with --apply, run) what makes the database role that the site runs as."
+    help = "Print (or, with --apply, run) the SQL that creates the database role of the site."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """The role's name, and whether to make it."""
-        parser.add_argument("name")
-        parser.add_argument("--apply", action="store_true", help="run the statements, as the owner")
+        parser.add_argument("name", help="the role to create")
         parser.add_argument(
-            "--password-file", type=Path, help="its first line becomes the role's password"
+            "--apply", action="store_true", help="run the statements, as the owner of the tables"
+        )
+        parser.add_argument(
+            "--password-file", type=Path, help="file with the role's password in its first line"
         )
 
     def handle(self, *, name: str, apply: bool, password_file: Path | None, **options: Any) -> None:
-        """One statement a line. A role cannot take its own rights away: run it as the owner."""
+        # A role cannot revoke its own rights.
         if name == connection.settings_dict["USER"]:
-            raise CommandError(f"{name} is whom this command connects as: name another role.")
+            raise CommandError(f"This command is connected as {name}. Name another role.")
         try:
             password = password_file.read_text().splitlines()[0] if password_file else None
         except (OSError, IndexError) as error:
-            raise CommandError(f"There is no password in {password_file}.") from error
+            raise CommandError(f"{password_file} contains no password.") from error
         statements = list(database_role.statements(name, password=password))
         if not apply:
             self.stdout.write("".join(f"{statement};\n" for statement in statements))
@@ -40,5 +39,5 @@ class Command(BaseCommand):
                 for statement in statements:
                     cursor.execute(statement)
         except DatabaseError as error:
-            raise CommandError(f"{name} could not be made: {error}") from error
-        self.stdout.write(f"{name}: {len(statements)} statements run")
+            raise CommandError(f"Could not create {name}: {error}") from error
+        self.stdout.write(f"{name}: ran {len(statements)} statements")

@@ -1,4 +1,4 @@
-"""`manage.py events verify|anchor`: prove the event log whole, or write down where it stands."""
+"""`manage.py events verify|anchor`: verify the event log, or anchor it."""
 
 from __future__ import annotations
 
@@ -13,25 +13,21 @@ from engagements.event_log import verify as event_log
 
 
 class Command(BaseCommand):
-    """Verifies every chain of events, or anchors them."""
-
-    help = "Verify that no event was changed, removed, put in or moved; or take an anchor."
+    help = "Verify that no event was changed, deleted, inserted or moved; or create an anchor."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """One word, and the anchors that somebody kept."""
         actions = parser.add_subparsers(dest="action", required=True)
-        verify = actions.add_parser("verify", help="read the whole log again")
+        verify = actions.add_parser("verify", help="verify the whole log")
         verify.add_argument(
             "--anchor",
             action="append",
             default=[],
             metavar="DIGEST",
-            help="an anchor's digest that was kept elsewhere: it has to be there still",
+            help="digest of an anchor kept elsewhere, which the log must still contain",
         )
-        actions.add_parser("anchor", help="take an anchor now and print its digest")
+        actions.add_parser("anchor", help="create an anchor and print its digest")
 
     def handle(self, *, action: str, **options: Any) -> None:
-        """Do it; a log that is not whole is an error, told break by break."""
         if action == "anchor":
             self._anchor()
         else:
@@ -40,15 +36,15 @@ class Command(BaseCommand):
     def _anchor(self) -> None:
         anchor = anchors.take()
         if anchor is None:
-            self.stdout.write("nothing has happened since the last anchor")
+            self.stdout.write("No events since the last anchor.")
         else:
-            self.stdout.write(f"anchor {anchor.number} over {len(anchor.heads)} engagements")
+            self.stdout.write(f"Anchor {anchor.number} covers {len(anchor.heads)} engagements:")
             self.stdout.write(anchor.digest)
 
     def _verify(self, kept: list[str]) -> None:
         with transaction.atomic():
             if len(connection.savepoint_ids) == 0:
-                # One moment for every query; what is written meanwhile is not looked at.
+                # One snapshot for every query.
                 with connection.cursor() as cursor:
                     cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             report = event_log.verify(kept_anchors=kept)
@@ -58,8 +54,8 @@ class Command(BaseCommand):
             f"{report.events} events of {report.engagements} engagements, {report.anchors} anchors"
         )
         if not report.is_whole:
-            places = "one place" if len(report.breaks) == 1 else f"{len(report.breaks)} places"
-            raise CommandError(f"The log is broken in {places} ({read}).")
-        self.stdout.write(f"whole: {read}")
+            places = "1 place" if len(report.breaks) == 1 else f"{len(report.breaks)} places"
+            raise CommandError(f"The event log is inconsistent in {places} ({read}).")
+        self.stdout.write(f"The event log is intact: {read}")
         if report.last_anchor:
-            self.stdout.write(f"last anchor: {report.last_anchor}")
+            self.stdout.write(f"Last anchor: {report.last_anchor}")

@@ -1,4 +1,4 @@
-"""`manage.py evidence add ENGAGEMENT FILE` keeps a file; `evidence show FILE` reads one here."""
+"""`manage.py evidence add ENGAGEMENT FILE` uploads a file; `evidence show FILE` parses one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from consultancy.signing import person
+from consultancy.signing import terminal_user
 from engagements.common.errors import ApplicationError
 from engagements.evidence.readers import EvidenceError, as_data, read
 from engagements.evidence.readers.facts import Facts
@@ -19,27 +19,25 @@ UNREADABLE = 2
 
 
 class Command(BaseCommand):
-    """Adds evidence to an engagement, and shows what a file says without keeping it."""
-
-    help = "Add a profile or a traffic log to an engagement, or show what one says."
-    # `show` works where there is no database.
+    help = "Add a profile or a traffic log to an engagement, or show its parsed content."
+    # `show` works without a database.
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """What to do, and with which file."""
         actions = parser.add_subparsers(dest="action", required=True)
-        add = actions.add_parser("add", help="keep a file and have it read")
-        add.add_argument("engagement", help="its reference, as on the board")
+        add = actions.add_parser("add", help="upload a file, which a worker then parses")
+        add.add_argument("engagement", help="the engagement's reference, such as TF-2026-0001")
         add.add_argument("file", type=Path)
-        show = actions.add_parser("show", help="read a file here and now; exit 2 if it cannot be")
+        show = actions.add_parser("show", help="parse a file and print it; exit 2 if that fails")
         show.add_argument("file", type=Path)
-        show.add_argument("--json", action="store_true", help="as JSON")
+        show.add_argument("--json", action="store_true", help="print JSON")
         show.add_argument(
-            "--summary", action="store_true", help="as JSON: everything that would be stored"
+            "--summary",
+            action="store_true",
+            help="print JSON with everything that an upload stores",
         )
 
     def handle(self, *, action: str, **options: Any) -> None:
-        """Do it."""
         if action == "add":
             self._add(options["engagement"], options["file"])
         else:
@@ -55,7 +53,7 @@ class Command(BaseCommand):
         try:
             with open(file, "rb") as content:
                 kept = evidence.add(
-                    engagement=engagement, name=file.name, content=content, by_name=person()
+                    engagement=engagement, name=file.name, content=content, by_name=terminal_user()
                 )
         except (ApplicationError, OSError) as error:
             raise CommandError(str(error)) from error
@@ -72,11 +70,11 @@ class Command(BaseCommand):
         elif as_json:
             self.stdout.write(json.dumps(facts.shown(), indent=2, allow_nan=False))
         else:
-            self.stdout.write(in_words(facts))
+            self.stdout.write(format_facts(facts))
 
 
-def in_words(facts: Facts) -> str:
-    """A few lines for a terminal."""
+def format_facts(facts: Facts) -> str:
+    """A short text for a terminal."""
     shown = facts.shown()
     lines = [f"{name}: {value}" for name, value in shown.items() if not isinstance(value, list)]
     for kernel in shown.get("kernels", [])[:20]:

@@ -1,4 +1,4 @@
-"""`manage.py ledger verify|measure`: totals against legs, and how long pages take at a size."""
+"""`manage.py ledger verify|measure`: verify the totals, or time the ledger pages."""
 
 from __future__ import annotations
 
@@ -15,20 +15,18 @@ LIMIT_MS = 300
 
 
 class Command(BaseCommand):
-    """Verifies the ledger's totals, or times its pages."""
-
-    help = "Verify the totals that stand beside the legs, or measure the ledger's pages."
+    help = "Verify the stored totals against the legs, or time the ledger pages."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """One word, and for measuring the size."""
         actions = parser.add_subparsers(dest="action", required=True)
-        actions.add_parser("verify", help="add every leg up again")
-        measure = actions.add_parser("measure", help="make legs up, read, and roll back")
+        actions.add_parser("verify", help="recompute every total")
+        measure = actions.add_parser(
+            "measure", help="time the pages on generated legs, then roll back"
+        )
         measure.add_argument("--legs", type=int, default=1_000_000)
         measure.add_argument("--engagements", type=int, default=10_000)
 
     def handle(self, *, action: str, **options: Any) -> None:
-        """Do it; wrong totals and pages over the limit are errors."""
         if action == "measure":
             self._measure(options["legs"], options["engagements"])
         else:
@@ -39,7 +37,7 @@ class Command(BaseCommand):
         for engagement, account, currency, month in wrong:
             self.stderr.write(
                 f"engagement {engagement}, account {account}, {currency}, {month:%Y-%m}: "
-                "the total is not what its legs add up to"
+                "the stored total differs from the sum of its legs"
             )
         uneven = [
             currency
@@ -47,12 +45,16 @@ class Command(BaseCommand):
             if debit != credit
         ]
         if wrong or uneven:
-            raise CommandError(f"{len(wrong)} totals are wrong; sides differ in {uneven or 'none'}")
-        self.stdout.write("every total is what its legs add up to, and both sides are the same")
+            raise CommandError(
+                f"{len(wrong)} totals are wrong; debits and credits differ in {uneven or 'none'}."
+            )
+        self.stdout.write("All totals match their legs, and debits equal credits.")
 
     def _measure(self, legs: int, engagements: int) -> None:
         if settings.PRODUCTION:
-            raise CommandError("Measuring fills the ledger for a moment: not in production.")
+            raise CommandError(
+                "This command does not run in production: it adds legs before it rolls back."
+            )
         with measuring.made_up(legs=legs, engagements=engagements) as count:
             self.stdout.write(f"{count:,} legs of {engagements:,} engagements")
             measured = measuring.measure_all()

@@ -1,4 +1,4 @@
-"""`manage.py services start|stop|status`: the embedded PostgreSQL and Valkey by hand."""
+"""`manage.py services start|stop|status`: control the embedded PostgreSQL and Valkey."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -10,29 +10,25 @@ from consultancy.embedded.services import services
 
 
 class Command(BaseCommand):
-    """Starts, stops or shows the embedded services."""
-
-    help = "Start, stop or show the embedded PostgreSQL and Valkey."
+    help = "Start or stop the embedded PostgreSQL and Valkey, or show their status."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """One word: what to do."""
         parser.add_argument("action", choices=("start", "stop", "status"))
 
     def handle(self, *, action: str, **options: Any) -> None:
-        """Say a line for each service."""
         embedded = services()
         for name in ("postgres", "valkey"):
             if name not in embedded:
-                self.stdout.write(f"{name}: not embedded, its address is given")
+                self.stdout.write(f"{name}: not embedded, configured by URL")
         for name, service in embedded.items():
             try:
                 if action == "start":
-                    said = "started" if service.start() else "was running"
+                    state = "started" if service.start() else "already running"
                 elif action == "stop":
-                    said = "stopped" if service.stop() else "was not running"
+                    state = "stopped" if service.stop() else "not running"
                 else:
-                    said = "running" if service.ready() else "not running"
+                    state = "running" if service.ready() else "not running"
             except EmbeddedError as error:
                 raise CommandError(str(error)) from error
-            self.stdout.write(f"{name}: {said}")
+            self.stdout.write(f"{name}: {state}")

@@ -1,4 +1,4 @@
-"""`manage.py signing_key create|add|revoke|list`: whose signatures under records are believed."""
+"""`manage.py signing_key create|add|revoke|list`: manage the keys that sign records."""
 
 from argparse import ArgumentParser
 from pathlib import Path
@@ -14,46 +14,44 @@ from consultancy import signing
 
 
 class Command(BaseCommand):
-    """Makes, registers, revokes and lists the referees' keys."""
-
-    help = "Make a signing key for this machine, or register, revoke and list public keys."
+    help = "Create a signing key for this machine, or register, revoke and list public keys."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """One word, and what belongs to it."""
         actions = parser.add_subparsers(dest="action", required=True)
-        create = actions.add_parser("create", help="make a key here and register its public half")
-        create.add_argument("--file", type=Path, help="where the private half goes")
-        create.add_argument("--name", help="the machine or worker that holds it")
-        add = actions.add_parser("add", help="register a public key that was made elsewhere")
-        add.add_argument("file", type=Path, help="what `keygen` printed")
-        add.add_argument("--name", required=True, help="the machine or worker that holds it")
-        revoke = actions.add_parser("revoke", help="believe no more records that this key signs")
+        create = actions.add_parser("create", help="create a key and register its public key")
+        create.add_argument("--file", type=Path, help="file for the private key")
+        create.add_argument("--name", help="machine or worker that holds the private key")
+        add = actions.add_parser("add", help="register a public key created elsewhere")
+        add.add_argument("file", type=Path, help="output of `keygen`")
+        add.add_argument(
+            "--name", required=True, help="machine or worker that holds the private key"
+        )
+        revoke = actions.add_parser("revoke", help="reject further records signed with this key")
         revoke.add_argument("key_id")
-        actions.add_parser("list", help="every key, newest first")
+        actions.add_parser("list", help="list all keys, newest first")
 
     def handle(self, *, action: str, **options: Any) -> None:
-        """Do it, or say in a sentence why not."""
         try:
             getattr(self, f"_{action}")(options)
-        except (Refused, KeyUnusable) as refused:
-            raise CommandError(str(refused)) from refused
+        except (Refused, KeyUnusable) as error:
+            raise CommandError(str(error)) from error
 
     def _create(self, options: dict[str, Any]) -> None:
         file = options["file"] or signing.key_file()
-        key = signing.create(file=file, name=options["name"] or signing.person())
-        self.stdout.write(f"key {key.key_id} ({key.name}), private half in {file}")
+        key = signing.create(file=file, name=options["name"] or signing.terminal_user())
+        self.stdout.write(f"Created key {key.key_id} ({key.name}), private key in {file}")
 
     def _add(self, options: dict[str, Any]) -> None:
         try:
             text = options["file"].read_text()
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(f"Cannot read {options['file']}: {error}") from error
-        key = keys.add(public_key=text, name=options["name"], by=signing.person())
-        self.stdout.write(f"key {key.key_id} ({key.name})")
+        key = keys.add(public_key=text, name=options["name"], by=signing.terminal_user())
+        self.stdout.write(f"Registered key {key.key_id} ({key.name})")
 
     def _revoke(self, options: dict[str, Any]) -> None:
-        key = keys.revoke(key_id=options["key_id"], by=signing.person())
-        self.stdout.write(f"key {key.key_id} ({key.name}) is revoked")
+        key = keys.revoke(key_id=options["key_id"], by=signing.terminal_user())
+        self.stdout.write(f"Revoked key {key.key_id} ({key.name})")
 
     def _list(self, options: dict[str, Any]) -> None:
         for key in SigningKey.objects.all():

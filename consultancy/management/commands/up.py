@@ -1,4 +1,4 @@
-"""`manage.py up`: web, workers and beat in one terminal."""
+"""`manage.py up`: run web, workers and beat in one terminal."""
 
 import os
 import signal
@@ -18,28 +18,24 @@ from benchmarks.harness.records.signatures import KeyUnusable
 from consultancy import signing
 from consultancy.embedded.place import EmbeddedError, Place
 from consultancy.embedded.services import running
-from consultancy.processes import commands, end_leftovers, environment, port_taken
+from consultancy.processes import bind_error, commands, environment, kill_orphans
 
 
 class Command(BaseCommand):
-    """Serves the site until Ctrl-C, then ends everything it started."""
-
-    help = "Run web, a worker for gpu, one for documents, and beat; Ctrl-C ends them all."
+    help = "Run web, one gpu worker, one documents worker and beat until Ctrl-C."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Where to listen."""
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
         parser.add_argument("--port", type=int, default=8000, help="port to listen on")
-        parser.add_argument("--no-web", action="store_true", help="workers and beat alone")
+        parser.add_argument("--no-web", action="store_true", help="run workers and beat only")
 
     def handle(self, *, host: str, port: int, no_web: bool, **options: Any) -> None:
-        """Migrate, run everything, and leave with the first failure's code."""
         home = settings.TWOFOLD_HOME
         try:
             with Place(home).lock("up", wait_s=0):
-                end_leftovers(home)
-                if not no_web and (reason := port_taken(host, port)):
+                kill_orphans(home)
+                if not no_web and (reason := bind_error(host, port)):
                     raise CommandError(
                         f"Cannot listen on {host}:{port}: {reason}. "
                         f"Choose another port: manage.py up --port {port + 1}"
@@ -48,14 +44,15 @@ class Command(BaseCommand):
                     code = self._serve(host, port, web=not no_web)
         except EmbeddedError as error:
             raise CommandError(str(error)) from error
-        # A Ctrl-C is how this ends when all is well.
         if code not in (0, 128 + signal.SIGINT, 128 + signal.SIGTERM):
-            raise CommandError(f"A process ended by itself with code {code}.", returncode=1)
+            raise CommandError(
+                f"A process exited with code {code}; see its log lines above.", returncode=1
+            )
 
     def _serve(self, host: str, port: int, *, web: bool) -> int:
         home = settings.TWOFOLD_HOME
         call_command("migrate", interactive=False, verbosity=0)
-        key = self._key()
+        key = self._signing_key()
         connections.close_all()
         manager = Manager()
         for name, command in commands(host=host, port=port).items():
@@ -65,22 +62,22 @@ class Command(BaseCommand):
                 home, port=port if web else None, signing_key=key if name == "gpu" else None
             )
             manager.add_process(name, command, env=variables, cwd=str(settings.BASE_DIR))
-        # A closed terminal ends them too.
+        # Stop when the terminal is closed, too.
         signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
         if web:
-            self.stdout.write(f"Twofold is at http://{host}:{port}/ (Ctrl-C ends it)")
+            self.stdout.write(f"Twofold runs at http://{host}:{port}/ (Ctrl-C stops it)")
         sys.stdout.flush()
         try:
             manager.loop()
         finally:
-            end_leftovers(home)
+            kill_orphans(home)
         return manager.returncode or 0
 
-    def _key(self) -> Path | None:
-        """What the worker signs records with; in production its own environment names it."""
+    def _signing_key(self) -> Path | None:
+        """The default signing key; None in production, where the environment names it."""
         if settings.PRODUCTION:
             return None
         try:
-            return signing.have_one()
+            return signing.ensure_key()
         except (Refused, KeyUnusable) as error:
-            raise CommandError(f"Records could not be signed: {error}") from error
+            raise CommandError(f"The signing key is not usable: {error}") from error

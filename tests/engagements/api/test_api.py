@@ -51,17 +51,18 @@ def test_what_no_view_answers_has_its_reason_as_detail_too(
 
     client.force_login(story.signatory)
     listed = reverse("api-engagements")
-    assert client.get(f"{listed}nowhere/at/all/").json() == {"detail": "No such address."}
+    assert set(client.get(f"{listed}nowhere/at/all/").json()) == {"detail"}
     unreadable = client.get(f"{listed}?limit=%00")
     assert unreadable.status_code == 400
-    assert "cannot be read" in unreadable.json()["detail"]
+    assert set(unreadable.json()) == {"detail"}
     monkeypatch.setattr("engagements.access.engagements_for", broken)
     client.raise_request_exception = False
     answer = client.get(listed)
     assert answer.status_code == 500
-    assert answer.json()["detail"].startswith("Something broke on our side.")
+    assert set(answer.json()) == {"detail"}
+    assert "secret" not in answer.json()["detail"]
     # People get a page.
-    assert b"<h1>There is no such page</h1>" in client.get("/nowhere/").content
+    assert b'oops__code">404<' in client.get("/nowhere/").content
 
 
 def test_nothing_is_written_through_the_api(client: Client, story: Story) -> None:

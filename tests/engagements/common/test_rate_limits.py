@@ -144,7 +144,7 @@ def test_a_cache_that_is_back_is_asked_again(
         patch.setattr(RedisCache, "set", fail)
         one.set("known", "here alone")
     assert one.get("known") == "here alone"
-    monkeypatch.setattr(shared_cache.time, "monotonic", lambda: one.asked_again_at)
+    monkeypatch.setattr(shared_cache.time, "monotonic", lambda: one.retry_at)
     assert one.get("known") is None
 
 

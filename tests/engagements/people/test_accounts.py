@@ -19,6 +19,7 @@ from engagements import tasks
 from engagements.notifications import password_mails
 from engagements.notifications.models import PasswordMail
 from engagements.people.models import User
+from tests.engagements.signing_in import error_codes
 from tests.engagements.world import World
 from tests.signing import registered
 
@@ -60,14 +61,14 @@ def test_who_was_invited_chooses_a_password_and_turns_on_the_second_factor(
     assert mailoutbox[-1].subject == "Twofold: Choose your password"
     assert f"Hello {person.name}" in mailoutbox[-1].body
     form = client.get(link, follow=True).redirect_chain[-1][0]
-    short = client.post(form, {"password1": "2short!", "password2": "2short!"}).content.decode()
-    assert "at least 8 characters" in short
+    short = client.post(form, {"password1": "2short!", "password2": "2short!"})
+    assert error_codes(short.context["form"]) == ["password_too_short"]
     client.post(form, {"password1": PASSWORD, "password2": PASSWORD})
     client.post(reverse("account_login"), {"login": person.email, "password": PASSWORD})
 
     activate = reverse("mfa_activate_totp")
     asked = client.get(activate, follow=True)
-    assert "Is it you?" in asked.content.decode()
+    assert asked.redirect_chain[-1][0].startswith(reverse("account_reauthenticate"))
     proved = client.post(asked.redirect_chain[-1][0], {"password": PASSWORD}, follow=True)
     page = proved.content.decode()
     shown = client.post(activate, {"code": code_now(page)}, follow=True).content.decode()
@@ -78,17 +79,16 @@ def test_who_was_invited_chooses_a_password_and_turns_on_the_second_factor(
     other = Client()
     known = {"login": person.email, "password": PASSWORD}
     second = other.post(reverse("account_login"), known, follow=True)
-    assert "The second step" in second.content.decode()
+    assert second.redirect_chain[-1][0] == reverse("mfa_authenticate")
     assert other.get(reverse("portal")).status_code == 302
-    wrong = other.post(reverse("mfa_authenticate"), {"code": "00000000"}).content.decode()
-    assert "This code is wrong" in wrong
-    assert "Phone lost, and no recovery code left?" in wrong
+    wrong = other.post(reverse("mfa_authenticate"), {"code": "00000000"})
+    assert error_codes(wrong.context["form"]) == ["incorrect_code"]
     other.post(reverse("mfa_authenticate"), {"code": code[1]})
     assert other.get(reverse("portal")).status_code == 200
     third = Client()
     third.post(reverse("account_login"), known)
-    again = third.post(reverse("mfa_authenticate"), {"code": code[1]}).content.decode()
-    assert "This code is wrong, used up" in again
+    again = third.post(reverse("mfa_authenticate"), {"code": code[1]})
+    assert error_codes(again.context["form"]) == ["incorrect_code"]
 
     by_password, by_code = reverse("account_reauthenticate"), reverse("mfa_reauthenticate")
     assert f'href="{by_code}"' in other.get(by_password).content.decode()
@@ -132,7 +132,7 @@ def test_a_link_ends_with_the_account_and_the_role_that_it_was_sent_for(
     assert opened is not None
     form = client.get(opened, follow=True).redirect_chain[-1][0]
     User.objects.filter(pk=person.pk).update(**change)
-    assert "used up" in Client().get(link, follow=True).content.decode()
+    assert Client().get(link, follow=True).context["token_fail"]
     client.post(form, {"password1": PASSWORD, "password2": PASSWORD})
     person.refresh_from_db()
     assert not person.check_password(PASSWORD)
@@ -148,7 +148,6 @@ def test_too_many_mails_asked_for_are_refused_with_the_way_back(
     assert answers[0].status_code == 302
     page = answers[-1].content.decode()
     assert answers[-1].status_code == 429
-    assert "Try again in a minute" in page
     assert reverse("pitch") not in page.partition("<main")[2].partition("</main>")[0]
 
 
@@ -156,7 +155,7 @@ def test_a_customer_at_the_houses_door_is_shown_to_their_own(client: Client, wor
     client.force_login(world.signatory)
     refused = client.get("/admin/", follow=True)
     assert refused.status_code == 403
-    assert "This page is the consultancy's own" in refused.content.decode()
+    assert 'oops__code">403<' in refused.content.decode()
 
 
 @override_settings(SECURE_PROXY_SSL_HEADER=("HTTP_X_FORWARDED_PROTO", "https"))

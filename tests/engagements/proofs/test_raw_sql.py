@@ -226,7 +226,7 @@ def test_the_application_lives_a_whole_life_with_the_rights_it_has(world: World)
 
 def test_every_table_of_history_is_known_by_its_triggers(db: None) -> None:
     rights = database_role.rights_by_table()
-    only_added = {table for table, allowed in rights.items() if allowed == database_role.ADD}
+    only_added = {table for table, allowed in rights.items() if allowed == database_role.APPEND}
     assert {
         "engagements_event",
         "engagements_eventanchor",

@@ -94,11 +94,11 @@ def test_the_commands_write_a_bundle_and_take_a_record_back_in(
     asked = told.measured(story, 1.1)
     call_command("bundle", str(asked.pk), "--out", str(tmp_path / "customer.zip"))
     assert WITHHELD in capsys.readouterr().out
-    call_command("bundle", str(asked.pk), "--out", str(tmp_path / "b.zip"), "--for-house")
+    call_command("bundle", str(asked.pk), "--out", str(tmp_path / "b.zip"), "--with-source")
     with zipfile.ZipFile(tmp_path / "b.zip") as archive:
         archive.extract("record.json", tmp_path)
     call_command("record", "add", str(tmp_path / "record.json"), "--run", str(asked.pk))
-    said = f"kept beside run {asked.pk}, whose verdict it does not change"
+    said = f"run {asked.pk};"
     assert said in capsys.readouterr().out
     call_command("record", "add", str(tmp_path / "record.json"))
     assert said in capsys.readouterr().out

@@ -1,5 +1,5 @@
-# Two images of one source: `web` (no torch; also runs the documents worker and beat) and
-# `gpu-worker` (torch and Triton, measures). docker-compose.yml puts them together.
+# Two images from one source: `web` (without torch; also the documents worker and beat) and
+# `gpu-worker` (torch and Triton). docker-compose.yml combines them.
 
 FROM python:3.11-slim-bookworm AS base
 ENV PYTHONDONTWRITEBYTECODE=1 \
@@ -9,8 +9,8 @@ ENV PYTHONDONTWRITEBYTECODE=1 \
     DJANGO_SETTINGS_MODULE=consultancy.settings \
     TWOFOLD_HOME=/var/lib/twofold \
     TWOFOLD_STATIC_ROOT=/srv/static
-# Pango sets the documents. DejaVu stands in for glyphs that the documents' own type lacks, Noto for
-# Chinese, Japanese and Korean: without it such a customer's name is blank on an invoice.
+# Pango renders the PDFs. DejaVu supplies glyphs missing from the documents' own fonts, Noto those
+# for Chinese, Japanese and Korean, without which such names are blank on invoices.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
         libpango-1.0-0 libpangoft2-1.0-0 libharfbuzz-subset0 fontconfig \
@@ -35,8 +35,7 @@ RUN --mount=type=cache,target=/var/cache/uv \
 FROM base AS web
 COPY --from=build /opt/venv /opt/venv
 COPY . .
-# The names of static files carry their digests; the settings need a configuration to read,
-# and none of this one outlives the line.
+# Static file names contain digests. collectstatic needs valid settings; none of these are kept.
 RUN TWOFOLD_ENV=production \
     TWOFOLD_SECRET_KEY="$(python -c 'import secrets; print(secrets.token_urlsafe(50))')" \
     TWOFOLD_HOSTS=localhost EMAIL_URL=consolemail:// TWOFOLD_FROM_EMAIL=none@localhost \
@@ -53,7 +52,7 @@ CMD ["gunicorn", "consultancy.wsgi", "--bind", "0.0.0.0:8000", "--workers", "2",
      "--access-logfile", "-", "--access-logformat", "%(h)s %(m)s %(U)s %(s)s %(M)sms"]
 
 FROM base AS gpu-worker
-# Triton compiles a launcher for each kernel with the system's compiler.
+# Triton compiles a launcher for each kernel with gcc.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends gcc libc6-dev \
     && rm -rf /var/lib/apt/lists/*

@@ -13,6 +13,9 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 SECRET_LENGTH = 50
+HSTS_SECONDS = 30 * 24 * 3600
+# The least that https://hstspreload.org accepts.
+HSTS_PRELOAD_SECONDS = 365 * 24 * 3600
 HOW_TO_GENERATE = 'python -c "import secrets; print(secrets.token_urlsafe(50))"'
 # Words of example keys.
 PLACEHOLDERS = (
@@ -116,6 +119,30 @@ class Environment:
         if value not in choices:
             raise ImproperlyConfigured(f"{name} is {value!r}; it must be {' or '.join(choices)}.")
         return value
+
+    def hsts(self, *, production: bool) -> dict[str, Any]:
+        """HTTP Strict Transport Security, in production only: 30 days, this host alone."""
+        seconds = self._number("TWOFOLD_HSTS_SECONDS", default=HSTS_SECONDS)
+        subdomains = self.flag("TWOFOLD_HSTS_SUBDOMAINS", default=False)
+        preload = self.flag("TWOFOLD_HSTS_PRELOAD", default=False)
+        if preload and not (subdomains and seconds >= HSTS_PRELOAD_SECONDS):
+            raise ImproperlyConfigured(
+                "TWOFOLD_HSTS_PRELOAD needs TWOFOLD_HSTS_SUBDOMAINS=1 and "
+                f"TWOFOLD_HSTS_SECONDS={HSTS_PRELOAD_SECONDS} or more."
+            )
+        return {
+            "SECURE_HSTS_SECONDS": seconds if production else 0,
+            "SECURE_HSTS_INCLUDE_SUBDOMAINS": subdomains,
+            "SECURE_HSTS_PRELOAD": preload,
+        }
+
+    def _number(self, name: str, *, default: int) -> int:
+        text = self.optional(name)
+        if text is None:
+            return default
+        if not text.isdecimal():
+            raise ImproperlyConfigured(f"{name} is {text!r}; it must be a whole number.")
+        return int(text)
 
     def secret_key(self, *, production: bool, home: Path) -> str:
         """Django's secret key; outside production generated once per checkout."""

@@ -270,8 +270,10 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PRODUCTION
 SECURE_SSL_REDIRECT = PRODUCTION
 # The container's health check uses plain HTTP.
 SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
-SECURE_HSTS_SECONDS = 365 * 24 * 3600 if PRODUCTION else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = PRODUCTION
+globals().update(env.hsts(production=PRODUCTION))
+# W005 and W021 ask for subdomains and preload. Both affect hosts that Twofold does not serve, so
+# the operator decides.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 if env.flag("TWOFOLD_BEHIND_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 

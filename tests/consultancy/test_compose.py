@@ -1,4 +1,4 @@
-"""What docker-compose.yml hands to the site is what the settings read."""
+"""docker-compose.yml sets the variables that the settings read."""
 
 import re
 from typing import Any
@@ -19,7 +19,7 @@ def _compose() -> dict[str, Any]:
 
 
 def _filled(service: str) -> dict[str, str]:
-    """The service's variables as compose would set them, each secret with a value."""
+    """The service's variables as compose sets them, each secret with a value."""
 
     def fill(match: re.Match[str]) -> str:
         if match["kind"] == "-":
@@ -35,10 +35,10 @@ def _filled(service: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("service", OURS)
-def test_the_settings_start_with_what_compose_sets(service: str) -> None:
+def test_the_settings_load_with_the_variables_of_compose(service: str) -> None:
     settings = start(_filled(service))
     assert settings["STORAGES"]["records"]["BACKEND"] == "storages.backends.s3.S3Storage"
-    # Everything that compose sets is read, so a misspelt variable is seen here.
+    # A misspelt variable would not be read.
     assert set(_filled(service)) <= settings["env"].names
 
 
@@ -61,7 +61,7 @@ def test_no_secret_has_a_default() -> None:
     assert [match.group() for match in secrets if match["kind"] != "?"] == []
 
 
-def test_every_variable_asked_for_is_in_the_example() -> None:
+def test_every_required_variable_is_in_the_example() -> None:
     text = (ROOT / "docker-compose.yml").read_text()
     asked = {match["name"] for match in REFERENCE.finditer(text) if match["kind"] == "?"}
     example = (ROOT / ".env.example").read_text()
@@ -69,7 +69,7 @@ def test_every_variable_asked_for_is_in_the_example() -> None:
 
 
 def test_every_long_running_service_has_a_health_check() -> None:
-    image_checks = {"web"}  # its check is in the Dockerfile
+    image_checks = {"web"}  # checked in the Dockerfile
     for name, service in _compose()["services"].items():
         if name != "migrate" and name not in image_checks:
             assert "test" in service["healthcheck"], name
@@ -85,9 +85,10 @@ def test_every_volume_is_named() -> None:
     assert used == set(document["volumes"])
 
 
-def test_the_readme_explains_every_variable() -> None:
+def test_the_operations_guide_explains_every_variable() -> None:
     read = start(_filled("web"))["env"].names
-    explained = set(re.findall(r"^\| `(\w+)`", (ROOT / "README.md").read_text(), re.MULTILINE))
+    guide = (ROOT / "consultancy" / "README.md").read_text()
+    explained = set(re.findall(r"^\| `(\w+)`", guide, re.MULTILINE))
     assert read == explained
 
 

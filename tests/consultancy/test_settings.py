@@ -1,10 +1,11 @@
-"""Production refuses to start half configured, and says what to do."""
+"""Production refuses to start without a complete and safe configuration."""
 
 import os
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -17,10 +18,9 @@ def test_production_starts_with_everything_given() -> None:
     settings = start(production())
     assert settings["DEBUG"] is False
     assert settings["SESSION_COOKIE_SECURE"] is True
-    assert settings["SECURE_HSTS_SECONDS"] > 0
     assert settings["ALLOWED_HOSTS"] == ["twofold.example.org"]
     assert settings["SITE_ADDRESS"] == "https://twofold.example.org"
-    # Where attempts to sign in are counted, by all processes together.
+    # Rate limits are shared by all processes.
     assert settings["CACHES"]["default"]["BACKEND"] == "consultancy.shared_cache.SharedCache"
 
 
@@ -35,35 +35,57 @@ def test_links_in_mails_lead_to_where_the_site_is_served(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("name", "value"),
     [
-        ({"TWOFOLD_SECRET_KEY": None}, "TWOFOLD_SECRET_KEY is not set"),
-        ({"TWOFOLD_SECRET_KEY": ""}, "TWOFOLD_SECRET_KEY is not set"),
-        ({"TWOFOLD_SECRET_KEY": None}, r"secrets\.token_urlsafe\(50\)"),
-        ({"TWOFOLD_SECRET_KEY": "short"}, "too weak"),
-        ({"TWOFOLD_SECRET_KEY": "ab" * 40}, "too weak"),
-        ({"TWOFOLD_SECRET_KEY": "django-insecure-" + "a1b2c3d4e5f6g7" * 4}, "like an example"),
-        ({"TWOFOLD_DEBUG": "1"}, "TWOFOLD_DEBUG is on in production"),
-        ({"TWOFOLD_FAULT": "issue_invoice.numbered"}, "TWOFOLD_FAULT is set in production"),
-        ({"TWOFOLD_HOSTS": None}, "TWOFOLD_HOSTS is not set"),
-        ({"TWOFOLD_HOSTS": "*"}, "wildcard"),
-        ({"TWOFOLD_HOSTS": "twofold.example.org,*.example.org"}, "wildcard"),
-        ({"TWOFOLD_HOSTS": ".example.org"}, "wildcard"),
-        ({"DATABASE_URL": None}, "DATABASE_URL is not set"),
-        ({"DATABASE_URL": "sqlite:///db.sqlite3"}, "must be a PostgreSQL URL"),
-        ({"BROKER_URL": None}, "BROKER_URL is not set"),
-        ({"EMAIL_URL": None}, "EMAIL_URL is not set"),
-        ({"TWOFOLD_RECORDS_BUCKET": "records"}, "TWOFOLD_RECORDS_ACCESS_KEY is not set"),
-        ({"TWOFOLD_ENV": "prod"}, "must be development or production"),
-        ({"TWOFOLD_DEBUG": "maybe"}, "must be 1 or 0"),
+        ("TWOFOLD_SECRET_KEY", None),
+        ("TWOFOLD_SECRET_KEY", ""),
+        ("TWOFOLD_SECRET_KEY", "short"),
+        ("TWOFOLD_SECRET_KEY", "ab" * 40),
+        ("TWOFOLD_SECRET_KEY", "django-insecure-" + "a1b2c3d4e5f6g7" * 4),
+        ("TWOFOLD_DEBUG", "1"),
+        ("TWOFOLD_DEBUG", "maybe"),
+        ("TWOFOLD_HOSTS", None),
+        ("TWOFOLD_HOSTS", "*"),
+        ("TWOFOLD_HOSTS", "twofold.example.org,*.example.org"),
+        ("TWOFOLD_HOSTS", ".example.org"),
+        ("TWOFOLD_HSTS_SECONDS", "a year"),
+        ("TWOFOLD_HSTS_PRELOAD", "1"),
+        ("DATABASE_URL", None),
+        ("DATABASE_URL", "sqlite:///db.sqlite3"),
+        ("BROKER_URL", None),
+        ("EMAIL_URL", None),
+        ("TWOFOLD_ENV", "prod"),
     ],
 )
-def test_production_refuses(changes: dict[str, str | None], said: str) -> None:
-    with pytest.raises(ImproperlyConfigured, match=said):
-        start(production(**changes))
+def test_production_rejects_a_missing_or_unsafe_variable_by_name(
+    name: str, value: str | None
+) -> None:
+    with pytest.raises(ImproperlyConfigured, match=f"^{name} "):
+        start(production(**{name: value}))
 
 
-def test_a_refusal_is_the_last_line_that_an_operator_sees() -> None:
+def test_a_bucket_needs_its_keys() -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"^TWOFOLD_RECORDS_ACCESS_KEY "):
+        start(production(TWOFOLD_RECORDS_BUCKET="records"))
+
+
+def test_hsts_binds_this_host_alone_unless_the_operator_opts_in() -> None:
+    names = ("SECURE_HSTS_SECONDS", "SECURE_HSTS_INCLUDE_SUBDOMAINS", "SECURE_HSTS_PRELOAD")
+    year = 365 * 24 * 3600
+    chosen = production(
+        TWOFOLD_HSTS_SECONDS=str(year), TWOFOLD_HSTS_SUBDOMAINS="1", TWOFOLD_HSTS_PRELOAD="1"
+    )
+
+    def hsts(variables: dict[str, str]) -> list[Any]:
+        settings = start(variables)
+        return [settings[name] for name in names]
+
+    assert hsts(production()) == [30 * 24 * 3600, False, False]
+    assert hsts(chosen) == [year, True, True]
+    assert hsts({"TWOFOLD_HSTS_SECONDS": str(year)})[0] == 0
+
+
+def test_the_reason_is_the_last_line_of_output() -> None:
     done = subprocess.run(
         [sys.executable, "manage.py", "check"],
         cwd=ROOT,
@@ -73,10 +95,10 @@ def test_a_refusal_is_the_last_line_that_an_operator_sees() -> None:
         check=False,
     )
     assert done.returncode != 0
-    assert "TWOFOLD_SECRET_KEY is too weak" in done.stderr.splitlines()[-1]
+    assert "TWOFOLD_SECRET_KEY" in done.stderr.splitlines()[-1]
 
 
-def test_a_checkout_makes_its_own_secret_once_and_keeps_it_to_itself(tmp_path: Path) -> None:
+def test_a_checkout_generates_a_secret_once_readable_by_its_owner_only(tmp_path: Path) -> None:
     variables = {"TWOFOLD_HOME": str(tmp_path / "home")}
     first = start(variables)["SECRET_KEY"]
     assert len(first) >= 50
@@ -84,12 +106,12 @@ def test_a_checkout_makes_its_own_secret_once_and_keeps_it_to_itself(tmp_path: P
     assert stat.S_IMODE((tmp_path / "home" / "secret").stat().st_mode) == 0o600
 
 
-def test_reading_the_settings_starts_no_server(tmp_path: Path) -> None:
+def test_loading_the_settings_starts_no_server(tmp_path: Path) -> None:
     start({"TWOFOLD_HOME": str(tmp_path / "home")})
     assert [file.name for file in (tmp_path / "home").iterdir()] == ["secret"]
 
 
-def test_a_database_url_is_read_as_psql_reads_it() -> None:
+def test_a_database_url_is_parsed_as_psql_does() -> None:
     url = "postgresql://me:p%40ss@%2Frun%2FPG/name?sslmode=require"
     database = start(production(DATABASE_URL=url))["DATABASES"]["default"]
     assert database["HOST"] == "/run/PG"

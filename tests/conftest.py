@@ -86,10 +86,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Read only files that speak of it when what runs `alone` is asked for: few do."""
-    if config.option.markexpr != "alone" or collection_path.suffix != ".py":
+    """Import only files that mention the markers `alone` and `soak` when these are selected."""
+    selected = re.findall(r"(?<!not )\b(alone|soak)\b", config.option.markexpr)
+    if not selected or collection_path.suffix != ".py":
         return None
-    return "mark.alone" not in collection_path.read_text() or None
+    text = collection_path.read_text()
+    return any(f"mark.{name}" not in text for name in selected) or None
 
 
 def pytest_collection_finish() -> None:

@@ -1,4 +1,4 @@
-"""The embedded servers start when needed, are found again, and are cleanly replaced."""
+"""The embedded servers start on first use, are shared by processes, and replace dead ones."""
 
 import os
 import pwd
@@ -31,9 +31,9 @@ print(Postgres(place).start(), Valkey(place).start())
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ground() -> Iterator[Path]:
-    """A short path that every user may walk to, unlike pytest's own when root runs it."""
+    """A short path that every user can reach, unlike pytest's own under root."""
     folder = Path(tempfile.mkdtemp(prefix="twofold-test-", dir="/var/tmp"))
     folder.chmod(0o755)
     yield folder
@@ -42,41 +42,42 @@ def ground() -> Iterator[Path]:
 
 @pytest.fixture
 def home(ground: Path) -> Iterator[Path]:
-    """A home whose servers are stopped afterwards."""
+    """A home shared by the tests here, whose servers are stopped after each."""
     yield ground / "home"
     stop(ground / "home")
 
 
 def stop(home: Path) -> None:
-    """Stop a home's servers."""
     place = Place(home)
     Postgres(place).stop()
     Valkey(place).stop()
 
 
 def postmaster(server: Postgres) -> psutil.Process:
-    """The server's first process."""
+    """The server's main process."""
     return psutil.Process(int((server.data / "postmaster.pid").read_text().split("\n")[0]))
 
 
-def ask(server: Postgres) -> object:
-    """One row from the server."""
+def query(server: Postgres) -> object:
     with psycopg.connect(server.url()) as connection:
         row = connection.execute("SELECT 42").fetchone()
     return row and row[0]
 
 
-def test_a_second_start_finds_the_first_one_running(home: Path) -> None:
+def test_concurrent_processes_start_each_server_once(home: Path) -> None:
+    command = [sys.executable, "-c", START_BOTH, str(home)]
+    processes = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(4)]
+    outputs = [process.communicate(timeout=60)[0].decode().split() for process in processes]
+    for started in zip(*outputs, strict=True):
+        assert sorted(started) == ["False", "False", "False", "True"]
     server = Postgres(Place(home))
-    assert server.start() is True
-    assert Postgres(Place(home)).start() is False
-    assert ask(server) == 42
+    assert query(server) == 42
     assert server.stop() is True
     assert server.stop() is False
     assert not server.ready()
 
 
-def test_data_outlives_a_killed_server(home: Path) -> None:
+def test_data_survives_a_killed_server(home: Path) -> None:
     server = Postgres(Place(home))
     server.start()
     with psycopg.connect(server.url()) as connection:
@@ -87,7 +88,7 @@ def test_data_outlives_a_killed_server(home: Path) -> None:
         assert connection.execute("SELECT number FROM kept").fetchone() == (7,)
 
 
-def test_a_pid_file_that_names_a_stranger_harms_nobody(home: Path) -> None:
+def test_a_stale_pid_file_harms_no_other_process(home: Path) -> None:
     server = Postgres(Place(home))
     server.start()
     server.stop()
@@ -101,7 +102,7 @@ def test_a_pid_file_that_names_a_stranger_harms_nobody(home: Path) -> None:
         stranger.wait()
 
 
-def test_a_server_that_hangs_is_replaced(home: Path) -> None:
+def test_a_hanging_server_is_replaced(home: Path) -> None:
     server = Valkey(Place(home))
     server.start()
     (hanging,) = server.processes()
@@ -111,88 +112,68 @@ def test_a_server_that_hangs_is_replaced(home: Path) -> None:
     assert len(server.processes()) == 1
 
 
-def test_a_half_made_data_directory_is_made_anew(home: Path) -> None:
-    server = Postgres(Place(home))
-    half = server.data.with_name("postgres.new")
-    half.mkdir(parents=True)
-    (half / "PG_VERSION").write_text("18\n")
-    server.data.mkdir()
-    assert server.start() is True
-    assert ask(server) == 42
-
-
 def test_data_of_another_version_is_not_touched(home: Path) -> None:
     server = Postgres(Place(home))
     server.start()
     server.stop()
+    version = (server.data / "PG_VERSION").read_text()
     (server.data / "PG_VERSION").write_text("9\n")
-    with pytest.raises(EmbeddedError, match="made by PostgreSQL 9"):
+    with pytest.raises(EmbeddedError, match=str(server.data)):
         server.start()
+    (server.data / "PG_VERSION").write_text(version)
 
 
-def test_two_checkouts_side_by_side_do_not_meet(home: Path, ground: Path) -> None:
-    other = ground / "other"
-    try:
-        for place in (Place(home), Place(other)):
-            assert Postgres(place).start() is True
-            assert Valkey(place).start() is True
-        first, second = Postgres(Place(home)), Postgres(Place(other))
-        assert postmaster(first).pid != postmaster(second).pid
-        first.stop()
-        assert ask(second) == 42
-        assert Valkey(Place(other)).ready()
-    finally:
-        stop(other)
-
-
-def test_a_copied_home_starts_servers_of_its_own(home: Path, ground: Path) -> None:
-    original = Postgres(Place(home))
+def test_a_copied_home_has_its_own_servers(home: Path, ground: Path) -> None:
+    original, copied = Postgres(Place(home)), Postgres(Place(ground / "copied"))
     original.start()
-    copied = ground / "copied"
-    subprocess.run(["cp", "-a", str(home), str(copied)], check=True)
+    subprocess.run(["cp", "-a", str(home), str(ground / "copied")], check=True)
     try:
-        assert Postgres(Place(copied)).start() is True
-        assert ask(original) == 42
+        assert copied.start() is True
+        assert postmaster(original).pid != postmaster(copied).pid
+        original.stop()
+        assert query(copied) == 42
     finally:
-        stop(copied)
+        stop(ground / "copied")
 
 
-def test_a_home_too_deep_for_a_socket_works(ground: Path) -> None:
-    home = ground / ("deep" * 30) / "and with spaces" / "home"
+def test_an_interrupted_initialization_is_repeated(ground: Path) -> None:
+    server = Postgres(Place(ground / "half"))
+    half = server.data.with_name("postgres.new")
+    half.mkdir(parents=True)
+    (half / "PG_VERSION").write_text("18\n")
+    server.data.mkdir()
     try:
-        server = Postgres(Place(home))
         assert server.start() is True
-        assert len(str(server.sockets)) < 90
-        assert ask(server) == 42
-        assert Valkey(Place(home)).start() is True
+        assert query(server) == 42
     finally:
-        stop(home)
-        shutil.rmtree(Place(home).refuge)
+        stop(ground / "half")
 
 
-def test_of_processes_that_start_at_once_one_starts_and_all_are_served(home: Path) -> None:
-    command = [sys.executable, "-c", START_BOTH, str(home)]
-    started = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(4)]
-    said = [process.communicate(timeout=60)[0].decode().split() for process in started]
-    assert sorted(words[0] for words in said) == ["False", "False", "False", "True"]
-    assert sorted(words[1] for words in said) == ["False", "False", "False", "True"]
+def test_a_home_with_a_path_too_long_for_a_socket_works(ground: Path) -> None:
+    place = Place(ground / ("deep" * 30) / "and with spaces" / "home")
+    try:
+        assert len(str(Postgres(place).sockets)) < 90
+        assert Valkey(place).start() is True
+        assert Valkey(place).ready()
+    finally:
+        stop(place.home)
+        shutil.rmtree(place.fallback)
 
 
-def test_somebody_elses_folder_in_the_temporary_directory_is_refused(
+def test_a_fallback_folder_of_another_user_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trap = tmp_path / "trap"
     trap.symlink_to(tmp_path)
-    monkeypatch.setattr(Place, "refuge", property(lambda _: trap))
-    place = Place(tmp_path / ("deep" * 30))
-    with pytest.raises(EmbeddedError, match="belongs to somebody else"):
-        Valkey(place).start()
+    monkeypatch.setattr(Place, "fallback", property(lambda _: trap))
+    with pytest.raises(EmbeddedError, match=str(trap)):
+        Valkey(Place(tmp_path / ("deep" * 30))).start()
 
 
 def run_as(user: pwd.struct_passwd, work: Callable[[], None]) -> bool:
-    """Do the work in a process of that user; whether it raised nothing.
+    """Run `work` in a process of this user; whether it raised nothing.
 
-    A fork and not a new interpreter: the interpreter may lie where the user cannot go.
+    It forks, because the user may not be able to reach the interpreter.
     """
     child = os.fork()
     if child == 0:
@@ -209,35 +190,34 @@ def run_as(user: pwd.struct_passwd, work: Callable[[], None]) -> bool:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_a_user_who_is_not_root_starts_them_too(ground: Path) -> None:
+def test_a_user_other_than_root_runs_them_as_itself(ground: Path) -> None:
     nobody = pwd.getpwnam("nobody")
-    os.chown(ground, nobody.pw_uid, nobody.pw_gid)
+    folder = ground / "of-nobody"
+    folder.mkdir()
+    os.chown(folder, nobody.pw_uid, nobody.pw_gid)
 
     def work() -> None:
-        place = Place(ground / "home")
-        server = Postgres(place)
+        server, broker = Postgres(Place(folder / "home")), Valkey(Place(folder / "home"))
         assert server.start() is True
         assert server.user is None
         assert postmaster(server).uids().real == nobody.pw_uid
-        assert ask(server) == 42
-        assert Valkey(place).start() is True
-        assert Postgres(place).start() is False
-        assert Postgres(place).stop() is True
-        assert Valkey(place).stop() is True
+        assert query(server) == 42
+        assert broker.start() is True
+        assert server.stop() is True
+        assert broker.stop() is True
 
     assert run_as(nobody, work)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root has what others cannot reach")
-def test_root_starts_them_where_no_other_user_may_look(ground: Path) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has folders that others cannot reach")
+def test_root_runs_them_in_a_folder_closed_to_others(ground: Path) -> None:
     closed = ground / "closed"
     closed.mkdir(mode=0o700)
-    home = closed / "home"
+    place = Place(closed / "home")
     try:
-        server = Postgres(Place(home))
-        assert server.start() is True
-        assert ask(server) == 42
+        assert Postgres(place).start() is True
+        assert query(Postgres(place)) == 42
         assert closed.stat().st_mode & 0o777 == 0o700
     finally:
-        stop(home)
-        shutil.rmtree(Place(home).refuge)
+        stop(place.home)
+        shutil.rmtree(place.fallback)

@@ -14,7 +14,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from consultancy.demo import hardware, lifecycle, processes, summary, waiting
-from consultancy.demo.scenarios import SCENARIOS
+from consultancy.demo.scenarios import SCENARIOS, Scenario
 from consultancy.demo.users import DemoUsers, create_staff
 from consultancy.embedded.services import running
 
@@ -37,6 +37,11 @@ class Command(BaseCommand):
             help="do not serve the site; print the outcome as JSON on the last line",
         )
         parser.add_argument("--preset", help="benchmark sizes; by default those that fit here")
+        parser.add_argument(
+            "--operator",
+            choices=[scenario.operator for scenario in SCENARIOS],
+            help="run only the engagement about this operator",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if settings.PRODUCTION:
@@ -54,6 +59,7 @@ class Command(BaseCommand):
                     home=Path(settings.TWOFOLD_HOME),
                     port=None if options["exit"] else options["port"],
                     preset=options["preset"],
+                    operator=options["operator"],
                 )
         except KeyboardInterrupt:
             self.stdout.write("\nStopped. The next demonstration starts clean.")
@@ -61,13 +67,18 @@ class Command(BaseCommand):
         if options["exit"]:
             self.stdout.write(json.dumps(outcome))
 
-    def _run(self, *, home: Path, port: int | None, preset: str | None) -> dict[str, Any]:
-        """Run both engagements; with a port, serve the site until Ctrl-C."""
+    def _run(
+        self, *, home: Path, port: int | None, preset: str | None, operator: str | None
+    ) -> dict[str, Any]:
+        """Run the engagements; with a port, serve the site until Ctrl-C."""
         log = home / "processes.log"
         with processes.site_processes(home=home, manage=MANAGE, port=port) as site:
             users = create_staff()
             deadline = waiting.Deadline(site, log=log, seconds=MEASURING_SECONDS)
-            started = self._run_engagements(users, preset=preset, deadline=deadline)
+            scenarios = [each for each in SCENARIOS if operator in (None, each.operator)]
+            started = self._run_engagements(
+                scenarios, users=users, preset=preset, deadline=deadline
+            )
             waiting.wait_for_documents(
                 deadline=waiting.Deadline(site, log=log, seconds=DOCUMENTS_SECONDS)
             )
@@ -82,11 +93,17 @@ class Command(BaseCommand):
         processes.reset_home(home)
         command = [str(MANAGE), "demo", "--port", str(options["port"])]
         command += ["--exit"] if options["exit"] else []
-        command += ["--preset", options["preset"]] if options["preset"] else []
+        for name in ("preset", "operator"):
+            command += [f"--{name}", options[name]] if options[name] else []
         processes.restart_in(home, command=command)
 
     def _run_engagements(
-        self, users: DemoUsers, *, preset: str | None, deadline: waiting.Deadline
+        self,
+        scenarios: list[Scenario],
+        *,
+        users: DemoUsers,
+        preset: str | None,
+        deadline: waiting.Deadline,
     ) -> list[lifecycle.StartedEngagement]:
         started = [
             lifecycle.start_engagement(
@@ -96,7 +113,7 @@ class Command(BaseCommand):
                 deadline=deadline,
                 report=self._report,
             )
-            for scenario in SCENARIOS
+            for scenario in scenarios
         ]
         waiting.wait_for_verdicts(
             [each.acceptance for each in started], deadline=deadline, report=self._report

@@ -172,7 +172,7 @@ def _collect(contract: ContractVersion, *, users: DemoUsers) -> None:
     for invoice in open_invoices().filter(engagement=contract.engagement):
         payments.record(
             invoice=invoice,
-            amount=invoice.asked,
+            amount=invoice.amount_due,
             received_on=timezone.localdate(),
             reference=f"Transfer {invoice.reference}",
             by=users.finance,

@@ -1,4 +1,4 @@
-"""What became of each invoice: a view that PostgreSQL computes, which nobody writes."""
+"""Invoice balances: a read-only database view."""
 
 from __future__ import annotations
 
@@ -11,12 +11,7 @@ from engagements.common.money import format_money
 
 
 class InvoiceBalance(models.Model):
-    """The figures of `engagements.billing.balances.Balance` for each invoice and credit note,
-    gross, in its currency.
-
-    `left_due` is what its engagement owes after its settlement, null where none is approved. At or
-    below nothing, nothing is due.
-    """
+    """The figures of `engagements.billing.balances.Balance` for each invoice and credit note."""
 
     invoice = models.OneToOneField(
         Invoice,
@@ -28,10 +23,10 @@ class InvoiceBalance(models.Model):
     credited = models.DecimalField(max_digits=14, decimal_places=3)
     received = models.DecimalField(max_digits=14, decimal_places=3)
     open_amount = models.DecimalField(max_digits=14, decimal_places=3)
-    left_due = models.DecimalField(max_digits=14, decimal_places=3, null=True)
-    asked = models.DecimalField(max_digits=14, decimal_places=3)
-    counted = models.DecimalField(max_digits=14, decimal_places=3)
-    takes = models.DecimalField(max_digits=14, decimal_places=3)
+    due_after_settlement = models.DecimalField(max_digits=14, decimal_places=3, null=True)
+    amount_due = models.DecimalField(max_digits=14, decimal_places=3)
+    offset = models.DecimalField(max_digits=14, decimal_places=3)
+    max_payment = models.DecimalField(max_digits=14, decimal_places=3)
     is_held = models.BooleanField()
     is_settled = models.BooleanField()
 

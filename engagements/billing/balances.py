@@ -1,4 +1,4 @@
-"""Invoices with what became of them: credited, received, open, overdue."""
+"""Invoice balances: credited, received, open, due, overdue."""
 
 from __future__ import annotations
 
@@ -17,67 +17,62 @@ if TYPE_CHECKING:
 
 
 class Balance(TypedDict):
-    """What `with_balance` adds to an invoice: gross, in its currency, from `InvoiceBalance`.
+    """Gross figures of an invoice in its currency, as `with_balance` annotates them.
 
-    `open_amount` is below nothing where more arrived than was owed. `left_due` is what the
-    engagement owes after its settlement; None while no second person agreed to one, for a proposal
-    is one person's, or the application's: its figures are told to no customer, and nothing is
-    asked for by them. `asked` is what the customer is still to pay of the invoice: once a
-    settlement is approved no more than that left due and nobody paid since, for what came in for
-    any invoice of the engagement counts towards what is kept. `counted` is what that takes off.
-    `is_settled` says that something is open in the arithmetic alone. `is_held` says that a
-    settlement is proposed: nothing is asked for until it is approved and says what is left.
-    `takes` is what a payment may come to: what is asked for, and where it is held all that is
-    open, for a payment may have been on its way; the next proposal counts it.
+    `open_amount`: gross less credit notes and payments; negative when overpaid.
+    `due_after_settlement`: the engagement's balance due after its approved settlement; None
+    without one. A proposed settlement does not count: one person's figures bind nobody.
+    `amount_due`: the amount the customer still has to pay. After an approved settlement all
+    invoices together ask for no more than `due_after_settlement`, the oldest first.
+    `offset`: the part of `open_amount` that payments for other invoices cover.
+    `is_held`: a settlement is proposed, so nothing is due until it is approved.
+    `max_payment`: the largest payment to record. While held, all that is open, since a payment
+    may have been on its way.
+    `is_settled`: open by arithmetic only; the settlement covers it.
     """
 
     credited: Decimal
     received: Decimal
     open_amount: Decimal
-    left_due: Decimal | None
-    asked: Decimal
-    counted: Decimal
+    due_after_settlement: Decimal | None
+    amount_due: Decimal
+    offset: Decimal
     is_settled: bool
     is_held: bool
-    takes: Decimal
+    max_payment: Decimal
 
 
 def with_balance(invoices: QuerySet[Invoice]) -> QuerySet[InvoiceWithBalance]:
-    """Invoices with what `Balance` names, each computed in the database."""
+    """Annotate invoices with the figures of `Balance`."""
     return invoices.annotate(
         credited=F("balance__credited"),
         received=F("balance__received"),
         open_amount=F("balance__open_amount"),
-        left_due=F("balance__left_due"),
-        asked=F("balance__asked"),
-        counted=F("balance__counted"),
+        due_after_settlement=F("balance__due_after_settlement"),
+        amount_due=F("balance__amount_due"),
+        offset=F("balance__offset"),
         is_settled=F("balance__is_settled"),
         is_held=F("balance__is_held"),
-        takes=F("balance__takes"),
+        max_payment=F("balance__max_payment"),
     )
 
 
 def issued_invoices() -> QuerySet[InvoiceWithBalance]:
-    """Issued invoices (not credit notes) with their balance and what they are shown with."""
+    """Issued invoices (not credit notes) with balance, customer, engagement and contract."""
     rows = Invoice.objects.filter(kind=Invoice.Kind.INVOICE, state=Invoice.State.ISSUED)
     return with_balance(rows).select_related("customer", "engagement", "contract_version")
 
 
 def open_invoices() -> QuerySet[InvoiceWithBalance]:
-    """Issued invoices that wait for money, the one that is due first at the head.
-
-    Not those of an engagement whose settlement is proposed, or leaves nothing due: the money for
-    one invoice of it may have covered what was kept of another.
-    """
-    waiting = issued_invoices().filter(asked__gt=Decimal(0))
-    return waiting.order_by("due_on", "pk")
+    """Issued invoices with an amount due, the earliest due date first."""
+    return issued_invoices().filter(amount_due__gt=0).order_by("due_on", "pk")
 
 
 def overdue_invoices(*, today: datetime.date) -> QuerySet[InvoiceWithBalance]:
-    """Open invoices whose day has passed."""
+    """Open invoices past their due date."""
     return open_invoices().filter(due_on__lt=today)
 
 
 def balance_of(invoice: Invoice) -> InvoiceWithBalance:
-    """One invoice, read again with its balance."""
+    """Reload an invoice with its balance."""
     return with_balance(Invoice.objects.filter(pk=invoice.pk)).get()

@@ -212,7 +212,7 @@ def _line_of(pk: int) -> BankLine:
 
 def _assign_form(line: BankLine, request: HttpRequest | None = None) -> AssignForm:
     choices = [
-        (row.pk, f"{row.reference}, {row.customer}, {format_money(row.asked, row.currency)}")
+        (row.pk, f"{row.reference}, {row.customer}, {format_money(row.amount_due, row.currency)}")
         for row in candidates(line)
     ]
     initial: dict[str, object] = {"amount_1": line.amount}

@@ -96,7 +96,7 @@ def _proposal(
         return Proposal(line, Fit.NONE, why_not=f"{wrong.reference} is in {wrong.currency}.")
     rest, parts = line.amount, []
     for row in named:
-        open_amount = left.get(row.pk, row.asked if row.counted else row.open_amount)
+        open_amount = left.get(row.pk, row.amount_due if row.offset else row.open_amount)
         part = min(rest, max(open_amount, Decimal(0)))
         if row is named[-1]:
             part = rest
@@ -112,7 +112,9 @@ def _proposal(
 
 def _guess(line: BankLine, waiting: list[InvoiceWithBalance]) -> Proposal:
     """No number is quoted: the one open invoice over exactly this amount, if there is but one."""
-    fitting = [row for row in waiting if (row.currency, row.asked) == (line.currency, line.amount)]
+    fitting = [
+        row for row in waiting if (row.currency, row.amount_due) == (line.currency, line.amount)
+    ]
     if len(fitting) == 1:
         return Proposal(line, Fit.GUESS, ((fitting[0], line.amount),))
     return Proposal(line, Fit.NONE, why_not="No invoice is quoted.")
@@ -126,4 +128,4 @@ def candidates(line: BankLine) -> list[InvoiceWithBalance]:
     quoted = {number for _, _, number in quoted_numbers(line.text)}
     may_take = ~Q(engagement__stage__in=ENDED) | Q(number__in=quoted)
     rows = issued_invoices().filter(may_take, currency=line.currency)
-    return sorted(rows.order_by("due_on", "pk"), key=lambda row: row.asked <= 0)
+    return sorted(rows.order_by("due_on", "pk"), key=lambda row: row.amount_due <= 0)

@@ -119,9 +119,9 @@ def lines_of(milestones: QuerySet[Milestone]) -> list[MilestoneLine]:
     """These milestones in money."""
     rows = list(with_money(milestones))
     engagements = {row.contract_version.engagement_id for row in rows}
-    settling = Q(left_due__isnull=False) | Q(is_held=True)
+    settling = Q(due_after_settlement__isnull=False) | Q(is_held=True)
     invoices = issued_invoices().filter(settling, engagement__in=engagements)
-    found = list(invoices.values_list("pk", "asked", "is_held"))
+    found = list(invoices.values_list("pk", "amount_due", "is_held"))
     asked = {pk: amount for pk, amount, _ in found}
     held = {pk for pk, _, is_held in found if is_held}
     return [milestone_line(row, asked, held) for row in rows]

@@ -97,9 +97,9 @@ def _tell(payment: Payment, engagement: Engagement) -> None:
 
 
 def _require_open(invoice: Invoice, amount: Decimal) -> None:
-    takes = balance_of(invoice).takes
-    if amount > takes:
-        left = format_money(takes, invoice.currency)
+    limit = balance_of(invoice).max_payment
+    if amount > limit:
+        left = format_money(limit, invoice.currency)
         raise ApplicationError(
             f"{invoice.reference} has {left} open; {amount:f} would be too much.",
             code="billing.todo",

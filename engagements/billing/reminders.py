@@ -53,9 +53,11 @@ def remind(*, invoice: Invoice) -> Reminder | None:
     level = _level(row, timezone.localdate()) if row else None
     if row is None or level is None:
         return None
-    reminder = Reminder(invoice=row, level=level, open_amount=row.asked, created_at=timezone.now())
+    reminder = Reminder(
+        invoice=row, level=level, open_amount=row.amount_due, created_at=timezone.now()
+    )
     validation.save_validated(reminder)
-    amount = format_money(row.asked, row.currency)
+    amount = format_money(row.amount_due, row.currency)
     assert row.due_on is not None  # its level was counted from that day
     due_on = in_words(row.due_on)
     events.record(
@@ -63,7 +65,7 @@ def remind(*, invoice: Invoice) -> Reminder | None:
         verb="invoice.reminded",
         summary=f"Reminder {level} of {row.reference}: {amount} was due on {due_on}.",
         actor=None,
-        changes={"invoice": row.pk, "level": level, "open": str(row.asked)},
+        changes={"invoice": row.pk, "level": level, "open": str(row.amount_due)},
         for_customer=True,
     )
     for recipient in invoice_mails.recipients_of(row.customer):
@@ -94,8 +96,8 @@ def _body(invoice: InvoiceWithBalance, level: int, amount: str, due_on: str) -> 
     account = settings.BANK_ACCOUNT
     assert invoice.issued_on is not None  # only what is issued falls due
     counted = ""
-    if invoice.counted:
-        shown = format_money(invoice.counted, invoice.currency)
+    if invoice.offset:
+        shown = format_money(invoice.offset, invoice.currency)
         counted = f" {shown} that came in for other invoices is counted."
     return (
         f"{SAID[level]}: of invoice {invoice.reference} of {in_words(invoice.issued_on)}, "

@@ -32,7 +32,7 @@ def totals_by_currency(rows: QuerySet[InvoiceWithBalance]) -> list[Totals]:
     What a settlement counts is neither: it leaves nothing to ask for, and goes back with that.
     """
     found, nothing = rows.order_by().values("pk"), Decimal(0)
-    waiting = _sums(open_invoices().filter(pk__in=found), "asked")
+    waiting = _sums(open_invoices().filter(pk__in=found), "amount_due")
     over = _sums(overpaid_invoices().filter(pk__in=found), "open_amount")
     return [
         Totals(currency, waiting.get(currency, nothing), -over.get(currency, nothing))

@@ -71,7 +71,7 @@ def _cells(row: InvoiceWithBalance) -> tuple[Any, ...]:
 
 def _open(row: InvoiceWithBalance) -> Decimal:
     """What the page shows as open: below nothing, what is to the customer's credit."""
-    return row.asked if row.asked or row.is_settled or row.is_held else row.open_amount
+    return row.amount_due if row.amount_due or row.is_settled or row.is_held else row.open_amount
 
 
 @access.finance_page

@@ -23,7 +23,9 @@ from engagements.payouts.queries import payments_for
 def record(request: HttpRequest, pk: int) -> HttpResponse:
     """Record money that arrived for an invoice."""
     invoice = balance_of(access.invoice_for(request.user, pk))
-    form = PaymentForm(request.POST or None, currency=invoice.currency, open_amount=invoice.takes)
+    form = PaymentForm(
+        request.POST or None, currency=invoice.currency, open_amount=invoice.max_payment
+    )
     if request.method == "POST" and form.is_valid():
         try:
             payment = payments.record(invoice=invoice, by=actor(request), **form.cleaned_data)

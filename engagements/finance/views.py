@@ -53,8 +53,8 @@ def overview(request: HttpRequest) -> HttpResponse:
             "at_risk": money.totals_by_currency((r.currency, r.received) for r in at_risk),
             "going_back": money.totals_by_currency((s.currency, s.refund) for s in waiting),
             "to_bill": money.totals_by_currency((m.currency, m.gross) for m in to_bill),
-            "open": money.totals_by_currency((b.currency, b.asked) for b in bills),
-            "overdue": money.totals_by_currency((b.currency, b.asked) for b in overdue),
+            "open": money.totals_by_currency((b.currency, b.amount_due) for b in bills),
+            "overdue": money.totals_by_currency((b.currency, b.amount_due) for b in overdue),
         },
     }
     return render(request, "finance/overview.html", context)

@@ -24,18 +24,19 @@ WITH opened AS NOT MATERIALIZED (
         WHERE payment.invoice_id = invoice.id
     ) payments
 )
-SELECT opened.id AS invoice_id, credited, received, open_amount, left_due, asked,
-    CASE WHEN is_held THEN 0 ELSE waits - asked END AS counted,
-    CASE WHEN is_held THEN open_amount ELSE asked END AS takes,
+SELECT opened.id AS invoice_id, credited, received, open_amount,
+    due_after_settlement, amount_due,
+    CASE WHEN is_held THEN 0 ELSE waits - amount_due END AS "offset",
+    CASE WHEN is_held THEN open_amount ELSE amount_due END AS max_payment,
     is_held,
-    (left_due IS NOT NULL OR is_proposed) AND asked = 0 AND NOT is_held AND open_amount <> 0
-        AS is_settled
+    (due_after_settlement IS NOT NULL OR is_proposed) AND amount_due = 0 AND NOT is_held
+        AND open_amount <> 0 AS is_settled
 FROM opened
 -- What is kept, less all that came in and did not go back; and what was credited after the
 -- settlement is not asked for either.
 LEFT JOIN LATERAL (
     SELECT least(settlement.audit_cost + settlement.audit_tax, billed) + went_back - came_in
-        AS left_due
+        AS due_after_settlement
     FROM engagements_settlement settlement
     JOIN engagements_contractversion contract ON contract.id = settlement.contract_version_id
     CROSS JOIN LATERAL (
@@ -70,14 +71,14 @@ CROSS JOIN LATERAL (SELECT is_proposed AND open_amount > 0 AS is_held OFFSET 0) 
 CROSS JOIN LATERAL (
     SELECT CASE
         WHEN is_held THEN 0
-        WHEN left_due IS NULL THEN waits
-        ELSE greatest(least(waits, left_due - coalesce((
+        WHEN due_after_settlement IS NULL THEN waits
+        ELSE greatest(least(waits, due_after_settlement - coalesce((
             SELECT sum(greatest(earlier.open_amount, 0)) FROM opened earlier
             WHERE earlier.engagement_id = opened.engagement_id
                 AND earlier.kind = 'invoice' AND earlier.state = 'issued'
                 AND (earlier.issued_at, earlier.id) < (opened.issued_at, opened.id)
         ), 0)), 0)
-    END AS asked OFFSET 0
+    END AS amount_due OFFSET 0
 ) asks
 """
 
@@ -106,10 +107,13 @@ class Migration(migrations.Migration):
                 ("credited", models.DecimalField(decimal_places=3, max_digits=14)),
                 ("received", models.DecimalField(decimal_places=3, max_digits=14)),
                 ("open_amount", models.DecimalField(decimal_places=3, max_digits=14)),
-                ("left_due", models.DecimalField(decimal_places=3, max_digits=14, null=True)),
-                ("asked", models.DecimalField(decimal_places=3, max_digits=14)),
-                ("counted", models.DecimalField(decimal_places=3, max_digits=14)),
-                ("takes", models.DecimalField(decimal_places=3, max_digits=14)),
+                (
+                    "due_after_settlement",
+                    models.DecimalField(decimal_places=3, max_digits=14, null=True),
+                ),
+                ("amount_due", models.DecimalField(decimal_places=3, max_digits=14)),
+                ("offset", models.DecimalField(decimal_places=3, max_digits=14)),
+                ("max_payment", models.DecimalField(decimal_places=3, max_digits=14)),
                 ("is_held", models.BooleanField()),
                 ("is_settled", models.BooleanField()),
             ],

@@ -120,7 +120,8 @@ def _move_form(invoice: Invoice, request: HttpRequest | None = None) -> MoveForm
 
 def _choices(rows: QuerySet[Any]) -> list[tuple[int, str]]:
     return [
-        (row.pk, f"{row.reference}, {format_money(row.asked, row.currency)} open") for row in rows
+        (row.pk, f"{row.reference}, {format_money(row.amount_due, row.currency)} open")
+        for row in rows
     ]
 
 

@@ -148,9 +148,9 @@ def _require_takes(source: Invoice, target: Invoice, amount: Decimal) -> None:
             "Money is moved to another open invoice of the same customer and currency.",
             code="payouts.todo",
         )
-    asked = balance_of(target).asked
-    if amount > asked:
-        left = format_money(asked, target.currency)
+    due = balance_of(target).amount_due
+    if amount > due:
+        left = format_money(due, target.currency)
         raise ApplicationError(
             f"{target.reference} has {left} open; {amount:f} would be too much.",
             code="payouts.todo",

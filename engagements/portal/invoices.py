@@ -23,7 +23,7 @@ def invoices(request: HttpRequest, reference: str) -> HttpResponse:
     """The invoices of one engagement with their PDFs, and its account."""
     engagement = access.engagement_for(request.user, reference)
     found = list(billing.invoices_of(engagement))
-    asked = sum((invoice.asked for invoice in found), Decimal(0))
+    asked = sum((invoice.amount_due for invoice in found), Decimal(0))
     accounts = customer_accounts.accounts_of(Engagement.objects.filter(pk=engagement.pk))
     documents = billing.documents_by_subject(engagement)
     rows = [

@@ -197,7 +197,7 @@ def test_what_arrived_by_a_move_goes_back_with_the_settlement(world: World) -> N
     assert (settlement.payments_received, settlement.balance_due) == (D("720.00"), D("6420.00"))
     assert other not in open_invoices()
     settlements.approve(settlement=settlement, by=world.finance)
-    assert [(row.pk, row.asked) for row in open_invoices()] == [(other.pk, D("6420.00"))]
+    assert [(row.pk, row.amount_due) for row in open_invoices()] == [(other.pk, D("6420.00"))]
 
 
 def test_an_engagement_is_not_closed_over_money_that_is_too_much(world: World) -> None:

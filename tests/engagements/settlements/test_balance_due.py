@@ -70,7 +70,7 @@ def pay(world: World, invoice: Invoice, amount: str, *, may_exceed: bool = False
 
 
 def asked() -> list[Decimal]:
-    return [row.asked for row in open_invoices()]
+    return [row.amount_due for row in open_invoices()]
 
 
 def account(settlement: Settlement) -> Decimal:
@@ -108,7 +108,7 @@ def test_no_more_is_asked_than_the_settlement_left_due(world: World, is_paid: bo
     assert asked() == [D(140)]
     pay(world, invoice, "140")
     assert asked() == []
-    assert not any(row.asked for row in issued_invoices())
+    assert not any(row.amount_due for row in issued_invoices())
 
 
 def test_what_is_paid_beyond_goes_back_and_nothing_is_asked_for(world: World) -> None:

@@ -66,7 +66,7 @@ class Story:
 
     def asked(self) -> dict[str, Decimal]:
         names = {self.first.pk: "first", self.audit.pk: "audit", self.second.pk: "second"}
-        return {names[row.pk]: row.asked for row in open_invoices()}
+        return {names[row.pk]: row.amount_due for row in open_invoices()}
 
     def page(self, client: Client, name: str, *args: Any) -> str:
         text = re.sub(r"<[^>]+>", " ", client.get(reverse(name, args=args)).content.decode())
@@ -100,7 +100,7 @@ def agree(story: Story, due: str) -> None:
     lines = milestone_lines(story.contract.engagement)
     named = {line.invoice.pk: line.open_amount for line in lines if line.invoice}
     assert {key: amount for key, amount in named.items() if amount} == {
-        row.pk: row.asked for row in open_invoices()
+        row.pk: row.amount_due for row in open_invoices()
     }
 
 

@@ -1,4 +1,4 @@
-"""Amounts as people type them: 1.234,50 and 1,234.50 are read, what could be either is not."""
+"""Form fields for amounts: 1.234,50 and 1,234.50 are accepted, ambiguous ones are rejected."""
 
 from __future__ import annotations
 
@@ -25,28 +25,31 @@ MOST = Decimal("99999999999.999")
 
 
 class AmountError(ValueError):
-    """An amount that cannot be read for certain; the text tells its writer what to do."""
+    """An amount that is invalid or ambiguous; the message says what to enter."""
+
+    def __init__(self, message: str, *, code: str = "amount.invalid") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def parse_amount(text: str, *, currency: str) -> Decimal:
-    """The amount that `text` means in `currency` (ISO 4217), at the currency's own precision.
+    """Parse an amount in `currency` (ISO 4217), at the currency's precision.
 
-    Both 1.234,50 and 1,234.50 are one thousand and a half-hundred cents; a currency code in
-    front or behind is allowed when it is this one. Raises AmountError where a text could mean
-    two amounts (1.234 is a thousand in Berlin and just over one in Boston), has more decimals
-    than the currency, or is no amount.
+    1.234,50 and 1,234.50 are the same amount; this currency's code is allowed before or after.
+    Raises AmountError for an ambiguous text (1.234 is a thousand in Berlin and just over one in
+    Boston), for more decimals than the currency has, and for anything else.
     """
     digits = _without_currency(SPACES.sub(" ", text).strip(), currency)
     if not digits:
         raise AmountError("Enter an amount.")
     if digits.startswith(("-", "\u2212")):
-        raise AmountError("Enter an amount greater than nothing.")
+        raise AmountError("Enter an amount greater than 0.", code="amount.not_positive")
     whole, decimals = _split(_without_groups(digits, text), text, currency)
     return _at_precision(Decimal(f"{whole}.{decimals or 0}"), decimals, currency)
 
 
 def plain_amount(amount: Decimal, *, currency: str) -> str:
-    """`amount` as `parse_amount` reads it back without doubt: 1234.50, without grouping."""
+    """Format `amount` so that `parse_amount` reads the same: 1234.50, without grouping."""
     places = minor_digits(currency)
     plain = f"{amount:.{places}f}"
     # 234.567 dinar could be read as thousands; a fourth decimal says that it is not.
@@ -59,17 +62,22 @@ def _without_currency(text: str, currency: str) -> str:
         text = text.removeprefix(symbol).removesuffix(symbol).strip()
     match = re.fullmatch(r"([A-Za-z]{3})? ?([^A-Za-z]*?) ?([A-Za-z]{3})?", text)
     if match is None:
-        raise AmountError(f"\u201c{text[:LONGEST]}\u201d is not an amount. Write it as in 1234.50.")
+        raise AmountError(
+            f"\u201c{text[:LONGEST]}\u201d is not an amount. Enter one such as 1234.50."
+        )
     for code in (match[1], match[3]):
         if code and code.upper() != currency:
             known = is_currency(code.upper(), locale="en")
-            reason = f"This is paid in {currency}, not in {code.upper()}." if known else ""
-            raise AmountError(reason or f"\u201c{code}\u201d is not a currency.")
+            reason = f"Enter an amount in {currency}, not in {code.upper()}." if known else ""
+            raise AmountError(
+                reason or "Enter an amount, such as 1234.50.",
+                code="amount.other_currency" if reason else "amount.invalid",
+            )
     return match[2].strip()
 
 
 def _without_groups(digits: str, text: str) -> str:
-    """Take spaces and apostrophes out, which only ever group digits by three."""
+    """Remove spaces and apostrophes that group digits by three."""
     for mark in (" ", *GROUPING_MARKS):
         head, *groups = digits.split(mark)
         if not groups:
@@ -85,7 +93,7 @@ def _without_groups(digits: str, text: str) -> str:
 
 
 def _split(digits: str, text: str, currency: str) -> tuple[str, str]:
-    """The whole part and the decimals of an amount in either notation."""
+    """Split an amount in either notation into whole part and decimals."""
     if PLAIN.fullmatch(digits):
         return digits, ""
     marks = [mark for mark in digits if mark in ".,"]
@@ -102,7 +110,7 @@ def _split(digits: str, text: str, currency: str) -> tuple[str, str]:
             raise AmountError(_unreadable(text))
         return re.sub(r"[.,]", "", head), tail
     if len(tail) == 3 and GROUPED.fullmatch(digits) and not head.startswith("0"):
-        raise AmountError(_ambiguous(text, head, tail, currency))
+        raise AmountError(_ambiguous(text, head, tail, currency), code="amount.ambiguous")
     return head, tail
 
 
@@ -112,12 +120,13 @@ def _at_precision(amount: Decimal, decimals: str, currency: str) -> Decimal:
         raise AmountError(
             f"{currency} has {places} decimals, this amount has {len(decimals)}."
             if places
-            else f"{currency} has no decimals: enter a whole number."
+            else f"{currency} has no decimals: enter a whole number.",
+            code="amount.too_precise",
         )
     if amount <= 0:
-        raise AmountError("Enter an amount greater than nothing.")
+        raise AmountError("Enter an amount greater than 0.", code="amount.not_positive")
     if amount > MOST:
-        raise AmountError("That is more than an amount can be here.")
+        raise AmountError("Enter an amount below 100,000,000,000.", code="amount.out_of_range")
     return amount.quantize(Decimal(1).scaleb(-places))
 
 
@@ -139,8 +148,8 @@ def _ambiguous(text: str, head: str, tail: str, currency: str) -> str:
 
 def _unreadable(text: str) -> str:
     return (
-        f"\u201c{text.strip()[:LONGEST]}\u201d cannot be read as an amount. "
-        "Write it as in 1234.50, 1,234.50 or 1.234,50."
+        f"\u201c{text.strip()[:LONGEST]}\u201d is not an amount. "
+        "Enter one such as 1234.50, 1,234.50 or 1.234,50."
     )
 
 
@@ -155,33 +164,33 @@ class AmountField(forms.CharField):
         self.widget.attrs.setdefault("autocomplete", "off")
 
     def prepare_value(self, value: object) -> object:
-        """Show a Decimal so that it can be sent back as it is; keep what was typed."""
+        """Format a Decimal; keep typed text."""
         if isinstance(value, Decimal):
             return plain_amount(value, currency=self.currency)
         return value
 
     def to_python(self, value: Any) -> Any:
-        """The Decimal, or None for an empty field that is not required."""
+        """Return the Decimal, or None for an empty optional field."""
         text = super().to_python(value)
         if not text:
             return None
         try:
             return parse_amount(text, currency=self.currency)
         except AmountError as error:
-            raise ValidationError(str(error), code="amount") from error
+            raise ValidationError(str(error), code=error.code) from error
 
     def validate(self, value: Any) -> None:
-        """Required means: an amount was given."""
+        """Require an amount in a required field."""
         if self.required and value is None:
             raise ValidationError(self.error_messages["required"], code="required")
 
     def run_validators(self, value: Any) -> None:
-        """CharField's validators are about text; what came out here is a Decimal."""
+        """Skip CharField's validators, which expect text."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """A part of what fixed amounts leave: `percent` is more than 0 and at most 100."""
+    """A percentage of the remainder after fixed amounts: above 0, at most 100."""
 
     percent: Decimal
 
@@ -190,13 +199,13 @@ class Share:
 
 
 def parse_share(text: str) -> Share | None:
-    """The share that `text` means, as in 25% or 33,33 %; None when it is no percentage."""
+    """Parse a share such as 25% or 33,33 %; None for anything that is not a percentage."""
     found = SHARE.fullmatch(text.strip())
     if found is None:
         return None
     percent = Decimal(found[1].replace(",", "."))
     if not 0 < percent <= 100:
-        raise AmountError("A share is more than 0% and at most 100%.")
+        raise AmountError("Enter a share above 0% and up to 100%.")
     return Share(percent)
 
 
@@ -204,13 +213,13 @@ class PartField(AmountField):
     """A form field for an amount or a share; cleans to a Decimal or a Share."""
 
     def prepare_value(self, value: object) -> object:
-        """Show a share as it is typed."""
+        """Format a share as it is typed."""
         return str(value) if isinstance(value, Share) else super().prepare_value(value)
 
     def to_python(self, value: Any) -> Any:
-        """The Decimal or the Share, or None for an empty field that is not required."""
+        """Return the Decimal or the Share, or None for an empty optional field."""
         try:
             share = parse_share(str(value or ""))
         except AmountError as error:
-            raise ValidationError(str(error), code="amount") from error
+            raise ValidationError(str(error), code=error.code) from error
         return super().to_python(value) if share is None else share

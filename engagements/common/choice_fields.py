@@ -1,4 +1,4 @@
-"""What a field of choices offers, where that is known only when its form is made."""
+"""Form fields whose choices are known only when the form is created."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ Choice = tuple[str, Any]
 
 
 class BenchmarkField(forms.ModelChoiceField):
-    """One of the sealed benchmarks, each by its name and the head of its digest."""
+    """A choice of sealed benchmarks, by name and start of the digest."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(queryset=Benchmark.objects.defer("canonical"), **kwargs)
 
     def label_from_instance(self, obj: Benchmark) -> str:
-        """As in decode-prefix, sha256:1f0c9ab2d3e4…"""
+        """Label as in decode-prefix, sha256:1f0c9ab2d3e4…"""
         return f"{obj.name}, {obj.digest[:19]}…"
 
 
 def offer(field: forms.Field, choices: Sequence[Choice]) -> None:
-    """Let a field of choices offer these alone."""
+    """Set the choices of a choice field."""
     assert isinstance(field, forms.ChoiceField)
     field.choices = choices
 
 
 def offer_rows(field: forms.Field, rows: QuerySet[Any]) -> None:
-    """Let a field that chooses among rows offer these alone."""
+    """Set the rows of a model choice field."""
     assert isinstance(field, forms.ModelChoiceField)
     field.queryset = rows

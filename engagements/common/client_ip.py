@@ -1,4 +1,4 @@
-"""From where a request came: the event log keeps it beside who did what."""
+"""The client's IP address, which the event log records."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _address: ContextVar[str | None] = ContextVar("address", default=None)
 
 
 def current_address() -> str | None:
-    """The IP address of the request being answered; None in a task or a command."""
+    """Return the IP address of the current request; None in a task or a command."""
     return _address.get()
 
 
 @contextmanager
-def coming_from(address: str | None) -> Iterator[None]:
-    """Events recorded inside carry this IP address."""
+def client_address(address: str | None) -> Iterator[None]:
+    """Record events inside with this IP address."""
     token = _address.set(address)
     try:
         yield
@@ -28,18 +28,18 @@ def coming_from(address: str | None) -> Iterator[None]:
         _address.reset(token)
 
 
-class OriginMiddleware:
-    """Tells the event log the IP address of whoever asked.
+class ClientAddressMiddleware:
+    """Provide the client's IP address to the event log.
 
-    Behind a proxy (`SECURE_PROXY_SSL_HEADER` is set) that is the last entry that the proxy
-    itself wrote into X-Forwarded-For; what stands before it anybody could have written.
+    Behind a proxy (`SECURE_PROXY_SSL_HEADER` is set) it is the last entry of X-Forwarded-For,
+    which the proxy itself added; a client can forge the entries before it.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        with coming_from(_address_of(request)):
+        with client_address(_address_of(request)):
             return self.get_response(request)
 
 

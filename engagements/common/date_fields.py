@@ -1,4 +1,4 @@
-"""Days as people pick them."""
+"""Form fields for dates."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from django import forms
 
 
 class DayField(forms.DateField):
-    """A day, picked from the browser's calendar or typed as in 2026-03-31."""
+    """A date, picked from the browser's calendar or typed as 2026-03-31."""
 
     def __init__(self, **kwargs: Any) -> None:
-        kwargs.setdefault("error_messages", {"invalid": "Enter a day as in 2026-03-31."})
+        kwargs.setdefault("error_messages", {"invalid": "Enter a date such as 2026-03-31."})
         super().__init__(
             widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"), **kwargs
         )

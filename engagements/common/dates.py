@@ -1,4 +1,4 @@
-"""Days in words, as pages, documents and the event log write them."""
+"""Format dates for pages, documents and the event log."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LOCALE = "en_GB"
 
 
 def in_words(day: date, *, locale: str = LOCALE) -> str:
-    """5 October 2026, or as `locale` writes a day. A moment is taken in UTC."""
+    """Format a date as 5 October 2026, or as `locale` does. A datetime is taken in UTC."""
     if isinstance(day, datetime):
         day = day.astimezone(UTC).date()
     return str(format_date(day, "long", locale=locale))

@@ -1,4 +1,4 @@
-"""Uploads that are hashed as they arrive: no byte of them reaches memory or disk for longer."""
+"""Hash uploads without storing them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.core.files.uploadhandler import FileUploadHandler
 
 
 class Hashed(UploadedFile):
-    """A file that was here: its name, its size in bytes and its digest, and nothing of it."""
+    """An upload of which only name, size in bytes and digest are kept."""
 
     def __init__(self, name: str | None, size: int, digest: str) -> None:
         super().__init__(file=io.BytesIO(), name=name, size=size)
@@ -19,17 +19,17 @@ class Hashed(UploadedFile):
 
 
 class HashingUploadHandler(FileUploadHandler):
-    """Keeps the SHA-256 of each file, and forgets the rest."""
+    """Compute the SHA-256 of each file and discard its content."""
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
-        """A file begins."""
+        """Start a file."""
         super().new_file(*args, **kwargs)
         self.sum = hashlib.sha256()
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
-        """Take a piece in; no handler after this one sees it."""
+        """Hash a chunk; handlers after this one do not receive it."""
         self.sum.update(raw_data)
 
     def file_complete(self, file_size: int) -> Hashed:
-        """The digest is all that stays."""
+        """Return the upload with its digest."""
         return Hashed(self.file_name, file_size, f"sha256:{self.sum.hexdigest()}")

@@ -1,4 +1,4 @@
-"""Whole addresses of pages, for what is read elsewhere: a mail has no request to ask."""
+"""Absolute URLs for mails, which have no request."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from django.urls import reverse
 
 
 def to_page(name: str, *arguments: object) -> str:
-    """Where a page stands on the site, with its host."""
+    """Return the absolute URL of a named page."""
     address: str = settings.SITE_ADDRESS + reverse(name, args=arguments)
     return address

@@ -1,6 +1,6 @@
-"""Markdown of our own files as HTML: headings, paragraphs, lists, tables and code.
+"""Render Markdown of the repository's files: headings, paragraphs, lists, tables and code.
 
-HTML in it is shown, never run, and a link leads only where a web page may.
+HTML in it is escaped, and links are limited to safe schemes.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-# A page has its own h1; a file's headings stand below it.
+# The page has its own h1.
 _DOWN = {"h1": "h2", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6"}
 _RENDERER = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
 def as_html(text: str) -> SafeString:
-    """The text rendered, without its first heading: the page says that already."""
+    """Render `text` without its first heading, which the page shows itself."""
     tokens = _RENDERER.parse(text)
     if tokens and tokens[0].type == "heading_open" and tokens[0].tag == "h1":
         tokens = tokens[3:]
     html = _RENDERER.renderer.render([_placed(token) for token in tokens], _RENDERER.options, {})
-    # A wide table scrolls inside its own frame.
+    # A wide table scrolls by itself.
     html = html.replace(
         "<table>", '<div class="table-scroll" tabindex="0"><table class="table">'
     ).replace("</table>", "</table></div>")

@@ -17,15 +17,15 @@ import moneyed
 from babel import Locale
 from babel.numbers import NumberPattern
 
-# The pages of the house are in English.
+# Pages are in English.
 LOCALE = "en"
 _NO_BREAK = "\u00a0"
-# Below this an amount is kept whole: columns have 14 digits, three of them decimals.
+# Columns have 14 digits, three of them decimals.
 LIMIT = Decimal(10) ** 11
 
 
 class UnknownCurrency(ValueError):
-    """The code names no currency."""
+    """The code is not an ISO 4217 currency."""
 
 
 @lru_cache(maxsize=64)
@@ -34,7 +34,9 @@ def minor_digits(currency: str) -> int:
     try:
         units = moneyed.get_currency(currency).sub_unit
     except moneyed.CurrencyDoesNotExist as error:
-        raise UnknownCurrency(f"{currency!r} is no currency code, as EUR is.") from error
+        raise UnknownCurrency(
+            f"{currency!r} is not a currency code. Use one such as EUR."
+        ) from error
     return len(str(units)) - 1
 
 
@@ -68,17 +70,17 @@ def gross_of(amount: Decimal, rate_percent: Decimal, currency: str) -> Decimal:
 
 
 def allocate(total: Decimal, shares: Sequence[Decimal | int], currency: str) -> list[Decimal]:
-    """`total` split in proportion to `shares`, by largest remainder: the parts add up to it.
+    """Split `total` in proportion to `shares` by largest remainder; the parts add up to it.
 
     Of equal remainders the earlier part gets the unit. Raises ValueError when `total` is not
-    exact in `currency`, a share is negative, or there is nothing to split by.
+    exact in `currency`, a share is negative, or all shares are zero.
     """
     if not is_exact(total, currency):
         raise ValueError(f"{total} is not an exact amount of {currency}.")
     weights = [Decimal(share) for share in shares]
     whole = sum(weights, Decimal(0))
     if any(weight < 0 for weight in weights) or whole <= 0:
-        raise ValueError("Shares are not negative, and one of them is more than nothing.")
+        raise ValueError("Shares must not be negative, and one must be positive.")
     unit = minor_unit(currency)
     sign = -1 if total < 0 else 1
     units = int(abs(total) / unit)
@@ -92,14 +94,14 @@ def allocate(total: Decimal, shares: Sequence[Decimal | int], currency: str) -> 
 
 
 def plain(amount: Decimal, currency: str) -> str:
-    """`amount` as sealed JSON writes it: digits of the minor unit, no grouping ("48000.00")."""
+    """Format `amount` as in sealed JSON: digits of the minor unit, no grouping ("48000.00")."""
     return f"{quantize(amount, currency):f}"
 
 
 def format_money(amount: Decimal, currency: str, locale: str = LOCALE) -> str:
-    """`amount` for people of `locale` (CLDR): "EUR 48,000.00", in German "48.000,00 EUR".
+    """Format `amount` for a locale (CLDR): "EUR 48,000.00", in German "48.000,00 EUR".
 
-    With the code and not with a symbol, which several currencies share; the space does not break.
+    With the code, because several currencies share a symbol; the space does not break.
     """
     return str(
         _pattern(currency, locale).apply(
@@ -110,7 +112,7 @@ def format_money(amount: Decimal, currency: str, locale: str = LOCALE) -> str:
 
 @lru_cache(maxsize=256)
 def _pattern(currency: str, locale: str) -> NumberPattern:
-    """The locale's own form, with the currency's own digits and its code set apart."""
+    """Return the locale's pattern with the currency's digits and its code set apart."""
     digits = minor_digits(currency)
     pattern = copy.copy(Locale.parse(locale).currency_formats["standard"])
     pattern.frac_prec = (digits, digits)
@@ -126,7 +128,7 @@ def _with_code(affix: str) -> str:
 
 
 def totals_by_currency(lines: Iterable[tuple[str, Decimal]]) -> list[tuple[str, Decimal]]:
-    """Sums of (currency, amount) pairs, one a currency, by code. Currencies are never added up."""
+    """Sum (currency, amount) pairs by currency, in order of their codes."""
     totals: dict[str, Decimal] = {}
     for currency, amount in lines:
         totals[currency] = totals.get(currency, Decimal(0)) + amount

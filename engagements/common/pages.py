@@ -1,4 +1,4 @@
-"""What views share: who asks and for what, and what a service that refuses is answered with."""
+"""Helpers shared by views."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from django.http import HttpRequest, HttpResponseBase
 from benchmarks.errors import Refused as BenchmarkRefused
 from engagements.common.errors import ApplicationError
 
+View: TypeAlias = Callable[..., HttpResponseBase]
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 REFUSALS = (ApplicationError, BenchmarkRefused)
 UNPROCESSABLE = 422
 
 
 def query_of(request: HttpRequest, *, without: tuple[str, ...] = ("page",)) -> str:
-    """The address's query for the links of a list, less what they say themselves."""
+    """Return the query string for the links of a list, without the parameters they set."""
     query = request.GET.copy()
     for name in without:
         query.pop(name, None)
@@ -25,14 +28,8 @@ def query_of(request: HttpRequest, *, without: tuple[str, ...] = ("page",)) -> s
 
 
 def refuse(request: HttpRequest, refused: Exception, form: forms.Form | None = None) -> None:
-    """Show a refusal in the form that asked, or above the page where there is none."""
+    """Show an error in the submitted form, or above the page without one."""
     if form is not None:
         form.add_error(None, str(refused))
     else:
         messages.error(request, str(refused))
-
-
-View: TypeAlias = Callable[..., HttpResponseBase]
-
-
-SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})

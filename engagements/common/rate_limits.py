@@ -1,4 +1,4 @@
-"""How often an address or an account may ask for what costs us, counted by all web processes."""
+"""Rate limits and concurrency limits of public pages, shared by all web processes."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from django.core.cache import cache
 from django.utils.crypto import salted_hmac
 
 
-class TooMany(Exception):
-    """It has to wait. `retry_after_s` says how long."""
+class RateLimited(Exception):
+    """The client has to wait for `retry_after_s` seconds."""
 
     def __init__(self, retry_after_s: int) -> None:
-        super().__init__(f"Too many: try again in {retry_after_s} seconds.")
+        super().__init__(f"Too many requests. Try again in {retry_after_s} seconds.")
         self.retry_after_s = retry_after_s
 
     @property
-    def in_words(self) -> str:
-        """How long, as a person would say it: never too short."""
+    def wait_text(self) -> str:
+        """The wait as text, rounded up."""
         if self.retry_after_s >= 100:
             return f"{-(-self.retry_after_s // 60)} minutes"
         return f"{self.retry_after_s} second{'' if self.retry_after_s == 1 else 's'}"
 
 
-class Busy(TooMany):
-    """All places are taken, by whomever."""
+class Busy(RateLimited):
+    """All slots are taken."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """So many in each window of so many seconds."""
+    """At most `most` requests in each window of `window_s` seconds."""
 
     name: str
     most: int
@@ -41,19 +41,19 @@ class Rate:
 
 
 def count(rate: Rate, address: str | None) -> None:
-    """Count one more for this address. TooMany once its window is full."""
+    """Count a request from this address. Raises RateLimited once its window is full."""
     now = time.time()
     window = int(now // rate.window_s)
     key = f"rate:{rate.name}:{_group(address)}:{window}"
     if _increment(key, rate.window_s) > rate.most:
-        raise TooMany(max(1, int((window + 1) * rate.window_s - now) + 1))
+        raise RateLimited(max(1, int((window + 1) * rate.window_s - now) + 1))
 
 
 @contextmanager
 def slot(name: str, *, most: int, at_most_s: int) -> Iterator[None]:
-    """One of `most` places for all processes together. Busy when none is free.
+    """Hold one of `most` slots of all processes together. Raises Busy when none is free.
 
-    A place whose process died is free again after `at_most_s` seconds.
+    The slot of a killed process is released after `at_most_s` seconds.
     """
     keys = [f"slot:{name}:{number}" for number in range(most)]
     taken = next((key for key in keys if cache.add(key, 1, timeout=at_most_s)), None)
@@ -70,13 +70,13 @@ def _increment(key: str, window_s: int) -> int:
     try:
         return int(cache.incr(key))
     except ValueError:
-        # It ran out between the two.
+        # The key expired between the two calls.
         cache.set(key, 1, timeout=window_s)
         return 1
 
 
 def client_network(address: str | None) -> str | None:
-    """Who counts as one: an IPv4 address, or the /64 that one household has of IPv6."""
+    """Return the network that counts as one client: an IPv4 address, or an IPv6 /64."""
     try:
         ip = ipaddress.ip_address(address or "")
     except ValueError:
@@ -85,7 +85,7 @@ def client_network(address: str | None) -> str | None:
 
 
 def _group(address: str | None) -> str:
-    """Whose window it is. Hashed: no address is kept."""
+    """Return the cache key of a client. Hashed, so that no address is stored."""
     network = client_network(address)
     if network is None:
         return "unknown"

@@ -1,4 +1,4 @@
-"""The steps from here: offered as forms beside each other, and taken one at a time."""
+"""Workflow actions on a row: each is a form on the page, submitted one at a time."""
 
 from __future__ import annotations
 
@@ -17,51 +17,51 @@ if TYPE_CHECKING:
 
 Row = TypeVar("Row")
 Forms = Mapping[str, type[forms.Form]]
-# What takes a step of a row with a form's data, and the sentence that says that it is taken.
-Taken = tuple[Callable[[Row, "User", dict[str, Any]], Any], str]
+# Performs an action on a row with its form's data, and the message of its success.
+Performed = tuple[Callable[[Row, "User", dict[str, Any]], Any], str]
 
 
 @dataclass
 class Action:
-    """A step that can be taken from here. `why_not` says why this person cannot take it."""
+    """An action on a row. `blocking_reason` says why this user cannot perform it."""
 
     name: str
     label: str
     note: str
-    why_not: str
+    blocking_reason: str
     form: forms.Form
     is_danger: bool = False
     is_first: bool = False
 
     @property
     def has_fields(self) -> bool:
-        """Whether the step asks for anything besides the click."""
+        """Whether the form has fields besides its button."""
         return bool(self.form.fields)
 
 
-def offered(
+def available_actions(
     names: Iterable[str],
     *,
     forms_: Forms,
     labels: Mapping[str, tuple[str, str]],
-    why_not: Callable[[str], str],
-    refused: Mapping[str, forms.Form],
+    blocking_reason: Callable[[str], str],
+    rejected: Mapping[str, forms.Form],
     initial: dict[str, Any] | None = None,
 ) -> list[Action]:
-    """The steps `names`, the usual one first, with their label and note. `initial` is what their
-    forms carry of the row as it is shown.
+    """Return the actions `names`, the usual one first, with their label and note.
 
-    A step that two people took at once is refused to the second: it stays, with its form.
+    `initial` fills the forms with values of the row as shown. A form in `rejected` is shown again
+    with its errors, even where its action is no longer available: two users may act at once.
     """
     open_ = tuple(names)
-    shown = (*open_, *(name for name in refused if name not in open_))
+    shown = (*open_, *(name for name in rejected if name not in open_))
     return [
         Action(
             name=name,
             label=labels[name][0],
             note=labels[name][1],
-            why_not=why_not(name),
-            form=refused.get(name) or forms_[name](auto_id=f"id_{name}_%s", initial=initial),
+            blocking_reason=blocking_reason(name),
+            form=rejected.get(name) or forms_[name](auto_id=f"id_{name}_%s", initial=initial),
             is_danger=name in ("failed", "void"),
             is_first=name == shown[0],
         )
@@ -69,10 +69,10 @@ def offered(
     ]
 
 
-def take(
-    request: HttpRequest, row: Row, name: str, *, forms_: Forms, steps: Mapping[str, Taken[Row]]
+def perform(
+    request: HttpRequest, row: Row, name: str, *, forms_: Forms, steps: Mapping[str, Performed[Row]]
 ) -> forms.Form | None:
-    """Take a step of `row` with the form that was sent; the form where it is refused."""
+    """Perform an action on `row` with the submitted form. Returns the form if it was rejected."""
     form = forms_[name](request.POST, auto_id=f"id_{name}_%s")
     if form.is_valid():
         act, done = steps[name]

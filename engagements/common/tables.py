@@ -1,4 +1,4 @@
-"""Any table of finance as CSV."""
+"""Tables as CSV downloads."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from django.http import HttpResponse
 from engagements.common.money import quantize
 
 Cell: TypeAlias = str | int | Decimal | date | None
-# A spreadsheet takes what begins with these for a formula.
+# A spreadsheet evaluates text that begins with one of these as a formula.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def as_csv(name: str, head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> HttpResponse:
-    """A download `name`.csv in UTF-8: amounts as plain decimals, days as in 2026-03-31."""
+    """Return a download `name`.csv in UTF-8: amounts as plain decimals, dates as 2026-03-31."""
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     writer: Any = csv.writer(response)
@@ -28,12 +28,12 @@ def as_csv(name: str, head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Ht
 
 
 def amounts(currency: str, *values: Decimal | None) -> Iterator[Decimal | None]:
-    """Amounts as cells, with the digits of the currency's own minor unit."""
+    """Quantize amounts to the currency's minor unit."""
     return (None if value is None else quantize(value, currency) for value in values)
 
 
 def cell(value: Cell) -> str:
-    """A value as it stands in a CSV: never a formula, whatever somebody typed."""
+    """Format a value for CSV; text that looks like a formula is escaped."""
     if value is None:
         return ""
     if isinstance(value, Decimal):

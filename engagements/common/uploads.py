@@ -1,7 +1,7 @@
-"""How much may be sent at once: a request too long is refused by its length, unread.
+"""Limit the size of uploads by the request's length, before the body is read.
 
-Django parses a form before any view runs, to find its CSRF token; without this, anybody could
-fill the disk with a file that no page takes.
+Django parses a form before any view runs, to find its CSRF token; without a limit anyone could
+fill the disk with a file that no page accepts.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from engagements.people.models import User
 
 MOST_BYTES = 16 * 2**20
-# What the boundaries and the other fields of a form take beside its files.
+# Room for boundaries and other form fields beside the files.
 FORM_BYTES = 2**20
 
 View = Callable[..., Any]
 
 
 class Bound(NamedTuple):
-    """The most bytes of files in a request, where `of` is given from its users alone."""
+    """The most bytes of files in a request; with `of`, for those users only."""
 
     most_bytes: int = MOST_BYTES
     of: Callable[[User | AnonymousUser], bool] | None = None
 
 
 class TakesFiles(Protocol):
-    """A view that says how much it takes; a function has no such attribute of itself."""
+    """A view that declares its upload limit."""
 
     takes_files: Bound
 
@@ -39,7 +39,7 @@ class TakesFiles(Protocol):
 def takes_files(
     *, up_to_bytes: int, of: Callable[[User | AnonymousUser], bool] | None = None
 ) -> Callable[[View], View]:
-    """A view that takes files of up to so many bytes in all, from `of` alone if it is given."""
+    """Let a view accept files of up to so many bytes in all, from `of` only if given."""
 
     def marked(view: View) -> View:
         cast(TakesFiles, view).takes_files = Bound(up_to_bytes, of)
@@ -49,7 +49,7 @@ def takes_files(
 
 
 class Bounded(FileUploadHandler):
-    """Looks at a request's length and hands its files on. RequestDataTooBig when it is too long."""
+    """Reject a request that is too long with RequestDataTooBig; pass on its files otherwise."""
 
     def handle_raw_input(
         self,
@@ -59,17 +59,17 @@ class Bounded(FileUploadHandler):
         boundary: str,
         encoding: str | None = None,
     ) -> None:
-        """Refuse a request that is longer than its view takes from whoever sends it."""
+        """Reject a request that is longer than its view accepts from this user."""
         most_bytes = self._most_bytes()
         if content_length > most_bytes + FORM_BYTES:
-            raise RequestDataTooBig(f"A request here is at most {most_bytes} bytes long.")
+            raise RequestDataTooBig(f"An upload here has at most {most_bytes} bytes.")
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes:
-        """Nothing is kept here."""
+        """Pass the chunk on."""
         return raw_data
 
     def file_complete(self, file_size: int) -> None:
-        """The handlers after this one have the file."""
+        """Leave the file to the handlers after this one."""
 
     def _most_bytes(self) -> int:
         request = self.request

@@ -1,4 +1,4 @@
-"""What a service is given and writes, held to what it must be: else Refused, in words."""
+"""Validation in services: rows, amounts, texts and states. Failures are ApplicationErrors."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from engagements.common.text import strip_invisible
 
 
 def save_validated(row: models.Model) -> None:
-    """Save `row`; what its fields or constraints do not allow is Refused, in their words.
+    """Validate the fields of `row` and save it.
 
-    The database has the constraints, so it is asked once: only of what it has refused is each
-    constraint asked by itself, for the words.
+    The database checks the constraints; only after it refused is each constraint validated by
+    itself, for its message. Raises ApplicationError "validation.CODE".
     """
     _clean_fields(row, apart_from=_relations(row))
     try:
@@ -30,26 +30,26 @@ def save_validated(row: models.Model) -> None:
 
 
 def full_clean(row: models.Model) -> None:
-    """What `save` checks, without saving: a query for each constraint and each relation."""
+    """Validate `row` without saving it: one query for each constraint and each relation."""
     _clean_fields(row)
     try:
         row.validate_unique()
         row.validate_constraints()
     except ValidationError as error:
-        raise ApplicationError(_sentence(row, error), code="common.todo") from error
+        raise _application_error(row, error) from error
 
 
 def _clean_fields(row: models.Model, *, apart_from: Collection[str] = ()) -> None:
-    # Where nothing is known None is right, though a form would have to fill the field in.
+    # A nullable field may stay empty, although a form would require it.
     unknown = {field.name for field in row._meta.fields if field.null and _is_none(row, field)}
     try:
         row.clean_fields(exclude={*unknown, *apart_from})
     except ValidationError as error:
-        raise ApplicationError(_sentence(row, error), code="common.todo") from error
+        raise _application_error(row, error) from error
 
 
 def _relations(row: models.Model) -> list[str]:
-    """Fields that hold another row, which the database looks for at the end."""
+    """Return the fields that refer to another row; the database checks them."""
     return [field.name for field in row._meta.fields if field.is_relation]
 
 
@@ -57,7 +57,15 @@ def _is_none(row: models.Model, field: models.Field[Any, Any]) -> bool:
     return getattr(row, field.attname) is None
 
 
-def _sentence(row: models.Model, error: ValidationError) -> str:
+def _application_error(row: models.Model, error: ValidationError) -> ApplicationError:
+    codes = [one.code for errors in error.error_dict.values() for one in errors if one.code]
+    model = row._meta.model_name
+    return ApplicationError(
+        _message(row, error), code=f"{model}.{codes[0] if codes else 'invalid'}"
+    )
+
+
+def _message(row: models.Model, error: ValidationError) -> str:
     labels = {field.name: str(field.verbose_name) for field in row._meta.fields}
     sentences = []
     for name, messages in error.message_dict.items():
@@ -67,33 +75,39 @@ def _sentence(row: models.Model, error: ValidationError) -> str:
 
 
 def amount(value: Decimal, currency: str, *, noun: str) -> Decimal:
-    """`value` as an exact amount of `currency`. Refused when it would have to be rounded."""
+    """Return `value` as an amount of `currency`.
+
+    Raises ApplicationError for a value that is not finite, too large, or would be rounded.
+    """
     if not value.is_finite() or abs(value) >= money.LIMIT:
-        raise ApplicationError(
-            f"{noun}: {value} is no amount that can be kept.", code="common.todo"
-        )
+        raise ApplicationError(f"{noun}: enter a smaller amount.", code="amount.out_of_range")
     try:
         if not money.is_exact(value, currency):
             raise ApplicationError(
-                f"{noun}: {value} is not an exact amount of {currency}.", code="common.todo"
+                f"{noun}: enter an amount with at most {money.minor_digits(currency)} decimals.",
+                code="amount.too_precise",
             )
     except money.UnknownCurrency as error:
-        raise ApplicationError(str(error), code="common.todo") from error
+        raise ApplicationError(str(error), code="amount.unknown_currency") from error
     return money.quantize(value, currency)
 
 
 def text(value: str, *, noun: str) -> str:
-    """What can be seen of `value`. Refused when that is nothing."""
-    seen = strip_invisible(value)
-    if not seen:
-        raise ApplicationError(f"{noun} is missing.", code="common.todo")
-    return seen
+    """Return the visible part of `value`. Raises ApplicationError when there is none."""
+    stripped = strip_invisible(value)
+    if not stripped:
+        raise ApplicationError(f"{noun} is missing.", code="validation.missing")
+    return stripped
 
 
 def state(now: models.TextChoices, *wanted: models.TextChoices, noun: str, to: str) -> None:
-    """Refuse unless a row's state is one of `wanted`; `noun` says of what, `to` what for."""
+    """Require a row's state to be one of `wanted`.
+
+    `noun` names the row and `to` the purpose, as in "The invoice" and "to be issued". Raises
+    ApplicationError "validation.state".
+    """
     if now not in wanted:
         words = " or ".join(one.label.lower() for one in wanted)
         raise ApplicationError(
-            f"{noun} is {now.label.lower()}; {to} it must be {words}.", code="common.todo"
+            f"{noun} is {now.label.lower()}; {to} it must be {words}.", code="validation.state"
         )

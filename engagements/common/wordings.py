@@ -1,4 +1,4 @@
-"""Two wordings in one: what was taken out, put in and kept, word by word."""
+"""Word-by-word difference of two texts."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 WORDS = re.compile(r"\s+|\w+|[^\w\s]")
-# Wordings that share less than this are set side by side; word by word nobody could read them.
-ALIKE = 0.7
+# Texts that share less than this are shown one after the other: a mixed text is unreadable.
+MIN_SIMILARITY = 0.7
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A run of words: kept, taken out or put in."""
+    """A run of words. `change` is "kept", "out" or "in"."""
 
     change: str
     text: str
@@ -21,7 +21,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing that the terms say otherwise, or only in one of the versions ("")."""
+    """One changed entry; "" where a version lacks it."""
 
     label: str
     before: str
@@ -29,11 +29,11 @@ class Difference:
 
     @property
     def pieces(self) -> list[Piece]:
-        """Both wordings in one, with what was taken out before what was put in."""
+        """Both texts in one, removed words before added ones."""
         old, new = WORDS.findall(self.before), WORDS.findall(self.after)
         pieces = []
         matcher = SequenceMatcher(None, old, new, autojunk=False)
-        if self.before and self.after and matcher.ratio() < ALIKE:
+        if self.before and self.after and matcher.ratio() < MIN_SIMILARITY:
             return [Piece("out", self.before), Piece("kept", " "), Piece("in", self.after)]
         for change, first, last, start, end in matcher.get_opcodes():
             if change == "equal":

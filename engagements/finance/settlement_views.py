@@ -15,7 +15,7 @@ from engagements.access import actor
 from engagements.billing import payment_queries
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE
-from engagements.common.steps import Taken, take
+from engagements.common.steps import Performed, perform
 from engagements.contracts.models import ContractVersion
 from engagements.documents.models import Document
 from engagements.engagement.models import Engagement, Stage
@@ -33,7 +33,7 @@ from engagements.settlements.planned import Planned, planned
 
 State = Settlement.State
 
-STEPS: dict[str, Taken[Settlement]] = {
+STEPS: dict[str, Performed[Settlement]] = {
     "approve": (
         lambda row, by, data: settlements.approve(settlement=row, by=by),
         "The settlement is approved. The transfer can be made.",
@@ -89,7 +89,7 @@ def approve(request: HttpRequest, pk: int, step: str) -> HttpResponse:
 
 def _act(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     settlement = access.settlement_for(request.user, pk)
-    refused = take(request, settlement, step, forms_=forms_of(settlement), steps=STEPS)
+    refused = perform(request, settlement, step, forms_=forms_of(settlement), steps=STEPS)
     if refused is None:
         return redirect("settlement", pk=pk)
     # Read again: another person's step may be what it was refused for.

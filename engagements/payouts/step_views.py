@@ -6,7 +6,7 @@ from django import forms
 
 from engagements import access
 from engagements.access import Person
-from engagements.common.steps import Action, offered
+from engagements.common.steps import Action, available_actions
 from engagements.payouts.forms import NotPaidBackForm, PaidBackForm
 from engagements.payouts.models import PayBack
 from engagements.settlements.step_forms import TransferFailedForm
@@ -35,12 +35,12 @@ FROM: dict[str, tuple[str, ...]] = {
 
 def steps_of(row: PayBack, user: Person, refused: dict[str, forms.Form]) -> list[Action]:
     """The steps open from here, the usual one first, with the forms that were refused."""
-    return offered(
+    return available_actions(
         FROM.get(row.state, ()),
         forms_=FORMS,
         labels=LABELS,
-        why_not=lambda name: _why_not(row, name, user),
-        refused=refused,
+        blocking_reason=lambda name: _why_not(row, name, user),
+        rejected=refused,
     )
 
 

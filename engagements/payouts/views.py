@@ -7,14 +7,14 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from engagements import access
-from engagements.common.steps import Taken, take
+from engagements.common.steps import Performed, perform
 from engagements.payouts import overpayment_refunds
 from engagements.payouts.models import PayBack
 from engagements.payouts.overpayment_views import page
 from engagements.payouts.step_views import FORMS
 from engagements.people import fresh_sign_in
 
-STEPS: dict[str, Taken[PayBack]] = {
+STEPS: dict[str, Performed[PayBack]] = {
     "send": (
         lambda row, by, data: overpayment_refunds.send(pay_back=row, by=by),
         "The transfer is under way. The money counts as gone.",
@@ -55,7 +55,7 @@ def send(request: HttpRequest, pk: int, step: str) -> HttpResponse:
 
 def _act(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     row = access.pay_back_for(request.user, pk)
-    refused = take(request, row, step, forms_=FORMS, steps=STEPS)
+    refused = perform(request, row, step, forms_=FORMS, steps=STEPS)
     if refused is None:
         return redirect("overpayment", pk=row.invoice_id)
     return page(request, row.invoice, ending={step: refused})

@@ -21,7 +21,7 @@ from engagements.audit.rules.verdict import examine
 from engagements.common import rate_limits
 from engagements.common.client_ip import current_address
 from engagements.common.pages import UNPROCESSABLE
-from engagements.common.rate_limits import Busy, Rate, TooMany
+from engagements.common.rate_limits import Busy, Rate, RateLimited
 from engagements.common.uploads import takes_files
 from engagements.evidence.readers import EvidenceError
 from engagements.pitch import files as pitch_files
@@ -49,7 +49,7 @@ def show(request: HttpRequest) -> HttpResponse:
             response = render(request, "pitch/pitch.html", _context(PitchForm()))
             response["Cache-Control"] = "private, no-cache"
             return response
-    except TooMany as refused:
+    except RateLimited as refused:
         response = _wait(request, refused)
     # Somebody's numbers: for no cache and no search engine.
     response["Cache-Control"] = "private, no-store"
@@ -119,9 +119,9 @@ def _wrong(
     return render(request, "pitch/pitch.html", _context(form, files), status=UNPROCESSABLE)
 
 
-def _wait(request: HttpRequest, refused: TooMany) -> HttpResponse:
+def _wait(request: HttpRequest, refused: RateLimited) -> HttpResponse:
     is_busy = isinstance(refused, Busy)
-    context = {"is_busy": is_busy, "retry_after": refused.in_words}
+    context = {"is_busy": is_busy, "retry_after": refused.wait_text}
     response = render(request, "429.html", context, status=503 if is_busy else 429)
     response["Retry-After"] = str(refused.retry_after_s)
     return response

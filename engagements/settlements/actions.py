@@ -7,7 +7,7 @@ from django.db.models import Max
 
 from engagements import access
 from engagements.access import Person
-from engagements.common.steps import Action, offered
+from engagements.common.steps import Action, available_actions
 from engagements.settlements.forms import ResolveForm
 from engagements.settlements.models import Settlement
 from engagements.settlements.step_forms import (
@@ -95,12 +95,12 @@ def actions(
     _, note = LABELS["start"]
     said = {} if settlement.has_refund else WITHOUT_TRANSFER
     again = {"start": ("Try the payment again", note)} if _is_retry(settlement) else {}
-    return offered(
+    return available_actions(
         _open_steps(settlement),
         forms_=forms_of(settlement),
         labels=LABELS | said | again,
-        why_not=lambda name: _why_not(settlement, name, user, outdated=outdated),
-        refused=sent or {},
+        blocking_reason=lambda name: _why_not(settlement, name, user, outdated=outdated),
+        rejected=sent or {},
         initial={
             "attempt": settlement.transfers.aggregate(last=Max("attempt"))["last"],
             "dispute": settlement.disputes.filter(resolved_at__isnull=True).aggregate(

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 
 import pytest
+from django.core.exceptions import ValidationError
 
 from engagements.common.amount_fields import AmountError, AmountField, parse_amount, plain_amount
+
+
+@contextmanager
+def invalid(code: str, kind: type[Exception] = AmountError) -> Iterator[None]:
+    """Expect an error with this code."""
+    with pytest.raises(kind) as caught:
+        yield
+    assert getattr(caught.value, "code", None) == code
 
 
 @pytest.mark.parametrize(
@@ -36,7 +47,7 @@ def test_both_notations_are_read(text: str, amount: str) -> None:
 
 @pytest.mark.parametrize("text", ["1.234", "1,234", "12.500", "999,000", "EUR 1.234"])
 def test_what_could_be_two_amounts_is_refused_and_says_how_to_write_it(text: str) -> None:
-    with pytest.raises(AmountError, match=r"could be \d+ or [\d.]+\. Write \d+\.00 "):
+    with invalid("amount.ambiguous"):
         parse_amount(text, currency="EUR")
 
 
@@ -67,24 +78,24 @@ def test_what_is_no_amount_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["0", "0.00", "-5", "\u22125,00"])
 def test_nothing_and_less_are_no_amount(text: str) -> None:
-    with pytest.raises(AmountError, match="greater than nothing"):
+    with invalid("amount.not_positive"):
         parse_amount(text, currency="EUR")
 
 
 def test_decimals_that_the_currency_does_not_have_are_refused() -> None:
-    with pytest.raises(AmountError, match="EUR has 2 decimals"):
+    with invalid("amount.too_precise"):
         parse_amount("12.3456", currency="EUR")
-    with pytest.raises(AmountError, match="JPY has no decimals"):
+    with invalid("amount.too_precise"):
         parse_amount("12.5", currency="JPY")
 
 
 def test_another_currency_is_refused() -> None:
-    with pytest.raises(AmountError, match="paid in EUR, not in USD"):
+    with invalid("amount.other_currency"):
         parse_amount("USD 12.00", currency="EUR")
 
 
 def test_an_amount_beyond_the_column_is_refused() -> None:
-    with pytest.raises(AmountError, match="more than an amount can be"):
+    with invalid("amount.out_of_range"):
         parse_amount("100000000000", currency="EUR")
 
 
@@ -106,13 +117,13 @@ def test_what_a_form_shows_it_reads_back_the_same(amount: str, currency: str) ->
 
 
 def test_three_decimals_are_as_ambiguous_in_dinar() -> None:
-    with pytest.raises(AmountError, match=r"Write 234567\.000 for the first, 234\.5670"):
+    with invalid("amount.ambiguous"):
         parse_amount("234.567", currency="KWD")
 
 
 def test_a_field_keeps_what_was_typed_beside_its_error() -> None:
     field = AmountField(currency="EUR")
-    with pytest.raises(Exception, match="could be"):
+    with invalid("amount.ambiguous", ValidationError):
         field.clean("1.234")
     assert field.prepare_value("1.234") == "1.234"
     assert field.prepare_value(Decimal("1234.500")) == "1234.50"
@@ -120,6 +131,6 @@ def test_a_field_keeps_what_was_typed_beside_its_error() -> None:
 
 def test_an_empty_required_field_says_what_is_missing() -> None:
     field = AmountField(currency="EUR", error_messages={"required": "Enter the amount."})
-    with pytest.raises(Exception, match="Enter the amount"):
+    with invalid("required", ValidationError):
         field.clean("  ")
     assert AmountField(currency="EUR", required=False).clean("") is None

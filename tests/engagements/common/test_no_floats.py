@@ -9,23 +9,21 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-ROOT = Path(__file__).resolve().parents[2] / "engagements"
+ROOT = Path(__file__).resolve().parents[3] / "engagements"
 # What is measured is a float, and stands beside amounts here: packages, modules, definitions.
 MEASURED = {
     "audit": "what a kernel would be worth: estimates from measured shares, never billed",
+    "charts": "what was measured, drawn to a scale",
     "evidence": "what was measured on the customer's machines",
-    "documents/audit_report/tables.py": "what the checks computed; its amounts are estimates",
-    "forms/contract.py::SealBenchmarkForm": "the benchmark's document has its target as JSON",
-    "documents/wording.py::share": "how sure an interval is, never what something costs",
-    "forms/evidence.py": "answers in hours and shares; the bill among them is a DecimalField",
-    "forms/pitch.py": "a pitch's shares and ratios; its amounts are read as amounts",
-    "forms/workbench.py": "shares, hours and ratios; the fee is read as an amount",
-    "migrations/0003_audits.py": "how much of a file was read, in the table beside an audit's cost",
-    "pitch": "what somebody else claims: estimates, never billed",
-    "queries/differences.py": "how alike two wordings are",
-    "speedups.py": "ratios as they are written, never what something costs",
+    "pitch": "a vendor's claims: estimates, never billed",
+    "common/ratios.py": "measured and agreed ratios",
+    "common/wordings.py": "the similarity of two texts",
+    "contracts/forms.py::SealBenchmarkForm": "the benchmark's document has its target as JSON",
+    "documents/formatting.py::share": "the confidence of an interval",
+    "migrations/0003_audits.py": "the share of a file that was read, beside an audit's cost",
     "templatetags/bars.py": "ratios and their interval, drawn to a scale",
     "templatetags/show.py": "ratios and shares beside amounts, each by a filter of its own",
+    "workbench": "shares, hours and ratios; the fee is read as an amount",
 }
 MONEY = {"decimal", "engagements.common.money", "moneyed"}
 
@@ -90,13 +88,13 @@ def test_no_module_that_handles_amounts_knows_floats() -> None:
 
 def test_the_modules_of_money_are_among_those_that_are_read() -> None:
     assert {
-        "money.py",
-        "forms/amounts.py",
-        "models/invoice.py",
-        "models/ledger.py",
-        "models/settlement.py",
-        "services/settlements.py",
-        "queries/amounts.py",
+        "billing/amounts.py",
+        "billing/models.py",
+        "common/amount_fields.py",
+        "common/money.py",
+        "ledger/models.py",
+        "settlements/models.py",
+        "settlements/services.py",
     } <= money_modules().keys()
 
 

@@ -16,7 +16,7 @@ from django.test import override_settings
 from consultancy import shared_cache
 from consultancy.environment import cache_of
 from engagements.common import rate_limits
-from engagements.common.rate_limits import Busy, Rate, TooMany
+from engagements.common.rate_limits import Busy, Rate, RateLimited
 
 RATE = Rate("test", most=3, window_s=60)
 HOME = "192.0.2.1"
@@ -45,7 +45,7 @@ def refused(address: str | None = HOME) -> bool:
     """Whether one more is one too many."""
     try:
         rate_limits.count(RATE, address)
-    except TooMany:
+    except RateLimited:
         return True
     return False
 
@@ -61,7 +61,7 @@ def test_how_long_to_wait_is_said(shared: str, clock: list[float]) -> None:
     clock[0] += 20
     for _ in range(3):
         rate_limits.count(RATE, HOME)
-    with pytest.raises(TooMany) as caught:
+    with pytest.raises(RateLimited) as caught:
         rate_limits.count(RATE, HOME)
     assert caught.value.retry_after_s == 41
 
@@ -120,7 +120,7 @@ def test_no_address_is_kept_as_it_is(monkeypatch: pytest.MonkeyPatch, clock: lis
     ],
 )
 def test_a_wait_is_said_as_a_person_would_and_never_too_short(wait_s: int, said: str) -> None:
-    assert TooMany(wait_s).in_words == said
+    assert RateLimited(wait_s).wait_text == said
 
 
 def test_a_cache_that_is_silent_is_waited_for_once_and_not_by_every_page() -> None:

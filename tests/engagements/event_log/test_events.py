@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
 from pytest_django import Settings
 
-from engagements.common.client_ip import OriginMiddleware, coming_from, current_address
+from engagements.common.client_ip import ClientAddressMiddleware, client_address, current_address
 from engagements.event_log import events
 from engagements.event_log.models import Event
 from tests.engagements.world import World
@@ -44,7 +44,7 @@ def test_history_is_neither_changed_nor_deleted(world: World) -> None:
 
 
 def test_an_event_carries_the_address_of_the_request(world: World) -> None:
-    with coming_from("192.0.2.9"):
+    with client_address("192.0.2.9"):
         assert record(world).address == "192.0.2.9"
         assert record(world, address="192.0.2.1").address == "192.0.2.1"
     assert record(world).address is None
@@ -57,7 +57,7 @@ def address_seen(**meta: Any) -> str | None:
         seen.append(current_address())
         return HttpResponse()
 
-    OriginMiddleware(view)(RequestFactory().get("/", **meta))
+    ClientAddressMiddleware(view)(RequestFactory().get("/", **meta))
     assert current_address() is None
     return seen[0]
 

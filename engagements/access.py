@@ -1,15 +1,15 @@
-"""Who may see and do what: the only permission code of the application.
+"""Permissions: who may see and do what. This is the only permission code of the application.
 
-- People of the house have a role. Each of them sees every engagement. *Consultants* do the
-  work. *Finance* bills, records payments, approves and pays settlements. *Admins* manage people
-  and may do what a consultant may, but move no money: a role that hands out roles must not also
-  approve a payment. Being a Django superuser changes none of this.
-- People of a customer have a membership. They see their customer's engagements, and in them
-  what was made for them. Signatories may also bind the customer.
-- Somebody with neither sees nothing. What one may not see does not exist (404); a colleague of
-  the house in the wrong role is told so (403).
+- Staff members have a role, and every role sees every engagement. *Consultants* do the work.
+  *Finance* bills, records payments, approves and pays settlements. *Admins* manage users and may
+  do a consultant's work, but move no money: who grants roles must not also approve payments.
+  Being a Django superuser changes none of this.
+- A customer's people have a membership. They see their customer's engagements, as far as content
+  is meant for them. Signatories may also bind the customer.
+- A user with neither sees nothing. What a user may not see is 404; a staff member in the wrong
+  role gets 403.
 
-Services ask the predicates here again, so a view that forgot its decorator changes nothing.
+Services check the predicates again, so a missing decorator on a view opens nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Person: TypeAlias = User | AnonymousUser
 
 
 def is_staff_member(user: Person | None) -> bool:
-    """Whether `user` is an active person of the consultancy, in any role."""
+    """Whether `user` is an active staff member of the consultancy, in any role."""
     return isinstance(user, User) and user.is_active and user.is_staff_member
 
 
@@ -54,12 +54,12 @@ def is_consultant(user: Person | None) -> bool:
 
 
 def is_finance(user: Person | None) -> bool:
-    """Whether `user` may move money: the role finance, and nobody else."""
+    """Whether `user` may move money: the role finance only."""
     return _has_role(user, Role.FINANCE)
 
 
 def is_admin(user: Person | None) -> bool:
-    """Whether `user` manages people: admins."""
+    """Whether `user` manages users: admins."""
     return _has_role(user, Role.ADMIN)
 
 
@@ -221,41 +221,41 @@ def admit_consultant(user: Person) -> None:
     """404 for customers' people, 403 for people of the house who do no consultant's work."""
     admit_staff(user)
     if not is_consultant(user):
-        raise PermissionDenied("Consultants do this.")
+        raise PermissionDenied("Only consultants may do this.")
 
 
 def admit_finance(user: Person) -> None:
-    """404 for customers' people, 403 for people of the house who are not of finance."""
+    """Raise 404 for customers' people and 403 for staff outside finance."""
     admit_staff(user)
     if not is_finance(user):
-        raise PermissionDenied("Finance does this.")
+        raise PermissionDenied("Only finance may do this.")
 
 
 def consultant_page(view: View) -> View:
-    """A page of the house: every role reads it, consultants and admins act on it."""
+    """Decorate a staff page: every role reads it, consultants and admins act on it."""
     return _page(view, reads=admit_staff, acts=admit_consultant)
 
 
 def finance_page(view: View) -> View:
-    """A page of finance: finance and admins read it, finance alone acts on it."""
+    """Decorate a finance page: finance and admins read it, finance alone acts on it."""
 
     def reads(user: Person) -> None:
         admit_staff(user)
         if not sees_money(user):
-            raise PermissionDenied("Finance reads this.")
+            raise PermissionDenied("Only finance may read this.")
 
     return _page(view, reads=reads, acts=admit_finance)
 
 
 def portal_page(view: View) -> View:
-    """A page for customers' people. People of the house may look at it, not act on it."""
+    """Decorate a portal page: customers act on it, staff members only read it."""
 
     def reads(user: Person) -> None:
         return None
 
     def acts(user: Person) -> None:
         if is_staff_member(user):
-            raise PermissionDenied("The customer does this.")
+            raise PermissionDenied("Only the customer may do this.")
 
     return _page(view, reads=reads, acts=acts)
 
@@ -272,31 +272,32 @@ def _page(view: View, *, reads: Callable[[Person], None], acts: Callable[[Person
 
 
 def actor(request: HttpRequest) -> User:
-    """Whoever is signed in; `access` let nobody else come this far."""
+    """Return the signed-in user; the page decorators admit no other."""
     assert isinstance(request.user, User)
     return request.user
 
 
 def may_act(request: HttpRequest) -> bool:
-    """Whether this person does a consultant's work, so that pages offer them the buttons."""
+    """Whether to show a consultant's buttons."""
     return is_consultant(request.user)
 
 
 def require_finance(by: User) -> None:
-    """Refuse whoever may not move money; a superuser is no exception."""
+    """Require the role finance; superusers are no exception."""
     if not is_finance(by):
-        raise ApplicationError("Only people of finance do this.", code="access.todo")
+        raise ApplicationError("Only finance may do this.", code="access.finance_only")
 
 
 def require_consultant(by: User) -> None:
-    """Refuse whoever may not do a consultant's work."""
+    """Require a consultant or an admin."""
     if not is_consultant(by):
-        raise ApplicationError("Consultants do this.", code="access.todo")
+        raise ApplicationError("Only consultants may do this.", code="access.consultants_only")
 
 
 def require_signatory(engagement: Engagement, by: User) -> None:
-    """Refuse whoever may not bind the engagement's customer."""
+    """Require a signatory of the engagement's customer."""
     if not may_sign(by, engagement.customer):
         raise ApplicationError(
-            f"Only a signatory of {engagement.customer} does this.", code="access.todo"
+            f"Only a signatory of {engagement.customer} may do this.",
+            code="access.signatories_only",
         )

@@ -1,8 +1,7 @@
-"""The stages of an engagement: which move may follow which, and who makes it.
+"""The stages of an engagement and the moves between them.
 
-Every service locks the engagement's row first, so everything that happens in one engagement
-happens one after the other, and every precondition is checked under that lock. The same table
-stands in the database as a trigger.
+Every service locks the engagement's row first and checks its preconditions under that lock, so
+writes in one engagement are serialised. A database trigger holds the same moves.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ MOVES: Mapping[Stage, frozenset[Stage]] = MappingProxyType(
 
 
 def locked(engagement_id: int) -> Engagement:
-    """The engagement with its row locked until the transaction ends."""
+    """Lock an engagement's row until the transaction ends, and return it."""
     return (
         Engagement.objects.select_for_update(of=("self",))
         .select_related("customer", "lead")
@@ -44,23 +43,23 @@ def locked(engagement_id: int) -> Engagement:
 
 
 def require_stage(engagement: Engagement, *stages: Stage, to: str) -> None:
-    """Refuse unless the locked engagement is in one of `stages`; `to` says what for."""
+    """Require the locked engagement to be in one of `stages`; `to` is the purpose in the message."""
     if engagement.stage not in stages:
         wanted = " or ".join(f"“{stage.label}”" for stage in stages)
         now = Stage(engagement.stage).label
         raise ApplicationError(
             f"{engagement.reference} is in “{now}”; {to} it must be in {wanted}.",
-            code="engagement.todo",
+            code="engagement.wrong_stage",
         )
 
 
 def move(engagement: Engagement, to: Stage) -> dict[str, list[str]]:
-    """Put a locked engagement into the stage `to`. Returns the change, for the event log."""
+    """Move a locked engagement to the stage `to`. Returns the change for the event log."""
     before = Stage(engagement.stage)
     if to not in MOVES[before]:
         raise ApplicationError(
-            f"{engagement.reference} does not go from “{before.label}” to “{to.label}”.",
-            code="engagement.todo",
+            f"{engagement.reference} cannot move from “{before.label}” to “{to.label}”.",
+            code="engagement.invalid_move",
         )
     engagement.stage = to
     engagement.stage_since = timezone.now()

@@ -15,6 +15,9 @@ import pytest
 
 from benchmarks.harness.failures import SideFailed
 from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.harness.sides import processes
+from benchmarks.harness.sides.processes import SideProcess
+from benchmarks.harness.sides.sandboxes import Arrangement, Cell
 from tests.harness.softmax import EXPLOITS, Measure, softmax_benchmark
 
 
@@ -27,6 +30,41 @@ def test_one_line_says_what_happened(measure: Measure) -> None:
     assert text.startswith("the candidate ")
     assert "(replicate 1)" in text
     assert "\n" not in text
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        ("os._exit(200)", "status 200"),
+        ("os._exit(3)", "status 3"),
+        ("os.kill(os.getpid(), 40)", "signal 40"),
+        ("os.kill(os.getpid(), signal.SIGTERM)", "SIGTERM"),
+        ("os._exit(128 + signal.SIGTERM)", "SIGTERM"),
+    ],
+)
+def test_any_exit_status_and_any_signal_is_reported(
+    ending: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_ARGUMENTS", ("-c", f"import os, signal; {ending}"))
+    cell = Cell(
+        arrangement=Arrangement(),
+        user=os.geteuid(),
+        cache=tmp_path / "cache",
+        shown=(),
+        devices=(),
+    )
+    with (
+        SideProcess(
+            role="candidate",
+            replicate=0,
+            scratch=tmp_path / "scratch",
+            cell=cell,
+            threads=1,
+            stops_when_idle=False,
+        ) as side,
+        pytest.raises(SideFailed, match=rf"\b{said}\b"),
+    ):
+        side.started()
 
 
 def test_a_baseline_that_is_not_installed_says_how_to_install_it(measure: Measure) -> None:

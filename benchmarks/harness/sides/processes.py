@@ -30,7 +30,8 @@ _TAIL_BYTES = 4000
 _TAIL_LINES = 3
 _ERROR_LETTERS, _WHERE_LETTERS, _LINE_LETTERS = 500, 200, 200
 _STARTUP_LIMIT_S = 120.0
-_SIGNALS_FROM = 128
+# Shells and the sandbox's first process report signal N as status 128 + N.
+_SIGNAL_STATUS = 128
 
 
 class SideProcess:
@@ -222,9 +223,8 @@ class SideProcess:
             code = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             return self.failed("closed its channel and went on running", doing)
-        if code > _SIGNALS_FROM:
-            # The cell's first process tells a signal as shells do.
-            code = _SIGNALS_FROM - code
+        if _SIGNAL_STATUS < code < _SIGNAL_STATUS + signal.NSIG:
+            code = _SIGNAL_STATUS - code
         if code == 0:
             return self.failed("exited with status 0 and no result", doing)
         if code == -signal.SIGKILL:
@@ -233,7 +233,7 @@ class SideProcess:
             text = "died of SIGSEGV: a wild pointer, or a write to state, which is read-only"
             return self.failed(text, doing)
         if code < 0:
-            return self.failed(f"died of {signal.Signals(-code).name}", doing)
+            return self.failed(f"died of {_signal_name(-code)}", doing)
         return self.failed(f"exited with status {code}", doing)
 
     def failed(
@@ -252,6 +252,12 @@ class SideProcess:
         text = self._log.read().decode(errors="replace")
         lines = [printable.line(line, _LINE_LETTERS) for line in text.splitlines() if line.strip()]
         return " / ".join(_telling(lines))
+
+
+def _signal_name(number: int) -> str:
+    """The name of a signal; real-time signals have a number only."""
+    known = {each.value: each.name for each in signal.Signals}
+    return known.get(number, f"signal {number}")
 
 
 def _telling(lines: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Runs and records for administrators to look at; services are what changes them."""
+"""Read-only admin pages of benchmarks, runs and records."""
 
 from typing import Any
 
@@ -8,24 +8,24 @@ from django.http import HttpRequest
 from benchmarks.models import Benchmark, Record, Repetition, Run, SigningKey, Solution
 
 
-class LookOnly(admin.ModelAdmin[Any]):
+class ReadOnly(admin.ModelAdmin[Any]):
     """No adding, changing or deleting."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Rows come from services."""
+        """Services create rows."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """What was sealed or measured stays as it is."""
+        """Sealed and measured data is immutable."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """What was sealed or measured stays."""
+        """Sealed and measured data is permanent."""
         return False
 
 
 @admin.register(Benchmark)
-class BenchmarkAdmin(LookOnly):
+class BenchmarkAdmin(ReadOnly):
     """Sealed benchmarks."""
 
     list_display = ("name", "operator", "digest", "sealed_at")
@@ -33,14 +33,14 @@ class BenchmarkAdmin(LookOnly):
 
 
 @admin.register(Solution)
-class SolutionAdmin(LookOnly):
+class SolutionAdmin(ReadOnly):
     """Solutions."""
 
     list_display = ("name", "operator", "filename", "digest", "created_at")
 
 
 @admin.register(Run)
-class RunAdmin(LookOnly):
+class RunAdmin(ReadOnly):
     """Runs."""
 
     list_display = ("pk", "benchmark", "solution", "state", "attempt", "worker", "requested_at")
@@ -48,7 +48,7 @@ class RunAdmin(LookOnly):
 
 
 @admin.register(Record)
-class RecordAdmin(LookOnly):
+class RecordAdmin(ReadOnly):
     """Records."""
 
     list_display = ("run", "attempt", "verdict", "ratio", "low", "high", "device_name", "signed_by")
@@ -56,14 +56,14 @@ class RecordAdmin(LookOnly):
 
 
 @admin.register(SigningKey)
-class SigningKeyAdmin(LookOnly):
+class SigningKeyAdmin(ReadOnly):
     """Public keys of referees; `manage.py signing_key` adds and revokes."""
 
     list_display = ("key_id", "name", "added_by", "added_at", "revoked_at")
 
 
 @admin.register(Repetition)
-class RepetitionAdmin(LookOnly):
-    """Records that were measured again elsewhere."""
+class RepetitionAdmin(ReadOnly):
+    """Records measured again elsewhere."""
 
     list_display = ("run", "verdict", "ratio", "device_name", "signer", "added_by", "added_at")

@@ -1,7 +1,7 @@
-"""One archive with which anybody repeats a measurement on a machine without a network.
+"""Bundle of a run: an archive to repeat the measurement on a machine without network.
 
-It holds the sealed benchmark, the record, the referee's and the operator's source, the public
-key and how to use them. The same run gives the same bytes.
+It contains the sealed benchmark, the record, the sources of the referee and the operator, the
+public key and instructions. The same run gives the same bytes.
 """
 
 import io
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import storage
-from benchmarks.errors import Refused
+from benchmarks.errors import BenchmarkError
 from benchmarks.harness.records.canonical import digest_of_bytes
 from benchmarks.harness.records.redaction import withheld
 from benchmarks.models import Record, Run
 from kernels import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
-# The oldest date that a zip can tell: an archive of the same files is the same bytes.
+# The oldest date in the ZIP format; a fixed one makes archives reproducible.
 DATE = (1980, 1, 1, 0, 0, 0)
 MODE = 0o644
 LIBRARIES = ("torch", "numpy", "rfc8785", "jsonschema", "cryptography")
@@ -34,13 +34,15 @@ python -m benchmarks.harness run benchmark.json {candidate} --out again.json{mis
 
 
 def archive(*, run: Run, with_source: bool, why_without: str = "") -> bytes:
-    """The zip of a measured run, `with_source` of the candidate or with a sentence why not.
+    """The ZIP file of a measured run.
 
-    Refused while the run has no record, or when the operator's code here is not the sealed one.
+    Without the candidate's source, `why_without` explains its absence in the README. Raises
+    BenchmarkError for a run without a record, or if the operator's source here differs from the
+    sealed one.
     """
     record = Record.objects.filter(run=run).select_related("signed_by").first()
     if record is None:
-        raise Refused("This run has no record yet, so there is nothing to repeat.")
+        raise BenchmarkError("This run has no record yet.", code="bundle.no_record")
     content = storage.load(record)
     candidate = f"candidate{Path(run.solution.filename).suffix or '.py'}"
     files = {
@@ -61,7 +63,7 @@ def archive(*, run: Run, with_source: bool, why_without: str = "") -> bytes:
 
 
 def _libraries(document: dict[str, Any]) -> str:
-    """What has to be installed, in words: the referee's own needs and the baseline's package."""
+    """The packages to install, as an English list: the referee's and the baseline's."""
     baseline = document["baseline"]
     needed = dict.fromkeys(LIBRARIES)
     if document["hardware"]["device"] == "cuda":
@@ -73,17 +75,22 @@ def _libraries(document: dict[str, Any]) -> str:
 
 
 def _sources(run: Run) -> dict[str, bytes]:
-    """The referee and the operator as a source tree, without any candidate."""
+    """The sources of the referee and the operator by path, without any candidate."""
     operator = run.benchmark.operator
     folder = ROOT / "kernels" / operator
     for name, sealed in run.benchmark.document["sources"].items():
         file = folder / name
         if not file.is_file() or digest_of_bytes(file.read_bytes()) != sealed:
-            raise Refused(f"{operator}/{name} here is not the one that the benchmark sealed.")
-    return {file.relative_to(ROOT).as_posix(): file.read_bytes() for file in _needed(operator)}
+            raise BenchmarkError(
+                f"{operator}/{name} here differs from the version that the benchmark sealed.",
+                code="bundle.other_source",
+            )
+    return {
+        file.relative_to(ROOT).as_posix(): file.read_bytes() for file in _source_files(operator)
+    }
 
 
-def _needed(operator: str) -> Iterator[Path]:
+def _source_files(operator: str) -> Iterator[Path]:
     candidates = set(catalogue.candidates(operator).values())
     yield ROOT / "benchmarks" / "__init__.py"
     yield from (ROOT / "kernels").glob("*.py")

@@ -1,17 +1,26 @@
-"""What benchmarks refuses to do, each in one sentence for a person."""
+"""Errors of benchmarks: a code for programs, a message for people."""
 
 
-class Refused(Exception):
-    """A precondition did not hold. `str()` is one sentence for a person."""
+class BenchmarkError(Exception):
+    """A request that cannot be carried out.
+
+    `message` is for people: what failed and what to do. `code` is stable, such as
+    "solution.empty".
+    """
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
 
 
-class AttemptOver(Refused):
-    """Another attempt has taken this run, or the run is concluded: nothing was changed."""
+class StaleAttempt(BenchmarkError):
+    """Another attempt has claimed this run, or the run is concluded: nothing was changed."""
 
 
-class RecordRefused(Refused):
-    """What came back as a record is not believed; the run has failed with this reason."""
+class RecordRejected(BenchmarkError):
+    """The record of a run failed validation; the run has failed with this message."""
 
 
-class RecordUnreadable(Refused):
-    """A stored record is missing, or is no longer the bytes that were stored."""
+class RecordUnreadable(BenchmarkError):
+    """A stored record is missing or damaged."""

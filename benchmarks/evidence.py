@@ -1,9 +1,9 @@
-"""Whether the bytes that a worker hands in are believed as the record of a run."""
+"""Validate a record before it concludes a run or is kept as a repetition."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.errors import RecordRefused
+from benchmarks.errors import RecordRejected
 from benchmarks.harness.records import records, signatures
 from benchmarks.harness.verdict import verdicts
 from benchmarks.limits import limits
@@ -12,17 +12,20 @@ from benchmarks.text import readable
 
 
 @dataclass(frozen=True)
-class Believed:
-    """A record that was checked, and what was computed again from its raw samples."""
+class Recomputed:
+    """A record without contradictions, and its verdict, computed again from the raw samples."""
 
     record: dict[str, Any]
     content: bytes
-    digest: str
     summary: verdicts.Summary
-    signed_by: SigningKey
 
-    def figures(self) -> dict[str, Any]:
-        """The columns of a `Record` row."""
+    @property
+    def digest(self) -> str:
+        """The digest that seals the record."""
+        return str(self.record["digest"])
+
+    def columns(self) -> dict[str, Any]:
+        """The columns that `Record` and `Repetition` share."""
         return {
             "verdict": self.summary.verdict,
             "ratio": self.summary.ratio,
@@ -30,49 +33,81 @@ class Believed:
             "high": self.summary.high,
             "summary": self.summary.as_data(),
             "device_name": readable(self.record["environment"]["device"]["name"], longest=200),
-            "signed_by": self.signed_by,
         }
 
 
-def examine(*, run: Run, content: bytes) -> Believed:
-    """Check a record against its run. RecordRefused says in a sentence why it is not believed."""
-    if len(content) > limits().record_bytes:
-        raise RecordRefused(f"The record is larger than {limits().record_bytes} bytes.")
+def recompute(content: bytes) -> Recomputed:
+    """Parse a record and compute its verdict from its raw samples.
+
+    Raises RecordRejected for anything that is not a record, is too large or contradicts itself.
+    """
+    largest = limits().record_bytes
+    if len(content) > largest:
+        raise RecordRejected(
+            f"The record has {len(content):,} bytes; the limit is {largest:,}.",
+            code="record.too_large",
+        )
     try:
         record = records.load(content)
         contradictions = records.problems(record)
         summary = verdicts.recompute(record)
     except (ValueError, LookupError, TypeError, ArithmeticError) as error:
-        raise RecordRefused(f"What came back is no record: {error}.") from error
-    signed_by = _signer(content)
+        raise RecordRejected(
+            f"The file is not a valid record: {error}.", code="record.invalid"
+        ) from error
     if contradictions:
-        raise RecordRefused(f"The record contradicts itself: {'; '.join(contradictions)}.")
+        raise RecordRejected(
+            f"The record contradicts itself: {'; '.join(contradictions)}.",
+            code="record.contradictory",
+        )
+    return Recomputed(record, content, summary)
+
+
+def examine(*, run: Run, content: bytes) -> tuple[Recomputed, SigningKey]:
+    """Validate the record of a run: signature, verdict, benchmark and source.
+
+    Raises RecordRejected.
+    """
+    recomputed = recompute(content)
+    key = _registered_signer(content)
+    record = recomputed.record
     if record["benchmark_digest"] != run.benchmark.digest:
-        raise RecordRefused("The record is of another benchmark than the run's.")
+        raise RecordRejected(
+            "The record was measured with another benchmark.", code="record.other_benchmark"
+        )
     if record["candidate"]["source_digest"] != run.solution.digest:
-        raise RecordRefused("The record is of another source than the run's solution.")
-    return Believed(record, content, record["digest"], summary, signed_by)
+        raise RecordRejected(
+            "The record was measured with another source.", code="record.other_source"
+        )
+    return recomputed, key
 
 
-def _signer(content: bytes) -> SigningKey:
-    """The registered key that signed these bytes; RecordRefused when there is none."""
-    said = signatures.signature_of(content)
-    if said is None:
-        raise RecordRefused("The record is not signed.")
-    key = SigningKey.objects.filter(key_id=said["key_id"]).first()
-    if key is None:
-        raise RecordRefused(
-            f"The record is signed by key {said['key_id']}, which is not registered here."
-        )
-    if key.revoked_at is not None:
-        raise RecordRefused(
-            f"The record is signed by key {key.key_id} of {key.name}, which was revoked on "
-            f"{key.revoked_at:%d %B %Y}."
-        )
+def check_signature(content: bytes, key: SigningKey) -> None:
+    """Raise RecordRejected unless `key` signed these bytes."""
     try:
         signatures.check(content, signatures.public_key(key.public_key.encode()))
     except signatures.SignatureError as error:
-        raise RecordRefused(
-            f"The record does not hold under key {key.key_id} of {key.name}: {error}."
+        raise RecordRejected(
+            f"The signature of key {key.key_id} ({key.name}) does not verify: {error}.",
+            code="record.bad_signature",
         ) from error
+
+
+def _registered_signer(content: bytes) -> SigningKey:
+    signature = signatures.signature_of(content)
+    if signature is None:
+        raise RecordRejected("The record is not signed.", code="record.unsigned")
+    key = SigningKey.objects.filter(key_id=signature["key_id"]).first()
+    if key is None:
+        raise RecordRejected(
+            f"The record is signed by key {signature['key_id']}, which is not registered here.",
+            code="record.unknown_key",
+        )
+    if key.revoked_at is not None:
+        raise RecordRejected(
+            f"The record is signed by key {key.key_id} ({key.name}), which was revoked on "
+            f"{key.revoked_at:%-d %b %Y}.",
+            code="record.revoked_key",
+        )
+    check_signature(content, key)
     return key

@@ -1,4 +1,4 @@
-"""Sealed benchmarks, solutions, runs and records: what was agreed and what was measured."""
+"""Models: sealed benchmarks, solutions, runs, records and signing keys."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from django.utils import timezone
 
 
 def place_of_records() -> Storage:
-    """Where records are kept: settings.STORAGES["records"], a folder or a bucket."""
+    """The storage of records: settings.STORAGES["records"], a folder or a bucket."""
     return storages["records"]
 
 
 class Benchmark(models.Model):
-    """A benchmark document, sealed: canonical JSON (RFC 8785) and its SHA-256. Never changed."""
+    """A sealed benchmark document: canonical JSON (RFC 8785) and its SHA-256. Immutable."""
 
     name = models.CharField(max_length=120)
     operator = models.CharField(max_length=80)
@@ -46,7 +46,7 @@ class Benchmark(models.Model):
 
 
 class Solution(models.Model):
-    """One implementation of an operator, as its source text. Never changed: a fix is another."""
+    """One implementation of an operator, as source text. Immutable: a fix is another row."""
 
     name = models.CharField(max_length=120)
     operator = models.CharField(max_length=80)
@@ -70,10 +70,10 @@ class Solution(models.Model):
 
 
 class Run(models.Model):
-    """One measuring of a candidate against the benchmark's baseline.
+    """One measurement of a candidate against the benchmark's baseline.
 
     The row is the truth; a message only wakes a worker. A worker claims the row by raising
-    `attempt` and setting `leased_until`; what a past attempt still says is not believed.
+    `attempt` and setting `leased_until`; writes of a stale attempt are ignored.
     """
 
     class State(models.TextChoices):
@@ -142,9 +142,9 @@ class Verdict(models.TextChoices):
 
 
 class SigningKey(models.Model):
-    """The public half of a referee's key. Append-only, but for being revoked once.
+    """The public half of a referee's key. Append-only, except that it can be revoked once.
 
-    `name` tells people which worker or machine holds the private half; `public_key` is PEM.
+    `name` is the worker or machine with the private half; `public_key` is PEM.
     """
 
     key_id = models.CharField(max_length=16, unique=True)
@@ -169,10 +169,10 @@ class SigningKey(models.Model):
 
 
 class Record(models.Model):
-    """Everything measured in one run, as its canonical bytes. Append-only.
+    """Everything measured in one run, as canonical bytes in storage. Append-only.
 
-    The figures beside the bytes are those of the recomputation on arrival, never the
-    record's own word. `ratio`, `low` and `high` are None where nothing was measured.
+    The columns hold the verdict as recomputed from the raw samples. `ratio`, `low` and `high`
+    are None where nothing was measured.
     """
 
     run = models.OneToOneField(Run, on_delete=models.PROTECT, related_name="record")
@@ -185,7 +185,7 @@ class Record(models.Model):
     high = models.FloatField(null=True)
     summary = models.JSONField()
     device_name = models.CharField(max_length=200)
-    # None for a record from before records were signed.
+    # None for records made before signing was introduced.
     signed_by = models.ForeignKey(
         SigningKey, on_delete=models.PROTECT, related_name="records", null=True, blank=True
     )
@@ -208,10 +208,10 @@ class Record(models.Model):
 
 
 class Repetition(models.Model):
-    """A record that somebody measured again elsewhere, kept beside the run. Append-only.
+    """A record of the same benchmark and source, measured again elsewhere. Append-only.
 
-    It never changes the run's verdict. `key_id` is what the record says of its signer, empty
-    where it is not signed; `signed_by` is set only where that key is ours and its signature holds.
+    It never changes the run's verdict. `key_id` comes from the record's signature, empty where
+    it is unsigned; `signed_by` is set only for a registered key whose signature verifies.
     """
 
     run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="repetitions")
@@ -241,9 +241,9 @@ class Repetition(models.Model):
 
     @property
     def signer(self) -> str:
-        """Who signed it, in words."""
+        """The signer for display."""
         if self.signed_by is not None:
             return f"signed by {self.signed_by.name}, key {self.key_id}"
         if self.key_id:
-            return f"signed by key {self.key_id}, which is not one of ours"
+            return f"signed by unknown key {self.key_id}"
         return "not signed"

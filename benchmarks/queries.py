@@ -1,4 +1,4 @@
-"""Reads that pages and documents need of runs and records."""
+"""Reads of runs and records for pages and documents."""
 
 from typing import Any
 
@@ -11,25 +11,26 @@ from benchmarks.models import Record, Run
 
 
 def record_of(run: Run) -> dict[str, Any]:
-    """The run's record as it was believed on arrival, its digest checked again.
-
-    RecordUnreadable when the run has none, or when storage no longer holds those bytes.
-    """
+    """The stored record of a run, its digest verified. Raises RecordUnreadable."""
     record = Record.objects.filter(run=run).first()
     if record is None:
-        raise RecordUnreadable(f"Run {run.pk} has no record.")
+        raise RecordUnreadable(f"Run {run.pk} has no record.", code="record.missing")
     try:
         data = records.load(storage.load(record))
         digest = records.digest_of(data)
     except ValueError as error:
-        raise RecordUnreadable(f"The record of run {run.pk} is damaged: {error}.") from error
+        raise RecordUnreadable(
+            f"The record of run {run.pk} is damaged: {error}.", code="record.damaged"
+        ) from error
     if digest != record.digest:
-        raise RecordUnreadable(f"The record of run {run.pk} is not the one that was stored.")
+        raise RecordUnreadable(
+            f"The record of run {run.pk} was changed after it was stored.", code="record.changed"
+        )
     return data
 
 
 def queue_position(run: Run) -> int | None:
-    """How many runs are measured before this one; None when it does not wait."""
+    """How many runs are ahead of this one; None when it is not queued."""
     if run.state != Run.State.QUEUED:
         return None
     earlier = Q(requested_at__lt=run.requested_at) | Q(requested_at=run.requested_at, pk__lt=run.pk)

@@ -1,9 +1,9 @@
-"""What benchmarks tells the world above it, without knowing who listens."""
+"""Django signals of runs."""
 
 from django.dispatch import Signal
 
-# Sent once a run is finished or failed, inside the transaction that says so: run.
+# A run finished or failed; sent inside that transaction, with run.
 run_concluded = Signal()
 
-# Sent after the progress of a running run was stored, outside any transaction: run.
+# The progress of a run was stored; sent outside any transaction, with run.
 run_progressed = Signal()

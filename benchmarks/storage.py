@@ -1,4 +1,4 @@
-"""Where the bytes of records are kept: under their own digest, in the storage "records"."""
+"""Store the bytes of records under their digest, in the storage "records"."""
 
 import os
 from pathlib import Path
@@ -11,29 +11,30 @@ from benchmarks.models import Record
 
 
 def store(*, digest: str, content: bytes) -> str:
-    """Keep a record's canonical bytes; the name to find them by.
+    """Store a record's canonical bytes and return their name; the same bytes are the same file.
 
-    Kept again, the same bytes are the same file. A file that never gets its row, because the
-    worker died in between, is harmless: the next attempt's record has a name of its own.
+    A file without a row, left by a worker that died in between, does no harm.
     """
     place = _place()
     hexadecimal = digest.removeprefix("sha256:")
     name = f"records/{hexadecimal[:2]}/{hexadecimal}.json"
     if place.exists(name) and _read(place, name) == content:
         return name
-    # A half-written file of a killed worker keeps its name; this one gets another.
+    # If a killed worker left a partial file of this name, storage picks another name.
     stored_as = place.save(name, ContentFile(content))
     make_durable(place, stored_as)
     return stored_as
 
 
 def load(record: Record) -> bytes:
-    """The bytes of a stored record, unchecked. RecordUnreadable when they are gone."""
+    """The bytes of a stored record, not verified. Raises RecordUnreadable."""
     name = record.file.name or ""
     try:
         return _read(_place(), name)
     except OSError as error:
-        raise RecordUnreadable(f"The record {name} cannot be read from storage.") from error
+        raise RecordUnreadable(
+            f"The record {name} cannot be read from storage.", code="record.unreadable"
+        ) from error
 
 
 def _place() -> Storage:
@@ -46,20 +47,20 @@ def _read(place: Storage, name: str) -> bytes:
 
 
 def path_of(place: Storage, name: str) -> Path | None:
-    """Where a stored file lies; None where the storage is no folder."""
+    """The path of a stored file; None where the storage is not a folder."""
     try:
         return Path(place.path(name))
     except NotImplementedError:
-        # How a storage says so, by Django's own contract for Storage.path().
+        # Storage.path() raises this for remote storage.
         return None
 
 
 def make_durable(place: Storage, name: str) -> None:
-    """Have a stored file survive a power cut, where the storage is a folder."""
+    """Flush a stored file to disk, where the storage is a folder."""
     path = path_of(place, name)
     if path is None:
         return
-    # The row is flushed to disk at commit, so what it names must be there before.
+    # PostgreSQL flushes the row at commit, so its file must be on disk before.
     for part, flags in ((path, os.O_RDONLY), (path.parent, os.O_DIRECTORY)):
         handle = os.open(part, flags)
         try:

@@ -1,36 +1,36 @@
-"""What workers do for benchmarks. Messages carry an id; the row says what is to be done.
+"""Celery tasks. A message carries a run's id; the row says what to do.
 
-Lost messages and lost workers are brought back by the sweep. Messages are acknowledged late,
-but nothing rests on the broker delivering one again: a redelivered message finds its run
-claimed or concluded and changes nothing.
+The sweep recovers lost messages and lost workers. A duplicate message finds its run claimed or
+concluded and changes nothing.
 """
 
 import logging
 import os
 import socket
+from dataclasses import asdict
 from typing import Any
 
 from celery import shared_task
 
 from benchmarks.measuring import stopping, supervisor
-from benchmarks.measuring.device import DeviceBusy, device_of, held
+from benchmarks.measuring.device import DeviceBusy, device_of, locked
 from benchmarks.models import Run
-from benchmarks.services import runs, sweeping
+from benchmarks.services import messages, runs, sweeping
 
 logger = logging.getLogger(__name__)
 
 
-@shared_task(name="benchmarks.tasks.measure", ignore_result=True)
+@shared_task(name=messages.TASK, ignore_result=True)
 def measure(run_id: int) -> str:
-    """Measure a run if it is still to be measured; what came of it, in a word."""
+    """Claim and measure a queued run; return its outcome in a word."""
     run = Run.objects.select_related("benchmark").filter(pk=run_id).first()
     if run is None or run.is_concluded:
         return "nothing to do"
     device = device_of(run.benchmark.document["hardware"])
     try:
-        # The device first: waiting for it must not use up a lease or an attempt.
-        with held(device) as lock:
-            if stopping.told_to_stop():
+        # Lock the device before claiming: waiting must not use up a lease or an attempt.
+        with locked(device) as lock:
+            if stopping.is_requested():
                 runs.postpone(run_id=run_id)
                 return "worker stopping"
             claimed = runs.claim(run_id=run_id, worker=f"{socket.gethostname()}:{os.getpid()}")
@@ -46,6 +46,5 @@ def measure(run_id: int) -> str:
 
 @shared_task(name="benchmarks.tasks.sweep", ignore_result=True)
 def sweep() -> dict[str, Any]:
-    """Send what waits and take back what was lost; called by beat."""
-    swept = sweeping.sweep()
-    return {"sent": swept.sent, "taken_back": swept.taken_back, "failed": swept.failed}
+    """Enqueue waiting runs and requeue lost ones; called by beat."""
+    return asdict(sweeping.sweep())

@@ -1,8 +1,8 @@
-"""Text that came from a measured process, made fit for a row and for a reader."""
+"""Sanitise text from a measured process for the database and the page."""
 
 import re
 
-# PostgreSQL stores no NUL; the others would move a terminal's cursor or hide text.
+# PostgreSQL stores no NUL; the others move a terminal's cursor or hide text.
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]+")
 LONGEST_REASON = 2000
 
@@ -15,6 +15,6 @@ def readable(text: str, *, longest: int = LONGEST_REASON) -> str:
 
 
 def last_line(text: str) -> str:
-    """The last line that says something, or an empty text."""
+    """The last line that is not blank, or an empty text."""
     lines = [line for line in readable(text, longest=len(text) + 1).splitlines() if line.strip()]
     return readable(lines[-1]) if lines else ""

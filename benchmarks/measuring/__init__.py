@@ -1,4 +1,4 @@
-"""Measuring one run: the harness as a process of its own, watched from the worker.
+"""Measure one run: the referee in a process of its own, supervised by the worker.
 
 The worker imports no torch and runs none of the candidate's code.
 """

@@ -12,19 +12,19 @@ from django.conf import settings
 
 from benchmarks.limits import limits
 
-# Where NVIDIA's kernel module tells its GPUs, one folder each, named by its place on the bus.
+# NVIDIA's kernel module lists its GPUs here, one folder each, named by bus address.
 _GPUS = Path("/proc/driver/nvidia/gpus")
 
 
 class DeviceBusy(Exception):
-    """Another run is on the device."""
+    """Another run is using the device."""
 
 
 def device_of(hardware: dict[str, str | None]) -> str:
-    """The device that a benchmark's hardware means here: "cpu", or "cuda-" and which.
+    """The lock name of this worker's device: "cpu", or "cuda-" and the GPU.
 
-    A GPU is named by its UUID where the driver tells it, so that workers that name one by index
-    and by UUID wait for each other; else as CUDA_VISIBLE_DEVICES has it.
+    A GPU is named by its UUID where the driver lists it, so that workers that select it by index
+    and by UUID share a lock; otherwise as in CUDA_VISIBLE_DEVICES.
     """
     if hardware["device"] != "cuda":
         return "cpu"
@@ -33,26 +33,26 @@ def device_of(hardware: dict[str, str | None]) -> str:
 
 
 def _uuid(visible: str) -> str | None:
-    """The UUID of the GPU of this index, in the order of the bus, or of this beginning of one."""
-    known = [_uuid_told(file) for file in sorted(_GPUS.glob("*/information"))]
+    """The UUID of a GPU, selected by its index in bus order or by a prefix of its UUID."""
+    known = [_uuid_in(file) for file in sorted(_GPUS.glob("*/information"))]
     if visible.isdecimal():
         return known[int(visible)] if int(visible) < len(known) else None
     return next((uuid for uuid in known if uuid is not None and uuid.startswith(visible)), None)
 
 
-def _uuid_told(file: Path) -> str | None:
-    told = re.search(r"^GPU UUID:\s*(GPU-[0-9a-f-]+)$", file.read_text(), re.MULTILINE)
-    # The driver shows question marks for a GPU that nothing has used yet.
-    return told and told[1]
+def _uuid_in(file: Path) -> str | None:
+    found = re.search(r"^GPU UUID:\s*(GPU-[0-9a-f-]+)$", file.read_text(), re.MULTILINE)
+    # The driver shows question marks for a GPU that has not been used since boot.
+    return found and found[1]
 
 
 @contextlib.contextmanager
-def held(device: str) -> Iterator[int]:
-    """Have the device for oneself; the lock's file descriptor. DeviceBusy after the wait.
+def locked(device: str) -> Iterator[int]:
+    """Lock the device; yields the lock's file descriptor. Raises DeviceBusy after the wait.
 
-    The measuring process is handed the descriptor, so the kernel frees the device only when
-    the worker and everything it started are gone: a killed worker's leftovers never share a
-    device with the next attempt. Workers on one machine must share `settings.TWOFOLD_HOME`.
+    The measuring process inherits the descriptor, so the kernel releases the lock only when the
+    worker and all its descendants have ended. Workers on one machine must share
+    `settings.TWOFOLD_HOME`.
     """
     folder = Path(settings.TWOFOLD_HOME) / "devices"
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,6 +65,6 @@ def held(device: str) -> Iterator[int]:
                 break
             except BlockingIOError:
                 if time.monotonic() >= deadline:
-                    raise DeviceBusy(f"another run is on {device}") from None
+                    raise DeviceBusy(f"{device} is busy with another run") from None
                 time.sleep(0.1)
         yield lock.fileno()

@@ -1,4 +1,4 @@
-"""The harness as a process: started on a leash, read within limits, ended for sure."""
+"""The referee's process: start it under the watchdog, read its output, end it."""
 
 import contextlib
 import os
@@ -18,8 +18,8 @@ from benchmarks.measuring import watchdog
 CHUNK_BYTES = 64 * 1024
 STDERR_KEPT_BYTES = 16 * 1024
 ROOT = Path(__file__).resolve().parent.parent.parent
-# What finds programs, libraries and devices, and the referee's key, which the referee takes
-# out of its environment before a side starts. No other secret, no address of a database.
+# Paths, libraries, devices, and the signing key, which the referee removes from its environment
+# before a side starts. No other secret and no database URL.
 PASSED_ON = (
     KEY_FILE_VARIABLE,
     KEY_VARIABLE,
@@ -41,25 +41,25 @@ PASSED_ON = (
 
 
 def harness_command() -> list[str]:
-    """The referee's command line; `settings.TWOFOLD_HARNESS_COMMAND` names another."""
-    # -P: the scratch folder that it starts in is no place to import from.
+    """The referee's command line; `settings.TWOFOLD_HARNESS_COMMAND` overrides it."""
+    # -P: never import from the scratch folder, which is the working directory.
     own = [sys.executable, "-P", "-m", "benchmarks.harness"]
     return list(getattr(settings, "TWOFOLD_HARNESS_COMMAND", own))
 
 
 class Harness:
-    """One measuring process and everything below it. Gone when the context ends."""
+    """A measuring process with its descendants; the context ends them all."""
 
     def __init__(self, arguments: list[str], *, folder: Path, keep_open: int) -> None:
-        leashed = [sys.executable, "-I", watchdog.__file__, str(os.getpid()), str(folder)]
+        watched = [sys.executable, "-I", watchdog.__file__, str(os.getpid()), str(folder)]
         self.limits = limits()
         self.stderr = b""
-        self.said_bytes = 0
+        self.output_bytes = 0
         self.cut_lines = 0
         self._line = bytearray()
         self._skipping = False
         self._process = subprocess.Popen(
-            [*leashed, *harness_command(), *arguments],
+            [*watched, *harness_command(), *arguments],
             cwd=folder,
             env=_environment(folder),
             stdin=subprocess.DEVNULL,
@@ -86,7 +86,7 @@ class Harness:
 
     @property
     def pid(self) -> int:
-        """The leash's process id, which is also its session's."""
+        """The watchdog's process id, which is also its session's."""
         return self._process.pid
 
     def status(self) -> int | None:
@@ -95,27 +95,27 @@ class Harness:
         return status if status is None or status >= 0 else 128 - status
 
     def lines(self, wait_s: float) -> Iterator[bytes]:
-        """What was said on stdout within `wait_s` seconds, line by line.
+        """Lines written to stdout within `wait_s` seconds.
 
-        A line over the limit is dropped and counted in `cut_lines`.
+        Lines over the limit are dropped and counted in `cut_lines`.
         """
         if not self._selector.get_map():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(wait_s)
             return
         for key, _ in self._selector.select(wait_s):
-            said = os.read(key.fd, CHUNK_BYTES)
-            if not said:
+            chunk = os.read(key.fd, CHUNK_BYTES)
+            if not chunk:
                 self._selector.unregister(key.fileobj)
             elif key.fileobj is self._process.stdout:
-                self.said_bytes += len(said)
-                yield from self._split(said)
+                self.output_bytes += len(chunk)
+                yield from self._split(chunk)
             else:
-                self.said_bytes += len(said)
-                self.stderr = (self.stderr + said)[-STDERR_KEPT_BYTES:]
+                self.output_bytes += len(chunk)
+                self.stderr = (self.stderr + chunk)[-STDERR_KEPT_BYTES:]
 
     def end(self) -> None:
-        """End the process and all below it; returns when they are gone."""
+        """End the process and its descendants, and wait for them."""
         if self._process.poll() is not None:
             return
         self._process.terminate()
@@ -126,8 +126,8 @@ class Harness:
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
-    def _split(self, said: bytes) -> Iterator[bytes]:
-        *whole, rest = said.split(b"\n")
+    def _split(self, chunk: bytes) -> Iterator[bytes]:
+        *whole, rest = chunk.split(b"\n")
         for part in whole:
             self._add(part)
             if not self._skipping and self._line:

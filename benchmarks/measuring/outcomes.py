@@ -1,7 +1,8 @@
-"""What the end of the measuring process means, in words that a person can act on."""
+"""Turn the end of a measuring process into a record or a reason for people."""
 
 from pathlib import Path
 
+from benchmarks.errors import BenchmarkError
 from benchmarks.limits import limits
 from benchmarks.text import last_line, readable
 
@@ -11,74 +12,88 @@ KILLED = 128 + 9
 SIGNALS_FROM = 128
 
 
-class Failed(Exception):
-    """The run cannot be concluded with a record. `str()` is the reason for a person."""
+class Failed(BenchmarkError):
+    """The run ends without a record."""
 
 
-def record_of(*, status: int, record: Path, stderr: bytes, said: str) -> bytes:
-    """The bytes that the harness left; Failed, with the reason, when it left none to use.
+def record_of(*, status: int, record: Path, stderr: bytes, message: str) -> bytes:
+    """The bytes of the record file; raises Failed when there is none to use.
 
-    `status` is its exit status (128+N for signal N), `said` the message of its `failed` event.
+    `status` is the exit status (128+N for signal N), `message` that of the `failed` event.
     """
-    words = last_line(stderr.decode("utf-8", "replace"))
+    error = last_line(stderr.decode("utf-8", "replace"))
     if status == 0:
-        return _read(record, words)
+        return _read(record, error)
     if status == UNUSABLE:
-        raise Failed(f"The benchmark or the candidate cannot be used: {words or said}")
+        raise Failed(
+            f"The benchmark or the candidate cannot be used: {error or message}",
+            code="run.unusable",
+        )
     if status == NOT_MEASURABLE:
-        raise Failed(said or words or "The candidate could not be measured.")
+        raise Failed(
+            message or error or "The candidate could not be measured.", code="run.not_measurable"
+        )
     if status == KILLED:
         raise Failed(
-            "The measuring process was killed (signal 9), as the system does when memory runs "
-            "out. Look at the machine's memory and at how much the candidate takes, then "
-            "request the run again."
+            "The measuring process was killed (signal 9), most likely for lack of memory. Check "
+            "the machine's memory and the candidate's use of it, then request the run again.",
+            code="run.killed",
         )
     how = f"signal {status - SIGNALS_FROM}" if status > SIGNALS_FROM else f"status {status}"
-    raise Failed(f"The measuring process ended with {how} and no record. {words}".strip())
+    raise Failed(
+        f"The measuring process ended with {how} and no record. {error}".strip(),
+        code="run.no_record",
+    )
 
 
 def too_long(limit_s: float) -> Failed:
-    """The run took longer than any run may."""
+    """The run exceeded its time limit."""
     return Failed(
-        f"The run was ended after {limit_s:.0f} s without a result. Look for a candidate that "
-        "hangs, or measure fewer replicates and rounds."
+        f"The run exceeded its limit of {limit_s:.0f} s. Check whether the candidate hangs, or "
+        "measure fewer replicates and rounds.",
+        code="run.too_long",
     )
 
 
 def too_quiet(limit_s: float) -> Failed:
-    """Nothing was heard for too long."""
+    """The run reported no progress for too long."""
     return Failed(
-        f"The run was ended because nothing was heard of it for {limit_s:.0f} s. Look for a "
-        "candidate that hangs while it is set up or called."
+        f"The run reported no progress for {limit_s:.0f} s. Check whether the candidate hangs "
+        "during setup or in a call.",
+        code="run.too_quiet",
     )
 
 
-def too_talkative(limit_bytes: int) -> Failed:
-    """More was printed than anybody will read."""
+def too_much_output(limit_bytes: int) -> Failed:
+    """The run exceeded its output limit."""
     return Failed(
-        f"The run was ended because it printed more than {limit_bytes} bytes. Take the printing "
-        "out of the candidate."
+        f"The run printed more than {limit_bytes} bytes. Remove the printing from the candidate.",
+        code="run.too_much_output",
     )
 
 
 def not_stored(error: OSError) -> Failed:
-    """The run was measured, and its record could not be kept."""
+    """The run was measured, but storage did not accept its record."""
     return Failed(
         "The run was measured, but its record could not be stored: "
-        f"{error.strerror or type(error).__name__}. Make room where records are kept, then "
-        "request the run again."
+        f"{error.strerror or type(error).__name__}. Free some space in the record storage, then "
+        "request the run again.",
+        code="run.not_stored",
     )
 
 
-def _read(record: Path, words: str) -> bytes:
+def _read(record: Path, error_text: str) -> bytes:
     largest = limits().record_bytes
     try:
         with record.open("rb") as opened:
             content = opened.read(largest + 1)
     except OSError as error:
         raise Failed(
-            f"The measuring process ended without writing a record. {readable(words)}".strip()
+            f"The measuring process wrote no record. {readable(error_text)}".strip(),
+            code="run.no_record",
         ) from error
     if len(content) > largest:
-        raise Failed(f"The record is larger than {largest} bytes and was not read.")
+        raise Failed(
+            f"The record is larger than the limit of {largest:,} bytes.", code="record.too_large"
+        )
     return content

@@ -1,4 +1,4 @@
-"""What the harness says while it measures, read with suspicion and made fit for the page."""
+"""Parse the referee's progress events, which are untrusted, for the page."""
 
 import json
 import math
@@ -21,10 +21,10 @@ LARGEST_COUNT = 1_000_000
 
 
 class Progress:
-    """How far a run is. Lines that are no event are counted and change nothing."""
+    """The progress of a run. Lines that are not events are counted and ignored."""
 
     def __init__(self) -> None:
-        self.rubbish = 0
+        self.ignored_lines = 0
         self.failure = ""
         self._data: dict[str, Any] = {"phase": "starting", "message": ""}
         self._data |= dict.fromkeys((*COUNTS, *FIGURES))
@@ -32,10 +32,10 @@ class Progress:
         self._workload = ""
 
     def read(self, line: bytes, *, at_s: float) -> bool:
-        """Take in one line, `at_s` seconds after the start; whether it was an event."""
+        """Parse one line, `at_s` seconds after the start; True for an event."""
         event = _event(line)
         if event is None:
-            self.rubbish += 1
+            self.ignored_lines += 1
             return False
         self._data["phase"] = PHASES[event["event"]]
         for name in COUNTS:
@@ -55,7 +55,7 @@ class Progress:
         return {**self._data, "history": list(self._history)}
 
     def _remember(self, event: dict[str, Any], at_s: float) -> None:
-        # The event's own figures: a ratio beside the interval of an earlier one misleads.
+        # Only figures of the same event: a ratio beside an earlier interval misleads.
         point = {name: _figure(event.get(name), None) for name in FIGURES}
         if point["ratio"] is None:
             return
@@ -65,7 +65,7 @@ class Progress:
 
 
 def _thinned(history: list[dict[str, float | None]]) -> list[dict[str, float | None]]:
-    """Every other point, the newest kept, and the few with an interval as long as they fit."""
+    """Every other point; the newest, and points with an interval as long as they fit, stay."""
     backwards = list(enumerate(reversed(history)))
     kept = [point for back, point in backwards if back % 2 == 0 or point["low"] is not None]
     if len(kept) > LONGEST_HISTORY * 3 // 4:
@@ -91,7 +91,7 @@ def _count(value: object, before: int | None) -> int | None:
 def _figure(value: object, before: float | None) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return before
-    # JSON has no Infinity and no NaN, and neither has the database.
+    # Neither JSON nor the database stores Infinity and NaN.
     try:
         number = float(value)
     except OverflowError:

@@ -1,25 +1,24 @@
-"""Whether this worker was told to stop, known in the process that measures too."""
+"""Whether this worker is shutting down, visible in the process that measures."""
 
 import mmap
 from typing import Any
 
 from celery.signals import worker_init, worker_shutting_down
 
-# Celery tells the worker's main process; the run is measured in a child of it. One page of
-# shared memory, made before the fork, is all that has to pass between them.
+# Celery signals the main process, and a forked child measures: one shared page between them.
 _flag = mmap.mmap(-1, 1)
 
 
-def told_to_stop() -> bool:
+def is_requested() -> bool:
     """Whether this worker is shutting down."""
     return _flag[0] != 0
 
 
 @worker_shutting_down.connect(dispatch_uid="benchmarks.stop")
-def _raise_flag(**_: Any) -> None:
+def _set_flag(**_: Any) -> None:
     _flag[0] = 1
 
 
 @worker_init.connect(dispatch_uid="benchmarks.start")
-def _lower_flag(**_: Any) -> None:
+def _clear_flag(**_: Any) -> None:
     _flag[0] = 0

@@ -1,4 +1,4 @@
-"""Measures one claimed run: starts the harness, watches it, and says what came of it."""
+"""Supervise one claimed run: start the referee, enforce limits, conclude the run."""
 
 import logging
 import tempfile
@@ -10,7 +10,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, close_old_connections
 
-from benchmarks.errors import AttemptOver, RecordRefused
+from benchmarks.errors import RecordRejected, StaleAttempt
 from benchmarks.limits import limits
 from benchmarks.measuring import outcomes, stopping, watchdog
 from benchmarks.measuring.harness import STDERR_KEPT_BYTES, Harness
@@ -24,34 +24,33 @@ POLL_S = 0.2
 
 
 class LeaseLost(Exception):
-    """Another attempt has the run: nothing more may be said about it."""
+    """Another attempt has claimed the run."""
 
 
 class WorkerStopping(Exception):
-    """The worker was told to stop: the run goes back to the queue."""
+    """The worker is shutting down; the run returns to the queue."""
 
 
 def measure(run: Run, *, device_lock: int) -> str:
-    """Measure a claimed run and conclude it; what came of it, in a word for the log.
+    """Measure a claimed run and conclude it; return the outcome for the log.
 
-    "finished", "failed", "lost" (another attempt has it) or "given back".
+    "finished", "failed: CODE", "lost" (another attempt has claimed it) or "requeued".
     """
     try:
         with _own_folder() as made:
-            # A side has a user of its own and reaches its scratch folder through this one; it
-            # may pass, and list nothing.
+            # A side runs as another user and passes through to its scratch folder.
             made.chmod(0o711)
-            content = Watch(run, folder=made, device_lock=device_lock).to_the_end()
-        _hand_in(run, content)
+            content = Watch(run, folder=made, device_lock=device_lock).wait()
+        _store_record(run, content)
     except outcomes.Failed as failure:
-        failed = runs.fail(run_id=run.pk, attempt=run.attempt, reason=str(failure))
-        return "failed" if failed else "lost"
-    except RecordRefused:
-        return "failed"
+        failed = runs.fail(run_id=run.pk, attempt=run.attempt, reason=failure.message)
+        return f"failed: {failure.code}" if failed else "lost"
+    except RecordRejected as rejected:
+        return f"failed: {rejected.code}"
     except WorkerStopping:
-        given = runs.give_back(run_id=run.pk, attempt=run.attempt)
-        return "given back" if given else "lost"
-    except (LeaseLost, AttemptOver):
+        requeued = runs.requeue(run_id=run.pk, attempt=run.attempt)
+        return "requeued" if requeued else "lost"
+    except (LeaseLost, StaleAttempt):
         return "lost"
     return "finished"
 
@@ -65,41 +64,41 @@ def _own_folder() -> Iterator[Path]:
         watchdog.remove(str(made))
 
 
-def _hand_in(run: Run, content: bytes) -> None:
-    """Conclude the run with its record, which took long to measure: again for one lease's time.
+def _store_record(run: Run, content: bytes) -> None:
+    """Conclude the run with its record, retrying storage and database for one lease.
 
-    Raises outcomes.Failed when storage does not take it, else as the last try did.
+    Raises outcomes.Failed when storage keeps failing, else the last error.
     """
-    patience = limits()
-    deadline = time.monotonic() + patience.lease_s
+    within = limits()
+    deadline = time.monotonic() + within.lease_s
     while True:
         try:
             runs.finish(run_id=run.pk, attempt=run.attempt, record_bytes=content)
             return
         except (OperationalError, InterfaceError, OSError) as error:
             logger.warning("run %s: its record is not stored yet: %s", run.pk, error)
-            if stopping.told_to_stop():
+            if stopping.is_requested():
                 raise WorkerStopping from error
             if time.monotonic() >= deadline and isinstance(error, OSError):
                 raise outcomes.not_stored(error) from error
             if time.monotonic() >= deadline:
                 raise
-        time.sleep(min(patience.beat_s, patience.lease_s / 2))
-        _beat_between_tries(run)
+        time.sleep(min(within.beat_s, within.lease_s / 2))
+        _heartbeat_between_tries(run)
 
 
-def _beat_between_tries(run: Run) -> None:
+def _heartbeat_between_tries(run: Run) -> None:
     try:
-        kept = runs.heartbeat(run_id=run.pk, attempt=run.attempt)
+        extended = runs.heartbeat(run_id=run.pk, attempt=run.attempt)
     except (DatabaseError, InterfaceError):
         close_old_connections()
         return
-    if not kept:
+    if not extended:
         raise LeaseLost
 
 
 class Watch:
-    """One attempt at one run, from files to bytes of a record."""
+    """One attempt at a run, from its files to the bytes of a record."""
 
     def __init__(self, run: Run, *, folder: Path, device_lock: int) -> None:
         self.run = run
@@ -107,33 +106,33 @@ class Watch:
         self.device_lock = device_lock
         self.progress = Progress()
         self.limits = limits()
-        self.started = self.last_beat = self.last_kept = self.last_event = time.monotonic()
+        self.started = self.last_beat = self.last_extended = self.last_event = time.monotonic()
         self.last_stored = 0.0
-        self.unsaid = False
+        self.unstored = False
 
-    def to_the_end(self) -> bytes:
-        """The record's bytes. Raises outcomes.Failed, LeaseLost or WorkerStopping."""
+    def wait(self) -> bytes:
+        """Wait for the record's bytes. Raises outcomes.Failed, LeaseLost or WorkerStopping."""
         record = self.folder / "record.json"
         with Harness(
             self._arguments(record), folder=self.folder, keep_open=self.device_lock
         ) as harness:
             while harness.status() is None:
-                self._listen(harness)
-                self._keep_the_lease()
-                self._mind_the_limits(harness)
-                self._tell_the_page()
-            self._listen(harness)
+                self._read_events(harness)
+                self._extend_lease()
+                self._enforce_limits(harness)
+                self._store_progress()
+            self._read_events(harness)
             status = harness.status()
-        self._tell_the_page(at_once=True)
+        self._store_progress(immediately=True)
         self._log(harness, status)
         return outcomes.record_of(
-            status=status or 0, record=record, stderr=harness.stderr, said=self.progress.failure
+            status=status or 0, record=record, stderr=harness.stderr, message=self.progress.failure
         )
 
     def _arguments(self, record: Path) -> list[str]:
         benchmark = self.folder / "benchmark.json"
         benchmark.write_bytes(bytes(self.run.benchmark.canonical))
-        # A folder of its own: beside other modules the file's name could shadow one.
+        # In a folder of its own, because its name could shadow a module.
         solution = self.folder / "candidate" / self.run.solution.filename
         solution.parent.mkdir()
         solution.write_bytes(self.run.solution.source.encode())
@@ -141,45 +140,45 @@ class Watch:
         required = ",".join(settings.TWOFOLD_REQUIRED_ISOLATION)
         return [*arguments, "--require-isolation", required] if required else arguments
 
-    def _listen(self, harness: Harness) -> None:
+    def _read_events(self, harness: Harness) -> None:
         for line in harness.lines(POLL_S):
             now = time.monotonic()
             if self.progress.read(line, at_s=now - self.started):
                 self.last_event = now
-                self.unsaid = True
+                self.unstored = True
 
-    def _keep_the_lease(self) -> None:
+    def _extend_lease(self) -> None:
         now = time.monotonic()
         if now - self.last_beat < self.limits.beat_s:
             return
         self.last_beat = now
         try:
-            kept = runs.heartbeat(run_id=self.run.pk, attempt=self.run.attempt)
+            extended = runs.heartbeat(run_id=self.run.pk, attempt=self.run.attempt)
         except (DatabaseError, InterfaceError) as error:
-            # The database may be restarting; the lease says for how long that can wait.
+            # The database may be restarting; retry until the lease expires.
             logger.warning("run %s: no heartbeat: %s", self.run.pk, error)
             close_old_connections()
-            kept = now - self.last_kept < self.limits.lease_s
+            extended = now - self.last_extended < self.limits.lease_s
         else:
-            self.last_kept = now
-        if not kept:
+            self.last_extended = now
+        if not extended:
             raise LeaseLost
 
-    def _mind_the_limits(self, harness: Harness) -> None:
+    def _enforce_limits(self, harness: Harness) -> None:
         now = time.monotonic()
-        if stopping.told_to_stop():
+        if stopping.is_requested():
             raise WorkerStopping
-        if harness.said_bytes > self.limits.output_bytes:
-            raise outcomes.too_talkative(self.limits.output_bytes)
+        if harness.output_bytes > self.limits.output_bytes:
+            raise outcomes.too_much_output(self.limits.output_bytes)
         if now - self.started > self.limits.run_s:
             raise outcomes.too_long(self.limits.run_s)
         if now - self.last_event > self.limits.silence_s:
             raise outcomes.too_quiet(self.limits.silence_s)
 
-    def _tell_the_page(self, *, at_once: bool = False) -> None:
+    def _store_progress(self, *, immediately: bool = False) -> None:
         now = time.monotonic()
-        due = at_once or now - self.last_stored >= self.limits.progress_every_s
-        if not (self.unsaid and due):
+        due = immediately or now - self.last_stored >= self.limits.progress_every_s
+        if not (self.unstored and due):
             return
         self.last_stored = now
         try:
@@ -190,15 +189,15 @@ class Watch:
             logger.warning("run %s: progress was not stored: %s", self.run.pk, error)
             close_old_connections()
             return
-        self.unsaid = False
+        self.unstored = False
         if not current:
             raise LeaseLost
 
     def _log(self, harness: Harness, status: int | None) -> None:
-        rubbish = self.progress.rubbish + harness.cut_lines
-        if rubbish:
-            logger.warning("run %s: %s lines were no progress", self.run.pk, rubbish)
+        ignored = self.progress.ignored_lines + harness.cut_lines
+        if ignored:
+            logger.warning("run %s: ignored %s lines of output", self.run.pk, ignored)
         if status:
-            # The reason on the page is one line of this; whoever looks after workers needs all.
+            # The page shows one line of this; operators need all of it.
             said = readable(harness.stderr.decode("utf-8", "replace"), longest=STDERR_KEPT_BYTES)
             logger.warning("run %s: the harness ended with %s: %s", self.run.pk, status, said)

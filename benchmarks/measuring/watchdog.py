@@ -1,9 +1,9 @@
-"""Runs a command so that nothing of it outlives its parent: `watchdog.py PARENT FOLDER COMMAND…`.
+"""Run a command, and end all its processes with its parent: `watchdog.py PARENT FOLDER COMMAND…`.
 
-A program of its own, standard library and psutil only. It stands between a worker and the
-harness because a worker killed with SIGKILL cleans up nothing: the kernel then tells the
-leash, which ends every process below it, also those that made sessions of their own or were
-orphaned, and removes the run's folder. Ends with the command's status, 128+N for a signal N.
+A program of its own between a worker and the referee, standard library and psutil only. A worker
+killed with SIGKILL cleans up nothing, so the kernel signals this process instead. It kills every
+descendant, including orphans and those in sessions of their own, and removes the run's folder.
+Exits with the command's status, 128+N for signal N.
 """
 
 import contextlib
@@ -21,48 +21,48 @@ import psutil
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 END_LIMIT_S = 10.0
-TOLD_TO_END = 128 + signal.SIGTERM
+TERMINATED = 128 + signal.SIGTERM
 
 
-class ToldToEnd(BaseException):
-    """The parent is gone, or wants this over."""
+class Terminated(BaseException):
+    """SIGTERM: the parent died or ended the run."""
 
 
 def main(parent: int, folder: str, command: list[str]) -> int:
-    """Run the command to its end, or to the parent's."""
+    """Run the command until it or the parent ends."""
     prctl = _prctl()
-    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         prctl(PR_SET_CHILD_SUBREAPER, 1)
-        # The parent may have died before the kernel was told to watch it.
-        status = _run(command, prctl) if os.getppid() == parent else TOLD_TO_END
-    except ToldToEnd:
-        status = TOLD_TO_END
+        # The parent may have died before prctl.
+        status = _run(command, prctl) if os.getppid() == parent else TERMINATED
+    except Terminated:
+        status = TERMINATED
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    end_all_below()
+    kill_descendants()
     if os.getppid() != parent:
         remove(folder)
     return status
 
 
 def remove(folder: str) -> None:
-    """Delete a run's folder at any depth; what cannot be deleted stays."""
-    # Python's own removal ends in a RecursionError where folders are nested deep enough.
+    """Delete a run's folder, as far as permissions allow."""
+    # shutil.rmtree raises RecursionError for deeply nested folders.
     subprocess.run(["/bin/rm", "-rf", "--", folder], check=False)
 
 
-def end_all_below() -> None:
-    """Kill every process that descends from this one, and collect what they leave."""
+def kill_descendants() -> None:
+    """Kill and reap every descendant of this process."""
     deadline = time.monotonic() + END_LIMIT_S
     while time.monotonic() < deadline:
-        family = psutil.Process().children(recursive=True)
-        for process in family:
+        descendants = psutil.Process().children(recursive=True)
+        for process in descendants:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-        while _collect_one():
+        while _reap_one():
             pass
-        if not family:
+        if not descendants:
             return
         time.sleep(0.01)
 
@@ -76,7 +76,7 @@ def _run(command: list[str], prctl: Callable[[int, int], int]) -> int:
     return status if status >= 0 else 128 - status
 
 
-def _collect_one() -> bool:
+def _reap_one() -> bool:
     try:
         return os.waitpid(-1, os.WNOHANG)[0] != 0
     except ChildProcessError:
@@ -86,13 +86,12 @@ def _collect_one() -> bool:
 def _prctl() -> Callable[[int, int], int]:
     function = ctypes.CDLL(None, use_errno=True).prctl
     function.argtypes = [ctypes.c_int, ctypes.c_ulong]
-    # ctypes knows no better type; prctl takes an option and one argument here.
     typed: Callable[[int, int], int] = function
     return typed
 
 
-def _end(number: int, frame: FrameType | None) -> None:
-    raise ToldToEnd
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated
 
 
 if __name__ == "__main__":

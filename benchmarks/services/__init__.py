@@ -1,1 +1,1 @@
-"""Every write to benchmarks, solutions, runs and records: verbs with keyword-only arguments."""
+"""Every write to benchmarks, solutions, runs and records."""

@@ -1,8 +1,8 @@
-"""Sealing benchmarks."""
+"""Seal benchmarks."""
 
 from typing import Any
 
-from benchmarks.errors import Refused
+from benchmarks.errors import BenchmarkError
 from benchmarks.harness.records import canonical, documents
 from benchmarks.models import Benchmark
 
@@ -10,17 +10,17 @@ from benchmarks.models import Benchmark
 def seal(*, document: dict[str, Any]) -> Benchmark:
     """Store a benchmark document under its digest; the same document is the same row.
 
-    Refused when the document is not a usable benchmark.
+    Raises BenchmarkError for an invalid document.
     """
     try:
         documents.check(document)
         sealed = canonical.canonical(document)
     except ValueError as error:
-        raise Refused(f"This benchmark cannot be sealed: {error}.") from error
+        raise BenchmarkError(f"Invalid benchmark: {error}.", code="benchmark.invalid") from error
     benchmark, _ = Benchmark.objects.get_or_create(
         digest=canonical.digest_of_bytes(sealed),
         defaults={
-            "name": _short(document["name"]),
+            "name": _shortened(document["name"]),
             "operator": document["operator"],
             "canonical": sealed,
         },
@@ -28,6 +28,6 @@ def seal(*, document: dict[str, Any]) -> Benchmark:
     return benchmark
 
 
-def _short(name: str) -> str:
+def _shortened(name: str) -> str:
     longest = Benchmark._meta.get_field("name").max_length or len(name)
     return name if len(name) <= longest else name[: longest - 1] + "…"

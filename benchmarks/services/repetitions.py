@@ -1,58 +1,41 @@
-"""Records that were measured again elsewhere, such as by a customer with the bundle."""
+"""Records measured again elsewhere, such as by a customer with the bundle."""
 
-from dataclasses import dataclass
 from typing import Any
 
-from benchmarks import storage
-from benchmarks.errors import Refused
-from benchmarks.harness.records import records, signatures
-from benchmarks.harness.verdict import verdicts
+from benchmarks import evidence, storage
+from benchmarks.errors import BenchmarkError
+from benchmarks.harness.records import signatures
 from benchmarks.models import Repetition, Run, SigningKey
-from benchmarks.text import readable
 
 
 def add(*, content: bytes, by: str, run: Run | None = None) -> Repetition:
-    """Keep a record beside the run that it repeats; the same record again is the same row.
+    """Store a record beside the run that it repeats; the same record again is the same row.
 
-    Without `run` it is the newest finished run of the same benchmark and source. Refused when
-    the record contradicts itself, was changed after one of our keys signed it, or repeats
-    something else. An unsigned record, or one under another's key, is kept and shown as such.
+    Without `run`, the newest finished run of the same benchmark and source. An unsigned record,
+    or one signed by an unknown key, is stored and shown as such. Raises BenchmarkError for an
+    invalid record, a bad signature, or another benchmark or source.
     """
-    try:
-        record = records.load(content)
-        contradictions = records.problems(record)
-        summary = verdicts.recompute(record)
-    except (ValueError, LookupError, TypeError, ArithmeticError) as error:
-        raise Refused(f"This is no record: {error}.") from error
-    if contradictions:
-        raise Refused(f"The record contradicts itself: {'; '.join(contradictions)}.")
-    repeated = run or _repeated(record)
+    recomputed = evidence.recompute(content)
+    record = recomputed.record
+    repeated = run or _newest_run(record)
     if not _repeats(record, repeated):
-        raise Refused(f"The record is of another benchmark or another source than {repeated}.")
-    signer = _signer(content)
+        raise BenchmarkError(
+            f"The record was measured with another benchmark or source than {repeated}.",
+            code="repetition.other_run",
+        )
+    key_id, key = _signer(content)
     row, _ = Repetition.objects.get_or_create(
         run=repeated,
-        digest=record["digest"],
+        digest=recomputed.digest,
         defaults={
-            "file": storage.store(digest=record["digest"], content=content),
-            "verdict": summary.verdict,
-            "ratio": summary.ratio,
-            "low": summary.low,
-            "high": summary.high,
-            "summary": summary.as_data(),
-            "device_name": readable(record["environment"]["device"]["name"], longest=200),
-            "key_id": signer.key_id,
-            "signed_by": signer.key,
+            "file": storage.store(digest=recomputed.digest, content=content),
+            **recomputed.columns(),
+            "key_id": key_id,
+            "signed_by": key,
             "added_by": by[:200] or "unknown",
         },
     )
     return row
-
-
-@dataclass(frozen=True)
-class _Signer:
-    key_id: str
-    key: SigningKey | None
 
 
 def _repeats(record: dict[str, Any], run: Run) -> bool:
@@ -62,7 +45,7 @@ def _repeats(record: dict[str, Any], run: Run) -> bool:
     )
 
 
-def _repeated(record: dict[str, Any]) -> Run:
+def _newest_run(record: dict[str, Any]) -> Run:
     run = (
         Run.objects.filter(
             state=Run.State.FINISHED,
@@ -73,20 +56,20 @@ def _repeated(record: dict[str, Any]) -> Run:
         .first()
     )
     if run is None:
-        raise Refused("No run here has measured this benchmark with this source.")
+        raise BenchmarkError(
+            "No finished run here measured this benchmark with this source.",
+            code="repetition.no_run",
+        )
     return run
 
 
-def _signer(content: bytes) -> _Signer:
-    said = signatures.signature_of(content)
-    if said is None:
-        return _Signer("", None)
-    key = SigningKey.objects.filter(key_id=said["key_id"]).first()
+def _signer(content: bytes) -> tuple[str, SigningKey | None]:
+    """The key id in the signature, and the key where it is registered and not revoked."""
+    signature = signatures.signature_of(content)
+    if signature is None:
+        return "", None
+    key = SigningKey.objects.filter(key_id=signature["key_id"]).first()
     if key is None:
-        # Nobody here can tell whether it holds, and nothing rests on it.
-        return _Signer(said["key_id"], None)
-    try:
-        signatures.check(content, signatures.public_key(key.public_key.encode()))
-    except signatures.SignatureError as error:
-        raise Refused(f"The record does not hold under key {key.key_id}: {error}.") from error
-    return _Signer(key.key_id, key if key.revoked_at is None else None)
+        return signature["key_id"], None
+    evidence.check_signature(content, key)
+    return key.key_id, key if key.revoked_at is None else None

@@ -1,7 +1,7 @@
-"""A run's life: requested, claimed by an attempt, reported on, concluded.
+"""The life of a run: request, claim, report progress, finish or fail.
 
-Every change after the claim names its attempt and is one conditional update, or is made
-under the row's lock: what a past attempt still says changes nothing.
+Every write after the claim names its attempt and is one conditional update, or holds the row's
+lock: a stale attempt changes nothing.
 """
 
 from datetime import timedelta
@@ -14,39 +14,43 @@ from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
 
 from benchmarks import evidence, signals, storage
-from benchmarks.errors import AttemptOver, RecordRefused, Refused
+from benchmarks.errors import BenchmarkError, RecordRejected, StaleAttempt
 from benchmarks.limits import limits
-from benchmarks.models import Benchmark, Record, Run, Solution
+from benchmarks.models import Benchmark, Record, Run, SigningKey, Solution
 from benchmarks.services import messages
 from benchmarks.text import readable
 
 
 def request(*, benchmark: Benchmark, solution: Solution, request_key: UUID) -> Run:
-    """Queue a run. The same `request_key` is the same run, however often it is asked for.
+    """Queue a run; the same `request_key` is the same run.
 
-    The row comes first; the message goes out when the transaction commits. While the
-    broker is down the run stays queued and the sweep sends it later.
+    A worker is woken when the transaction commits. While the broker is down the run stays
+    queued, and the sweep enqueues it later.
     """
     if solution.operator != benchmark.operator:
-        raise Refused(
-            f"{solution.name} implements {solution.operator}, "
-            f"and {benchmark.name} measures {benchmark.operator}."
+        raise BenchmarkError(
+            f"{solution.name} implements {solution.operator}, but {benchmark.name} measures "
+            f"{benchmark.operator}.",
+            code="run.other_operator",
         )
     run, created = Run.objects.get_or_create(
         request_key=request_key, defaults={"benchmark": benchmark, "solution": solution}
     )
     if (run.benchmark_id, run.solution_id) != (benchmark.pk, solution.pk):
-        raise Refused("This request was made before, for another benchmark or solution.")
+        raise BenchmarkError(
+            "This request was already used for another benchmark or solution.",
+            code="run.request_key_reused",
+        )
     if created:
-        transaction.on_commit(lambda: messages.send(run_id=run.pk), robust=True)
+        messages.wake_worker_on_commit(run.pk)
     return run
 
 
 def claim(*, run_id: int, worker: str) -> Run | None:
-    """Take a run for a new attempt with a lease; None when there is nothing to take.
+    """Claim a run for a new attempt with a lease; None when it is not claimable.
 
-    Claimable is what is queued, and what is running with a lease that ran out while attempts
-    are left (the sweep fails it otherwise).
+    Claimable are queued runs, and running ones whose lease expired while attempts remain (after
+    the last attempt the sweep fails them).
     """
     lost = Q(state=Run.State.RUNNING, leased_until__lt=Now(), attempt__lt=limits().attempts)
     free = Q(state=Run.State.QUEUED) | lost
@@ -59,92 +63,93 @@ def claim(*, run_id: int, worker: str) -> Run | None:
             progress={},
             started_at=Coalesce("started_at", Now()),
         )
-        # Still inside: the update holds the row's lock, so the attempt read here is ours.
+        # The update still holds the row's lock, so this reads our own attempt.
         return Run.objects.select_related("benchmark", "solution").get(pk=run_id) if taken else None
 
 
 def heartbeat(*, run_id: int, attempt: int) -> bool:
-    """Extend the lease; False when this attempt no longer has it and must stop."""
+    """Extend the lease; False when the attempt is stale and must stop."""
     return bool(_current(run_id, attempt).update(leased_until=_lease_end()))
 
 
 def report_progress(*, run_id: int, attempt: int, progress: dict[str, Any]) -> bool:
-    """Store how far the attempt is, for the page; False when the attempt is over."""
+    """Store the progress of the attempt; False when the attempt is stale."""
     if not _current(run_id, attempt).update(progress=progress):
         return False
     signals.run_progressed.send(sender=Run, run=Run.objects.get(pk=run_id))
     return True
 
 
-def give_back(*, run_id: int, attempt: int) -> bool:
-    """Queue the run again because its worker was told to stop; False when it was not ours.
+def requeue(*, run_id: int, attempt: int) -> bool:
+    """Queue the run again because its worker is shutting down; False when the attempt is stale.
 
-    However often that happens, the run can be claimed again: only lost workers use it up.
+    A run may be requeued any number of times: only lost workers count toward the limit.
     """
-    given = _current(run_id, attempt).update(
+    requeued = _current(run_id, attempt).update(
         state=Run.State.QUEUED, leased_until=None, sent_at=None, worker="", progress={}
     )
-    if given:
-        transaction.on_commit(lambda: messages.send(run_id=run_id), robust=True)
-    return bool(given)
+    if requeued:
+        messages.wake_worker_on_commit(run_id)
+    return bool(requeued)
 
 
 def postpone(*, run_id: int) -> None:
-    """Leave a queued run to the next sweep: it was not begun. Costs no attempt."""
+    """Leave a queued run to the next sweep. Uses no attempt."""
     Run.objects.filter(pk=run_id, state=Run.State.QUEUED).update(sent_at=None)
 
 
 def finish(*, run_id: int, attempt: int, record_bytes: bytes) -> Record:
-    """Check what was measured and conclude the run with it.
+    """Validate the record of a run, store it and conclude the run. Idempotent.
 
-    Nothing in the bytes is believed before the digests match and the verdict was computed
-    again from the raw samples. RecordRefused when it does not hold (the run has failed with
-    that reason then); AttemptOver when another attempt has the run. Given the same bytes
-    again, the stored record comes back and nothing changes.
+    Raises RecordRejected for an invalid record, which fails the run with that reason, and
+    StaleAttempt when another attempt has claimed the run.
     """
     run = Run.objects.select_related("benchmark", "solution").get(pk=run_id)
     try:
-        believed = evidence.examine(run=run, content=record_bytes)
-    except RecordRefused as refusal:
-        fail(run_id=run_id, attempt=attempt, reason=str(refusal))
+        recomputed, key = evidence.examine(run=run, content=record_bytes)
+    except RecordRejected as error:
+        fail(run_id=run_id, attempt=attempt, reason=error.message)
         raise
-    if known := Record.objects.filter(digest=believed.digest).first():
+    if known := Record.objects.filter(digest=recomputed.digest).first():
         if known.run_id == run_id:
             return known
         raise _replayed(run_id, attempt, known)
     if (run.state, run.attempt) != (Run.State.RUNNING, attempt):
-        raise AttemptOver(f"Attempt {attempt} no longer has run {run_id}.")
-    # The file comes first: a file without a row is harmless, a row without a file is not.
-    stored_as = storage.store(digest=believed.digest, content=believed.content)
+        raise _stale(run_id, attempt)
+    # Store the file first: a file without a row is harmless, a row without a file is not.
+    stored_as = storage.store(digest=recomputed.digest, content=recomputed.content)
     try:
-        return _finished(run_id, attempt, believed, stored_as)
+        return _finished(run_id, attempt, recomputed, key, stored_as)
     except IntegrityError as error:
-        # It was handed in for another run at the same moment.
-        if known := Record.objects.filter(digest=believed.digest).first():
+        # Another run stored the same record concurrently.
+        if known := Record.objects.filter(digest=recomputed.digest).first():
             raise _replayed(run_id, attempt, known) from error
         raise
 
 
-def _finished(run_id: int, attempt: int, believed: evidence.Believed, stored_as: str) -> Record:
+def _finished(
+    run_id: int, attempt: int, recomputed: evidence.Recomputed, key: SigningKey, stored_as: str
+) -> Record:
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=run_id)
         if (run.state, run.attempt) != (Run.State.RUNNING, attempt):
-            raise AttemptOver(f"Attempt {attempt} no longer has run {run_id}.")
+            raise _stale(run_id, attempt)
         record = Record.objects.create(
             run=run,
             attempt=attempt,
             file=stored_as,
-            digest=believed.digest,
-            **believed.figures(),
+            digest=recomputed.digest,
+            signed_by=key,
+            **recomputed.columns(),
         )
         _conclude(run, state=Run.State.FINISHED)
     return record
 
 
 def fail(*, run_id: int, attempt: int, reason: str) -> bool:
-    """Conclude the run without a record; False when the attempt no longer has it.
+    """Conclude the run without a record; False when the attempt is stale.
 
-    `reason` is for the person who has to act on it.
+    `reason` says what failed and what to do.
     """
     with transaction.atomic():
         run = _current(run_id, attempt).select_for_update().first()
@@ -155,10 +160,16 @@ def fail(*, run_id: int, attempt: int, reason: str) -> bool:
     return True
 
 
-def _replayed(run_id: int, attempt: int, known: Record) -> RecordRefused:
-    refusal = RecordRefused(f"This record was handed in before, for another run ({known.run_id}).")
-    fail(run_id=run_id, attempt=attempt, reason=str(refusal))
-    return refusal
+def _replayed(run_id: int, attempt: int, known: Record) -> RecordRejected:
+    error = RecordRejected(
+        f"This record already belongs to run {known.run_id}.", code="record.replayed"
+    )
+    fail(run_id=run_id, attempt=attempt, reason=error.message)
+    return error
+
+
+def _stale(run_id: int, attempt: int) -> StaleAttempt:
+    return StaleAttempt(f"Attempt {attempt} of run {run_id} is stale.", code="run.stale_attempt")
 
 
 def _conclude(run: Run, *, state: Run.State) -> None:
@@ -174,5 +185,5 @@ def _current(run_id: int, attempt: int) -> QuerySet[Run]:
 
 
 def _lease_end() -> Any:
-    # The database's clock: workers' clocks may differ from each other.
+    # The database's clock: the clocks of workers may differ.
     return Now() + timedelta(seconds=limits().lease_s)

@@ -9,13 +9,13 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponseBase
 
-from benchmarks.errors import Refused as BenchmarkRefused
+from benchmarks.errors import BenchmarkError
 from engagements.common.errors import ApplicationError
 
 View: TypeAlias = Callable[..., HttpResponseBase]
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-REFUSALS = (ApplicationError, BenchmarkRefused)
+REFUSALS = (ApplicationError, BenchmarkError)
 UNPROCESSABLE = 422
 
 

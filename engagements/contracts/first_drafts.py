@@ -8,7 +8,7 @@ from decimal import Decimal
 from django.db import transaction
 from django.utils import timezone
 
-from benchmarks.errors import Refused as BenchmarkRefused
+from benchmarks.errors import BenchmarkError
 from benchmarks.services import benchmarks
 from engagements import access
 from engagements.audit.contract_basis import benchmark_document, work_of
@@ -46,8 +46,8 @@ def from_audit(*, engagement: Engagement, by: User) -> ContractVersion:
     work, fee = work_of(audit)
     try:
         benchmark = benchmarks.seal(document=benchmark_document(audit))
-    except BenchmarkRefused as refused:
-        raise ApplicationError(str(refused), code="contracts.todo") from refused
+    except BenchmarkError as error:
+        raise ApplicationError(error.message, code=error.code) from error
     return contracts.draft(
         engagement=row,
         benchmark=benchmark,

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from benchmarks.errors import Refused as BenchmarksRefused
+from benchmarks.errors import BenchmarkError
 from benchmarks.models import Benchmark, Record, Run, Solution, Verdict
 from benchmarks.services import runs as measuring
 from engagements import access
@@ -63,8 +63,8 @@ def request(
     contract, chosen = _what_to_measure(row, purpose, benchmark)
     try:
         run = measuring.request(benchmark=chosen, solution=solution, request_key=request_key)
-    except BenchmarksRefused as error:
-        raise ApplicationError(str(error), code="runs.todo") from error
+    except BenchmarkError as error:
+        raise ApplicationError(error.message, code=error.code) from error
     asked = EngagementRun(
         engagement=row, run=run, contract_version=contract, purpose=purpose, requested_by=by
     )

@@ -4,7 +4,8 @@ import os
 import subprocess
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from django.utils import timezone
 from kombu import pools
 
+from benchmarks.errors import BenchmarkError
 from benchmarks.harness.records import records
 from benchmarks.harness.records.canonical import canonical
 from benchmarks.models import Benchmark, Run, Solution
@@ -96,6 +98,14 @@ def publish_to(url: str) -> None:
     pools.reset()
     application._pool = None
     application.amqp._producer_pool = None
+
+
+@contextmanager
+def raises_code(code: str) -> Iterator[None]:
+    """Expect a BenchmarkError with this code."""
+    with pytest.raises(BenchmarkError) as raised:
+        yield
+    assert raised.value.code == code
 
 
 def lose_the_worker(run: Run) -> None:

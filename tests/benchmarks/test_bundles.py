@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks import bundles
-from benchmarks.errors import Refused
 from benchmarks.harness.records import records, signatures
 from benchmarks.harness.records.canonical import digest_of_bytes
 from benchmarks.models import Record, Repetition, Run
 from benchmarks.services import repetitions, runs
 from tests import signing
+from tests.benchmarks.conftest import raises_code
 
 
 def _in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -94,7 +94,7 @@ def test_without_the_source_no_candidate_is_in_it(finished: Run) -> None:
 
 
 def test_a_run_without_a_record_has_no_bundle(claimed: Run) -> None:
-    with pytest.raises(Refused, match="no record yet"):
+    with raises_code("bundle.no_record"):
         bundles.archive(run=claimed, with_source=True)
 
 
@@ -104,7 +104,7 @@ def test_a_repetition_under_a_strangers_key_is_shown_as_such(
     stranger = signatures.make_key(tmp_path / "key")
     foreign = records.written(records.load(record_bytes), stranger)
     kept = repetitions.add(content=foreign, by="the tests", run=finished)
-    assert kept.signer == f"signed by key {stranger.public.id}, which is not one of ours"
+    assert kept.signer == f"signed by unknown key {stranger.public.id}"
     ours = repetitions.add(content=record_bytes, by="the tests")
     # The same measurement is kept once, as it came first.
     assert ours == kept
@@ -123,16 +123,16 @@ def test_a_name_that_no_row_can_hold_is_kept_as_far_as_it_can_be_read(
 
 def test_what_repeats_nothing_here_is_not_taken_in(finished: Run, record_bytes: bytes) -> None:
     record = records.load(record_bytes)
-    with pytest.raises(Refused, match="no record"):
+    with raises_code("record.invalid"):
         repetitions.add(content=b"{}", by="the tests")
     record["summary"]["verdict"] = "met" if record["summary"]["verdict"] != "met" else "missed"
-    with pytest.raises(Refused, match="contradicts itself"):
+    with raises_code("record.contradictory"):
         repetitions.add(content=signing.signed(record), by="the tests")
     other = records.load(record_bytes)
     other["candidate"] |= {"source": "pass", "source_digest": digest_of_bytes(b"pass")}
     other = records.sealed(other)
-    with pytest.raises(Refused, match="No run here"):
+    with raises_code("repetition.no_run"):
         repetitions.add(content=signing.signed(other), by="the tests")
-    with pytest.raises(Refused, match="another benchmark or another source"):
+    with raises_code("repetition.other_run"):
         repetitions.add(content=signing.signed(other), by="the tests", run=finished)
     assert not Repetition.objects.exists()

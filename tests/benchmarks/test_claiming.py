@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from benchmarks.errors import Refused
 from benchmarks.models import Benchmark, Run, Solution
 from benchmarks.queries import queue_position
 from benchmarks.services import runs
-from tests.benchmarks.conftest import lose_the_worker
+from tests.benchmarks.conftest import lose_the_worker, raises_code
 
 
 def test_a_request_made_twice_is_one_run(benchmark_row: Benchmark, solution: Solution) -> None:
@@ -33,7 +32,7 @@ def test_a_request_key_is_not_taken_for_another_solution(
     key = uuid.uuid4()
     runs.request(benchmark=benchmark_row, solution=solution, request_key=key)
 
-    with pytest.raises(Refused, match="before"):
+    with raises_code("run.request_key_reused"):
         runs.request(benchmark=benchmark_row, solution=other, request_key=key)
 
 
@@ -42,7 +41,7 @@ def test_a_solution_of_another_operator_is_refused(benchmark_row: Benchmark, db:
         name="other", operator="softmax", filename="o.py", source="", digest="sha256:0"
     )
 
-    with pytest.raises(Refused, match="softmax"):
+    with raises_code("run.other_operator"):
         runs.request(benchmark=benchmark_row, solution=other, request_key=uuid.uuid4())
 
 
@@ -108,13 +107,13 @@ def test_a_past_attempt_says_nothing_any_more(claimed: Run) -> None:
 
     assert not runs.report_progress(run_id=claimed.pk, attempt=1, progress={"phase": "old"})
     assert not runs.fail(run_id=claimed.pk, attempt=1, reason="old")
-    assert not runs.give_back(run_id=claimed.pk, attempt=1)
+    assert not runs.requeue(run_id=claimed.pk, attempt=1)
     claimed.refresh_from_db()
     assert (claimed.state, claimed.attempt, claimed.progress) == ("running", 2, {})
 
 
 def test_a_run_given_back_waits_again(claimed: Run) -> None:
-    assert runs.give_back(run_id=claimed.pk, attempt=1)
+    assert runs.requeue(run_id=claimed.pk, attempt=1)
 
     claimed.refresh_from_db()
     assert (claimed.state, claimed.leased_until, claimed.sent_at) == ("queued", None, None)
@@ -122,7 +121,7 @@ def test_a_run_given_back_waits_again(claimed: Run) -> None:
 
 def test_workers_that_are_told_to_stop_never_use_a_run_up(claimed: Run) -> None:
     for attempt in range(1, 6):
-        assert runs.give_back(run_id=claimed.pk, attempt=attempt)
+        assert runs.requeue(run_id=claimed.pk, attempt=attempt)
         assert runs.claim(run_id=claimed.pk, worker="there:2") is not None
 
     claimed.refresh_from_db()

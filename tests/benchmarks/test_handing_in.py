@@ -22,11 +22,11 @@ def test_a_record_that_cannot_be_stored_fails_its_run_with_that_reason(
     tries = refusing_to_finish(monkeypatch, [full] * 1000)
     settings.TWOFOLD_RUN_LIMITS = {"lease_s": 0.2, "beat_s": 0.05}
 
-    assert supervisor.measure(claimed, device_lock=NO_LOCK) == "failed"
+    assert supervisor.measure(claimed, device_lock=NO_LOCK) == "failed: run.not_stored"
 
     claimed.refresh_from_db()
     assert claimed.state == Run.State.FAILED
-    assert "could not be stored: No space left on device" in claimed.failure_reason
+    assert "No space left on device" in claimed.failure_reason
     assert len(tries) > 1
 
 
@@ -69,6 +69,6 @@ def refusing_to_finish(monkeypatch: pytest.MonkeyPatch, troubles: list[Any]) -> 
         if troubles:
             raise troubles.pop()
 
-    monkeypatch.setattr(supervisor.Watch, "to_the_end", lambda watch: b"a record")
+    monkeypatch.setattr(supervisor.Watch, "wait", lambda watch: b"a record")
     monkeypatch.setattr(runs, "finish", finish)
     return tries

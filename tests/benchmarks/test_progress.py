@@ -52,7 +52,7 @@ def test_lines_that_are_no_events_are_counted_and_change_nothing() -> None:
     for said in rubbish:
         assert not progress.read(said, at_s=1)
 
-    assert progress.rubbish == len(rubbish)
+    assert progress.ignored_lines == len(rubbish)
     assert progress.as_data() == before
 
 

@@ -6,37 +6,39 @@ from pathlib import Path
 import pytest
 from django.db import IntegrityError, transaction
 
-from benchmarks.errors import RecordRefused, Refused
+from benchmarks.errors import RecordRejected
 from benchmarks.harness.records import records, signatures
 from benchmarks.harness.records.canonical import canonical
 from benchmarks.models import Record, Run, SigningKey
 from benchmarks.services import keys, runs
 from tests import signing
+from tests.benchmarks.conftest import raises_code
 
 
-def _refused(run: Run, content: bytes, reason: str) -> None:
-    with pytest.raises(RecordRefused, match=reason):
+def _rejected(run: Run, content: bytes, code: str) -> None:
+    with pytest.raises(RecordRejected) as rejected:
         runs.finish(run_id=run.pk, attempt=1, record_bytes=content)
+    assert rejected.value.code == code
     run.refresh_from_db()
-    assert run.state == "failed"
-    assert reason in run.failure_reason
+    assert (run.state, run.failure_reason) == ("failed", rejected.value.message)
     assert not Record.objects.exists()
 
 
 def test_an_unsigned_record_is_refused(claimed: Run, record_bytes: bytes) -> None:
     unsigned = records.written(records.load(record_bytes), None)
-    _refused(claimed, unsigned, "The record is not signed.")
+    _rejected(claimed, unsigned, "record.unsigned")
 
 
 def test_an_unknown_key_is_refused(claimed: Run, record_bytes: bytes, tmp_path: Path) -> None:
     stranger = signatures.make_key(tmp_path / "key")
     content = records.written(records.load(record_bytes), stranger)
-    _refused(claimed, content, f"key {stranger.public.id}, which is not registered here")
+    _rejected(claimed, content, "record.unknown_key")
+    assert stranger.public.id in claimed.failure_reason
 
 
 def test_a_revoked_key_is_refused(claimed: Run, record_bytes: bytes) -> None:
     keys.revoke(key_id=signing.KEY.public.id, by="the tests")
-    _refused(claimed, record_bytes, "which was revoked on")
+    _rejected(claimed, record_bytes, "record.revoked_key")
 
 
 def test_a_bad_signature_is_refused(claimed: Run, record_bytes: bytes) -> None:
@@ -45,11 +47,11 @@ def test_a_bad_signature_is_refused(claimed: Run, record_bytes: bytes) -> None:
     loaded = records.load(canonical(changed))
     changed["digest"] = records.digest_of(loaded)
     # The digest fits; only whoever holds the key could have signed it.
-    _refused(claimed, canonical(changed), "was changed after it was signed")
+    _rejected(claimed, canonical(changed), "record.bad_signature")
 
 
 def test_the_same_record_spelt_differently_is_refused(claimed: Run, record_bytes: bytes) -> None:
-    _refused(claimed, record_bytes + b"\n", "was changed after it was signed")
+    _rejected(claimed, record_bytes + b"\n", "record.bad_signature")
 
 
 def test_what_was_believed_before_its_key_was_revoked_stays(
@@ -68,14 +70,18 @@ def test_a_key_is_registered_once_and_never_again_when_revoked() -> None:
     assert signing.registered() == row
     assert SigningKey.objects.count() == 1
     keys.revoke(key_id=row.key_id, by="the tests")
-    with pytest.raises(Refused, match="was revoked and stays so"):
+    with raises_code("key.revoked"):
         signing.registered()
-    with pytest.raises(Refused, match="There is no key"):
+
+
+@pytest.mark.django_db
+def test_invalid_and_unknown_keys_are_rejected() -> None:
+    with raises_code("key.unknown"):
         keys.revoke(key_id="0" * 16, by="the tests")
-    with pytest.raises(Refused, match="neither PEM"):
+    with raises_code("key.invalid"):
         keys.add(public_key="nonsense", name="A machine", by="the tests")
     for name in (" ", "A\0machine", "A\nmachine"):
-        with pytest.raises(Refused, match="Give the key a name"):
+        with raises_code("key.name"):
             keys.add(public_key=signing.KEY.public.pem(), name=name, by="the tests")
 
 

@@ -31,37 +31,37 @@ def own_devices(settings: Any, tmp_path: Path) -> None:
 @pytest.fixture
 def lock(tmp_path: Path) -> Iterator[int]:
     """A device that is held."""
-    with device.held("test") as held:
+    with device.locked("test") as held:
         yield held
 
 
-def measured(run: Run, lock: int) -> Run:
-    supervisor.measure(run, device_lock=lock)
+def measured(run: Run, lock: int) -> str:
+    outcome = supervisor.measure(run, device_lock=lock)
     run.refresh_from_db()
-    return run
+    return outcome
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "reason"),
+    ("behaviour", "code", "reason"),
     [
-        ("killed", "memory"),
-        ("crash", "RuntimeError: no such device"),
-        ("unusable", "names repeat"),
-        ("not measurable", "The candidate raised ValueError: 7 heads"),
-        ("silent success", "without writing a record"),
-        ("rubbish", "no record"),
+        ("killed", "run.killed", "9"),
+        ("crash", "run.no_record", "RuntimeError: no such device"),
+        ("unusable", "run.unusable", "names repeat"),
+        ("not measurable", "run.not_measurable", "The candidate raised ValueError: 7 heads"),
+        ("silent success", "run.no_record", ""),
+        ("rubbish", "record.invalid", ""),
     ],
 )
 def test_a_bad_end_is_a_failed_run_with_a_reason(
-    claimed: Run, lock: int, pretend: Pretend, behaviour: str, reason: str
+    claimed: Run, lock: int, pretend: Pretend, behaviour: str, code: str, reason: str
 ) -> None:
     pretend(behaviour)
 
-    run = measured(claimed, lock)
+    assert measured(claimed, lock) == f"failed: {code}"
 
-    assert run.state == Run.State.FAILED
-    assert reason in run.failure_reason
-    assert not hasattr(run, "record")
+    assert claimed.state == Run.State.FAILED
+    assert reason in claimed.failure_reason
+    assert not hasattr(claimed, "record")
 
 
 def test_rubbish_between_events_does_not_hide_the_events(
@@ -69,18 +69,18 @@ def test_rubbish_between_events_does_not_hide_the_events(
 ) -> None:
     pretend("rubbish")
 
-    run = measured(claimed, lock)
+    measured(claimed, lock)
 
-    assert [point["ratio"] for point in run.progress["history"]] == [2.5]
-    assert run.progress["round"] == 3
+    assert [point["ratio"] for point in claimed.progress["history"]] == [2.5]
+    assert claimed.progress["round"] == 3
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "limits", "reason"),
+    ("behaviour", "limits", "code"),
     [
-        ("hang", {"silence_s": 0.5}, "nothing was heard"),
-        ("hang", {"run_s": 0.5}, "without a result"),
-        ("flood", {"output_bytes": 1_000_000}, "printed more than"),
+        ("hang", {"silence_s": 0.5}, "run.too_quiet"),
+        ("hang", {"run_s": 0.5}, "run.too_long"),
+        ("flood", {"output_bytes": 1_000_000}, "run.too_much_output"),
     ],
 )
 def test_a_process_that_will_not_end_is_ended(
@@ -89,14 +89,13 @@ def test_a_process_that_will_not_end_is_ended(
     pretend: Pretend,
     behaviour: str,
     limits: dict[str, float],
-    reason: str,
+    code: str,
 ) -> None:
     pretend(behaviour, **limits)
 
-    run = measured(claimed, lock)
-
-    assert run.state == Run.State.FAILED
-    assert reason in run.failure_reason
+    assert measured(claimed, lock) == f"failed: {code}"
+    assert claimed.state == Run.State.FAILED
+    assert claimed.failure_reason
 
 
 def test_a_process_in_another_session_does_not_outlive_the_run(
@@ -126,9 +125,9 @@ def test_a_worker_told_to_stop_gives_the_run_back(
     claimed: Run, lock: int, pretend: Pretend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretend("hang")
-    monkeypatch.setattr(stopping, "told_to_stop", lambda: True)
+    monkeypatch.setattr(stopping, "is_requested", lambda: True)
 
-    assert supervisor.measure(claimed, device_lock=lock) == "given back"
+    assert supervisor.measure(claimed, device_lock=lock) == "requeued"
     claimed.refresh_from_db()
     assert (claimed.state, claimed.attempt) == ("queued", 1)
 
@@ -156,16 +155,16 @@ def test_a_device_takes_one_run_at_a_time_and_waiting_costs_no_attempt(
 ) -> None:
     pretend("crash", device_wait_s=0.2)
     Run.objects.filter(pk=run.pk).update(sent_at=run.requested_at)
-    with device.held("cpu"):
+    with device.locked("cpu"):
         assert tasks.measure(run.pk) == "device busy"
     run.refresh_from_db()
     assert (run.state, run.attempt, run.sent_at) == ("queued", 0, None)
 
-    assert tasks.measure(run.pk) == "failed"
+    assert tasks.measure(run.pk) == "failed: run.no_record"
 
 
 def test_another_device_is_free(tmp_path: Path) -> None:
-    with device.held("cuda-0"), device.held("cuda-1"):
+    with device.locked("cuda-0"), device.locked("cuda-1"):
         pass
 
 
@@ -173,20 +172,20 @@ def test_the_device_stays_taken_while_a_killed_worker_leaves_anything_behind(
     tmp_path: Path, settings: Any
 ) -> None:
     settings.TWOFOLD_RUN_LIMITS = {"device_wait_s": 0.0}
-    with device.held("cpu") as lock:
+    with device.locked("cpu") as lock:
         leftover = subprocess.Popen(["sleep", "60"], pass_fds=(lock,))
     try:
-        with pytest.raises(device.DeviceBusy), device.held("cpu"):
+        with pytest.raises(device.DeviceBusy), device.locked("cpu"):
             pass
     finally:
         leftover.kill()
         leftover.wait()
-    with device.held("cpu"):
+    with device.locked("cpu"):
         pass
 
 
 def test_a_worker_killed_with_nine_takes_everything_with_it(tmp_path: Path) -> None:
-    """The leash hears of its parent's death from the kernel and ends what is below it."""
+    """The kernel signals the watchdog when its parent dies; the watchdog kills the rest."""
     pids, scratch = tmp_path / "pids", tmp_path / "scratch"
     scratch.mkdir()
     from benchmarks.measuring import watchdog
@@ -243,16 +242,14 @@ def test_folders_nested_too_deep_for_python_keep_no_run_from_its_reason(
 ) -> None:
     made = []
 
-    def to_the_end(watch: supervisor.Watch) -> bytes:
+    def wait(watch: supervisor.Watch) -> bytes:
         made.append(watch.folder)
         bury(watch.folder)
         raise supervisor.outcomes.too_long(1.0)
 
-    monkeypatch.setattr(supervisor.Watch, "to_the_end", to_the_end)
+    monkeypatch.setattr(supervisor.Watch, "wait", wait)
 
-    run = measured(claimed, lock)
-
-    assert "without a result" in run.failure_reason
+    assert measured(claimed, lock) == "failed: run.too_long"
     assert not made[0].exists()
 
 
@@ -279,10 +276,10 @@ def test_a_side_may_pass_through_the_folder_of_its_run(
 ) -> None:
     modes = []
 
-    def to_the_end(watch: supervisor.Watch) -> bytes:
+    def wait(watch: supervisor.Watch) -> bytes:
         modes.append(watch.folder.stat().st_mode & 0o777)
-        raise supervisor.outcomes.Failed("that was all")
+        raise supervisor.outcomes.Failed("that was all", code="run.killed")
 
-    monkeypatch.setattr(supervisor.Watch, "to_the_end", to_the_end)
+    monkeypatch.setattr(supervisor.Watch, "wait", wait)
     supervisor.measure(claimed, device_lock=lock)
     assert modes == [0o711]

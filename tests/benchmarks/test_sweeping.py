@@ -8,9 +8,8 @@ import pytest
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from benchmarks import tasks
 from benchmarks.models import Benchmark, Run, Solution
-from benchmarks.services import runs
+from benchmarks.services import messages, runs
 from benchmarks.services.sweeping import Swept, sweep
 from benchmarks.signals import run_concluded
 from tests.benchmarks.conftest import lose_the_worker
@@ -20,7 +19,12 @@ from tests.benchmarks.conftest import lose_the_worker
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The ids of the messages that a broker would have taken."""
     taken: list[int] = []
-    monkeypatch.setattr(tasks.measure, "apply_async", lambda args, **options: taken.append(args[0]))
+    monkeypatch.setattr(
+        messages.current_app,
+        "send_task",
+        lambda name, args, **options: taken.append(args[0]),
+        raising=False,
+    )
     return taken
 
 
@@ -50,11 +54,11 @@ def test_with_the_broker_away_one_try_is_made_and_all_stay_queued(
     Run.objects.create(benchmark=benchmark_row, solution=solution, request_key=uuid.uuid4())
     tries: list[Any] = []
 
-    def refuse(args: Any, **options: Any) -> None:
+    def refuse(name: str, args: Any, **options: Any) -> None:
         tries.append(args)
         raise OperationalError("connection refused")
 
-    monkeypatch.setattr(tasks.measure, "apply_async", refuse)
+    monkeypatch.setattr(messages.current_app, "send_task", refuse)
 
     assert sweep() == Swept()
     assert len(tries) == 1
@@ -64,7 +68,7 @@ def test_with_the_broker_away_one_try_is_made_and_all_stay_queued(
 def test_a_lost_run_is_queued_and_sent_again(claimed: Run, sent: list[int]) -> None:
     lose_the_worker(claimed)
 
-    assert sweep() == Swept(sent=1, taken_back=1)
+    assert sweep() == Swept(sent=1, requeued=1)
     claimed.refresh_from_db()
     assert (claimed.state, claimed.attempt) == ("queued", 1)
     assert sent == [claimed.pk]

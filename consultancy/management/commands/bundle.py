@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmarks import bundles
-from benchmarks.errors import Refused
+from benchmarks.errors import BenchmarkError
 from engagements.runs.bundles import WITHHELD, source_is_for_the_customer
 from engagements.runs.models import EngagementRun
 
@@ -41,6 +41,6 @@ class Command(BaseCommand):
                 run=request.run, with_source=with_source, why_without=WITHHELD
             )
             file.write_bytes(content)
-        except (Refused, OSError) as error:
+        except (BenchmarkError, OSError) as error:
             raise CommandError(str(error)) from error
         self.stdout.write(f"{file}{'' if with_source else f': without source. {WITHHELD}'}")

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from benchmarks.errors import Refused
+from benchmarks.errors import BenchmarkError
 from benchmarks.harness.records import records
 from benchmarks.services import repetitions
 from consultancy.signing import terminal_user
@@ -32,7 +32,7 @@ class Command(BaseCommand):
             record = repetitions.add(
                 content=_content(file), by=terminal_user(), run=request.run if request else None
             )
-        except Refused as error:
+        except BenchmarkError as error:
             raise CommandError(str(error)) from error
         request = request or EngagementRun.objects.filter(run=record.run).first()
         ratio = f" {record.ratio:.2f}×" if record.ratio is not None else ""

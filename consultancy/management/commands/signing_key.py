@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from benchmarks.errors import Refused
+from benchmarks.errors import BenchmarkError
 from benchmarks.harness.records.signatures import KeyUnusable
 from benchmarks.models import SigningKey
 from benchmarks.services import keys
@@ -33,7 +33,7 @@ class Command(BaseCommand):
     def handle(self, *, action: str, **options: Any) -> None:
         try:
             getattr(self, f"_{action}")(options)
-        except (Refused, KeyUnusable) as error:
+        except (BenchmarkError, KeyUnusable) as error:
             raise CommandError(str(error)) from error
 
     def _create(self, options: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from honcho.manager import Manager
 
-from benchmarks.errors import Refused
+from benchmarks.errors import BenchmarkError
 from benchmarks.harness.records.signatures import KeyUnusable
 from consultancy import signing
 from consultancy.embedded.place import EmbeddedError, Place
@@ -79,5 +79,5 @@ class Command(BaseCommand):
             return None
         try:
             return signing.ensure_key()
-        except (Refused, KeyUnusable) as error:
+        except (BenchmarkError, KeyUnusable) as error:
             raise CommandError(f"The signing key is not usable: {error}") from error

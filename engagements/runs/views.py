@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from engagements import access
 from engagements.access import actor, consultant_page, may_act
 from engagements.charts import responses
+from engagements.common.errors import ApplicationError
 from engagements.common.pages import REFUSALS, UNPROCESSABLE, refuse
 from engagements.engagement.models import Stage
 from engagements.runs import bundles, controls, operator_account, record_files
@@ -75,7 +76,9 @@ def _ask(summary: RunSummary, form: RunForm, request: HttpRequest) -> Engagement
     contract, chosen = summary.contract, form.cleaned_data["benchmark"]
     benchmark = chosen or (contract.benchmark if contract else None)
     if benchmark is None:
-        raise REFUSALS[0]("There is no contract yet: choose the benchmark to measure on.")
+        raise ApplicationError(
+            "Choose a benchmark: there is no contract yet.", code="run.no_benchmark"
+        )
     return runs.request(
         engagement=summary.engagement,
         solution=form.solution(benchmark.operator),

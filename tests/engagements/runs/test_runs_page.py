@@ -65,7 +65,7 @@ def test_a_file_is_taken_as_the_candidate(client: Client, story: Story) -> None:
         ("mine.py", b"\x7fELF\0\0", "is a binary file"),
         ("mine.py", "r\u00e9sum\u00e9 = 1".encode("latin-1"), "is not UTF-8 text"),
         ("mine.py", b"#" * (1024 * 1024 + 1), "at most 512 KiB"),
-        ("mine.py", b"def run(:\n", "not valid Python"),
+        ("mine.py", b"def run(:\n", "line 1"),
         ("my kernel.py", SOURCE, "a plain name"),
         ("mine.so", SOURCE, "a plain name"),
         ("; rm -rf ~.py", SOURCE, "a plain name"),

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from engagements.documents.models import Document
     from engagements.engagement.models import Engagement
     from engagements.ledger.models import Entry
-    from engagements.payouts.models import PayBack
-    from engagements.payouts.transfer_models import TransferFile
+    from engagements.payouts.models import OverpaymentRefund, TransferFile
     from engagements.runs.models import EngagementRun
     from engagements.settlements.models import Settlement
 
@@ -186,11 +185,11 @@ def entry_for(user: Person, pk: int) -> Entry:
     )
 
 
-def pay_back_for(user: Person, pk: int) -> PayBack:
-    """An overpayment on its way back, for people of the house."""
+def overpayment_refund_for(user: Person, pk: int) -> OverpaymentRefund:
+    """Return the refund of an overpayment, for staff."""
     admit_staff(user)
-    wanted = _rows("PayBack").filter(pk=pk).select_related("invoice__engagement__customer")
-    return _one(wanted, "overpayment")
+    rows = _rows("OverpaymentRefund").filter(pk=pk)
+    return _one(rows.select_related("invoice__engagement__customer"), "overpayment")
 
 
 def transfer_file_for(user: Person, pk: int) -> TransferFile:

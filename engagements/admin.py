@@ -27,7 +27,7 @@ from engagements.contracts.time_box.models import TimeBox
 from engagements.documents.models import Document
 from engagements.engagement.models import Engagement
 from engagements.event_log.models import Event
-from engagements.payouts.models import PayBack
+from engagements.payouts.models import OverpaymentRefund
 from engagements.people import sign_ins
 from engagements.people.models import Contact, Customer, Membership, User
 from engagements.runs.models import EngagementRun
@@ -269,7 +269,7 @@ admin.site.register(
         Invoice,
         InvoiceLine,
         Milestone,
-        PayBack,
+        OverpaymentRefund,
         Payment,
         Reminder,
         Settlement,

@@ -23,7 +23,7 @@ from engagements.contracts.versions import open_acceptance_run
 from engagements.engagement.models import Engagement, Stage
 from engagements.engagement.stages import locked, move, require_stage
 from engagements.event_log import events
-from engagements.payouts.models import PayBack
+from engagements.payouts.models import OverpaymentRefund
 from engagements.payouts.queries import excess_of, overpaid_invoices
 from engagements.people.models import User
 from engagements.settlements.models import Settlement
@@ -125,7 +125,7 @@ def _open_after_met(engagement: Engagement) -> str | None:
 
 
 def _going_back(engagement: Engagement) -> str | None:
-    on_their_way = PayBack.objects.filter(state__in=PayBack.OPEN)
+    on_their_way = OverpaymentRefund.objects.filter(state__in=OverpaymentRefund.OPEN)
     row = on_their_way.filter(invoice__engagement=engagement).first()
     if row is None:
         return None

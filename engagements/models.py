@@ -14,7 +14,6 @@ from engagements.evidence import models as evidence
 from engagements.ledger import models as ledger
 from engagements.notifications import models as notifications
 from engagements.payouts import models as payouts
-from engagements.payouts import transfer_models
 from engagements.people import models as people
 from engagements.runs import models as runs
 from engagements.settlements import models as settlements
@@ -38,5 +37,4 @@ __all__ = [
     "runs",
     "settlements",
     "time_box",
-    "transfer_models",
 ]

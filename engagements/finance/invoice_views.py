@@ -24,7 +24,7 @@ from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE, query_of
 from engagements.common.tables import amounts, as_csv
 from engagements.finance import invoice_queries, invoice_totals
-from engagements.payouts.queries import open_pay_backs, overpaid_invoices, payments_for
+from engagements.payouts.queries import open_overpayment_refunds, overpaid_invoices, payments_for
 
 if TYPE_CHECKING:
     from engagements.billing.balances import InvoiceWithBalance
@@ -168,7 +168,7 @@ def _page(
             "lines": invoice.lines.select_related("milestone"),
             "payments": payments_for(invoice),
             "is_overpaid": overpaid_invoices().filter(pk=invoice.pk).exists()
-            or open_pay_backs().filter(invoice=invoice).exists(),
+            or open_overpayment_refunds().filter(invoice=invoice).exists(),
             "notes": invoice.credit_notes.filter(state=Invoice.State.ISSUED).order_by("pk"),
             "reminders": invoice.reminders.all(),
             "document": billing.document_of(invoice),

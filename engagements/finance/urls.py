@@ -15,7 +15,7 @@ from engagements.finance import (
 from engagements.finance import invoice_views as invoices
 from engagements.finance import views as overview
 from engagements.payouts import overpayment_views, refund_account_views, step_views, transfer_views
-from engagements.payouts import views as pay_backs
+from engagements.payouts import views as overpayment_refunds
 from engagements.settlements import list_views
 from engagements.settlements.actions import FORMS
 
@@ -33,16 +33,16 @@ urlpatterns = [
     path("invoices/<int:pk>/overpayment/", overpayment_views.show, name="overpayment"),
     path("invoices/<int:pk>/overpayment/move/", overpayment_views.move, name="overpayment-move"),
     path(
-        "invoices/<int:pk>/overpayment/pay-back/",
-        overpayment_views.pay_back,
-        name="overpayment-pay-back",
+        "invoices/<int:pk>/overpayment/refund/",
+        overpayment_views.propose_refund,
+        name="overpayment-refund",
     ),
     *(
         path(
             f"overpayments/<int:pk>/{step}/",
-            pay_backs.send if step == "send" else pay_backs.act,
+            overpayment_refunds.send if step == "send" else overpayment_refunds.act,
             {"step": step},
-            name=f"pay-back-{step}",
+            name=f"overpayment-refund-{step}",
         )
         for step in step_views.FORMS
     ),

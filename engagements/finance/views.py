@@ -29,7 +29,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     to_settle = pending_settlements(today=today)
     refunds = [*waiting, *(row.last for row in to_settle if row.last)]
     overdue = [bill for bill in bills if bill.due_on and bill.due_on < today]
-    going_back = list(overpayments.open_pay_backs())
+    going_back = list(overpayments.open_overpayment_refunds())
     under_way = {row.invoice_id: row for row in going_back}
     rests = [
         (invoice, overpayments.rest_of(invoice, under_way.get(invoice.pk)))

@@ -59,7 +59,7 @@ class Entry(models.Model):
         PAYMENT_MOVED = "payment_moved", "Overpayment moved"
         PAYMENT_PAID_BACK = "payment_paid_back", "Overpayment sent back"
         PAYMENT_CAME_BACK = "payment_came_back", "Overpayment came back"
-        PAY_BACK_PAID = "pay_back_paid", "Overpayment transferred"
+        OVERPAYMENT_REFUND_PAID = "overpayment_refund_paid", "Overpayment transferred"
         AUDIT_DELIVERED = "audit_delivered", "Audit delivered"
         AUDIT_WAIVED = "audit_waived", "Audit owed no more"
         TARGET_MET = "target_met", "Target met"

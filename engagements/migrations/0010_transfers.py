@@ -126,7 +126,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="PayBack",
+            name="OverpaymentRefund",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("amount", models.DecimalField(decimal_places=3, max_digits=14)),
@@ -166,15 +166,15 @@ class Migration(migrations.Migration):
                         blank=True,
                         null=True,
                         on_delete=PROTECT,
-                        related_name="pay_backs",
+                        related_name="overpayment_refunds",
                         to="engagements.transferfile",
                     ),
                 ),
-                ("invoice", models.ForeignKey(on_delete=PROTECT, related_name="pay_backs", to="engagements.invoice")),
+                ("invoice", models.ForeignKey(on_delete=PROTECT, related_name="overpayment_refunds", to="engagements.invoice")),
                 (
                     "left",
                     models.OneToOneField(
-                        null=True, on_delete=PROTECT, related_name="pay_back", to="engagements.payment"
+                        null=True, on_delete=PROTECT, related_name="overpayment_refund", to="engagements.payment"
                     ),
                 ),
                 ("proposed_by", models.ForeignKey(on_delete=PROTECT, related_name="+", to=settings.AUTH_USER_MODEL)),
@@ -184,26 +184,27 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "db_table": "engagements_payback",
                 "ordering": ["-proposed_at", "-pk"],
                 "constraints": [
                     models.UniqueConstraint(
                         fields=("invoice",),
-                        name="pay_back_one_open_an_invoice",
+                        name="overpayment_refund_one_open_an_invoice",
                         condition=Q(state__in=["proposed", "paying"]),
                         violation_error_message="What is too much of this invoice is being paid back.",
                     ),
                     models.CheckConstraint(
-                        name="pay_back_is_more_than_nothing",
+                        name="overpayment_refund_is_more_than_nothing",
                         condition=Q(amount__gt=0),
                         violation_error_message="What goes back is more than nothing.",
                     ),
                     models.CheckConstraint(
-                        name="pay_back_is_sent_by_another",
+                        name="overpayment_refund_is_sent_by_another",
                         condition=Q(sent_by__isnull=True) | ~Q(sent_by=F("proposed_by")),
                         violation_error_message="Nobody sends what they proposed to pay back themselves.",
                     ),
                     models.CheckConstraint(
-                        name="pay_back_leaves_when_it_is_sent",
+                        name="overpayment_refund_leaves_when_it_is_sent",
                         condition=Q(
                             left__isnull=True,
                             method="",
@@ -221,13 +222,13 @@ class Migration(migrations.Migration):
                         violation_error_message="Money leaves the invoice exactly when it is sent.",
                     ),
                     models.CheckConstraint(
-                        name="pay_back_by_file_names_its_payee",
+                        name="overpayment_refund_by_file_names_its_payee",
                         condition=Q(file__isnull=True) & ~Q(method="sepa")
                         | Q(file__isnull=False, method="sepa") & ~Q(iban="") & ~Q(payee=""),
                         violation_error_message="A transfer by file names its file and its payee.",
                     ),
                     models.CheckConstraint(
-                        name="pay_back_ends_with_a_reference_or_a_reason",
+                        name="overpayment_refund_ends_with_a_reference_or_a_reason",
                         condition=Q(
                             end_reason="",
                             ended_at__isnull=True,

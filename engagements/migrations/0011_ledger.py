@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
                             ("payment_moved", "Overpayment moved"),
                             ("payment_paid_back", "Overpayment sent back"),
                             ("payment_came_back", "Overpayment came back"),
-                            ("pay_back_paid", "Overpayment transferred"),
+                            ("overpayment_refund_paid", "Overpayment transferred"),
                             ("audit_delivered", "Audit delivered"),
                             ("audit_waived", "Audit owed no more"),
                             ("target_met", "Target met"),

@@ -10,7 +10,7 @@ from django import forms
 
 from engagements.billing.payment_models import Payment
 from engagements.common.amount_fields import AmountField, plain_amount
-from engagements.payouts.models import PayBack
+from engagements.payouts.models import OverpaymentRefund
 
 REFERENCE_LENGTH = Payment._meta.get_field("reference").max_length
 Choices = Iterable[tuple[int, str]]
@@ -49,7 +49,7 @@ class MoveForm(forms.Form):
         self.order_fields(self.field_order)
 
 
-class PayBackForm(forms.Form):
+class OverpaymentRefundForm(forms.Form):
     """How much is to be paid back; somebody else sends it."""
 
     def __init__(self, *args: Any, currency: str, excess: Decimal, **kwargs: Any) -> None:
@@ -57,19 +57,19 @@ class PayBackForm(forms.Form):
         self.fields["amount"] = _amount(currency, excess, "With tax, at most what is too much.")
 
 
-class PaidBackForm(forms.Form):
+class OverpaymentRefundPaidForm(forms.Form):
     """The bank's word that a transfer was made."""
 
     reference = forms.CharField(
         label="Reference of the transfer",
-        max_length=PayBack._meta.get_field("reference").max_length,
+        max_length=OverpaymentRefund._meta.get_field("reference").max_length,
         help_text="As on the bank statement.",
         error_messages={"required": "Enter the reference of the transfer."},
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 
 
-class NotPaidBackForm(forms.Form):
+class OverpaymentRefundVoidForm(forms.Form):
     """Why a proposal is set aside."""
 
     reason = forms.CharField(

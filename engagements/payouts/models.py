@@ -1,4 +1,4 @@
-"""An overpayment on its way back: one person proposes it, another sends it."""
+"""Transfers to customers: bank files, refunds of settlements and of overpayments."""
 
 from __future__ import annotations
 
@@ -11,11 +11,89 @@ from django.utils import timezone
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.common.money import format_money
-from engagements.payouts.transfer_models import Transfer, TransferFile
 from engagements.people.models import User
+from engagements.settlements.models import Settlement
 
 
-class PayBack(models.Model):
+class TransferFile(models.Model):
+    """A SEPA credit transfer file (pain.001) as it was made. Append-only."""
+
+    message_id = models.CharField(max_length=35, unique=True)
+    currency = models.CharField(max_length=3)
+    total = models.DecimalField(max_digits=14, decimal_places=3)
+    content = models.BinaryField()
+    digest = models.CharField(max_length=71)
+    made_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    made_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering: ClassVar = ["-made_at", "-pk"]
+
+    def __str__(self) -> str:
+        return self.message_id
+
+
+class Transfer(models.Model):
+    """One attempt to pay a settlement: to whom, how, and how it ended. Ended once."""
+
+    class Method(models.TextChoices):
+        SEPA = "sepa", "SEPA file"
+        BY_HAND = "by_hand", "By hand"
+
+    class Outcome(models.TextChoices):
+        UNDER_WAY = "", "Under way"
+        PAID = "paid", "Paid"
+        FAILED = "failed", "Failed"
+
+    settlement = models.ForeignKey(Settlement, on_delete=models.PROTECT, related_name="transfers")
+    attempt = models.PositiveSmallIntegerField()
+    method = models.CharField(max_length=8, choices=Method)
+    amount = models.DecimalField(max_digits=14, decimal_places=3)
+    currency = models.CharField(max_length=3)
+    payee = models.CharField(max_length=70, blank=True)
+    iban = models.CharField("IBAN", max_length=34, blank=True)
+    bic = models.CharField("BIC", max_length=11, blank=True)
+    end_to_end_id = models.CharField(max_length=35, unique=True)
+    file = models.ForeignKey(
+        TransferFile, on_delete=models.PROTECT, null=True, blank=True, related_name="transfers"
+    )
+    started_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    started_at = models.DateTimeField(default=timezone.now, editable=False)
+    outcome = models.CharField(max_length=8, choices=Outcome, default=Outcome.UNDER_WAY, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    reference = models.CharField(max_length=80, blank=True)
+    failure_reason = models.TextField(blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["settlement", "-attempt"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["settlement", "attempt"], name="transfer_attempt_once"),
+            models.UniqueConstraint(
+                fields=["settlement"],
+                condition=~Q(outcome="failed"),
+                name="transfer_one_that_has_not_failed",
+                violation_error_message="This settlement is being paid already.",
+            ),
+            models.CheckConstraint(
+                condition=Q(method="by_hand", file__isnull=True)
+                | (Q(method="sepa", file__isnull=False) & ~Q(iban="") & ~Q(payee="")),
+                name="transfer_by_file_names_its_payee",
+                violation_error_message="A transfer by file names its file and its payee.",
+            ),
+            models.CheckConstraint(
+                condition=Q(outcome="", ended_at__isnull=True, reference="", failure_reason="")
+                | (Q(outcome="paid", ended_at__isnull=False, failure_reason="") & ~Q(reference=""))
+                | (Q(outcome="failed", ended_at__isnull=False) & ~Q(failure_reason="")),
+                name="transfer_ends_with_a_reference_or_a_reason",
+                violation_error_message="A transfer ends with a reference, or with a reason.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.end_to_end_id}: {format_money(self.amount, self.currency)}"
+
+
+class OverpaymentRefund(models.Model):
     """Money beyond what an invoice asks, to be transferred back: `amount`, gross, in the
     invoice's currency.
 
@@ -34,7 +112,9 @@ class PayBack(models.Model):
     # Somebody has to do something about it.
     OPEN: ClassVar = (State.PROPOSED, State.PAYING)
 
-    invoice = models.ForeignKey(Invoice, on_delete=models.PROTECT, related_name="pay_backs")
+    invoice = models.ForeignKey(
+        Invoice, on_delete=models.PROTECT, related_name="overpayment_refunds"
+    )
     amount = models.DecimalField(max_digits=14, decimal_places=3)
     state = models.CharField(max_length=8, choices=State, default=State.PROPOSED)
     proposed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
@@ -42,14 +122,18 @@ class PayBack(models.Model):
     sent_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     sent_at = models.DateTimeField(null=True, blank=True)
     left = models.OneToOneField(
-        Payment, on_delete=models.PROTECT, null=True, related_name="pay_back"
+        Payment, on_delete=models.PROTECT, null=True, related_name="overpayment_refund"
     )
     method = models.CharField(max_length=8, choices=Transfer.Method, blank=True)
     payee = models.CharField(max_length=70, blank=True)
     iban = models.CharField("IBAN", max_length=34, blank=True)
     bic = models.CharField("BIC", max_length=11, blank=True)
     file = models.ForeignKey(
-        TransferFile, on_delete=models.PROTECT, null=True, blank=True, related_name="pay_backs"
+        TransferFile,
+        on_delete=models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="overpayment_refunds",
     )
     ended_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     ended_at = models.DateTimeField(null=True, blank=True)
@@ -57,22 +141,23 @@ class PayBack(models.Model):
     end_reason = models.TextField(blank=True, help_text="Why it failed, or was voided.")
 
     class Meta:
+        db_table = "engagements_payback"
         ordering: ClassVar = ["-proposed_at", "-pk"]
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["invoice"],
                 condition=Q(state__in=["proposed", "paying"]),
-                name="pay_back_one_open_an_invoice",
+                name="overpayment_refund_one_open_an_invoice",
                 violation_error_message="What is too much of this invoice is being paid back.",
             ),
             models.CheckConstraint(
                 condition=Q(amount__gt=0),
-                name="pay_back_is_more_than_nothing",
+                name="overpayment_refund_is_more_than_nothing",
                 violation_error_message="What goes back is more than nothing.",
             ),
             models.CheckConstraint(
                 condition=Q(sent_by__isnull=True) | ~Q(sent_by=F("proposed_by")),
-                name="pay_back_is_sent_by_another",
+                name="overpayment_refund_is_sent_by_another",
                 violation_error_message="Nobody sends what they proposed to pay back themselves.",
             ),
             models.CheckConstraint(
@@ -90,13 +175,13 @@ class PayBack(models.Model):
                     sent_at__isnull=False,
                     left__isnull=False,
                 ),
-                name="pay_back_leaves_when_it_is_sent",
+                name="overpayment_refund_leaves_when_it_is_sent",
                 violation_error_message="Money leaves the invoice exactly when it is sent.",
             ),
             models.CheckConstraint(
                 condition=Q(file__isnull=True) & ~Q(method="sepa")
                 | (Q(method="sepa", file__isnull=False) & ~Q(iban="") & ~Q(payee="")),
-                name="pay_back_by_file_names_its_payee",
+                name="overpayment_refund_by_file_names_its_payee",
                 violation_error_message="A transfer by file names its file and its payee.",
             ),
             models.CheckConstraint(
@@ -114,7 +199,7 @@ class PayBack(models.Model):
                         | (Q(state__in=["failed", "voided"], reference="") & ~Q(end_reason=""))
                     )
                 ),
-                name="pay_back_ends_with_a_reference_or_a_reason",
+                name="overpayment_refund_ends_with_a_reference_or_a_reason",
                 violation_error_message="A transfer ends with a reference, or with a reason.",
             ),
         ]

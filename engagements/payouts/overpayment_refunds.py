@@ -24,12 +24,11 @@ from engagements.event_log import events
 from engagements.ledger import effects
 from engagements.ledger.positions import positions_of
 from engagements.payouts import postings
-from engagements.payouts.models import PayBack
+from engagements.payouts.models import OverpaymentRefund, Transfer, TransferFile
 from engagements.payouts.overpayments import Planned, leave, require_excess
-from engagements.payouts.transfer_models import Transfer, TransferFile
 from engagements.people.models import BankAccount, User
 
-State = PayBack.State
+State = OverpaymentRefund.State
 
 
 def preview(*, invoice: Invoice, amount: Decimal) -> list[Planned]:
@@ -42,7 +41,7 @@ def preview(*, invoice: Invoice, amount: Decimal) -> list[Planned]:
 
 
 @transaction.atomic
-def propose(*, invoice: Invoice, amount: Decimal, by: User) -> PayBack:
+def propose(*, invoice: Invoice, amount: Decimal, by: User) -> OverpaymentRefund:
     """Propose to pay `amount` (gross) of what came in beyond `invoice` back.
 
     Proposed again by the same person, nothing changes.
@@ -52,7 +51,7 @@ def propose(*, invoice: Invoice, amount: Decimal, by: User) -> PayBack:
     amount = validation.amount(amount, invoice.currency, noun="The amount")
     if amount <= 0:
         raise ApplicationError("What leaves an invoice is more than nothing.", code="payouts.todo")
-    known = invoice.pay_backs.filter(state__in=PayBack.OPEN).first()
+    known = invoice.overpayment_refunds.filter(state__in=OverpaymentRefund.OPEN).first()
     if known:
         as_asked = (State.PROPOSED, amount, by.pk)
         if (known.state, known.amount, known.proposed_by_id) == as_asked:
@@ -61,7 +60,9 @@ def propose(*, invoice: Invoice, amount: Decimal, by: User) -> PayBack:
             f"What is too much of {invoice.reference} is being paid back already.",
             code="payouts.todo",
         )
-    row = PayBack(invoice=Invoice.objects.get(pk=invoice.pk), amount=amount, proposed_by=by)
+    row = OverpaymentRefund(
+        invoice=Invoice.objects.get(pk=invoice.pk), amount=amount, proposed_by=by
+    )
     row.invoice.engagement = engagement
     require_excess(row.invoice, amount)
     validation.save_validated(row)
@@ -72,17 +73,17 @@ def propose(*, invoice: Invoice, amount: Decimal, by: User) -> PayBack:
 @transaction.atomic
 def send(
     *,
-    pay_back: PayBack,
+    refund: OverpaymentRefund,
     by: User,
     file: TransferFile | None = None,
     account: BankAccount | None = None,
-) -> PayBack:
+) -> OverpaymentRefund:
     """The transfer is on its way: somebody else than proposed it says so, and the money is gone.
 
     With a `file` (and the customer's bank `account` that it names) it goes by SEPA, else
     somebody makes it by hand.
     """
-    row, engagement = locked(pay_back)
+    row, engagement = locked(refund)
     require_finance(by)
     if row.state in (State.PAYING, State.PAID):
         return row
@@ -105,9 +106,9 @@ def send(
 
 
 @transaction.atomic
-def mark_paid(*, pay_back: PayBack, reference: str, by: User) -> PayBack:
+def mark_paid(*, refund: OverpaymentRefund, reference: str, by: User) -> OverpaymentRefund:
     """The money has arrived, under `reference` of the bank."""
-    row, engagement = locked(pay_back)
+    row, engagement = locked(refund)
     require_finance(by)
     reference = validation.text(reference, noun="The payment reference")
     if row.state == State.PAID:
@@ -120,14 +121,14 @@ def mark_paid(*, pay_back: PayBack, reference: str, by: User) -> PayBack:
     row.reference = reference
     _end(row, State.PAID, by)
     _tell(row, engagement, f"went back, reference {reference}", by, for_customer=True)
-    postings.pay_back_paid(row)
+    postings.overpayment_refund_paid(row)
     return row
 
 
 @transaction.atomic
-def mark_failed(*, pay_back: PayBack, reason: str, by: User) -> PayBack:
+def mark_failed(*, refund: OverpaymentRefund, reason: str, by: User) -> OverpaymentRefund:
     """The bank did not make the transfer: the money is the invoice's again."""
-    row, engagement = locked(pay_back)
+    row, engagement = locked(refund)
     require_finance(by)
     if row.state == State.FAILED:
         return row
@@ -151,9 +152,9 @@ def mark_failed(*, pay_back: PayBack, reason: str, by: User) -> PayBack:
 
 
 @transaction.atomic
-def void(*, pay_back: PayBack, reason: str, by: User) -> PayBack:
+def void(*, refund: OverpaymentRefund, reason: str, by: User) -> OverpaymentRefund:
     """Set a proposal aside before any money moves. Another may then be made."""
-    row, engagement = locked(pay_back)
+    row, engagement = locked(refund)
     require_finance(by)
     if row.state == State.VOIDED:
         return row
@@ -164,43 +165,48 @@ def void(*, pay_back: PayBack, reason: str, by: User) -> PayBack:
     return row
 
 
-def end_to_end_id(pay_back: PayBack) -> str:
+def end_to_end_id(refund: OverpaymentRefund) -> str:
     """What the customer reads beside the money: at most 35 characters, once a transfer."""
-    return f"{pay_back.invoice.engagement.reference}-O{pay_back.pk}".upper()[:35]
+    return f"{refund.invoice.engagement.reference}-O{refund.pk}".upper()[:35]
 
 
-def locked(pay_back: PayBack) -> tuple[PayBack, Engagement]:
+def locked(refund: OverpaymentRefund) -> tuple[OverpaymentRefund, Engagement]:
     """The row read again under its engagement's lock."""
-    engagement = stages.locked(pay_back.invoice.engagement_id)
-    row = PayBack.objects.select_related("invoice", "left").get(pk=pay_back.pk)
+    engagement = stages.locked(refund.invoice.engagement_id)
+    row = OverpaymentRefund.objects.select_related("invoice", "left").get(pk=refund.pk)
     row.invoice.engagement = engagement
     return row, engagement
 
 
-def _require(pay_back: PayBack, state: PayBack.State, *, to: str) -> None:
-    validation.state(State(pay_back.state), state, noun="This overpayment", to=to)
+def _require(refund: OverpaymentRefund, state: OverpaymentRefund.State, *, to: str) -> None:
+    validation.state(State(refund.state), state, noun="This overpayment", to=to)
 
 
-def _end(pay_back: PayBack, state: PayBack.State, by: User) -> None:
-    pay_back.state, pay_back.ended_by, pay_back.ended_at = state, by, timezone.now()
-    validation.save_validated(pay_back)
+def _end(refund: OverpaymentRefund, state: OverpaymentRefund.State, by: User) -> None:
+    refund.state, refund.ended_by, refund.ended_at = state, by, timezone.now()
+    validation.save_validated(refund)
 
 
 def _tell(
-    pay_back: PayBack, engagement: Engagement, what: str, by: User, *, for_customer: bool = False
+    refund: OverpaymentRefund,
+    engagement: Engagement,
+    what: str,
+    by: User,
+    *,
+    for_customer: bool = False,
 ) -> None:
-    invoice = pay_back.invoice
-    shown = format_money(pay_back.amount, invoice.currency)
+    invoice = refund.invoice
+    shown = format_money(refund.amount, invoice.currency)
     events.record(
         engagement=engagement,
-        verb=f"pay_back.{pay_back.state}",
+        verb=f"overpayment_refund.{refund.state}",
         summary=f"{shown} more than {invoice.reference} asks {what}.",
         actor=by,
         changes={
-            "pay_back": pay_back.pk,
+            "overpayment_refund": refund.pk,
             "invoice": invoice.pk,
-            "amount": str(pay_back.amount),
-            "state": pay_back.state,
+            "amount": str(refund.amount),
+            "state": refund.state,
         },
         for_customer=for_customer,
     )

@@ -22,13 +22,13 @@ from engagements.common.money import format_money
 from engagements.common.pages import UNPROCESSABLE
 from engagements.ledger.models import Entry
 from engagements.payouts import overpayment_refunds, overpayments, refund_accounts
-from engagements.payouts.forms import MoveForm, PayBackForm
+from engagements.payouts.forms import MoveForm, OverpaymentRefundForm
 from engagements.payouts.overpayments import Planned
 from engagements.payouts.queries import (
     excess_of,
     may_take,
-    open_pay_backs,
-    pay_backs_of,
+    open_overpayment_refunds,
+    overpayment_refunds_of,
     rest_of,
     settled_by,
 )
@@ -77,10 +77,10 @@ def move(request: HttpRequest, pk: int) -> HttpResponse:
 
 @access.finance_page
 @require_POST
-def pay_back(request: HttpRequest, pk: int) -> HttpResponse:
+def propose_refund(request: HttpRequest, pk: int) -> HttpResponse:
     """Pay it back: what that would post, then (`act`) the proposal that somebody else sends."""
     invoice = access.invoice_for(request.user, pk)
-    form = _pay_back_form(invoice, request)
+    form = _refund_form(invoice, request)
     if not form.is_valid():
         return page(request, invoice, paying=form)
     amount = form.cleaned_data["amount"]
@@ -93,7 +93,7 @@ def pay_back(request: HttpRequest, pk: int) -> HttpResponse:
     except ApplicationError as refused:
         form.add_error(None, str(refused))
         return page(request, invoice, paying=form)
-    kinds = (Entry.Kind.PAYMENT_PAID_BACK, Entry.Kind.PAY_BACK_PAID)
+    kinds = (Entry.Kind.PAYMENT_PAID_BACK, Entry.Kind.OVERPAYMENT_REFUND_PAID)
     entries = planned_entries(
         (kind, each.engagement.reference, each.effect)
         for kind, each in zip(kinds, plan, strict=True)
@@ -111,7 +111,9 @@ def _move_form(invoice: Invoice, request: HttpRequest | None = None) -> MoveForm
         request.POST if request else None,
         auto_id="id_move_%s",
         currency=invoice.currency,
-        excess=rest_of(balance_of(invoice), open_pay_backs().filter(invoice=invoice).first()),
+        excess=rest_of(
+            balance_of(invoice), open_overpayment_refunds().filter(invoice=invoice).first()
+        ),
         invoices=_choices(same.exclude(pk=invoice.pk)),
         offered=_choices(may_take(invoice)),
         initial={"reference": f"MOVE-{uuid4().hex[:12].upper()}"},
@@ -125,8 +127,8 @@ def _choices(rows: QuerySet[Any]) -> list[tuple[int, str]]:
     ]
 
 
-def _pay_back_form(invoice: Invoice, request: HttpRequest | None = None) -> PayBackForm:
-    return PayBackForm(
+def _refund_form(invoice: Invoice, request: HttpRequest | None = None) -> OverpaymentRefundForm:
+    return OverpaymentRefundForm(
         request.POST if request else None,
         auto_id="id_back_%s",
         currency=invoice.currency,
@@ -139,13 +141,13 @@ def page(
     invoice: Invoice,
     *,
     moving: MoveForm | None = None,
-    paying: PayBackForm | None = None,
+    paying: OverpaymentRefundForm | None = None,
     entries: Sequence[PlannedEntry] | None = None,
     ending: dict[str, forms.Form] | None = None,
 ) -> HttpResponse:
     """The page with whichever form was sent; `ending` has those of a step that was refused."""
     sent: forms.Form | None = moving or paying
-    row, backs = balance_of(invoice), list(pay_backs_of(invoice))
+    row, backs = balance_of(invoice), list(overpayment_refunds_of(invoice))
     going = next((back for back in backs if back.is_open or ending), None)
     context = {
         "invoice": row,
@@ -154,7 +156,7 @@ def page(
         "rest": rest_of(row, going),
         "is_settled": settled_by(invoice.engagement),
         "moving": moving or _move_form(invoice),
-        "paying": paying or _pay_back_form(invoice),
+        "paying": paying or _refund_form(invoice),
         "has_open": may_take(invoice).exists(),
         # What was filled in is right, and the act itself is the next step.
         "may_move": moving is not None and entries is not None,

@@ -1,4 +1,4 @@
-"""Overpayments: money beyond what an invoice asks, put to another one; `pay_backs` sends it back.
+"""Overpayments: money beyond what an invoice asks, moved to another invoice.
 
 What came in for an engagement whose target was missed, or that is being settled, is counted by
 its settlement and goes back with that alone.

@@ -9,17 +9,16 @@ from engagements.ledger.effects import Effect
 from engagements.ledger.models import Entry
 from engagements.ledger.positions import positions_of
 from engagements.ledger.posting import post_effect
-from engagements.payouts.models import PayBack
-from engagements.payouts.transfer_models import Transfer
+from engagements.payouts.models import OverpaymentRefund, Transfer
 from engagements.settlements.postings import settlement_position
 
 
-def pay_back_paid(pay_back: PayBack) -> Entry | None:
+def overpayment_refund_paid(refund: OverpaymentRefund) -> Entry | None:
     """The bank has made the transfer of what was too much."""
-    invoice = pay_back.invoice
+    invoice = refund.invoice
     position = positions_of(invoice.engagement, invoice.currency)
-    effect = effects.transferred(pay_back.amount)
-    key = f"{Entry.Kind.PAY_BACK_PAID}:pay_back:{pay_back.pk}"
+    effect = effects.transferred(refund.amount)
+    key = f"{Entry.Kind.OVERPAYMENT_REFUND_PAID}:overpayment_refund:{refund.pk}"
     return post_effect(invoice.engagement, position, effect, key=key, dated_on=timezone.localdate())
 
 

@@ -11,7 +11,7 @@ from engagements.billing.balances import issued_invoices, open_invoices
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.engagement.models import Engagement, Stage
-from engagements.payouts.models import PayBack
+from engagements.payouts.models import OverpaymentRefund
 from engagements.settlements.queries import live_settlements
 
 if TYPE_CHECKING:
@@ -32,19 +32,19 @@ def overpaid_invoices() -> QuerySet[InvoiceWithBalance]:
     )
 
 
-def open_pay_backs() -> QuerySet[PayBack]:
+def open_overpayment_refunds() -> QuerySet[OverpaymentRefund]:
     """Overpayments that wait for somebody to send them, or for the bank, the longest first."""
     return (
-        PayBack.objects.filter(state__in=PayBack.OPEN)
+        OverpaymentRefund.objects.filter(state__in=OverpaymentRefund.OPEN)
         .select_related("invoice__engagement__customer", "proposed_by", "sent_by", "file")
         .order_by("proposed_at", "pk")
     )
 
 
-def pay_backs_of(invoice: Invoice) -> QuerySet[PayBack]:
+def overpayment_refunds_of(invoice: Invoice) -> QuerySet[OverpaymentRefund]:
     """What was proposed to be paid back of an invoice, the newest first, with who did what."""
     people = ("proposed_by", "sent_by", "ended_by", "file")
-    return invoice.pay_backs.select_related(*people).order_by("-proposed_at", "-pk")
+    return invoice.overpayment_refunds.select_related(*people).order_by("-proposed_at", "-pk")
 
 
 def excess_of(invoice: InvoiceWithBalance) -> Decimal:
@@ -52,10 +52,12 @@ def excess_of(invoice: InvoiceWithBalance) -> Decimal:
     return max(-invoice.open_amount, Decimal(0))
 
 
-def rest_of(invoice: InvoiceWithBalance, going: PayBack | None) -> Decimal:
+def rest_of(invoice: InvoiceWithBalance, going: OverpaymentRefund | None) -> Decimal:
     """What is too much of the invoice, gross, beside what is `going` back of it: a proposal takes
     its part, and what is on its way has left the invoice."""
-    taken = going.amount if going and going.state == PayBack.State.PROPOSED else Decimal(0)
+    taken = (
+        going.amount if going and going.state == OverpaymentRefund.State.PROPOSED else Decimal(0)
+    )
     return max(excess_of(invoice) - taken, Decimal(0))
 
 

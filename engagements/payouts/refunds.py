@@ -11,7 +11,7 @@ from engagements.common.errors import ApplicationError
 from engagements.common.queue import enqueue
 from engagements.engagement.models import Engagement
 from engagements.payouts import postings
-from engagements.payouts.transfer_models import Transfer, TransferFile
+from engagements.payouts.models import Transfer, TransferFile
 from engagements.people.models import BankAccount, User
 from engagements.settlements import calculation, disputes
 from engagements.settlements.models import Settlement

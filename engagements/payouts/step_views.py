@@ -7,15 +7,15 @@ from django import forms
 from engagements import access
 from engagements.access import Person
 from engagements.common.steps import Action, available_actions
-from engagements.payouts.forms import NotPaidBackForm, PaidBackForm
-from engagements.payouts.models import PayBack
+from engagements.payouts.forms import OverpaymentRefundPaidForm, OverpaymentRefundVoidForm
+from engagements.payouts.models import OverpaymentRefund
 from engagements.settlements.step_forms import TransferFailedForm
 
 FORMS: dict[str, type[forms.Form]] = {
     "send": forms.Form,
-    "paid": PaidBackForm,
+    "paid": OverpaymentRefundPaidForm,
     "failed": TransferFailedForm,
-    "void": NotPaidBackForm,
+    "void": OverpaymentRefundVoidForm,
 }
 LABELS = {
     "send": (
@@ -28,12 +28,12 @@ LABELS = {
     "void": ("Do not pay it back", "Sets the proposal aside; another can be made."),
 }
 FROM: dict[str, tuple[str, ...]] = {
-    PayBack.State.PROPOSED: ("send", "void"),
-    PayBack.State.PAYING: ("paid", "failed"),
+    OverpaymentRefund.State.PROPOSED: ("send", "void"),
+    OverpaymentRefund.State.PAYING: ("paid", "failed"),
 }
 
 
-def steps_of(row: PayBack, user: Person, refused: dict[str, forms.Form]) -> list[Action]:
+def steps_of(row: OverpaymentRefund, user: Person, refused: dict[str, forms.Form]) -> list[Action]:
     """The steps open from here, the usual one first, with the forms that were refused."""
     return available_actions(
         FROM.get(row.state, ()),
@@ -44,7 +44,7 @@ def steps_of(row: PayBack, user: Person, refused: dict[str, forms.Form]) -> list
     )
 
 
-def _why_not(row: PayBack, name: str, user: Person) -> str:
+def _why_not(row: OverpaymentRefund, name: str, user: Person) -> str:
     if not access.is_finance(user):
         return "Only finance moves money."
     if name == "send" and row.proposed_by_id == user.pk:

@@ -20,9 +20,8 @@ from engagements.billing.balances import balance_of
 from engagements.common.errors import ApplicationError
 from engagements.engagement import stages
 from engagements.payouts import overpayment_refunds, refund_accounts, refunds
-from engagements.payouts.models import PayBack
+from engagements.payouts.models import OverpaymentRefund, TransferFile
 from engagements.payouts.queries import excess_of, settled_by
-from engagements.payouts.transfer_models import TransferFile
 from engagements.people.models import BankAccount, Customer, User
 from engagements.settlements.models import Settlement
 
@@ -52,14 +51,14 @@ def obstacle(settlement: Settlement) -> str | None:
     return _unreachable(settlement.contract_version.engagement.customer, settlement.currency)
 
 
-def pay_back_obstacle(pay_back: PayBack, *, by: User) -> str | None:
+def overpayment_blocking_reason(refund: OverpaymentRefund, *, by: User) -> str | None:
     """Why `by` cannot send an overpayment back by SEPA file; None when they can."""
-    invoice = pay_back.invoice
-    if pay_back.state != PayBack.State.PROPOSED:
-        return f"It is {pay_back.get_state_display().lower()}."
-    if pay_back.proposed_by_id == by.pk:
+    invoice = refund.invoice
+    if refund.state != OverpaymentRefund.State.PROPOSED:
+        return f"It is {refund.get_state_display().lower()}."
+    if refund.proposed_by_id == by.pk:
         return "You proposed it, so somebody else sends it."
-    if settled_by(invoice.engagement) or excess_of(balance_of(invoice)) < pay_back.amount:
+    if settled_by(invoice.engagement) or excess_of(balance_of(invoice)) < refund.amount:
         return "So much is no longer too much: void it."
     return _unreachable(invoice.engagement.customer, invoice.currency)
 
@@ -76,7 +75,7 @@ def _unreachable(customer: Customer, currency: str) -> str | None:
 def make(
     *,
     settlements: Sequence[Settlement],
-    overpaid: Sequence[PayBack] = (),
+    overpaid: Sequence[OverpaymentRefund] = (),
     message_id: str,
     by: User,
     shown: Collection[int] | None = None,
@@ -101,7 +100,7 @@ def make(
         raise ApplicationError("No settlement was chosen, and no overpayment.", code="payouts.todo")
     for engagement, hindrance in (
         *((row.contract_version.engagement, obstacle(row)) for row in rows),
-        *((row.invoice.engagement, pay_back_obstacle(row, by=by)) for row in backs),
+        *((row.invoice.engagement, overpayment_blocking_reason(row, by=by)) for row in backs),
     ):
         if hindrance:
             raise ApplicationError(f"{engagement.reference}: {hindrance}", code="payouts.todo")
@@ -111,18 +110,18 @@ def make(
     file = _written([*payees, *payees_back], message_id, by)
     for settlement, payee in zip(rows, payees, strict=True):
         refunds.start_payment(settlement=settlement, by=by, file=file, account=payee.account)
-    for pay_back, payee in zip(backs, payees_back, strict=True):
-        overpayment_refunds.send(pay_back=pay_back, by=by, file=file, account=payee.account)
+    for refund, payee in zip(backs, payees_back, strict=True):
+        overpayment_refunds.send(refund=refund, by=by, file=file, account=payee.account)
     return file
 
 
 def _require_same(
-    known: TransferFile, rows: Sequence[Settlement], backs: Sequence[PayBack]
+    known: TransferFile, rows: Sequence[Settlement], backs: Sequence[OverpaymentRefund]
 ) -> None:
     asked = ({row.pk for row in rows}, {row.pk for row in backs})
     held = (
         set(known.transfers.values_list("settlement", flat=True)),
-        set(known.pay_backs.values_list("pk", flat=True)),
+        set(known.overpayment_refunds.values_list("pk", flat=True)),
     )
     if asked != held:
         raise ApplicationError(
@@ -207,22 +206,22 @@ def _refund(settlement: Settlement) -> Payee:
     )
 
 
-def _back(pay_back: PayBack) -> Payee:
-    invoice = pay_back.invoice
+def _back(refund: OverpaymentRefund) -> Payee:
+    invoice = refund.invoice
     return Payee(
-        amount=pay_back.amount,
+        amount=refund.amount,
         account=_account(invoice.engagement.customer),
-        end_to_end_id=overpayment_refunds.end_to_end_id(pay_back),
+        end_to_end_id=overpayment_refunds.end_to_end_id(refund),
         description=f"Overpayment of {invoice.reference}",
     )
 
 
 def _locked(
-    settlements: Sequence[Settlement], overpaid: Sequence[PayBack]
-) -> tuple[list[Settlement], list[PayBack]]:
+    settlements: Sequence[Settlement], overpaid: Sequence[OverpaymentRefund]
+) -> tuple[list[Settlement], list[OverpaymentRefund]]:
     """Both read again under the locks of their engagements, taken in one order."""
     rows = Settlement.objects.filter(pk__in=[row.pk for row in settlements])
-    backs = PayBack.objects.filter(pk__in=[row.pk for row in overpaid])
+    backs = OverpaymentRefund.objects.filter(pk__in=[row.pk for row in overpaid])
     keys = {
         *rows.values_list("contract_version__engagement", flat=True),
         *backs.values_list("invoice__engagement", flat=True),

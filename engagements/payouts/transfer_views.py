@@ -21,8 +21,7 @@ from engagements.common.pages import UNPROCESSABLE
 from engagements.engagement.models import Engagement
 from engagements.payouts import queries as overpayments
 from engagements.payouts import refund_accounts, transfer_files
-from engagements.payouts.models import PayBack
-from engagements.payouts.transfer_models import TransferFile
+from engagements.payouts.models import OverpaymentRefund, TransferFile
 from engagements.people import fresh_sign_in
 from engagements.people.models import BankAccount
 from engagements.settlements import queues
@@ -43,7 +42,9 @@ def make(request: HttpRequest) -> HttpResponse:
     """
     if request.method != "POST":
         return _page(request)
-    overpaid = list(PayBack.objects.filter(pk__in=wholes(request.POST.getlist("overpaid"))))
+    overpaid = list(
+        OverpaymentRefund.objects.filter(pk__in=wholes(request.POST.getlist("overpaid")))
+    )
     if overpaid:
         # Whoever approved a refund had proved who they are; this is all that lets these go.
         fresh_sign_in.require_fresh_sign_in(request)
@@ -71,7 +72,7 @@ class Candidate:
     """
 
     name: str
-    row: Settlement | PayBack
+    row: Settlement | OverpaymentRefund
     engagement: Engagement
     amount: Decimal
     currency: str
@@ -115,7 +116,9 @@ def _settlements(request: HttpRequest) -> Iterator[Candidate]:
 
 
 def _overpaid(request: HttpRequest) -> Iterator[Candidate]:
-    for row in overpayments.open_pay_backs().filter(state=PayBack.State.PROPOSED):
+    for row in overpayments.open_overpayment_refunds().filter(
+        state=OverpaymentRefund.State.PROPOSED
+    ):
         engagement = row.invoice.engagement
         yield Candidate(
             name="overpaid",
@@ -125,7 +128,7 @@ def _overpaid(request: HttpRequest) -> Iterator[Candidate]:
             currency=row.invoice.currency,
             url=reverse("overpayment", args=[row.invoice_id]),
             account=refund_accounts.current(engagement.customer),
-            obstacle=transfer_files.pay_back_obstacle(row, by=actor(request)),
+            obstacle=transfer_files.overpayment_blocking_reason(row, by=actor(request)),
             is_chosen=_is_chosen(request, "overpaid", row.pk),
         )
 
@@ -154,6 +157,8 @@ def file(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "file": row,
         "transfers": transfers.order_by("pk"),
-        "pay_backs": row.pay_backs.select_related("invoice__engagement", "left").order_by("pk"),
+        "overpayment_refunds": row.overpayment_refunds.select_related(
+            "invoice__engagement", "left"
+        ).order_by("pk"),
     }
     return render(request, "payouts/transfer_file.html", context)

@@ -9,30 +9,30 @@ from django.views.decorators.http import require_POST
 from engagements import access
 from engagements.common.steps import Performed, perform
 from engagements.payouts import overpayment_refunds
-from engagements.payouts.models import PayBack
+from engagements.payouts.models import OverpaymentRefund
 from engagements.payouts.overpayment_views import page
 from engagements.payouts.step_views import FORMS
 from engagements.people import fresh_sign_in
 
-STEPS: dict[str, Performed[PayBack]] = {
+STEPS: dict[str, Performed[OverpaymentRefund]] = {
     "send": (
-        lambda row, by, data: overpayment_refunds.send(pay_back=row, by=by),
+        lambda row, by, data: overpayment_refunds.send(refund=row, by=by),
         "The transfer is under way. The money counts as gone.",
     ),
     "paid": (
         lambda row, by, data: overpayment_refunds.mark_paid(
-            pay_back=row, reference=data["reference"], by=by
+            refund=row, reference=data["reference"], by=by
         ),
         "It is paid back.",
     ),
     "failed": (
         lambda row, by, data: overpayment_refunds.mark_failed(
-            pay_back=row, reason=data["reason"], by=by
+            refund=row, reason=data["reason"], by=by
         ),
         "The transfer is marked as failed: the money is the invoice's again.",
     ),
     "void": (
-        lambda row, by, data: overpayment_refunds.void(pay_back=row, reason=data["reason"], by=by),
+        lambda row, by, data: overpayment_refunds.void(refund=row, reason=data["reason"], by=by),
         "It is not paid back.",
     ),
 }
@@ -54,7 +54,7 @@ def send(request: HttpRequest, pk: int, step: str) -> HttpResponse:
 
 
 def _act(request: HttpRequest, pk: int, step: str) -> HttpResponse:
-    row = access.pay_back_for(request.user, pk)
+    row = access.overpayment_refund_for(request.user, pk)
     refused = perform(request, row, step, forms_=FORMS, steps=STEPS)
     if refused is None:
         return redirect("overpayment", pk=row.invoice_id)

@@ -20,7 +20,7 @@ from engagements.contracts.summary import versions_for_summary
 from engagements.documents.models import Document, DocumentFailure
 from engagements.engagement.models import Engagement
 from engagements.event_log.models import Event
-from engagements.payouts.queries import open_pay_backs, overpaid_invoices
+from engagements.payouts.queries import open_overpayment_refunds, overpaid_invoices
 from engagements.runs.summary import RunSummary, runs_for_summary
 from engagements.settlements.models import Settlement
 from engagements.settlements.pending import settled_with_more_since
@@ -55,7 +55,7 @@ def with_summary(engagements: QuerySet[Engagement]) -> QuerySet[EngagementWithMo
     too_much = (
         Q(Exists(settled_with_more_since().filter(engagement=this)))
         | Q(Exists(overpaid_invoices().filter(engagement=this)))
-        | Q(Exists(open_pay_backs().filter(invoice__engagement=this)))
+        | Q(Exists(open_overpayment_refunds().filter(invoice__engagement=this)))
     )
     rows = engagements.select_related("customer", "lead", "audit", "time_box").prefetch_related(
         "audit__findings",

@@ -38,7 +38,7 @@ def story() -> Story:
         may_exceed=True,
     )
     row = overpayment_refunds.propose(invoice=second, amount=Decimal(864), by=story.finance)
-    overpayment_refunds.send(pay_back=row, by=story.second)
+    overpayment_refunds.send(refund=row, by=story.second)
     return story
 
 

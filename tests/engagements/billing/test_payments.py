@@ -155,11 +155,11 @@ def test_what_comes_after_the_end_is_too_much_and_goes_back(world: World) -> Non
     gone = paid_back(world, last, D("119"))
     assert (gone.state, balance_of(last).open_amount) == ("paid", 0)
     assert [payment.amount for payment in last.payments.all()][-2:] == [D("119"), D("-119")]
-    kinds = ("payment_received", "payment_paid_back", "pay_back_paid")
+    kinds = ("payment_received", "payment_paid_back", "overpayment_refund_paid")
     assert {kind: last.engagement.entries.filter(kind=kind).count() for kind in kinds} == {
         "payment_received": 6,
         "payment_paid_back": 2,
-        "pay_back_paid": 2,
+        "overpayment_refund_paid": 2,
     }
 
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from engagements.billing import bank_imports
 from engagements.billing.payment_models import BankLine
-from engagements.payouts.models import PayBack
+from engagements.payouts.models import OverpaymentRefund
 from tests.engagements import story as told
 from tests.engagements.billing.test_bank_imports import statement
 from tests.engagements.story import Story
@@ -61,10 +61,10 @@ def pages(story: Story) -> list[str]:
     ]
 
 
-def going_back(story: Story) -> PayBack:
+def going_back(story: Story) -> OverpaymentRefund:
     """An overpayment that somebody proposed to pay back."""
-    found = PayBack.objects.filter(invoice=story.invoice).first()
-    return found or PayBack.objects.create(
+    found = OverpaymentRefund.objects.filter(invoice=story.invoice).first()
+    return found or OverpaymentRefund.objects.create(
         invoice=story.invoice, amount=Decimal(1), proposed_by=story.second
     )
 
@@ -85,9 +85,9 @@ def acts(story: Story) -> list[str]:
         reverse("invoice-credit", args=[invoice]),
         reverse("payment-record", args=[invoice]),
         reverse("overpayment-move", args=[invoice]),
-        reverse("overpayment-pay-back", args=[invoice]),
+        reverse("overpayment-refund", args=[invoice]),
         *(
-            reverse(f"pay-back-{step}", args=[going_back(story).pk])
+            reverse(f"overpayment-refund-{step}", args=[going_back(story).pk])
             for step in ("send", "paid", "failed", "void")
         ),
         reverse("settlement-propose", args=[story.reference]),

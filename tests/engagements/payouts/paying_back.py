@@ -6,17 +6,17 @@ from decimal import Decimal
 
 from engagements.billing.models import Invoice
 from engagements.payouts import overpayment_refunds
-from engagements.payouts.models import PayBack
+from engagements.payouts.models import OverpaymentRefund
 from tests.engagements.world import World
 
 
-def sent_back(world: World, invoice: Invoice, amount: Decimal) -> PayBack:
+def sent_back(world: World, invoice: Invoice, amount: Decimal) -> OverpaymentRefund:
     """Proposed by one person of finance, sent by the other by hand: on its way."""
     row = overpayment_refunds.propose(invoice=invoice, amount=amount, by=world.finance)
-    return overpayment_refunds.send(pay_back=row, by=world.controller)
+    return overpayment_refunds.send(refund=row, by=world.controller)
 
 
-def paid_back(world: World, invoice: Invoice, amount: Decimal) -> PayBack:
+def paid_back(world: World, invoice: Invoice, amount: Decimal) -> OverpaymentRefund:
     """And arrived."""
     row = sent_back(world, invoice, amount)
-    return overpayment_refunds.mark_paid(pay_back=row, reference=f"B-{row.pk}", by=world.finance)
+    return overpayment_refunds.mark_paid(refund=row, reference=f"B-{row.pk}", by=world.finance)

@@ -14,7 +14,7 @@ from engagements.billing.balances import balance_of
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.payouts import overpayment_refunds
-from engagements.payouts.models import PayBack
+from engagements.payouts.models import OverpaymentRefund
 from tests.engagements import story as told
 from tests.engagements.signing_in import as_just_signed_in
 from tests.engagements.story import Story
@@ -80,18 +80,18 @@ def test_a_move_is_shown_first_and_made_once(fritz: Client, story: Story, invoic
 def test_paying_back_is_shown_proposed_and_sent_by_another_with_their_password(
     client: Client, fritz: Client, story: Story, invoice: Invoice
 ) -> None:
-    propose = reverse("overpayment-pay-back", args=[invoice.pk])
+    propose = reverse("overpayment-refund", args=[invoice.pk])
     page = fritz.post(propose, {"amount": "2,864.00"}).content.decode()
     for shown in ("Overpayment sent back", "Overpayment transferred", "Propose it"):
         assert shown in page
-    assert not PayBack.objects.exists()
+    assert not OverpaymentRefund.objects.exists()
     for _ in range(2):
         assert fritz.post(propose, {"amount": "2,864.00", "act": "yes"}).status_code == 302
-    row = PayBack.objects.get()
+    row = OverpaymentRefund.objects.get()
     page = page_of(fritz, "overpayment", invoice.pk)
     assert "You proposed to pay it back, so somebody else of finance sends it." in page
     assert "Finance, but not Fritz Finance" in page_of(fritz, "finance")
-    send = reverse("pay-back-send", args=[row.pk])
+    send = reverse("overpayment-refund-send", args=[row.pk])
     as_just_signed_in(fritz, story.finance)
     refused = fritz.post(send)
     assert refused.status_code == 422
@@ -120,9 +120,9 @@ def test_the_rest_of_what_is_too_much_stays_open_while_a_part_goes_back(
         page = page_of(fritz, "overpayment", invoice.pk)
         assert "EUR\xa02,000.00 is too much beside what goes back." in page
         assert 'value="2000.00"' in page
-        assert reverse("overpayment-pay-back", args=[invoice.pk]) not in page
+        assert reverse("overpayment-refund", args=[invoice.pk]) not in page
         if state == "proposed":
-            overpayment_refunds.send(pay_back=row, by=story.finance)
+            overpayment_refunds.send(refund=row, by=story.finance)
     url = reverse("overpayment-move", args=[invoice.pk])
     moved = {"to": other.pk, "amount": "2000.00", "reference": "MOVE-1"}
     assert "Move it" in fritz.post(url, moved).content.decode()
@@ -142,8 +142,8 @@ def test_how_the_transfer_ended_is_noted_once_and_needs_its_words(
     fritz: Client, story: Story, invoice: Invoice, step: str, data: dict[str, str], said: str
 ) -> None:
     row = overpayment_refunds.propose(invoice=invoice, amount=Decimal(2864), by=story.second)
-    overpayment_refunds.send(pay_back=row, by=story.finance)
-    url = reverse(f"pay-back-{step}", args=[row.pk])
+    overpayment_refunds.send(refund=row, by=story.finance)
+    url = reverse(f"overpayment-refund-{step}", args=[row.pk])
     empty = fritz.post(url)
     assert empty.status_code == 422
     assert 'aria-invalid="true"' in empty.content.decode()
@@ -160,10 +160,10 @@ def test_a_proposal_is_set_aside_and_a_step_that_came_too_late_says_so(
     fritz: Client, story: Story, invoice: Invoice
 ) -> None:
     row = overpayment_refunds.propose(invoice=invoice, amount=Decimal(5), by=story.second)
-    url = reverse("pay-back-void", args=[row.pk])
+    url = reverse("overpayment-refund-void", args=[row.pk])
     assert fritz.post(url, {"reason": "They want it moved."}).status_code == 302
     assert "They want it moved." in page_of(fritz, "overpayment", invoice.pk)
-    late = fritz.post(reverse("pay-back-paid", args=[row.pk]), {"reference": "R-1"})
+    late = fritz.post(reverse("overpayment-refund-paid", args=[row.pk]), {"reference": "R-1"})
     assert late.status_code == 422
     assert "must be on its way" in late.content.decode()
 
@@ -173,8 +173,8 @@ def test_a_proposal_is_set_aside_and_a_step_that_came_too_late_says_so(
     [
         ("move", {"amount": "2864.01"}, "would be more"),
         ("move", {"to": "0"}, "Choose an invoice."),
-        ("pay-back", {"amount": "3000"}, "would be more"),
-        ("pay-back", {"amount": ""}, "Enter an amount."),
+        ("refund", {"amount": "3000"}, "would be more"),
+        ("refund", {"amount": ""}, "Enter an amount."),
     ],
 )
 def test_what_cannot_be_is_refused_and_what_was_typed_is_kept(

@@ -18,8 +18,8 @@ from engagements.ledger import chart
 from engagements.ledger.models import Entry
 from engagements.ledger.positions import positions_of
 from engagements.payouts import overpayment_refunds, overpayments, refund_accounts, transfer_files
-from engagements.payouts.models import PayBack
-from engagements.payouts.queries import open_pay_backs, overpaid_invoices
+from engagements.payouts.models import OverpaymentRefund
+from engagements.payouts.queries import open_overpayment_refunds, overpaid_invoices
 from engagements.people.models import User
 from engagements.settlements import services as settlements
 from engagements.settlements.customer_accounts import accounts_of
@@ -27,7 +27,7 @@ from tests.engagements.payouts.paying_back import paid_back, sent_back
 from tests.engagements.world import World
 
 D = Decimal
-State = PayBack.State
+State = OverpaymentRefund.State
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def invoice(world: World) -> Invoice:
 
 
 @pytest.fixture
-def proposed(world: World, invoice: Invoice) -> PayBack:
+def proposed(world: World, invoice: Invoice) -> OverpaymentRefund:
     return overpayment_refunds.propose(invoice=invoice, amount=D("720"), by=world.finance)
 
 
@@ -58,26 +58,28 @@ def with_account(world: World) -> None:
     )
 
 
-def test_from_proposed_to_paid(world: World, invoice: Invoice, proposed: PayBack) -> None:
+def test_from_proposed_to_paid(world: World, invoice: Invoice, proposed: OverpaymentRefund) -> None:
     before = balances(invoice)
     assert balance_of(invoice).open_amount == -720
-    row = overpayment_refunds.send(pay_back=proposed, by=world.controller)
+    row = overpayment_refunds.send(refund=proposed, by=world.controller)
     assert balance_of(invoice).open_amount == 0
     planned = overpayment_refunds.preview(invoice=invoice, amount=D("720"))
     assert balances(invoice) == [before[0], before[1] - 720, before[2] + 720, before[3]]
-    overpayment_refunds.mark_paid(pay_back=row, reference="B-1", by=world.finance)
+    overpayment_refunds.mark_paid(refund=row, reference="B-1", by=world.finance)
     assert balances(invoice) == [before[0] - 720, before[1], before[2] + 720, before[3]]
     posted = [
         {leg.account.code: leg.amount for leg in entry.legs.select_related("account")}
-        for entry in Entry.objects.filter(kind__in=["payment_paid_back", "pay_back_paid"])
+        for entry in Entry.objects.filter(kind__in=["payment_paid_back", "overpayment_refund_paid"])
     ]
     assert {chart.TRANSFERS: D("-720"), chart.RECEIVABLES: D("720")} in posted
     assert dict(planned[1].effect) in posted
-    verbs = invoice.engagement.events.filter(verb__startswith="pay_back.").order_by("position")
+    verbs = invoice.engagement.events.filter(verb__startswith="overpayment_refund.").order_by(
+        "position"
+    )
     assert [(event.verb, event.actor, event.for_customer) for event in verbs] == [
-        ("pay_back.proposed", world.finance, False),
-        ("pay_back.paying", world.controller, True),
-        ("pay_back.paid", world.finance, True),
+        ("overpayment_refund.proposed", world.finance, False),
+        ("overpayment_refund.paying", world.controller, True),
+        ("overpayment_refund.paid", world.finance, True),
     ]
     [account] = accounts_of(world.customer.engagements.all())
     assert account.balance == 0
@@ -90,7 +92,7 @@ def test_what_the_bank_does_not_transfer_comes_back_and_is_proposed_anew(
     before = balances(invoice)
     row = sent_back(world, invoice, D("720"))
     for _ in range(2):
-        failed = overpayment_refunds.mark_failed(pay_back=row, reason="Closed.", by=world.finance)
+        failed = overpayment_refunds.mark_failed(refund=row, reason="Closed.", by=world.finance)
     assert failed.state == State.FAILED
     assert balances(invoice) == before
     assert balance_of(invoice).open_amount == -720
@@ -104,9 +106,9 @@ def test_what_the_bank_does_not_transfer_comes_back_and_is_proposed_anew(
     assert balance_of(invoice).open_amount == 0
 
 
-def test_nobody_sends_what_they_proposed(world: World, proposed: PayBack) -> None:
+def test_nobody_sends_what_they_proposed(world: World, proposed: OverpaymentRefund) -> None:
     with pytest.raises(ApplicationError, match="proposed to pay back themselves"):
-        overpayment_refunds.send(pay_back=proposed, by=world.finance)
+        overpayment_refunds.send(refund=proposed, by=world.finance)
     with_account(world)
     with pytest.raises(ApplicationError, match="somebody else sends it"):
         transfer_files.make(
@@ -115,14 +117,14 @@ def test_nobody_sends_what_they_proposed(world: World, proposed: PayBack) -> Non
     assert Payment.objects.filter(amount__lt=0).count() == 0
 
 
-def test_it_goes_out_in_the_file_of_the_refunds(world: World, proposed: PayBack) -> None:
+def test_it_goes_out_in_the_file_of_the_refunds(world: World, proposed: OverpaymentRefund) -> None:
     settlement = settlements.approve(settlement=world.settlement(), by=world.controller)
     with_account(world)
     for _ in range(2):
         file = transfer_files.make(
             settlements=[settlement], overpaid=[proposed], message_id="TF-1", by=world.controller
         )
-    row = PayBack.objects.get()
+    row = OverpaymentRefund.objects.get()
     assert (row.state, row.file, row.iban) == (State.PAYING, file, "DE02120300000000202051")
     with pytest.raises(ApplicationError, match="with other transfers"):
         transfer_files.make(settlements=[settlement], message_id="TF-1", by=world.controller)
@@ -131,46 +133,46 @@ def test_it_goes_out_in_the_file_of_the_refunds(world: World, proposed: PayBack)
     assert row.left is not None
     for part in ("720.00", row.left.reference, f"Overpayment of {row.invoice.reference}"):
         assert part.encode() in content
-    assert list(open_pay_backs()) == [row]
+    assert list(open_overpayment_refunds()) == [row]
 
 
 @pytest.mark.parametrize("step", ["propose", "send", "paid", "failed", "void"])
 def test_each_step_taken_twice_is_taken_once(world: World, invoice: Invoice, step: str) -> None:
-    acts: dict[str, Callable[[PayBack], PayBack]] = {
+    acts: dict[str, Callable[[OverpaymentRefund], OverpaymentRefund]] = {
         "propose": lambda row: overpayment_refunds.propose(
             invoice=invoice, amount=D("5"), by=world.finance
         ),
-        "send": lambda row: overpayment_refunds.send(pay_back=row, by=world.controller),
+        "send": lambda row: overpayment_refunds.send(refund=row, by=world.controller),
         "paid": lambda row: overpayment_refunds.mark_paid(
-            pay_back=row, reference="B-1", by=world.finance
+            refund=row, reference="B-1", by=world.finance
         ),
         "failed": lambda row: overpayment_refunds.mark_failed(
-            pay_back=row, reason="No.", by=world.finance
+            refund=row, reason="No.", by=world.finance
         ),
-        "void": lambda row: overpayment_refunds.void(pay_back=row, reason="No.", by=world.finance),
+        "void": lambda row: overpayment_refunds.void(refund=row, reason="No.", by=world.finance),
     }
     row = overpayment_refunds.propose(invoice=invoice, amount=D("5"), by=world.finance)
     if step in ("paid", "failed"):
-        overpayment_refunds.send(pay_back=row, by=world.controller)
+        overpayment_refunds.send(refund=row, by=world.controller)
     once = acts[step](row)
     count = invoice.engagement.events.count()
     assert acts[step](row) == once
     assert invoice.engagement.events.count() == count
-    assert PayBack.objects.get().state == once.state
+    assert OverpaymentRefund.objects.get().state == once.state
 
 
-def test_another_amount_or_reference_is_refused(world: World, proposed: PayBack) -> None:
+def test_another_amount_or_reference_is_refused(world: World, proposed: OverpaymentRefund) -> None:
     for by, amount in ((world.finance, D("1")), (world.controller, D("720"))):
         with pytest.raises(ApplicationError, match="being paid back already"):
             overpayment_refunds.propose(invoice=proposed.invoice, amount=amount, by=by)
     with pytest.raises(ApplicationError, match="must be on its way"):
-        overpayment_refunds.mark_paid(pay_back=proposed, reference="B-1", by=world.finance)
-    overpayment_refunds.send(pay_back=proposed, by=world.controller)
+        overpayment_refunds.mark_paid(refund=proposed, reference="B-1", by=world.finance)
+    overpayment_refunds.send(refund=proposed, by=world.controller)
     with pytest.raises(ApplicationError, match="must be proposed"):
-        overpayment_refunds.void(pay_back=proposed, reason="No.", by=world.finance)
-    overpayment_refunds.mark_paid(pay_back=proposed, reference="B-1", by=world.finance)
+        overpayment_refunds.void(refund=proposed, reason="No.", by=world.finance)
+    overpayment_refunds.mark_paid(refund=proposed, reference="B-1", by=world.finance)
     with pytest.raises(ApplicationError, match="paid back already, as B-1"):
-        overpayment_refunds.mark_paid(pay_back=proposed, reference="B-2", by=world.finance)
+        overpayment_refunds.mark_paid(refund=proposed, reference="B-2", by=world.finance)
 
 
 @pytest.mark.parametrize(
@@ -189,24 +191,26 @@ def test_no_more_is_proposed_than_is_too_much(
         overpayment_refunds.propose(invoice=invoice, amount=amount, by=world.finance)
 
 
-def test_what_was_moved_meanwhile_is_not_sent(world: World, proposed: PayBack) -> None:
+def test_what_was_moved_meanwhile_is_not_sent(world: World, proposed: OverpaymentRefund) -> None:
     other = world.invoice(world.active().milestones.get(position=1))
     overpayments.move(
         invoice=proposed.invoice, to=other, amount=D("1"), reference="M-1", by=world.finance
     )
     with pytest.raises(ApplicationError, match=r"719\.00 too much"):
-        overpayment_refunds.send(pay_back=proposed, by=world.controller)
-    assert transfer_files.pay_back_obstacle(proposed, by=world.controller) == (
+        overpayment_refunds.send(refund=proposed, by=world.controller)
+    assert transfer_files.overpayment_blocking_reason(proposed, by=world.controller) == (
         "So much is no longer too much: void it."
     )
 
 
-def test_a_settlement_sends_it_back_in_place_of_a_proposal(world: World, proposed: PayBack) -> None:
+def test_a_settlement_sends_it_back_in_place_of_a_proposal(
+    world: World, proposed: OverpaymentRefund
+) -> None:
     contract = proposed.invoice.contract_version
     world.conclude(world.request(contract), "missed")
     assert contract.settlements.get().refund == D("15000") - D("7140")
     with pytest.raises(ApplicationError, match="counted by its settlement"):
-        overpayment_refunds.send(pay_back=proposed, by=world.controller)
+        overpayment_refunds.send(refund=proposed, by=world.controller)
     assert not overpaid_invoices().exists()
 
 
@@ -218,7 +222,7 @@ def test_what_is_on_its_way_counts_as_gone_for_the_settlement(
     world.conclude(world.request(contract), "missed")
     settlement = contract.settlements.get()
     assert settlement.payments_received == D("14280.00")
-    overpayment_refunds.mark_failed(pay_back=row, reason="Closed.", by=world.finance)
+    overpayment_refunds.mark_failed(refund=row, reason="Closed.", by=world.finance)
     with pytest.raises(ApplicationError, match="has changed since"):
         settlements.approve(settlement=settlement, by=world.controller)
     settlements.void(settlement=settlement, reason="It came back.", by=world.finance)
@@ -231,17 +235,17 @@ def test_an_engagement_is_not_closed_while_money_is_on_its_way(world: World) -> 
     row = sent_back(world, last, D("5"))
     with pytest.raises(ApplicationError, match="still being paid back"):
         closing.close(engagement=last.engagement, by=world.consultant)
-    overpayment_refunds.mark_paid(pay_back=row, reference="B-1", by=world.finance)
+    overpayment_refunds.mark_paid(refund=row, reference="B-1", by=world.finance)
     assert closing.close(engagement=last.engagement, by=world.consultant).stage == "closed"
 
 
-def test_only_finance_takes_any_step(world: World, proposed: PayBack) -> None:
+def test_only_finance_takes_any_step(world: World, proposed: OverpaymentRefund) -> None:
     steps: list[Callable[[User], Any]] = [
         lambda by: overpayment_refunds.propose(invoice=proposed.invoice, amount=D("1"), by=by),
-        lambda by: overpayment_refunds.send(pay_back=proposed, by=by),
-        lambda by: overpayment_refunds.mark_paid(pay_back=proposed, reference="B", by=by),
-        lambda by: overpayment_refunds.mark_failed(pay_back=proposed, reason="No.", by=by),
-        lambda by: overpayment_refunds.void(pay_back=proposed, reason="No.", by=by),
+        lambda by: overpayment_refunds.send(refund=proposed, by=by),
+        lambda by: overpayment_refunds.mark_paid(refund=proposed, reference="B", by=by),
+        lambda by: overpayment_refunds.mark_failed(refund=proposed, reason="No.", by=by),
+        lambda by: overpayment_refunds.void(refund=proposed, reason="No.", by=by),
     ]
     for by in (world.consultant, world.admin, world.signatory):
         for step in steps:
@@ -268,7 +272,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("sql", "why"), REFUSED)
-def test_the_database_keeps_what_was_proposed(proposed: PayBack, sql: str, why: str) -> None:
+def test_the_database_keeps_what_was_proposed(
+    proposed: OverpaymentRefund, sql: str, why: str
+) -> None:
     with (
         pytest.raises(IntegrityError, match=why),
         transaction.atomic(),

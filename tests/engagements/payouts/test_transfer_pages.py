@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from engagements.payouts import overpayment_refunds, refund_accounts, refunds
-from engagements.payouts.transfer_models import Transfer, TransferFile
+from engagements.payouts.models import Transfer, TransferFile
 from engagements.people.models import BankAccount, User
 from engagements.settlements import disputes
 from engagements.settlements import services as settlements

@@ -25,7 +25,7 @@ from engagements.contracts.models import ContractVersion
 from engagements.event_log import events, verify
 from engagements.event_log.models import Event
 from engagements.payouts import refunds
-from engagements.payouts.transfer_models import Transfer
+from engagements.payouts.models import Transfer
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.proofs.clock import Clock, turned

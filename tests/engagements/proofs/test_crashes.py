@@ -23,7 +23,7 @@ from engagements.payouts import (
     refunds,
     transfer_files,
 )
-from engagements.payouts.models import PayBack
+from engagements.payouts.models import OverpaymentRefund
 from engagements.runs import services as runs
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
@@ -127,24 +127,24 @@ def _overpaid(world: World) -> Iterator[tuple[str, Act]]:
         ),
     )
     yield (
-        "propose pay-back",
+        "propose overpayment-refund",
         lambda: overpayment_refunds.propose(invoice=first, amount=Decimal(5), by=by),
     )
-    yield from _sent_back(world, PayBack.objects.get())
+    yield from _sent_back(world, OverpaymentRefund.objects.get())
 
 
-def _sent_back(world: World, row: PayBack) -> Iterator[tuple[str, Act]]:
+def _sent_back(world: World, row: OverpaymentRefund) -> Iterator[tuple[str, Act]]:
     by, other = world.finance, world.controller
-    yield "send back", lambda: overpayment_refunds.send(pay_back=row, by=other)
+    yield "send back", lambda: overpayment_refunds.send(refund=row, by=other)
     yield (
         "fail back",
-        lambda: overpayment_refunds.mark_failed(pay_back=row, reason="Closed.", by=by),
+        lambda: overpayment_refunds.mark_failed(refund=row, reason="Closed.", by=by),
     )
     again = overpayment_refunds.propose(invoice=row.invoice, amount=Decimal(5), by=by)
-    overpayment_refunds.send(pay_back=again, by=other)
+    overpayment_refunds.send(refund=again, by=other)
     yield (
         "confirm back",
-        lambda: overpayment_refunds.mark_paid(pay_back=again, reference="B-1", by=by),
+        lambda: overpayment_refunds.mark_paid(refund=again, reference="B-1", by=by),
     )
 
 

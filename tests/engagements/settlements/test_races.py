@@ -173,7 +173,7 @@ def test_what_is_too_much_leaves_once_whoever_takes_it_first(world: World) -> No
     row = overpayment_refunds.propose(invoice=invoice, amount=amount, by=by)
     results = together(
         lambda: overpayments.move(invoice=invoice, to=other, amount=amount, reference="M", by=by),
-        *[lambda: overpayment_refunds.send(pay_back=row, by=world.controller)] * 2,
+        *[lambda: overpayment_refunds.send(refund=row, by=world.controller)] * 2,
     )
     # Sent twice is sent once: either the move is refused, or both that would send it.
     assert len(refusals(results)) in (1, 2)

@@ -11,7 +11,7 @@ from engagements.billing.models import Invoice
 from engagements.common import money
 from engagements.contracts.milestones.models import Milestone
 from engagements.payouts import overpayment_refunds, overpayments
-from engagements.payouts.models import PayBack
+from engagements.payouts.models import OverpaymentRefund
 from tests.engagements.proofs.lives.asking import SIGNED, WHICH, Asking, request
 from tests.engagements.world import days
 
@@ -135,19 +135,21 @@ class Invoicing(Asking):
         which=WHICH,
     )
     def send_back(self, how: str, by: str, which: int) -> None:
-        rows = list(PayBack.objects.filter(invoice__engagement=self.engagement).order_by("pk"))
+        rows = list(
+            OverpaymentRefund.objects.filter(invoice__engagement=self.engagement).order_by("pk")
+        )
         if not rows:
             return
         row, person = rows[which % len(rows)], getattr(self.world, by)
         acts: dict[str, Callable[[], Any]] = {
-            "send": lambda: overpayment_refunds.send(pay_back=row, by=person),
+            "send": lambda: overpayment_refunds.send(refund=row, by=person),
             "paid": lambda: overpayment_refunds.mark_paid(
-                pay_back=row, reference=f"B-{row.pk}", by=person
+                refund=row, reference=f"B-{row.pk}", by=person
             ),
             "failed": lambda: overpayment_refunds.mark_failed(
-                pay_back=row, reason="Closed.", by=person
+                refund=row, reason="Closed.", by=person
             ),
-            "void": lambda: overpayment_refunds.void(pay_back=row, reason="Wrong.", by=person),
+            "void": lambda: overpayment_refunds.void(refund=row, reason="Wrong.", by=person),
         }
-        done = self.ask(f"pay-back {how}", acts[how], twice=True)
+        done = self.ask(f"overpayment-refund {how}", acts[how], twice=True)
         assert done is None or done.sent_by_id != done.proposed_by_id

@@ -181,7 +181,7 @@ def test_another_amount_or_reference_is_refused(world: World, proposed: Overpaym
         (D("720.01"), r"720\.00 too much"),
         (D("0"), "more than nothing"),
         (D("-1"), "more than nothing"),
-        (D("0.001"), "exact amount"),
+        (D("0.001"), "at most 2 decimals"),
     ],
 )
 def test_no_more_is_proposed_than_is_too_much(

@@ -116,7 +116,7 @@ def test_a_move_is_no_payment_of_the_same_name(world: World) -> None:
         ({"amount": D("720.01")}, r"720\.00 too much"),
         ({"amount": D("0")}, "more than nothing"),
         ({"amount": D("-1")}, "more than nothing"),
-        ({"amount": D("0.001")}, "exact amount"),
+        ({"amount": D("0.001")}, "at most 2 decimals"),
         ({"reference": " "}, "reference"),
     ],
 )

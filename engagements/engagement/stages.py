@@ -43,7 +43,7 @@ def locked(engagement_id: int) -> Engagement:
 
 
 def require_stage(engagement: Engagement, *stages: Stage, to: str) -> None:
-    """Require the locked engagement to be in one of `stages`; `to` is the purpose in the message."""
+    """Require the locked engagement to be in one of `stages`; `to` is the purpose."""
     if engagement.stage not in stages:
         wanted = " or ".join(f"“{stage.label}”" for stage in stages)
         now = Stage(engagement.stage).label

@@ -173,9 +173,9 @@ def test_a_folder_shows_the_figures_of_its_records_and_no_others(operator: str) 
         assert "| record |" not in words
 
 
-def test_the_first_page_shows_the_figures_of_all_records() -> None:
+def test_the_catalogues_guide_shows_the_figures_of_all_records() -> None:
     """Printed by `python -m kernels report --markdown`."""
-    words = (KERNELS.parent / "README.md").read_text()
+    words = (KERNELS / "README.md").read_text()
     assert report_tables.markdown(reports.reports(), named=True) in words
 
 

@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from consultancy.demo.users import LONGPROMPT, DemoUsers, create_customer
 from engagements import documents
 from engagements.documents.models import Document
+from engagements.payouts import refunds
 from tests.browser import acts, staging
 from tests.browser.conftest import Window
 from tests.engagements import story
@@ -49,9 +50,7 @@ def test_another_customers_pages_do_not_exist(window: Window) -> None:
 
 
 def paid_settlement(told: Story) -> str:
-    story.settlements.mark_paid(
-        settlement=story.approved(told), reference="REFUND-1", by=told.finance
-    )
+    refunds.mark_paid(settlement=story.approved(told), reference="REFUND-1", by=told.finance)
     return f"settlement:{told.settlement.pk}"
 
 

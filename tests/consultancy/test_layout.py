@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_web_process_with_every_address_loaded_has_no_torch() -> None:
+def test_a_web_process_with_every_url_loaded_imports_no_torch() -> None:
     program = """
 import os, sys
 os.environ["DJANGO_SETTINGS_MODULE"] = "consultancy.settings"
@@ -28,7 +28,7 @@ for operator in catalogue.operators():
     catalogue.definition(operator)
 print(sorted({"torch", "triton", "scipy"} & set(sys.modules)))
 """
-    said = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
     )
-    assert said.stdout.strip() == "[]", said.stdout + said.stderr
+    assert process.stdout.strip() == "[]", process.stdout + process.stderr

@@ -1,6 +1,6 @@
-// Small conveniences. Every page works without them.
+// Progressive enhancement: every page works without this file.
 
-// A form that was sent is not sent again; the server would answer the same anyhow.
+// Prevent double submission. The server deduplicates, too.
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (event.defaultPrevented || form.method === "get") return;
@@ -9,11 +9,11 @@ document.addEventListener("submit", (event) => {
     return;
   }
   form.dataset.sent = "yes";
-  // After this turn: a disabled button would not send its own name and value.
+  // Deferred: a disabled button would not submit its name and value.
   setTimeout(() => mark(form, true));
 });
 
-// Back from the browser's page cache, a form may be sent anew.
+// Enable forms again when the browser restores a page from its cache.
 window.addEventListener("pageshow", (event) => {
   if (!event.persisted) return;
   document.querySelectorAll("form[data-sent]").forEach(release);
@@ -36,7 +36,7 @@ function release(form) {
   mark(form, false);
 }
 
-// Signed out while a page was open: show the sign-in page whole, not inside a fragment.
+// After sign-out elsewhere, reload instead of swapping the sign-in page into a fragment.
 document.addEventListener("htmx:beforeSwap", (event) => {
   const { responseURL } = event.detail.xhr;
   if (responseURL && new URL(responseURL).pathname.startsWith("/accounts/")) {
@@ -45,7 +45,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
   }
 });
 
-// Copy buttons carry what they copy.
+// Copy buttons copy their data-copy attribute.
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copy]");
   if (!button) return;
@@ -69,16 +69,16 @@ document.addEventListener("keydown", (event) => {
   });
 });
 
-// What moves is announced when its words change, not at every refresh.
+// Announce a live value to screen readers when its text changes, not at every refresh.
 document.addEventListener("htmx:afterSwap", () => {
-  const said = document.querySelector("[data-announce]");
+  const source = document.querySelector("[data-announce]");
   const status = document.getElementById("announcement");
-  if (said && status && status.textContent !== said.dataset.announce) {
-    status.textContent = said.dataset.announce;
+  if (source && status && status.textContent !== source.dataset.announce) {
+    status.textContent = source.dataset.announce;
   }
 });
 
-// How much of a large file was sent.
+// Show the upload progress of large files.
 document.addEventListener("htmx:xhr:progress", (event) => {
   const bar = event.target.closest ? event.target.closest("form")?.querySelector("progress") : null;
   if (!bar || !event.detail.lengthComputable) return;

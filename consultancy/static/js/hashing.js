@@ -1,5 +1,5 @@
-// A file is hashed here and only its digest is sent. Without crypto.subtle (plain HTTP) or
-// scripts the form sends the file itself.
+// Hash a file in the browser and submit only its digest. Without crypto.subtle (plain HTTP) or
+// JavaScript, the form uploads the file.
 
 document.addEventListener("submit", async (event) => {
   const form = event.target.closest("[data-hashes-into]");
@@ -12,7 +12,7 @@ document.addEventListener("submit", async (event) => {
   field.form.requestSubmit();
 }, true);
 
-// Dropped anywhere on the form, a file is verified at once.
+// A file dropped on the form is verified at once.
 document.addEventListener("dragover", (event) => {
   if (event.target.closest("[data-hashes-into]")) event.preventDefault();
 });

@@ -11,33 +11,35 @@ from engagements.runs.models import EngagementRun
 from engagements.runs.summary import record_of
 
 WITHHELD = (
-    "The kernel's source comes with a target that was met; until then it stays with the "
-    "consultancy."
+    "The kernel's source is released once the target is met; until then the consultancy keeps it."
 )
 
 
-def source_is_for_the_customer(run: EngagementRun) -> bool:
-    """Whether the customer may have the candidate's source: of an acceptance run that met."""
+def customer_may_have_source(run: EngagementRun) -> bool:
+    """Whether the customer may have the candidate's source: after an acceptance run that met."""
     record = record_of(run)
     accepted = run.purpose == EngagementRun.Purpose.ACCEPTANCE
     return accepted and record is not None and record.verdict == Verdict.MET
 
 
 def may_have_source(*, run: EngagementRun, by: User) -> bool:
-    """Whether this person may have it: the house always, the customer once the target is met."""
-    return is_staff_member(by) or source_is_for_the_customer(run)
+    """Whether this user may have it: staff always, the customer once the target is met."""
+    return is_staff_member(by) or customer_may_have_source(run)
 
 
 def bundle(*, run: EngagementRun, by: User) -> bytes:
-    """The archive that repeats the run, as this person may have it. Refused without a record."""
+    """Return the archive that repeats the run, with the source only where `by` may have it.
+
+    Raises an error without a record.
+    """
     return bundles.archive(
         run=run.run, with_source=may_have_source(run=run, by=by), why_without=WITHHELD
     )
 
 
 def record_bytes(*, run: EngagementRun, with_source: bool) -> bytes:
-    """The run's record as it is stored, or the same without the source."""
+    """Return the run's record as stored, or without the source."""
     record = record_of(run)
-    assert record is not None  # asked for by whoever shows a measured run
+    assert record is not None  # the caller shows a measured run
     content = storage.load(record)
     return content if with_source else withheld(content)

@@ -1,30 +1,30 @@
-"""TODO docstring."""
+"""Labels of verdicts, run states and phases in the customer's portal."""
 
 from __future__ import annotations
 
 from benchmarks.models import Run, Verdict
 
-VERDICT_WORD: dict[str, str] = {
+VERDICT_LABELS: dict[str, str] = {
     Verdict.MET: "Target met",
     Verdict.MISSED: "Target missed",
-    Verdict.INCONCLUSIVE: "Not decided",
-    Verdict.INVALID: "Does not count",
+    Verdict.INCONCLUSIVE: "Inconclusive",
+    Verdict.INVALID: "Invalid",
     Verdict.DISQUALIFIED: "Disqualified",
 }
 
 
-RUN_WORD: dict[str, str] = {
-    Run.State.QUEUED: "Waiting its turn",
-    Run.State.RUNNING: "Being measured",
+RUN_LABELS: dict[str, str] = {
+    Run.State.QUEUED: "Queued",
+    Run.State.RUNNING: "Measuring",
     Run.State.FINISHED: "Measured",
-    Run.State.FAILED: "Could not be measured",
+    Run.State.FAILED: "Failed",
 }
 
 
-PHASE_WORD: dict[str, str] = {
-    "starting": "Starting the measuring machine",
-    "setup": "Getting both sides ready",
-    "measuring": "Timing both sides in turns",
-    "checking": "Checking every result against the reference",
-    "finishing": "Working out the result",
+PHASE_LABELS: dict[str, str] = {
+    "starting": "Starting",
+    "setup": "Setting up baseline and candidate",
+    "measuring": "Timing baseline and candidate in turn",
+    "checking": "Checking results against the reference",
+    "finishing": "Computing the result",
 }

@@ -1,4 +1,4 @@
-"""A measured ratio in words for somebody who has never read a benchmark."""
+"""Explain a measured ratio to readers who do not know benchmarks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from benchmarks.models import Verdict
 from engagements.contracts.models import ContractVersion
 from engagements.runs.estimates import Estimate
-from engagements.runs.labels import RUN_WORD, VERDICT_WORD
+from engagements.runs.labels import RUN_LABELS, VERDICT_LABELS
 from engagements.runs.models import EngagementRun
 from engagements.runs.summary import record_of
 from engagements.templatetags.show import ratio
@@ -15,7 +15,7 @@ from engagements.templatetags.show import ratio
 
 @dataclass(frozen=True)
 class MeasuredWords:
-    """What was measured, what that means, how sure it is, and what follows from it."""
+    """An estimate in plain words: its meaning, certainty and consequence."""
 
     estimate: Estimate
     label: str
@@ -25,16 +25,16 @@ class MeasuredWords:
 
 
 def measured_words(estimate: Estimate) -> MeasuredWords:
-    """An estimate in plain words."""
+    """Explain an estimate."""
     confidence = estimate.run.run.record.summary.get("confidence")
-    sure = f"With {confidence * 100:g}% confidence the" if confidence else "The"
+    subject = f"With {confidence * 100:g}% confidence, the" if confidence else "The"
     return MeasuredWords(
         estimate=estimate,
-        label=VERDICT_WORD[estimate.verdict],
+        label=VERDICT_LABELS[estimate.verdict],
         meaning=shown(estimate),
         certainty=(
-            f"{sure} true figure lies between {ratio(estimate.low)} and {ratio(estimate.high)}; "
-            f"the contract asks for {ratio(estimate.target)}."
+            f"{subject} true ratio lies between {ratio(estimate.low)} and {ratio(estimate.high)}; "
+            f"the contract requires {ratio(estimate.target)}."
         ),
         consequence=consequence(estimate),
     )
@@ -42,7 +42,7 @@ def measured_words(estimate: Estimate) -> MeasuredWords:
 
 @dataclass(frozen=True)
 class RunRow:
-    """One run in the list of measurements; `badge` is a state that the badge knows."""
+    """A run in the list of measurements. `badge` is the state that sets the badge's colour."""
 
     run: EngagementRun
     badge: str
@@ -50,51 +50,54 @@ class RunRow:
 
 
 def run_row(run: EngagementRun) -> RunRow:
-    """A run with its verdict, or how far it is."""
+    """Return a run with its verdict, or its state before."""
     record = record_of(run)
     if record is not None:
-        return RunRow(run, record.verdict, VERDICT_WORD[record.verdict])
-    return RunRow(run, run.run.state, RUN_WORD[run.run.state])
+        return RunRow(run, record.verdict, VERDICT_LABELS[record.verdict])
+    return RunRow(run, run.run.state, RUN_LABELS[run.run.state])
 
 
 def shown(estimate: Estimate) -> str:
-    """What a run shows about the speed, and no more than that."""
+    """Say what a run shows about the speed."""
     if estimate.verdict in (Verdict.MET, Verdict.MISSED):
         return meaning(estimate.ratio)
     if estimate.verdict == Verdict.INCONCLUSIVE:
-        return f"That it reaches {ratio(estimate.target)} was not shown."
-    return "This run says nothing about the speed."
+        return (
+            f"Inconclusive: {ratio(estimate.target)} lies inside "
+            f"{ratio(estimate.low)} to {ratio(estimate.high)}."
+        )
+    return "This run does not measure the speed."
 
 
 def meaning(value: float) -> str:
-    """What a ratio does to an hour of work."""
+    """Say how long an hour of work takes at this ratio."""
     minutes = 60 / value
     if minutes < 10:
-        told = f"{minutes:.1f} minutes"
+        duration = f"{minutes:.1f} minutes"
     else:
-        told = "1 minute" if round(minutes) == 1 else f"{minutes:.0f} minutes"
+        duration = "1 minute" if round(minutes) == 1 else f"{minutes:.0f} minutes"
     if 0.995 <= value < 1.005:
-        return "Work that takes an hour with what one gets off the shelf takes an hour with ours."
-    return f"Work that takes an hour with what one gets off the shelf takes {told} with ours."
+        return "One hour of work with the baseline takes one hour with our kernel."
+    return f"One hour of work with the baseline takes {duration} with our kernel."
 
 
 def consequence(estimate: Estimate) -> str:
-    """What the verdict means under the contract of its run."""
+    """Say what the verdict means under the contract of its run."""
     contract = estimate.run.contract_version
     if estimate.verdict == Verdict.MET:
-        return "Even the low end reaches the target, so the target is met."
+        return "Even the low end of this range reaches the target, so the target is met."
     if estimate.verdict == Verdict.MISSED:
-        return "Even the high end stays below the target, so the target is missed."
+        return "Even the high end of this range is below the target, so the target is missed."
     if estimate.verdict == Verdict.INCONCLUSIVE:
         if contract and contract.inconclusive == ContractVersion.Inconclusive.REPEAT:
             return (
-                "The target lies inside that range, so this run decides nothing. "
-                "It is measured again inside the time-box."
+                "The target lies inside this range, so this run decides nothing. "
+                "It is repeated inside the time-box."
             )
         return (
-            "The target lies inside that range: it was not shown. Under your contract that "
-            "counts as missed, the doubt is ours to bear."
+            "The target lies inside this range. Under your contract, an inconclusive run counts "
+            "as missed."
         )
     if estimate.verdict == Verdict.DISQUALIFIED:
-        return "The measurement caught the kernel breaking the rules. This run does not count."
-    return "Something about this run was not as agreed, so it does not count."
+        return "The referee found the kernel breaking the rules, so this run does not count."
+    return "This run did not follow the agreed protocol, so it does not count."

@@ -18,7 +18,7 @@ from engagements.charts import describe
 from engagements.charts.responses import addresses, known_theme
 from engagements.runs import bundles, controls, operator_account, record_files
 from engagements.runs.estimates import estimate_of
-from engagements.runs.labels import PHASE_WORD, RUN_WORD, VERDICT_WORD
+from engagements.runs.labels import PHASE_LABELS, RUN_LABELS, VERDICT_LABELS
 from engagements.runs.live import live_of
 from engagements.runs.measured import measured_words
 from engagements.runs.models import EngagementRun
@@ -91,7 +91,7 @@ def run_file(request: HttpRequest, reference: str, pk: int, name: str) -> HttpRe
     record = record_of(run)
     if name not in FILES or record is None:
         raise Http404("No such file.")
-    kind, with_source = "application/json", bundles.source_is_for_the_customer(run)
+    kind, with_source = "application/json", bundles.customer_may_have_source(run)
     if name == "record.json":
         content = record_files.content(run, with_source=with_source)
     elif name == "benchmark.json":
@@ -126,9 +126,9 @@ def _live(run: EngagementRun) -> dict[str, Any]:
         "engagement": run.engagement,
         "engagement_run": run,
         "run": run.run,
-        "state": RUN_WORD[run.run.state],
+        "state": RUN_LABELS[run.run.state],
         "live": None if run.run.is_concluded else live_of(run.run),
-        "phase": PHASE_WORD.get(str(progress.get("phase")), "Being measured"),
+        "phase": PHASE_LABELS.get(str(progress.get("phase")), "Being measured"),
         "live_url": reverse("portal-run-live", args=[run.engagement.reference, run.pk]),
     }
 
@@ -141,7 +141,7 @@ def _measured(run: EngagementRun) -> dict[str, Any]:
     data, damage = record_files.read(run) if estimate else (None, "")
     return {
         "record": record,
-        "verdict_label": VERDICT_WORD[record.verdict],
+        "verdict_label": VERDICT_LABELS[record.verdict],
         "measured": measured_words(estimate) if estimate else None,
         "summary": record.summary,
         "document": run.run.benchmark.document,
@@ -151,7 +151,7 @@ def _measured(run: EngagementRun) -> dict[str, Any]:
         "controls": controls.of(data) if data else None,
         "file_base": f"{run.engagement.reference}-run-{run.pk}",
         "candidate_name": _candidate_name(run),
-        "withheld": "" if bundles.source_is_for_the_customer(run) else bundles.WITHHELD,
+        "withheld": "" if bundles.customer_may_have_source(run) else bundles.WITHHELD,
     }
 
 

@@ -1,4 +1,4 @@
-"""Runs asked for in an engagement, and what the contract makes of their verdicts."""
+"""Request runs in an engagement, and apply their verdicts to the contract."""
 
 from __future__ import annotations
 
@@ -44,23 +44,24 @@ def request(
     by: User,
     benchmark: Benchmark | None = None,
 ) -> EngagementRun:
-    """Ask for a run. The same `request_key` is the same run.
+    """Request a run. A repeated `request_key` returns the same run.
 
-    A trial decides nothing and may be asked for from the audit on; it is measured on
-    `benchmark`, or on the newest contract's. An acceptance run decides the contract: it is
-    measured on the contract's benchmark, inside the time-box, one at a time.
+    A trial run decides nothing and is allowed from the audit on; it uses `benchmark`, or the
+    newest contract's. An acceptance run decides the contract: it uses the contract's benchmark,
+    inside the time-box, one at a time.
     """
     row = stages.locked(engagement.pk)
     access.require_consultant(by)
     known = EngagementRun.objects.select_related("run").filter(run__request_key=request_key).first()
     if known:
-        asked_for = (known.engagement_id, known.purpose, known.run.solution_id)
-        if asked_for != (row.pk, purpose, solution.pk):
+        requested = (known.engagement_id, known.purpose, known.run.solution_id)
+        if requested != (row.pk, purpose, solution.pk):
             raise ApplicationError(
-                "This request was made before, for something else.", code="runs.todo"
+                "This form was already used for another run. Reload the page.",
+                code="run.key_reused",
             )
         return known
-    contract, chosen = _what_to_measure(row, purpose, benchmark)
+    contract, chosen = _contract_and_benchmark(row, purpose, benchmark)
     try:
         run = measuring.request(benchmark=chosen, solution=solution, request_key=request_key)
     except BenchmarkError as error:
@@ -69,11 +70,11 @@ def request(
         engagement=row, run=run, contract_version=contract, purpose=purpose, requested_by=by
     )
     validation.save_validated(asked)
-    _tell_request(row, asked, solution, chosen)
+    _record_request(row, asked, solution, chosen)
     return asked
 
 
-def _tell_request(
+def _record_request(
     engagement: Engagement, asked: EngagementRun, solution: Solution, benchmark: Benchmark
 ) -> None:
     is_acceptance = asked.purpose == Purpose.ACCEPTANCE
@@ -88,37 +89,43 @@ def _tell_request(
     )
 
 
-def _what_to_measure(
+def _contract_and_benchmark(
     engagement: Engagement, purpose: str, benchmark: Benchmark | None
 ) -> tuple[ContractVersion | None, Benchmark]:
-    """The contract that a run is asked for under, where there is one, and its benchmark."""
+    """Return the contract of the requested run, if any, and the benchmark to measure."""
     if purpose == Purpose.ACCEPTANCE:
-        contract = _contract_to_decide(engagement)
+        contract = _contract_in_time_box(engagement)
         return contract, contract.benchmark
     if purpose != Purpose.TRIAL:
-        raise ApplicationError(f"{purpose!r} is no purpose of a run.", code="runs.todo")
+        raise ApplicationError(
+            f"Unknown purpose of a run: {purpose!r}.", code="run.unknown_purpose"
+        )
     stages.require_stage(engagement, *TRIAL_STAGES, to="for a trial run")
     newest = engagement.contracts.select_related("benchmark").order_by("-number").first()
     if newest and benchmark in (None, newest.benchmark):
         return newest, newest.benchmark
     if benchmark is None:
-        raise ApplicationError("There is no benchmark yet: seal one first.", code="runs.todo")
+        raise ApplicationError("Seal a benchmark first.", code="run.no_benchmark")
     return None, benchmark
 
 
-def _contract_to_decide(engagement: Engagement) -> ContractVersion:
+def _contract_in_time_box(engagement: Engagement) -> ContractVersion:
     stages.require_stage(engagement, Stage.ACTIVE, to="for an acceptance run")
     box = TimeBox.objects.get(engagement=engagement)
     today = timezone.localdate()
     if today < box.starts_on:
         raise ApplicationError(
-            f"The time-box starts on {in_words(box.starts_on)}; until then there are trial runs.",
-            code="runs.todo",
+            f"The time-box starts on {in_words(box.starts_on)}. Request a trial run until then.",
+            code="run.before_time_box",
         )
     if today > box.ends_on:
-        raise ApplicationError(f"The time-box ended on {in_words(box.ends_on)}.", code="runs.todo")
+        raise ApplicationError(
+            f"The time-box ended on {in_words(box.ends_on)}.", code="run.after_time_box"
+        )
     if versions.open_acceptance_run(engagement):
-        raise ApplicationError("An acceptance run is under way already.", code="runs.todo")
+        raise ApplicationError(
+            "An acceptance run is already in progress.", code="run.acceptance_in_progress"
+        )
     contract = versions.contract_in_force(engagement)
     assert contract is not None  # an active engagement has one
     return contract
@@ -126,11 +133,11 @@ def _contract_to_decide(engagement: Engagement) -> ContractVersion:
 
 @transaction.atomic
 def conclude(*, run: EngagementRun) -> EngagementRun:
-    """Turn the verdict of a concluded run into what the contract makes of it, once.
+    """Apply the verdict of a concluded run to its contract, once.
 
-    Met: the milestones that wait for it are released. Missed, or inconclusive where the terms
-    say that it counts as missed: the settlement is proposed. Anything else decides nothing and
-    the engagement stays active.
+    `met` releases the milestones that wait for it. `missed`, or `inconclusive` where the terms
+    count it as missed, proposes the settlement. Any other verdict decides nothing, and the
+    engagement stays active.
     """
     engagement = stages.locked(run.engagement_id)
     row = EngagementRun.objects.select_related("run__solution", "contract_version__engagement").get(
@@ -139,11 +146,11 @@ def conclude(*, run: EngagementRun) -> EngagementRun:
     if row.concluded_at:
         return row
     if not row.run.is_concluded:
-        raise ApplicationError("This run is still going on.", code="runs.todo")
+        raise ApplicationError("This run is still in progress.", code="run.in_progress")
     row.concluded_at = timezone.now()
     row.save(update_fields=["concluded_at"])
     record = Record.objects.filter(run=row.run).first()
-    _tell(engagement, row, record)
+    _record_outcome(engagement, row, record)
     if row.purpose != Purpose.ACCEPTANCE or record is None:
         return row
     enqueue("issue_document", "benchmark_report", f"run:{row.pk}")
@@ -180,16 +187,16 @@ def _meet(engagement: Engagement, contract: ContractVersion, run: EngagementRun)
     postings.target_met(contract, dated_on=timezone.localdate())
 
 
-def _tell(engagement: Engagement, run: EngagementRun, record: Record | None) -> None:
+def _record_outcome(engagement: Engagement, run: EngagementRun, record: Record | None) -> None:
     is_acceptance = run.purpose == Purpose.ACCEPTANCE
-    what = f"The {'acceptance' if is_acceptance else 'trial'} run of {run.run.solution.name}"
+    noun = f"The {'acceptance' if is_acceptance else 'trial'} run of {run.run.solution.name}"
     changes: dict[str, object] = {"run": run.pk}
     if record is None:
-        # Why it failed names machines and paths: that stays with the house.
-        summary = f"{what} could not be measured and will be repeated."
+        # The reason may name machines and paths, so customers do not see it.
+        summary = f"{noun} could not be measured."
         changes["failure_reason"] = run.run.failure_reason
     else:
-        summary = f"{what} ended: {_figures(record)}."
+        summary = f"{noun} ended: {_figures(record)}."
         changes |= {"verdict": record.verdict, "record": record.digest}
     events.record(
         engagement=engagement,

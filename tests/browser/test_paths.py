@@ -18,7 +18,7 @@ from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import ContractVersion
 from engagements.documents.models import Document
 from engagements.people.models import User
-from engagements.runs.measured import VERDICT_WORD
+from engagements.runs.measured import VERDICT_LABELS
 from engagements.runs.models import EngagementRun
 from engagements.settlements.models import Settlement
 from engagements.templatetags.show import ratio
@@ -153,7 +153,7 @@ def watch(consultant: Page, customer: Page, reference: str) -> None:
     verdict = record.get_verdict_display()
     expect(consultant.get_by_role("heading", name=verdict, exact=True)).to_be_visible()
     assert consultant.evaluate("window.stayed"), "The consultant's page was loaded anew"
-    expect(customer.get_by_text(VERDICT_WORD[record.verdict]).first).to_be_visible()
+    expect(customer.get_by_text(VERDICT_LABELS[record.verdict]).first).to_be_visible()
 
 
 def settle(finance: Page, window: Window, people: DemoUsers, reference: str) -> None:

@@ -1,4 +1,4 @@
-"""The facts of a benchmark report, from the record as it was believed on arrival."""
+"""The content of a benchmark report, from the record as verified on arrival."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engagements.documents import formatting
 from engagements.documents.renderable import Enclosure, RenderableDocument
 from engagements.documents.subjects import Subject
 from engagements.runs import controls
-from engagements.runs.bundles import WITHHELD, record_bytes, source_is_for_the_customer
+from engagements.runs.bundles import WITHHELD, customer_may_have_source, record_bytes
 from engagements.runs.models import EngagementRun
 from engagements.runs.report import measured, pictures, verdict
 
@@ -24,25 +24,25 @@ NOUN = "run"
 
 
 def due() -> Iterator[Subject]:
-    """Every run of an engagement that has a record."""
+    """Yield every run that has a record."""
     recorded = EngagementRun.objects.filter(run__record__isnull=False)
     return (Subject(NOUN, pk) for pk in recorded.values_list("pk", flat=True))
 
 
 def compose(subject: Subject) -> RenderableDocument:
-    """The report of a measured run. Refused while there is no record, or a damaged one."""
+    """Compose the report of a measured run. Raises an error without a readable record."""
     asked = EngagementRun.objects.select_related(
         "engagement__customer", "contract_version", "run__record", "requested_by"
     ).get(pk=subject.pk)
     if not hasattr(asked.run, "record"):
         raise ApplicationError(
-            "A benchmark report is issued when the run has a record.", code="runs.todo"
+            "A benchmark report is issued once the run has a record.", code="run.no_record"
         )
     record = queries.record_of(asked.run)
-    # A trial's report stays in the house.
+    # The report of a trial run is internal.
     trial = asked.purpose == EngagementRun.Purpose.TRIAL
-    with_source = trial or source_is_for_the_customer(asked)
-    # The figures are those of the recomputation on arrival, never the record's own word.
+    with_source = trial or customer_may_have_source(asked)
+    # The figures are recomputed on arrival, never the record's own.
     record = {**record, "summary": asked.run.record.summary}
     engagement = asked.engagement
     return RenderableDocument(
@@ -65,7 +65,7 @@ def compose(subject: Subject) -> RenderableDocument:
             Enclosure(
                 "record.json",
                 record_bytes(run=asked, with_source=with_source),
-                "Every sample, and what it rests on",
+                "Every sample, with the environment",
             ),
         ),
         for_customer=asked.purpose == EngagementRun.Purpose.ACCEPTANCE,
@@ -86,7 +86,7 @@ def _context(asked: EngagementRun, record: dict[str, Any]) -> dict[str, Any]:
         "record": record,
         "benchmark": benchmark,
         "summary": summary,
-        "said": verdict.said(asked, summary),
+        "verdict": verdict.explain(asked, summary),
         "ratio": ratios.measured(summary["ratio"]),
         "low": ratios.measured(summary["low"]),
         "high": ratios.measured(summary["high"]),

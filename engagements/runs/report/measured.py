@@ -1,4 +1,4 @@
-"""The tables of the report: what was measured, and 'not measured' where nothing was."""
+"""The tables of the benchmark report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NOT_MEASURED = "not measured"
 
 
 def workloads(summary: Data) -> list[dict[str, str]]:
-    """A row a workload: times in µs a call, ratio and interval."""
+    """One row for each workload: times in µs a call, ratio and interval."""
     return [
         {
             "name": each["name"],
@@ -28,7 +28,7 @@ def workloads(summary: Data) -> list[dict[str, str]]:
 
 
 def correctness(record: Data) -> dict[str, Any]:
-    """What was checked, by workload, over all replicates; and how surely an error is caught."""
+    """The checks by workload over all replicates, and the probability of catching an error."""
     rows = []
     for workload in record["benchmark"]["workloads"]:
         checks = [
@@ -57,7 +57,7 @@ def correctness(record: Data) -> dict[str, Any]:
 
 
 def _trials(correctness: Data | None) -> str | None:
-    """What the candidate was tried at beside the workloads, in one sentence; None for nothing."""
+    """Say which held-back sizes and special values were tested; None without any."""
     tried = (correctness or {}).get("trials") or []
     if not tried:
         return None
@@ -65,40 +65,38 @@ def _trials(correctness: Data | None) -> str | None:
     named = "; ".join(trial["name"] for trial in right)
     left_out = len(tried) - len(right)
     more = (
-        f" {left_out} more were left out: the baseline could not do them either."
+        f" {left_out} more were skipped, because the baseline fails them as well."
         if left_out
         else ""
     )
     return (
-        f"Once in this run, outside the clock, it was tried at {len(tried)} sizes and special "
-        f"values that the contract does not hold, and was right at {len(right)}: {named}.{more}"
+        f"Once in this run, outside the clock, the candidate was tested at {len(tried)} sizes and "
+        f"special values beyond the contract's, and was right at {len(right)}: {named}.{more}"
     )
 
 
 def _repeats(replicates: list[Data]) -> str | None:
-    """How answers to one input agreed over calls; None where none was repeated."""
+    """Say how outputs agreed over calls with the same input; None without repeats."""
     checks = [each["checks"] for replicate in replicates for each in replicate["workloads"]]
     repeated = sum(each["repeats_checked"] for each in checks)
     if not repeated:
         return None
     same = sum(each["repeats_identical"] for each in checks)
-    how = (
-        "every bit" if same == repeated else f"every bit in {same:,} of them, the tolerance in all"
-    )
-    return f"{repeated:,} calls repeated another one's input, and agreed with it in {how}."
+    how = "bit by bit" if same == repeated else f"bit by bit in {same:,}, within tolerance in all"
+    return f"{repeated:,} calls repeated an input; their outputs agreed {how}."
 
 
 def _tolerance(tolerance: Data) -> str:
     share = tolerance["matched_share"]
-    whom = "every element" if share == 1 else f"at least {share:.4%} of the elements"
+    scope = "every element" if share == 1 else f"at least {share:.4%} of the elements"
     return (
-        f"{tolerance['max_abs']:g} absolute plus {tolerance['max_rel']:g} relative for {whom}, "
-        f"and none further off than {tolerance['hard_cap_abs']:g}"
+        f"{tolerance['max_abs']:g} absolute plus {tolerance['max_rel']:g} relative for {scope}, "
+        f"and no element off by more than {tolerance['hard_cap_abs']:g}"
     )
 
 
 def operator(record: Data) -> list[dict[str, str]]:
-    """The operator alone, by workload. Empty where it was not measured."""
+    """The operator alone by workload; empty where it was not measured."""
     return [
         {
             "name": each.name,
@@ -116,12 +114,12 @@ def operator(record: Data) -> list[dict[str, str]]:
 
 
 def account(record: Data) -> list[str]:
-    """How the operator's ratio becomes the step's, a sentence a workload."""
+    """How the operator's ratio becomes the step's, one sentence a workload."""
     return [each.sentence for each in operator_account.alone(record) if each.sentence]
 
 
 def environment(record: Data) -> list[tuple[str, str]]:
-    """The machine and what ran on it, as label and value."""
+    """The machine and its software, as label and value."""
     there = record["environment"]
     device = there["device"]
     memory = device["memory_bytes"]
@@ -140,7 +138,7 @@ def environment(record: Data) -> list[tuple[str, str]]:
 
 
 def protections(record: Data) -> dict[str, list[str]]:
-    """What kept the two sides from the referee and from each other in this run, and what not."""
+    """The isolation of the sides in this run: in force and absent."""
     listed = record["environment"]["isolation"].items()
     return {
         "in_force": [name.replace("_", " ") for name, held in listed if held],
@@ -149,7 +147,7 @@ def protections(record: Data) -> dict[str, list[str]]:
 
 
 def digests(record: Data) -> list[tuple[str, str]]:
-    """What was compared, by digest."""
+    """The digests of everything compared."""
     return [
         ("Benchmark", record["benchmark_digest"]),
         ("Candidate's source", record["candidate"]["source_digest"]),

@@ -1,4 +1,4 @@
-"""A verdict in words, and what the contract makes of it."""
+"""Explain a verdict and its consequence under the contract."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from engagements.contracts.models import ContractVersion
 from engagements.runs.models import EngagementRun
 
 
-class Said(NamedTuple):
-    """What stands in the panel: the verdict, why, and what follows."""
+class Explanation(NamedTuple):
+    """A verdict as headline, reason and consequence; `tone` is the panel's colour."""
 
     headline: str
-    why: str
-    follows: str
+    reason: str
+    consequence: str
     tone: str
 
 
@@ -26,30 +26,30 @@ _HEADLINES: Final = {
     Verdict.INVALID: ("Invalid run", "doubt"),
     Verdict.DISQUALIFIED: ("Candidate disqualified", "bad"),
 }
-_WHY: Final = {
+_REASONS: Final = {
     Verdict.MET: "The whole interval lies at or above the target.",
     Verdict.MISSED: "The whole interval lies below the target.",
     Verdict.INCONCLUSIVE: (
-        "The interval holds the target: it was neither shown to be met nor to be missed."
+        "The interval contains the target, so the target was neither met nor missed."
     ),
-    Verdict.INVALID: "Something about the run itself was wrong, so its times are not believed.",
-    Verdict.DISQUALIFIED: "The referee caught the candidate, so no speed of it is believed.",
+    Verdict.INVALID: "The run did not follow the protocol, so its times do not count.",
+    Verdict.DISQUALIFIED: "The referee found the candidate breaking the rules, so its times do not count.",
 }
 _NO_CONSEQUENCE: Final = (
-    "The run decides nothing under the contract. Inside the time-box another may be asked for."
+    "The run decides nothing under the contract. Another one may be requested in the time-box."
 )
 
 
-def said(asked: EngagementRun, summary: Mapping[str, Any]) -> Said:
-    """The panel of the report."""
+def explain(run: EngagementRun, summary: Mapping[str, Any]) -> Explanation:
+    """Explain the verdict in `summary` under the contract of `run`."""
     verdict = Verdict(summary["verdict"])
     headline, tone = _HEADLINES[verdict]
-    return Said(headline, _WHY[verdict], _follows(asked, verdict), tone)
+    return Explanation(headline, _REASONS[verdict], _consequence(run, verdict), tone)
 
 
-def _follows(asked: EngagementRun, verdict: Verdict) -> str:
-    contract = asked.contract_version
-    if asked.purpose == EngagementRun.Purpose.TRIAL or contract is None:
+def _consequence(run: EngagementRun, verdict: Verdict) -> str:
+    contract = run.contract_version
+    if run.purpose == EngagementRun.Purpose.TRIAL or contract is None:
         return "This was a trial run: it decides nothing under a contract."
     if verdict == Verdict.MET:
         return "The milestones that wait for the target are released."
@@ -59,7 +59,7 @@ def _follows(asked: EngagementRun, verdict: Verdict) -> str:
     )
     if not counts_as_missed:
         return _NO_CONSEQUENCE
-    settled = "Everything received under the contract goes back, less the cost of the audit."
+    refund = "Payments under the contract are refunded, less the cost of the audit."
     if verdict == Verdict.INCONCLUSIVE:
-        return f"The contract counts this as missed. {settled}"
-    return settled
+        return f"The contract counts this as missed. {refund}"
+    return refund

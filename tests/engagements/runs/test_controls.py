@@ -34,11 +34,11 @@ def test_a_run_that_ended_early_has_no_controls() -> None:
 def test_rounds_that_do_not_count_are_told_with_their_reason() -> None:
     record = measured.record()
     rounds = record["replicates"][0]["workloads"][0]["rounds"]
-    before = controls.of(record).left_out
+    before = controls.of(record).excluded
     rounds[0]["candidate_us"] *= 50
-    assert "1 interrupted" in controls.of(record).left_out
+    assert "1 interrupted" in controls.of(record).excluded
     assert before.startswith("All ")
-    assert controls.of({**record, "replicates": []}).left_out == ""
+    assert controls.of({**record, "replicates": []}).excluded == ""
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def start_engagement(
         by=users.consultant,
         deadline=deadline,
     )
-    report(f"{engagement.reference}  audit delivered: {passed} of six checks pass")
+    report(f"{engagement.reference}  audit delivered: {passed} of 6 checks pass")
     benchmark = benchmark_services.seal(
         document=catalogue.benchmark_document(scenario.operator, preset)
     )

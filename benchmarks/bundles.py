@@ -12,9 +12,9 @@ from typing import Any
 
 from benchmarks import storage
 from benchmarks.errors import BenchmarkError
-from benchmarks.harness.records.canonical import digest_of_bytes
-from benchmarks.harness.records.redaction import withheld
 from benchmarks.models import Record, Run
+from benchmarks.records.canonical import digest_of_bytes
+from benchmarks.records.redaction import withheld
 from kernels import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -94,7 +94,8 @@ def _source_files(operator: str) -> Iterator[Path]:
     candidates = set(catalogue.candidates(operator).values())
     yield ROOT / "benchmarks" / "__init__.py"
     yield from (ROOT / "kernels").glob("*.py")
-    for folder in (ROOT / "benchmarks" / "harness", ROOT / "kernels" / operator):
+    code = (ROOT / "benchmarks" / "harness", ROOT / "benchmarks" / "records")
+    for folder in (*code, ROOT / "kernels" / operator):
         for file in folder.rglob("*"):
             if file.suffix in SUFFIXES and file not in candidates:
                 yield file

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.errors import RecordRejected
-from benchmarks.harness.records import records, signatures
-from benchmarks.harness.verdict import verdicts
+from benchmarks.harness.verdict import consistency, verdicts
 from benchmarks.limits import limits
 from benchmarks.models import Run, SigningKey
+from benchmarks.records import records, signatures
 from benchmarks.text import readable
 
 
@@ -49,7 +49,7 @@ def recompute(content: bytes) -> Recomputed:
         )
     try:
         record = records.load(content)
-        contradictions = records.problems(record)
+        contradictions = consistency.problems(record)
         summary = verdicts.recompute(record)
     except (ValueError, LookupError, TypeError, ArithmeticError) as error:
         raise RecordRejected(

@@ -6,8 +6,8 @@ from django.db.models import Q
 
 from benchmarks import storage
 from benchmarks.errors import RecordUnreadable
-from benchmarks.harness.records import records
 from benchmarks.models import Record, Run
+from benchmarks.records import records
 
 
 def record_of(run: Run) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.harness.records.signatures import KEY_FILE_VARIABLE
+from benchmarks.records.signatures import KEY_FILE_VARIABLE
 
 # The port of the site, for links in mails and documents.
 PORT_VARIABLE = "TWOFOLD_PORT"

@@ -10,8 +10,8 @@ from pathlib import Path
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from benchmarks.harness.records.records import signatures
 from benchmarks.models import SigningKey
+from benchmarks.records import signatures
 from benchmarks.services import keys
 
 

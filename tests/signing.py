@@ -6,8 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.harness.records import records, signatures
 from benchmarks.models import SigningKey as Row
+from benchmarks.records import records, signatures
 from benchmarks.services import keys
 
 # Gone with this process.

@@ -23,12 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.cli import cost, terminal
-from benchmarks.harness.records import documents, records, signatures
-from benchmarks.harness.records.documents import BenchmarkError
-from benchmarks.harness.records.records import RecordError
-from benchmarks.harness.records.signatures import KeyUnusable, NotSigned, PublicKey, SignatureError
+from benchmarks.harness.failures import SetupError
 from benchmarks.harness.runs.progress import Progress
 from benchmarks.harness.sides import printable
+from benchmarks.harness.verdict import consistency
+from benchmarks.records import documents, records, signatures
+from benchmarks.records.documents import InvalidBenchmark
+from benchmarks.records.records import RecordError
+from benchmarks.records.signatures import KeyUnusable, NotSigned, PublicKey, SignatureError
 from kernels.output import while_it_is_read
 from kernels.solutions import SUFFIXES
 
@@ -41,7 +43,7 @@ def _new(arguments: argparse.Namespace) -> int:
     try:
         document = catalogue.benchmark_document(arguments.operator, arguments.preset)
     except catalogue.CatalogueError as error:
-        raise BenchmarkError(str(error)) from error
+        raise SetupError(str(error)) from error
     documents.check(document)
     text = json.dumps(document, indent=2) + "\n"
     if arguments.out is None:
@@ -72,11 +74,11 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _require_room_for(out: Path) -> None:
-    """BenchmarkError, before anything is measured, where no record can be written later."""
+    """SetupError, before anything is measured, where no record can be written later."""
     if not out.parent.is_dir():
-        raise BenchmarkError(f"there is no folder {out.parent} for the record")
+        raise SetupError(f"there is no folder {out.parent} for the record")
     if out.is_dir() or not os.access(out.parent, os.W_OK):
-        raise BenchmarkError(f"cannot write {out}")
+        raise SetupError(f"cannot write {out}")
 
 
 def _keep(out: Path, content: bytes) -> None:
@@ -88,7 +90,7 @@ def _keep(out: Path, content: bytes) -> None:
     except OSError as error:
         with suppress(OSError):
             unfinished.unlink()
-        raise BenchmarkError(f"cannot write {out}: {error.strerror}") from error
+        raise SetupError(f"cannot write {out}: {error.strerror}") from error
 
 
 def _calibrate(arguments: argparse.Namespace) -> int:
@@ -139,7 +141,7 @@ def _measured(
     except (DeviceFailed, SideFailed) as error:
         progress.failed(str(error), log=getattr(error, "log", None))
         return error
-    except BenchmarkError as error:
+    except SetupError as error:
         progress.failed(str(error))
         raise
 
@@ -159,7 +161,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     content = _content(arguments.record)
     key = arguments.public_key and signatures.public_key(_content(arguments.public_key))
     record = records.load(content)
-    differences = records.problems(record)
+    differences = consistency.problems(record)
     code, signer = _signer(content, key)
     if code == 1:
         differences.append(signer)
@@ -216,7 +218,7 @@ def _content(path: Path) -> bytes:
     try:
         return records.content_of(path)
     except OSError as error:
-        raise BenchmarkError(f"cannot read {path}: {error.strerror}") from error
+        raise SetupError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -268,7 +270,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = _parser().parse_args(arguments)
     try:
         code: int = parsed.do(parsed)
-    except (BenchmarkError, KeyUnusable, RecordError) as error:
+    except (InvalidBenchmark, KeyUnusable, RecordError, SetupError) as error:
         print(printable.line(error, _LETTERS), file=sys.stderr)
         return 2
     return code

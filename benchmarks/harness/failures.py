@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from benchmarks.records.findings import FindingKind
+
 Role = Literal["baseline", "candidate"]
 ROLES: tuple[Role, Role] = ("baseline", "candidate")
-FindingKind = Literal[
-    "probe", "output", "state", "input", "overflow", "moving", "held_back", "special", "idle"
-]
 
 
-class BenchmarkError(ValueError):
-    """A benchmark document (or what it asks for) cannot be used; the text says what and where."""
+class SetupError(ValueError):
+    """The benchmark, the candidate or this machine cannot be used; the text says why."""
 
 
 class SideFailed(RuntimeError):

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from django.conf import settings
 
-from benchmarks.harness.records.signatures import KEY_FILE_VARIABLE, KEY_VARIABLE
 from benchmarks.limits import limits
 from benchmarks.measuring import watchdog
+from benchmarks.records.signatures import KEY_FILE_VARIABLE, KEY_VARIABLE
 
 CHUNK_BYTES = 64 * 1024
 STDERR_KEPT_BYTES = 16 * 1024

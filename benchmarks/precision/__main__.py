@@ -20,13 +20,20 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.failures import BenchmarkError
-from benchmarks.harness.records import signatures
+from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides import folders, operators
 from benchmarks.precision import shards, tables
+from benchmarks.records import signatures
+from benchmarks.records.documents import InvalidBenchmark
 from kernels.output import while_it_is_read
 
-_REFUSED = (BenchmarkError, shards.PartsDiffer, shards.PartUnreadable, signatures.KeyUnusable)
+_REFUSED = (
+    InvalidBenchmark,
+    SetupError,
+    shards.PartsDiffer,
+    shards.PartUnreadable,
+    signatures.KeyUnusable,
+)
 _CHANGEABLE = {"replicates": int, "rounds": int, "round_ms": float, "warmup_ms": float}
 
 

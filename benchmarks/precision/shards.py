@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.records import schemas, signatures
-from benchmarks.harness.records.signatures import SigningKey
 from benchmarks.published import committed
+from benchmarks.records import schemas, signatures
+from benchmarks.records.signatures import SigningKey
 
 _SAME = ("benchmark", "device")
 

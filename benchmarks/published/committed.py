@@ -13,9 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.records import records, signatures
-from benchmarks.harness.records.signatures import PublicKey, SignatureError
 from benchmarks.published import surveys
+from benchmarks.records import records, signatures
+from benchmarks.records.signatures import PublicKey, SignatureError
 from kernels import catalogue
 
 CATALOGUE = Path(catalogue.__file__).resolve().parent

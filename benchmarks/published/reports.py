@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.controls import limits
-from benchmarks.harness.records import records
-from benchmarks.harness.records.canonical import digest_of_bytes
-from benchmarks.harness.records.signatures import KeyUnusable, PublicKey
+from benchmarks.harness.verdict import consistency
 from benchmarks.published import committed, report_tables, surveys
 from benchmarks.published.committed import CATALOGUE, Signature
 from benchmarks.published.surveys import Figures
+from benchmarks.records import records
+from benchmarks.records.canonical import digest_of_bytes
+from benchmarks.records.signatures import KeyUnusable, PublicKey
 from kernels import catalogue
 
 
@@ -219,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wrong = [
         f"{one.operator}/{one.name}: {problem}"
         for one in found
-        for problem in records.problems(one.record)
+        for problem in consistency.problems(one.record)
     ]
     print("\n".join(wrong), end="\n" if wrong else "", file=sys.stderr)
     return 1 if wrong or not all(one.signature.valid for one in found) else 0

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from benchmarks.harness.controls import limits
-from benchmarks.harness.records import observations, schemas, signatures
-from benchmarks.harness.records.canonical import canonical, digest, unambiguous
-from benchmarks.harness.records.signatures import SigningKey
+from benchmarks.records import observations, schemas, signatures
+from benchmarks.records.canonical import canonical, digest, unambiguous
+from benchmarks.records.signatures import SigningKey
 
 SCHEMA_NAME = "twofold.survey/1"
 MAX_BYTES = 1_000_000

@@ -3,8 +3,8 @@
 from typing import Any
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.harness.records import canonical, documents
 from benchmarks.models import Benchmark
+from benchmarks.records import canonical, documents
 
 
 def seal(*, document: dict[str, Any]) -> Benchmark:

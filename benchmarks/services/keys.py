@@ -5,8 +5,8 @@ import logging
 from django.db.models.functions import Now
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.harness.records import signatures
 from benchmarks.models import SigningKey
+from benchmarks.records import signatures
 
 logger = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from benchmarks import evidence, storage
 from benchmarks.errors import BenchmarkError
-from benchmarks.harness.records import signatures
 from benchmarks.models import Repetition, Run, SigningKey
+from benchmarks.records import signatures
 
 
 def add(*, content: bytes, by: str, run: Run | None = None) -> Repetition:

@@ -4,8 +4,8 @@ import ast
 import re
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.harness.records.canonical import digest_of_bytes
 from benchmarks.models import Solution
+from benchmarks.records.canonical import digest_of_bytes
 from kernels import catalogue
 from kernels.launchers import launcher_of
 

@@ -24,8 +24,8 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from benchmarks.harness.records import signatures
 from benchmarks.published import surveys
+from benchmarks.records import signatures
 from kernels import catalogue
 
 PARTS = ("survey", "record")

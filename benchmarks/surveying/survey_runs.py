@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness.devices import arenas, ceilings
-from benchmarks.harness.records import signatures
-from benchmarks.harness.records.canonical import digest_of_bytes
 from benchmarks.harness.runs import environment
 from benchmarks.harness.sides import operators
 from benchmarks.published import surveys
+from benchmarks.records import signatures
+from benchmarks.records.canonical import digest_of_bytes
 from kernels import catalogue
 from kernels.definition import Preset
 from kernels.surveys import OUT_OF_TIME, Place, answer, jobs

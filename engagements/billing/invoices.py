@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from benchmarks.harness.records.canonical import canonical, digest_of_bytes
+from benchmarks.records.canonical import canonical, digest_of_bytes
 from engagements.access import require_finance
 from engagements.billing import issuing, parties, postings
 from engagements.billing.models import Invoice, InvoiceLine

@@ -14,13 +14,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.records import records, signatures
-from benchmarks.harness.records.signatures import KeyUnusable
+from benchmarks.harness.verdict import consistency
 from benchmarks.published import claims, committed, reports, surveys
 from benchmarks.published.claims import Judged
 from benchmarks.published.committed import Signature
 from benchmarks.published.reports import Report
 from benchmarks.published.surveys import Figures
+from benchmarks.records import records, signatures
+from benchmarks.records.signatures import KeyUnusable
 from kernels import catalogue, coverage
 from kernels.coverage import Library
 from kernels.definition import Definition, Preset
@@ -229,7 +230,7 @@ def _records(operator: str, folder: Path) -> tuple[Measured, ...]:
     return tuple(
         Measured(
             report=report,
-            problems=tuple(records.problems(report.record)),
+            problems=tuple(consistency.problems(report.record)),
             file=files[report.name],
         )
         for report in reports.of(operator, folder)

@@ -41,7 +41,7 @@ from typing import Any, cast
 from django.conf import settings
 from django.db.models import Q
 
-from benchmarks.harness.records.canonical import canonical, digest_of_bytes
+from benchmarks.records.canonical import canonical, digest_of_bytes
 from engagements.common import money
 from engagements.contracts.clauses.models import Clause
 from engagements.contracts.drafting import PauseDraft, Sheet

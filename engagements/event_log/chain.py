@@ -18,7 +18,7 @@ import datetime as dt
 import ipaddress
 from typing import Any
 
-from benchmarks.harness.records.canonical import digest
+from benchmarks.records.canonical import digest
 
 EVENT, ANCHOR = "twofold.event/1", "twofold.anchor/1"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks import bundles, storage
-from benchmarks.harness.records.redaction import withheld
 from benchmarks.models import Verdict
+from benchmarks.records.redaction import withheld
 from engagements.access import is_staff_member
 from engagements.people.models import User
 from engagements.runs.models import EngagementRun

@@ -15,9 +15,9 @@ from django.utils import timezone
 from kombu import pools
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.harness.records import records
-from benchmarks.harness.records.canonical import canonical
 from benchmarks.models import Benchmark, Run, Solution
+from benchmarks.records import records
+from benchmarks.records.canonical import canonical
 from benchmarks.services import benchmarks, runs, solutions
 from consultancy import celery_app
 from kernels import catalogue

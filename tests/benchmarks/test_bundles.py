@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks import bundles
-from benchmarks.harness.records import records, signatures
-from benchmarks.harness.records.canonical import digest_of_bytes
+from benchmarks.harness.verdict import consistency
 from benchmarks.models import Record, Repetition, Run
+from benchmarks.records import records, signatures
+from benchmarks.records.canonical import digest_of_bytes
 from benchmarks.services import repetitions, runs
 from tests import signing
 from tests.benchmarks.conftest import raises_code
@@ -116,7 +117,7 @@ def test_a_name_that_no_row_can_hold_is_kept_as_far_as_it_can_be_read(
 ) -> None:
     record = records.load(record_bytes)
     record["environment"]["device"]["name"] = "\0GPU of\x1ba stranger"
-    content = signing.signed(records.sealed(record))
+    content = signing.signed(consistency.sealed(record))
     kept = repetitions.add(content=content, by="the tests", run=finished)
     assert kept.device_name == "GPU of a stranger"
 
@@ -130,7 +131,7 @@ def test_what_repeats_nothing_here_is_not_taken_in(finished: Run, record_bytes: 
         repetitions.add(content=signing.signed(record), by="the tests")
     other = records.load(record_bytes)
     other["candidate"] |= {"source": "pass", "source_digest": digest_of_bytes(b"pass")}
-    other = records.sealed(other)
+    other = consistency.sealed(other)
     with raises_code("repetition.no_run"):
         repetitions.add(content=signing.signed(other), by="the tests")
     with raises_code("repetition.other_run"):

@@ -10,9 +10,10 @@ from django.db import IntegrityError, transaction
 
 from benchmarks import queries, storage
 from benchmarks.errors import RecordRejected, StaleAttempt
-from benchmarks.harness.records import records
-from benchmarks.harness.records.canonical import canonical, digest_of_bytes
+from benchmarks.harness.verdict import consistency
 from benchmarks.models import Record, Run
+from benchmarks.records import records
+from benchmarks.records.canonical import canonical, digest_of_bytes
 from benchmarks.services import runs
 from benchmarks.signals import run_concluded
 from tests import signing
@@ -110,7 +111,7 @@ def speed_up(record: dict[str, Any]) -> None:
 def lower_the_target(record: dict[str, Any]) -> None:
     record["benchmark"]["target"] = 0.1
     record["benchmark_digest"] = digest_of_bytes(canonical(record["benchmark"]))
-    record["summary"] = records.sealed(record)["summary"]
+    record["summary"] = consistency.sealed(record)["summary"]
 
 
 def swap_the_source(record: dict[str, Any]) -> None:
@@ -175,7 +176,7 @@ def test_a_caught_candidate_is_a_finished_run_without_a_ratio(
     ]
 
     record = runs.finish(
-        run_id=claimed.pk, attempt=1, record_bytes=signing.signed(records.sealed(caught))
+        run_id=claimed.pk, attempt=1, record_bytes=signing.signed(consistency.sealed(caught))
     )
 
     claimed.refresh_from_db()

@@ -7,9 +7,9 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from benchmarks.errors import RecordRejected
-from benchmarks.harness.records import records, signatures
-from benchmarks.harness.records.canonical import canonical
 from benchmarks.models import Record, Run, SigningKey
+from benchmarks.records import records, signatures
+from benchmarks.records.canonical import canonical
 from benchmarks.services import keys, runs
 from tests import signing
 from tests.benchmarks.conftest import raises_code

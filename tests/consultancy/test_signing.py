@@ -10,8 +10,8 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 
-from benchmarks.harness.records import signatures
 from benchmarks.models import SigningKey
+from benchmarks.records import signatures
 from consultancy import celery, processes, signing
 
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.records import records, signatures
-from benchmarks.harness.records.canonical import digest, digest_of_bytes
-from benchmarks.harness.records.signatures import SigningKey
+from benchmarks.harness.verdict import consistency
 from benchmarks.published import surveys
+from benchmarks.records import records, signatures
+from benchmarks.records.canonical import digest, digest_of_bytes
+from benchmarks.records.signatures import SigningKey
 from kernels import catalogue
 from tests.harness.samples import made_record, replicate_entry, workload_entry
 
@@ -58,7 +59,7 @@ class Folder:
             "source_digest": digest_of_bytes(source.read_bytes()),
             "source": source.read_text(),
         }
-        resealed = records.sealed({**record, "benchmark_digest": digest(document)})
+        resealed = consistency.sealed({**record, "benchmark_digest": digest(document)})
         file = self._folder(operator) / f"{preset}.record.json"
         file.write_bytes(records.written(resealed, self.key))
         return file

@@ -72,8 +72,8 @@ def _measured(
     telemetry: Any = None,
     **changes: Any,
 ) -> Document:
-    from benchmarks.harness.records import documents
     from benchmarks.harness.runs import candidates, referee
+    from benchmarks.records import documents
 
     chosen = document or softmax_benchmark(**changes)
     documents.check(chosen)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.harness.records import observations, records
-from benchmarks.harness.records.canonical import digest, digest_of_bytes
+from benchmarks.harness.verdict import consistency
+from benchmarks.records import observations
+from benchmarks.records.canonical import digest, digest_of_bytes
 from tests.harness.softmax import Document, softmax_benchmark
 
 SOURCE = "def run(prepared, inputs, out): ...\n"
@@ -71,7 +72,7 @@ def made_record(
     benchmark = document or softmax_benchmark()
     chosen = device or {"kind": "cpu", "name": "A processor", "memory_bytes": 1 << 30}
     chosen = {"cache_bytes": None, **chosen}
-    return records.sealed(
+    return consistency.sealed(
         {
             "schema": "twofold.record/1",
             "benchmark": benchmark,

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness.failures import Caught
-from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.harness.failures import Caught, SetupError
 from benchmarks.harness.runs import calibration, replicates
 from tests.harness.softmax import softmax_benchmark
 
@@ -51,7 +50,7 @@ def test_the_band_is_no_narrower_than_a_machines_own_days(
 
 def test_a_machine_too_busy_to_calibrate_on_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replicates, "same_code", _pairs(90.0, 140.0, 100.0, 100.0))
-    with pytest.raises(BenchmarkError, match="differ too much here"):
+    with pytest.raises(SetupError, match="differ too much here"):
         calibration.calibrated(softmax_benchmark(), pairs=2)
 
 

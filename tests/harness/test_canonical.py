@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.harness.records.canonical import canonical, digest
+from benchmarks.records.canonical import canonical, digest
 
 
 def test_canonical_json_is_what_the_standard_says() -> None:

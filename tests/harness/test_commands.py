@@ -13,9 +13,9 @@ import pytest
 from benchmarks.harness import __main__ as harness
 from benchmarks.harness.devices import arenas
 from benchmarks.harness.failures import SideFailed
-from benchmarks.harness.records import records, signatures
-from benchmarks.harness.records.canonical import canonical
 from benchmarks.harness.sides import side
+from benchmarks.records import records, signatures
+from benchmarks.records.canonical import canonical
 from tests.harness.samples import twice_as_fast
 from tests.harness.softmax import EXPLOITS, softmax_benchmark
 
@@ -164,7 +164,7 @@ def test_a_new_benchmark_is_complete(tmp_path: Path) -> None:
 def test_what_the_web_tier_uses_imports_neither_torch_nor_django(tmp_path: Path) -> None:
     code = (
         "import sys\n"
-        "from benchmarks.harness.records import canonical, documents, records\n"
+        "from benchmarks.records import canonical, documents, records\n"
         "from benchmarks.harness.runs import progress\n"
         "from benchmarks.harness.verdict import verdicts\n"
         "import benchmarks.harness.__main__ as main\n"

@@ -17,9 +17,10 @@ from benchmarks.harness.controls import (
     working_set,
 )
 from benchmarks.harness.devices.telemetry import Reading
-from benchmarks.harness.records import records
-from benchmarks.harness.records.canonical import canonical
+from benchmarks.harness.verdict import consistency
 from benchmarks.harness.verdict.verdicts import recompute
+from benchmarks.records import records
+from benchmarks.records.canonical import canonical
 from tests.harness.samples import made_record, replicate_entry, workload_entry
 from tests.harness.softmax import Document, Measure, softmax_benchmark
 
@@ -178,7 +179,7 @@ def test_controls_are_recomputed_with_the_verdict() -> None:
     changed = copy.deepcopy(record)
     for control in changed["controls"]:
         control["passed"] = True
-    assert any(problem.startswith("controls[") for problem in records.problems(changed))
+    assert any(problem.startswith("controls[") for problem in consistency.problems(changed))
 
 
 @dataclass
@@ -218,7 +219,7 @@ def test_what_the_instruments_tell_during_a_run_is_what_the_controls_judge(
     assert record["summary"]["verdict"] == "invalid"
     columns = record["replicates"][0]["workloads"][0]["telemetry"]["candidate"]
     assert columns["throttle"] == [0x80] * 3
-    assert records.problems(records.load(canonical(record))) == []
+    assert consistency.problems(records.load(canonical(record))) == []
 
 
 @pytest.mark.alone
@@ -246,7 +247,7 @@ def test_an_honest_run_holds_the_evidence_and_fails_no_control(honest_record: Do
     (alone,) = record["observations"]["operator"]
     assert (alone["name"], len(alone["rounds"])) == ("wide", 4)
     assert len(record["observations"]["same_code"]["rounds"]) == 8
-    assert records.problems(records.load(canonical(record))) == []
+    assert consistency.problems(records.load(canonical(record))) == []
 
 
 def test_amdahls_account_joins_the_operator_to_the_step() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks.harness import __main__ as commands
 from benchmarks.harness.cli import cost
-from benchmarks.harness.records import records
+from benchmarks.harness.verdict import consistency
+from benchmarks.records import records
 from tests.harness.samples import twice_as_fast
 from tests.harness.softmax import Document
 
@@ -28,7 +29,9 @@ def test_the_parts_of_a_real_run_add_up_to_all_of_it(honest_record: Document) ->
 def test_the_command_prints_shares_and_the_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = records.sealed({**twice_as_fast(), "phases_s": {"measuring": 15.0, "starting": 45.0}})
+    made = consistency.sealed(
+        {**twice_as_fast(), "phases_s": {"measuring": 15.0, "starting": 45.0}}
+    )
     (tmp_path / "record.json").write_bytes(records.written(made, None))
     assert commands.main(["cost", str(tmp_path / "record.json")]) == 0
     said = capsys.readouterr().out
@@ -54,6 +57,6 @@ def test_a_record_from_before_phases_stays_readable(
 
 
 def test_changed_phases_fail_the_digest() -> None:
-    made = records.sealed({**twice_as_fast(), "phases_s": {"measuring": 15.0}})
+    made = consistency.sealed({**twice_as_fast(), "phases_s": {"measuring": 15.0}})
     made["phases_s"]["measuring"] = 1.0
-    assert any("changed after it was sealed" in problem for problem in records.problems(made))
+    assert any("changed after it was sealed" in problem for problem in consistency.problems(made))

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness.records import documents
-from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.records import documents
+from benchmarks.records.documents import InvalidBenchmark
 
 Spoil = Callable[[dict[str, Any]], object]
 
@@ -54,7 +54,7 @@ def test_a_sound_document_passes(document: dict[str, Any]) -> None:
 )
 def test_each_wrong_field_is_named(document: dict[str, Any], spoil: Spoil, complaint: str) -> None:
     spoil(document)
-    with pytest.raises(BenchmarkError, match=complaint) as caught:
+    with pytest.raises(InvalidBenchmark, match=complaint) as caught:
         documents.check(document)
     assert "\n" not in str(caught.value)
 
@@ -63,13 +63,13 @@ def test_each_wrong_field_is_named(document: dict[str, Any], spoil: Spoil, compl
     "content", [b"", b"{", b"\xff\xfe", b"[]", b"null", b"x" * 1_000_001, b"[" * 100_000]
 )
 def test_what_is_no_document_is_refused(content: bytes) -> None:
-    with pytest.raises(BenchmarkError):
+    with pytest.raises(InvalidBenchmark):
         documents.load(content)
 
 
 def test_a_field_that_is_there_twice_is_refused_whichever_counts(document: dict[str, Any]) -> None:
     content = json.dumps(document).encode()
-    with pytest.raises(BenchmarkError, match="twice"):
+    with pytest.raises(InvalidBenchmark, match="twice"):
         documents.load(content[:-1] + b', "target": 9.0}')
 
 

@@ -13,8 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchmarks.harness.failures import SideFailed
-from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.harness.failures import SetupError, SideFailed
 from benchmarks.harness.sides import processes
 from benchmarks.harness.sides.processes import SideProcess
 from benchmarks.harness.sides.sandboxes import Arrangement, Cell
@@ -75,15 +74,15 @@ def test_a_baseline_that_is_not_installed_says_how_to_install_it(measure: Measur
 def test_code_that_is_not_the_sealed_one_is_not_measured(measure: Measure) -> None:
     document = softmax_benchmark()
     document["sources"]["reference.py"] = "sha256:" + "0" * 64
-    with pytest.raises(BenchmarkError, match=r"reference\.py here is not the sealed one"):
+    with pytest.raises(SetupError, match=r"reference\.py here is not the sealed one"):
         measure("honest", document=document)
     document = softmax_benchmark()
     document["definition"]["summary"] = "Something else."
-    with pytest.raises(BenchmarkError, match="Definition of row_softmax here"):
+    with pytest.raises(SetupError, match="Definition of row_softmax here"):
         measure("honest", document=document)
     document = softmax_benchmark()
     document["sources"] = {"../op.py": document["sources"]["program.py"]}
-    with pytest.raises(BenchmarkError, match="has no file"):
+    with pytest.raises(SetupError, match="has no file"):
         measure("honest", document=document)
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from benchmarks.harness import __main__ as harness
-from benchmarks.harness.records.canonical import canonical
-from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.harness.failures import SetupError
 from benchmarks.harness.runs import candidates, preparation
 from benchmarks.harness.runs.candidates import Candidate
 from benchmarks.published import surveys
 from benchmarks.published.surveys import SurveyError
+from benchmarks.records.canonical import canonical
 from tests.harness.samples import made_record, replicate_entry, twice_as_fast, workload_entry
 from tests.harness.softmax import softmax_benchmark
 
@@ -82,7 +82,7 @@ def test_a_source_without_end_is_refused_and_not_read_whole(tmp_path: Path) -> N
     path = tmp_path / "c.py"
     path.touch()
     os.truncate(path, 1 << 40)
-    with pytest.raises(BenchmarkError, match="larger than"):
+    with pytest.raises(SetupError, match="larger than"):
         candidates.read(str(path))
 
 

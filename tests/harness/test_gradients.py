@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from benchmarks.harness.failures import SideFailed
-from benchmarks.harness.records import documents
 from benchmarks.harness.runs import candidates, referee
 from benchmarks.harness.runs.progress import Progress
 from benchmarks.harness.sides import operators
+from benchmarks.records import documents
 from tests.harness.softmax import softmax_benchmark
 
 OPERATOR = "softmax_training"

@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from benchmarks.harness.devices.cpu import CpuDevice
-from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides import escape_attempts, isolation, sandboxes, user_ids, visible_files
 from benchmarks.harness.sides.sandboxes import Arrangement, Cell
 
@@ -397,7 +397,7 @@ def test_a_machine_that_allows_nothing_is_told_from_one_that_does(
     assert not found["no_network"]
     assert not found["files_hidden"]
     made = sandboxes.Cells(by_role={"candidate": cell}, found=found, refused=("mount: refused",))
-    with pytest.raises(BenchmarkError, match=r"not in force here: .*no_network.*mount: refused"):
+    with pytest.raises(SetupError, match=r"not in force here: .*no_network.*mount: refused"):
         isolation.require(isolation.FULL, CpuDevice(), made)
     isolation.require((), CpuDevice(), made)
 
@@ -420,7 +420,7 @@ def test_an_unknown_protection_is_refused_with_the_known_ones() -> None:
     assert set(isolation.required("acceptance")) < set(isolation.FULL)
     assert isolation.required("") == ()
     assert isolation.required("no_network, read_only_code") == ("no_network", "read_only_code")
-    with pytest.raises(BenchmarkError, match=r"no such isolation: moat; .*no_network"):
+    with pytest.raises(SetupError, match=r"no such isolation: moat; .*no_network"):
         isolation.required("moat")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.harness.controls import same_code
-from benchmarks.harness.records import records
+from benchmarks.harness.verdict import consistency
 from benchmarks.harness.verdict.verdicts import recompute
 from benchmarks.precision.simulations import busy_machines
 from benchmarks.precision.simulations.busy_machines import MACHINES
@@ -44,7 +44,7 @@ def test_rounds_of_a_busy_machine_are_no_verdict() -> None:
 def test_what_was_sealed_before_there_was_a_band_is_judged_as_it_was() -> None:
     record = _made(BY_CHANCE, _unbanded())
     assert record["summary"]["verdict"] == "met"
-    assert records.problems(record) == []
+    assert consistency.problems(record) == []
 
 
 def test_noise_below_what_lies_between_leaves_a_verdict() -> None:
@@ -97,7 +97,7 @@ def test_a_baseline_slower_beside_the_candidate_than_beside_itself_makes_no_met(
     assert summary.verdict == verdict, summary.reasons
     said = "the baseline took 43% longer beside the candidate than beside itself on wide"
     assert (said in " ".join(summary.reasons)) == (verdict == "inconclusive")
-    assert records.problems(record) == []
+    assert consistency.problems(record) == []
 
 
 def test_rounds_that_a_machine_interrupts_on_either_side_leave_a_verdict() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.harness.controls import one_by_one
-from benchmarks.harness.records import records
+from benchmarks.harness.verdict import consistency
 from benchmarks.harness.verdict.verdicts import recompute
 from tests.harness.samples import made_record, replicate_entry, workload_entry
 from tests.harness.softmax import Document, softmax_benchmark
@@ -52,7 +52,7 @@ def test_one_disturbed_round_is_no_evidence() -> None:
 def test_a_record_without_such_rounds_says_so_and_stays_readable() -> None:
     record = made_record([replicate_entry(workload_entry("wide", ROUNDS))], device=CUDA)
     assert one_by_one.judge(record).passed is None
-    assert records.problems(record) == []
+    assert consistency.problems(record) == []
 
 
 @pytest.mark.alone

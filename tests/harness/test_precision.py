@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness.records import documents, signatures
 from benchmarks.harness.sides import operators
 from benchmarks.precision import __main__ as command
 from benchmarks.precision import conditions, shards, tables
 from benchmarks.precision.synthetic import programs
 from benchmarks.published import committed
+from benchmarks.records import documents, signatures
 from tests.harness.samples import workload_entry
 
 pytestmark = pytest.mark.alone

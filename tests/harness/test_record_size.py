@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from benchmarks.harness.records import records
+from benchmarks.records import records
 from tests.harness.samples import replicate_entry, twice_as_fast, workload_entry
 
 _WORKLOADS, _REPLICATES, _ROUNDS = ("wide", "odd", "long", "short"), 20, 100

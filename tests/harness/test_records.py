@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness.records import records
-from benchmarks.harness.records.canonical import canonical
-from benchmarks.harness.records.records import RecordError
+from benchmarks.harness.verdict import consistency
+from benchmarks.records import records
+from benchmarks.records.canonical import canonical
+from benchmarks.records.records import RecordError
 from tests.harness.samples import twice_as_fast
 
 Change = Callable[[dict[str, Any]], object]
@@ -23,7 +24,7 @@ def _first_workload(record: dict[str, Any]) -> dict[str, Any]:
 def test_a_sound_record_is_read_and_stands() -> None:
     record = twice_as_fast()
     assert records.load(canonical(record)) == record
-    assert records.problems(record) == []
+    assert consistency.problems(record) == []
 
 
 @pytest.mark.parametrize(
@@ -43,12 +44,12 @@ def test_a_changed_record_no_longer_stands(change: Change, complaint: str) -> No
     record = copy.deepcopy(twice_as_fast())
     change(record)
     resealed = {**record, "digest": records.digest_of(record)}
-    assert any(complaint in found for found in records.problems(record))
+    assert any(complaint in found for found in consistency.problems(record))
     if complaint.startswith("digest"):
-        assert records.problems(resealed) == []
+        assert consistency.problems(resealed) == []
     else:
         # Sealing it again hides the change from the digest, not from the recomputation.
-        assert any(complaint in found for found in records.problems(resealed))
+        assert any(complaint in found for found in consistency.problems(resealed))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_a_number_counts_as_its_digest_has_it() -> None:
     as_written = canonical(record).replace(b'"max_replicates":1', b'"max_replicates":1.0')
     assert as_written != canonical(record)
     assert records.load(as_written) == record
-    assert records.problems(records.load(as_written)) == []
+    assert consistency.problems(records.load(as_written)) == []
 
 
 def test_readings_that_are_not_those_of_the_rounds_are_no_telemetry() -> None:
@@ -117,7 +118,7 @@ def test_readings_that_are_not_those_of_the_rounds_are_no_telemetry() -> None:
     columns = {name: [1] for name in ("sm_mhz", "memory_mhz", "power_w", "temperature_c")}
     side = {**columns, "throttle": [0]}
     _first_workload(record)["telemetry"] = {"baseline": side, "candidate": side}
-    assert "not one reading a round" in records.sealed(record)["summary"]["reasons"][0]
+    assert "not one reading a round" in consistency.sealed(record)["summary"]["reasons"][0]
 
 
 def test_a_record_that_nothing_follows_from_is_told_and_breaks_nobody() -> None:
@@ -125,7 +126,7 @@ def test_a_record_that_nothing_follows_from_is_told_and_breaks_nobody() -> None:
     pair = {"name": "another", "calls": 1, "overhead_us": 0.0}
     rounds = _first_workload(record)["rounds"]
     record["observations"]["operator"] = [{**pair, "rounds": rounds}]
-    assert any("nothing follows" in found for found in records.problems(record))
+    assert any("nothing follows" in found for found in consistency.problems(record))
 
 
 def test_a_record_with_more_wrong_entries_than_anybody_reads_is_refused_at_once() -> None:
@@ -136,6 +137,6 @@ def test_a_record_with_more_wrong_entries_than_anybody_reads_is_refused_at_once(
     record = copy.deepcopy(twice_as_fast())
     record["summary"]["reasons"] = ["x" * 100_000]
     record["summary"]["ratio"] = 9.0
-    assert max(map(len, records.problems(record))) < 2_000
+    assert max(map(len, consistency.problems(record))) < 2_000
     record["controls"] = [{"name": "x", "passed": True, "detail": "x"}] * 1_000
-    assert len(records.problems(record)) <= 20
+    assert len(consistency.problems(record)) <= 20

@@ -17,9 +17,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from benchmarks.harness.__main__ import main
-from benchmarks.harness.records import records, redaction, signatures
-from benchmarks.harness.records.canonical import canonical
-from benchmarks.harness.records.signatures import KeyUnusable, NotSigned, SignatureError, SigningKey
+from benchmarks.records import records, redaction, signatures
+from benchmarks.records.canonical import canonical
+from benchmarks.records.signatures import KeyUnusable, NotSigned, SignatureError, SigningKey
 from tests.harness.samples import made_record, replicate_entry, twice_as_fast, workload_entry
 from tests.harness.softmax import EXPLOITS, softmax_benchmark
 

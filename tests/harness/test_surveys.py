@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness.records import records, signatures
 from benchmarks.published import committed, reports, surveys
+from benchmarks.records import records, signatures
 from benchmarks.surveying import survey_runs
 from kernels import catalogue
 

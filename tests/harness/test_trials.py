@@ -12,13 +12,13 @@ import torch
 from benchmarks.harness.devices import arenas, contents
 from benchmarks.harness.devices.checksums import Checksum
 from benchmarks.harness.devices.layouts import Layout
-from benchmarks.harness.records import records
-from benchmarks.harness.records.canonical import canonical
 from benchmarks.harness.rounds import correctness, repeated_inputs
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.runs import referee
 from benchmarks.harness.sides.processes import SideProcess
+from benchmarks.harness.verdict import consistency
 from benchmarks.harness.verdict.verdicts import recompute
+from benchmarks.records.canonical import canonical
 from kernels.definition import Contents
 from tests.harness.samples import twice_as_fast
 from tests.harness.softmax import Document, Measure, softmax_benchmark
@@ -54,7 +54,7 @@ def test_what_the_baseline_cannot_do_either_is_left_out_and_said(measure: Measur
     assert {trial["outcome"] for trial in elsewhere} == {"left_out"}
     assert {trial["outcome"] for trial in tried if trial not in elsewhere} == {"right"}
     assert "the baseline raised ValueError" in tried[0]["message"]
-    assert records.problems(record) == []
+    assert consistency.problems(record) == []
 
 
 def test_every_run_draws_other_sizes_and_none_of_the_contract() -> None:

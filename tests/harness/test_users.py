@@ -11,7 +11,7 @@ from subprocess import PIPE, Popen
 
 import pytest
 
-from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides import user_ids
 
 ROOT = Path(__file__).parents[2]
@@ -55,7 +55,7 @@ def another_run(first: int = FIRST, last: int = LAST) -> Iterator[tuple[int, Pop
 def test_users_of_another_run_are_taken_although_none_of_its_sides_runs() -> None:
     with (
         another_run() as (first, _),
-        pytest.raises(BenchmarkError, match="61184 to 61186 are all taken"),
+        pytest.raises(SetupError, match="61184 to 61186 are all taken"),
         user_ids.reserved(),
     ):
         pytest.fail(f"had one of {first} and {first + 1}")
@@ -70,7 +70,7 @@ def test_users_of_a_run_that_was_killed_are_free_again() -> None:
 
 
 def test_users_are_free_again_when_the_run_has_ended() -> None:
-    with user_ids.reserved(), pytest.raises(BenchmarkError), user_ids.reserved():
+    with user_ids.reserved(), pytest.raises(SetupError), user_ids.reserved():
         pytest.fail("had a user that was taken")
     with user_ids.reserved():
         pass
@@ -81,7 +81,7 @@ def test_a_pair_refused_for_its_second_user_leaves_its_first_free(
 ) -> None:
     with another_run(FIRST + 1, LAST):
         among(FIRST, FIRST + 1)
-        with pytest.raises(BenchmarkError), user_ids.reserved():
+        with pytest.raises(SetupError), user_ids.reserved():
             pytest.fail("had a user that was taken")
         among(FIRST - 1, FIRST)
         with user_ids.reserved() as first:
@@ -91,5 +91,5 @@ def test_a_pair_refused_for_its_second_user_leaves_its_first_free(
 def test_a_user_whose_processes_run_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where another container's runs are seen, and its sockets are not."""
     monkeypatch.setattr(user_ids, "_with_processes", lambda: {FIRST + 1})
-    with pytest.raises(BenchmarkError, match="no side can start"), user_ids.reserved():
+    with pytest.raises(SetupError, match="no side can start"), user_ids.reserved():
         pytest.fail("had a user that was taken")

@@ -12,13 +12,14 @@ from typing import Any
 
 import torch
 
-from benchmarks.harness.records import documents
-from benchmarks.harness.records.documents import WIDEST_BAND, BenchmarkError
+from benchmarks.harness.failures import SetupError
 from benchmarks.harness.runs import environment, replicates
 from benchmarks.harness.runs.candidates import Candidate
 from benchmarks.harness.runs.preparation import prepared
 from benchmarks.harness.sides import folders, isolation, operators, user_ids
 from benchmarks.harness.statistics.exclusions import times_us
+from benchmarks.records import documents
+from benchmarks.records.documents import WIDEST_BAND
 
 PAIRS = 3
 _LEAST_BAND = {"cuda": 0.05, "cpu": 0.2}
@@ -31,7 +32,7 @@ _NOBODY = Candidate(name="nobody", filename="nobody.py", source="")
 def calibrated(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any]:
     """The document with its `calibration` measured here, and its baseline's version pinned.
 
-    Raises BenchmarkError, SideFailed or DeviceFailed as a run does, and Caught for a baseline
+    Raises SetupError, SideFailed or DeviceFailed as a run does, and Caught for a baseline
     whose results are wrong.
     """
     operators.check_sealed(document)
@@ -48,7 +49,7 @@ def calibrated(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any
         kind, name = setting.device.kind, setting.device.name()
     band = max(_LEAST_BAND[kind], _DEVIATIONS * _spread(times))
     if band > WIDEST_BAND:
-        raise BenchmarkError(
+        raise SetupError(
             f"the baseline's processes differ too much here to calibrate it: a band of {band:.0%}"
         )
     found = {

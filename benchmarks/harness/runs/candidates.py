@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.harness.records.canonical import digest_of_bytes
-from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.harness.failures import SetupError
+from benchmarks.records.canonical import digest_of_bytes
 from kernels import solutions
 from kernels.solutions import SUFFIXES, SolutionError
 
@@ -28,24 +28,24 @@ class Candidate:
 
 
 def read(argument: str) -> Candidate:
-    """A .py or .cu file's path, or `operator/name` of the catalogue; BenchmarkError otherwise."""
+    """A .py or .cu file's path, or `operator/name` of the catalogue; SetupError otherwise."""
     path, name = _located(argument)
     try:
         with path.open("rb") as opened:
             content = opened.read(_MAX_SOURCE_BYTES + 1)
     except OSError as error:
-        raise BenchmarkError(f"cannot read candidate {name}: {error.strerror}") from error
+        raise SetupError(f"cannot read candidate {name}: {error.strerror}") from error
     if len(content) > _MAX_SOURCE_BYTES:
-        raise BenchmarkError(f"candidate {name} is larger than {_MAX_SOURCE_BYTES:,} bytes")
+        raise SetupError(f"candidate {name} is larger than {_MAX_SOURCE_BYTES:,} bytes")
     try:
         return Candidate(name=name, filename=path.name, source=content.decode())
     except UnicodeDecodeError as error:
-        raise BenchmarkError(f"candidate {name} is not UTF-8 text: {error}") from error
+        raise SetupError(f"candidate {name} is not UTF-8 text: {error}") from error
 
 
 def _located(argument: str) -> tuple[Path, str]:
     try:
         path = solutions.resolve(argument)
     except SolutionError as error:
-        raise BenchmarkError(str(error)) from error
+        raise SetupError(str(error)) from error
     return path, path.stem if argument.endswith(SUFFIXES) else argument

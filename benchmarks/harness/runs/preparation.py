@@ -14,7 +14,7 @@ from benchmarks.harness.devices.contents import generator
 from benchmarks.harness.devices.idle import Quiet
 from benchmarks.harness.devices.monitor import Watch
 from benchmarks.harness.devices.telemetry import Telemetry, open_for
-from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.harness.failures import SetupError
 from benchmarks.harness.rounds.phases import Phases
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.runs import environment
@@ -36,14 +36,14 @@ def prepared(
     telemetry: Telemetry | None = None,
     phases: Phases | None = None,
 ) -> Setting:
-    """Everything that a run needs before its first side; BenchmarkError where it cannot be had.
+    """Everything that a run needs before its first side; SetupError where it cannot be had.
 
     `folder` and `first_user` (and the one after it) are this run's own until it ends.
     """
     try:
         device = arenas.device(device_kind)
     except (RuntimeError, ImportError) as error:
-        raise BenchmarkError(f"this machine cannot measure on {device_kind}: {error}") from error
+        raise SetupError(f"this machine cannot measure on {device_kind}: {error}") from error
     threads = environment.cores()
     torch.set_num_threads(threads)
     # Only what the referee read is run, whatever becomes of the original file meanwhile.
@@ -76,6 +76,6 @@ def _cells(device: Device, folder: Path, candidate: Path, first_user: int) -> Ce
             folder=folder, candidate=candidate, arena=handle.get("ipc"), first_user=first_user
         )
     except CellError as error:
-        raise BenchmarkError(str(error)) from error
+        raise SetupError(str(error)) from error
     finally:
         arena.close()

@@ -13,8 +13,6 @@ import torch
 from benchmarks.harness.devices import ceilings
 from benchmarks.harness.devices.telemetry import Telemetry
 from benchmarks.harness.failures import Caught, DeviceFailed
-from benchmarks.harness.records import observations, records
-from benchmarks.harness.records.canonical import digest
 from benchmarks.harness.rounds.phases import Phases
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.runs import environment, replicates
@@ -23,7 +21,9 @@ from benchmarks.harness.runs.preparation import prepared
 from benchmarks.harness.runs.progress import Progress
 from benchmarks.harness.sides import folders, isolation, operators, user_ids
 from benchmarks.harness.statistics import interim
-from benchmarks.harness.verdict import completeness, verdicts
+from benchmarks.harness.verdict import completeness, consistency, verdicts
+from benchmarks.records import observations, records
+from benchmarks.records.canonical import digest
 
 _RANDOM = random.SystemRandom()
 
@@ -41,7 +41,7 @@ def run(
 ) -> dict[str, Any]:
     """Measure `candidate` by a checked benchmark document; returns the sealed record.
 
-    Raises BenchmarkError when the benchmark cannot be measured here (as when one of
+    Raises SetupError when the benchmark cannot be measured here (as when one of
     `required_isolation` is not in force), SideFailed when a side raised, hung, died or broke
     its channel, DeviceFailed when the device fails the referee. A side that was caught is a
     record like any other. `telemetry` stands in for the device's own instruments.
@@ -68,7 +68,7 @@ def run(
     draft["finished_at"] = datetime.now(UTC).isoformat(timespec="seconds")
     draft["phases_s"] = phases.seconds()
     draft["elapsed_s"] = round(time.monotonic() - started, 3)
-    record = records.sealed(draft)
+    record = consistency.sealed(draft)
     progress.finished(record["summary"])
     return record
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from benchmarks.harness.controls import one_by_one
 from benchmarks.harness.failures import ROLES, Caught, Role
-from benchmarks.harness.records import observations
 from benchmarks.harness.rounds import correctness, pairs
 from benchmarks.harness.rounds.pairs import Course, Setup
 from benchmarks.harness.rounds.settings import Setting
@@ -18,6 +17,7 @@ from benchmarks.harness.runs.progress import Progress
 from benchmarks.harness.sides import folders, isolation
 from benchmarks.harness.sides.processes import SideProcess
 from benchmarks.harness.sides.sandboxes import Cell
+from benchmarks.records import observations
 
 _RANDOM = random.SystemRandom()
 _OWN: Mapping[Role, Role] = {role: role for role in ROLES}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.harness.devices.arenas import Device
-from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides.operators import SEARCH_PATH_VARIABLE
 from benchmarks.harness.sides.sandboxes import Cells
 
@@ -116,7 +116,7 @@ def in_force(device: Device, cells: Cells) -> dict[str, bool]:
 def required(text: str) -> tuple[str, ...]:
     """The protections named in `text`, by commas; `all`, or `acceptance` for what CUDA bears.
 
-    BenchmarkError for a name that is none.
+    SetupError for a name that is none.
     """
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if names == ("all",):
@@ -125,16 +125,16 @@ def required(text: str) -> tuple[str, ...]:
         return ACCEPTANCE
     unknown = sorted(set(names) - set(FULL))
     if unknown:
-        raise BenchmarkError(
+        raise SetupError(
             f"no such isolation: {', '.join(unknown)}; there are all, acceptance, {', '.join(FULL)}"
         )
     return names
 
 
 def require(names: Sequence[str], device: Device, cells: Cells) -> None:
-    """BenchmarkError, saying why, unless everything of `names` is in force."""
+    """SetupError, saying why, unless everything of `names` is in force."""
     held = in_force(device, cells)
     missing = [name for name in names if not held.get(name, False)]
     if missing:
         why = f" ({'; '.join(cells.refused)})" if cells.refused else ""
-        raise BenchmarkError(f"isolation not in force here: {', '.join(missing)}{why}")
+        raise SetupError(f"isolation not in force here: {', '.join(missing)}{why}")

@@ -15,8 +15,8 @@ from typing import Any
 import kernels
 
 # Not by way of `documents`: a side needs no JSON Schema, and it takes a while to import.
-from benchmarks.harness.failures import BenchmarkError
-from benchmarks.harness.records.canonical import canonical, digest_of_bytes
+from benchmarks.harness.failures import SetupError
+from benchmarks.records.canonical import canonical, digest_of_bytes
 
 SEARCH_PATH_VARIABLE = "TWOFOLD_OPERATORS"
 
@@ -29,39 +29,39 @@ def extend_search_path() -> None:
 
 
 def part(operator: str, name: str) -> ModuleType:
-    """The module `kernels.<operator>.<name>`; BenchmarkError when there is none."""
+    """The module `kernels.<operator>.<name>`; SetupError when there is none."""
     extend_search_path()
     dotted = f"kernels.{operator}.{name}"
     try:
         return importlib.import_module(dotted)
     except ModuleNotFoundError as error:
         if error.name and dotted.startswith(error.name):
-            raise BenchmarkError(f"there is no {dotted} here") from error
+            raise SetupError(f"there is no {dotted} here") from error
         raise
 
 
 def source_digests(operator: str, names: list[str]) -> dict[str, str]:
-    """`sha256:…` of each named file of an operator's folder; BenchmarkError when one is gone."""
+    """`sha256:…` of each named file of an operator's folder; SetupError when one is gone."""
     folder = Path(str(part(operator, "op").__file__)).parent
     digests = {}
     for name in names:
         path = folder / name
         if path.parent != folder or not path.is_file():
-            raise BenchmarkError(f"operator {operator} has no file {name}")
+            raise SetupError(f"operator {operator} has no file {name}")
         digests[name] = digest_of_bytes(path.read_bytes())
     return digests
 
 
 def check_sealed(document: dict[str, Any]) -> None:
-    """Raise BenchmarkError unless the operator's code here is what the benchmark sealed."""
+    """Raise SetupError unless the operator's code here is what the benchmark sealed."""
     operator = document["operator"]
     here = part(operator, "op").DEFINITION.as_data()
     if canonical(_plain(here)) != canonical(document["definition"]):
-        raise BenchmarkError(f"the Definition of {operator} here is not the sealed one")
+        raise SetupError(f"the Definition of {operator} here is not the sealed one")
     sealed = document["sources"]
     for name, found in source_digests(operator, sorted(sealed)).items():
         if found != sealed[name]:
-            raise BenchmarkError(f"{operator}/{name} here is not the sealed one: {found}")
+            raise SetupError(f"{operator}/{name} here is not the sealed one: {found}")
 
 
 def costs(document: dict[str, Any]) -> list[dict[str, Any]] | None:
@@ -84,10 +84,10 @@ def costs(document: dict[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def baseline(operator: str, name: str) -> Any:
-    """A baseline Solution; BenchmarkError for an unknown name, NotAvailable as it says."""
+    """A baseline Solution; SetupError for an unknown name, NotAvailable as it says."""
     known = part(operator, "baselines").BASELINES
     if name not in known:
-        raise BenchmarkError(f"operator {operator} has no baseline {name!r}: {', '.join(known)}")
+        raise SetupError(f"operator {operator} has no baseline {name!r}: {', '.join(known)}")
     return known[name]()
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from benchmarks.harness.records.documents import BenchmarkError
+from benchmarks.harness.failures import SetupError
 
 # Kept free by systemd for users that exist while a service runs; nobody's files are theirs.
 _FIRST_USER, _LAST_USER = 61184, 65518
@@ -28,7 +28,7 @@ _RANDOM = random.SystemRandom()
 def reserved() -> Iterator[int]:
     """The first of two neighbouring user ids, for as long as the context lasts.
 
-    Raises BenchmarkError when others have them all.
+    Raises SetupError when others have them all.
     """
     taken = _with_processes()
     firsts = range(_FIRST_USER, _LAST_USER)
@@ -38,9 +38,7 @@ def reserved() -> Iterator[int]:
             if not pair & taken and _bound(pair, stack):
                 yield first
                 return
-        raise BenchmarkError(
-            f"users {_FIRST_USER} to {_LAST_USER} are all taken: no side can start"
-        )
+        raise SetupError(f"users {_FIRST_USER} to {_LAST_USER} are all taken: no side can start")
 
 
 def _bound(users: set[int], stack: ExitStack) -> bool:

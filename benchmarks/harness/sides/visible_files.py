@@ -19,19 +19,20 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc
 _DRIVER = ("/run/nvidia-persistenced",)
 _PATHS_FROM = ("PYTHONPATH", "LD_LIBRARY_PATH", "CUDA_HOME")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_HARNESS = Path(__file__).resolve().parents[1]
-ROOT = _HARNESS.parents[1]
+_BENCHMARKS = Path(__file__).resolve().parents[2]
+_CODE = [str(_BENCHMARKS / name) for name in ("harness", "records")]
+ROOT = _BENCHMARKS.parent
 
 
 def code() -> list[str]:
     """Folders of code that a side must not be able to write."""
-    return [str(_HARNESS), *_packages(), *_site_packages()]
+    return [*_CODE, *_packages(), *_site_packages()]
 
 
 def shown(more: Iterable[Path]) -> list[str]:
     """Paths to show read-only, none inside another: system, Python, harness, kernels, `more`."""
     parts = [*_SYSTEM, *_DRIVER, sys.prefix, sys.base_prefix, sys.exec_prefix]
-    parts += [str(_HARNESS), str(_HARNESS.parent / "__init__.py"), *_packages(), *_named()]
+    parts += [*_CODE, str(_BENCHMARKS / "__init__.py"), *_packages(), *_named()]
     parts += [str(path) for path in more]
     wanted = dict.fromkeys(path for part in parts for path in (part, os.path.realpath(part)))
     there = [path for path in wanted if os.path.lexists(path)]

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.harness.records import records
+from benchmarks.records import records
 from benchmarks.services import repetitions
 from consultancy.signing import terminal_user
 from engagements.runs.models import EngagementRun

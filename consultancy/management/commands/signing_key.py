@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.harness.records.signatures import KeyUnusable
 from benchmarks.models import SigningKey
+from benchmarks.records.signatures import KeyUnusable
 from benchmarks.services import keys
 from consultancy import signing
 

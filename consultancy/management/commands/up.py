@@ -14,7 +14,7 @@ from django.db import connections
 from honcho.manager import Manager
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.harness.records.signatures import KeyUnusable
+from benchmarks.records.signatures import KeyUnusable
 from consultancy import signing
 from consultancy.embedded.place import EmbeddedError, Place
 from consultancy.embedded.services import running

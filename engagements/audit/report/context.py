@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from benchmarks.harness.records.canonical import canonical, digest_of_bytes
+from benchmarks.records.canonical import canonical, digest_of_bytes
 from engagements.audit import rules as checks
 from engagements.audit.models import Audit, FindingOutcome
 from engagements.audit.report import exhibits, pictures

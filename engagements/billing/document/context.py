@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Value
 from django.db.models.fields import CharField
 from django.db.models.functions import Cast, Concat
 
-from benchmarks.harness.records.canonical import canonical, digest_of_bytes
+from benchmarks.records.canonical import canonical, digest_of_bytes
 from engagements.billing.document.e_invoice import FILENAME, XMP, e_invoice
 from engagements.billing.models import Invoice
 from engagements.billing.parties import SCHEMA

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from django.db import connection, transaction
 
-from benchmarks.harness.records.canonical import digest_of_bytes
+from benchmarks.records.canonical import digest_of_bytes
 from engagements import access
 from engagements.common import validation
 from engagements.common.errors import ApplicationError

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from benchmarks.harness.records.canonical import digest_of_bytes
+from benchmarks.records.canonical import digest_of_bytes
 from engagements.common import money
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError

@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from benchmarks import queries
-from benchmarks.harness.records.canonical import canonical
+from benchmarks.records.canonical import canonical
 from engagements.common import ratios
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError

@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from benchmarks.harness.records.canonical import canonical, digest_of_bytes
 from benchmarks.models import Verdict
+from benchmarks.records.canonical import canonical, digest_of_bytes
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.common import money, ratios

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness.records import documents
+from benchmarks.records import documents
 from engagements.audit.rules import Case, Needs, Thresholds, Tried, agreed, off_the_shelf
 from engagements.evidence.readers import TrafficFacts, read
 from kernels import catalogue

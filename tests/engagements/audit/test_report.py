@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from pypdf import PdfReader
 
-from benchmarks.harness.records.canonical import digest_of_bytes
+from benchmarks.records.canonical import digest_of_bytes
 from engagements import documents
 from engagements.audit import services as audits
 from engagements.common.errors import ApplicationError

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.records import observations, records
-from benchmarks.harness.records.canonical import digest, digest_of_bytes
+from benchmarks.harness.verdict import consistency
+from benchmarks.records import observations
+from benchmarks.records.canonical import digest, digest_of_bytes
 from kernels import catalogue
 
 Record = dict[str, Any]
@@ -48,7 +49,7 @@ def record(
         _replicate(draw, document, speedup, noise)
         for _ in range(document["protocol"]["replicates"])
     ]
-    return records.sealed(
+    return consistency.sealed(
         {
             "schema": "twofold.record/1",
             "benchmark": document,

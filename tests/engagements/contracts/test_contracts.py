@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from benchmarks.harness.records.canonical import canonical
+from benchmarks.records.canonical import canonical
 from engagements.common.errors import ApplicationError
 from engagements.contracts import offers
 from engagements.contracts import services as contracts

@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from django.utils import timezone
 from pypdf import PdfReader
 
-from benchmarks.harness.records.canonical import digest_of_bytes
+from benchmarks.records.canonical import digest_of_bytes
 from engagements import documents
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError

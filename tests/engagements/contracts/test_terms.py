@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.harness.records.canonical import canonical, digest_of_bytes
+from benchmarks.records.canonical import canonical, digest_of_bytes
 from engagements.common.errors import ApplicationError
 from engagements.common.money import allocate
 from engagements.contracts import offers

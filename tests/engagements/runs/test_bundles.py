@@ -9,7 +9,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from benchmarks.harness.records import records, signatures
+from benchmarks.harness.verdict import consistency
+from benchmarks.records import records, signatures
 from engagements.people.models import User
 from engagements.runs.bundles import WITHHELD
 from engagements.runs.models import EngagementRun
@@ -54,7 +55,7 @@ def test_a_missed_target_keeps_the_source_in_the_house(client: Client, story: St
         got = client.get(reverse(name, args=[story.reference, asked.pk, *named]))
         record = records.load(got.content)
         assert record["candidate"]["source"] is None
-        assert records.problems(record) == []
+        assert consistency.problems(record) == []
         signatures.check(got.content, signing.KEY.public)
     source = reverse("portal-run-file", args=[story.reference, asked.pk, "candidate"])
     assert client.get(source).status_code == 404

@@ -10,10 +10,10 @@ from django.conf import LazySettings
 from django.test import Client
 from django.urls import reverse
 
-from benchmarks.harness.records import records
-from benchmarks.harness.records.canonical import digest_of_bytes
 from benchmarks.harness.verdict import verdicts
 from benchmarks.models import Verdict
+from benchmarks.records import records
+from benchmarks.records.canonical import digest_of_bytes
 from benchmarks.services import runs as measuring
 from engagements.runs.estimates import Estimate
 from engagements.runs.measured import meaning, shown

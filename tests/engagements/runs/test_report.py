@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 
-from benchmarks.harness.records import records
+from benchmarks.harness.verdict import consistency
+from benchmarks.records import records
 from benchmarks.services import solutions
 from engagements import documents
 from engagements.common.errors import ApplicationError
@@ -76,7 +77,7 @@ def test_the_attached_record_verifies_by_itself(story: Story, issued: Issue) -> 
     asked = active(story).measured(measured.record())
     enclosed = attached(issued("benchmark_report", f"run:{asked.pk}"))
     record = records.load(enclosed["record.json"])
-    assert records.problems(record) == []
+    assert consistency.problems(record) == []
     assert json.loads(enclosed["benchmark.json"]) == record["benchmark"]
 
 

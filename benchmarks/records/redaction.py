@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.harness.records.canonical import canonical
+from benchmarks.records.canonical import canonical
 
 
 def without_source(record: Mapping[str, Any]) -> dict[str, Any]:

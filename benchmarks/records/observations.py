@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.harness.records import schemas
+from benchmarks.records import schemas
 
 _COLUMNS = schemas.exactly(
     sm_mhz=schemas.listed(schemas.COUNT),

@@ -23,9 +23,9 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from benchmarks.harness.records import schemas
-from benchmarks.harness.records.canonical import canonical, digest_of_bytes
-from benchmarks.harness.records.redaction import without_source
+from benchmarks.records import schemas
+from benchmarks.records.canonical import canonical, digest_of_bytes
+from benchmarks.records.redaction import without_source
 
 ALGORITHM = "ed25519"
 KEY_FILE_VARIABLE = "TWOFOLD_SIGNING_KEY_FILE"

@@ -6,9 +6,8 @@ import json
 import math
 from typing import Any
 
-from benchmarks.harness.failures import BenchmarkError
-from benchmarks.harness.records import schemas
-from benchmarks.harness.records.canonical import canonical, unambiguous
+from benchmarks.records import schemas
+from benchmarks.records.canonical import canonical, unambiguous
 
 SCHEMA_NAME = "twofold.benchmark/1"
 # Whoever reads a record makes their schedule, and it may be anybody's record.
@@ -121,19 +120,23 @@ SCHEMA = schemas.exactly(
 )
 
 
+class InvalidBenchmark(ValueError):
+    """A benchmark document cannot be used; the text says which field and why."""
+
+
 def published_schema() -> dict[str, Any]:
     """The JSON Schema (Draft 2020-12) of benchmark documents; `check` wants more than its form."""
     return schemas.published(SCHEMA, name=SCHEMA_NAME, title="A Twofold benchmark")
 
 
 def load(content: bytes) -> dict[str, Any]:
-    """Parse and check a benchmark document; BenchmarkError says in one line what is wrong."""
+    """Parse and check a benchmark document; InvalidBenchmark says in one line what is wrong."""
     if len(content) > MAX_BYTES:
-        raise BenchmarkError(f"the benchmark is larger than {MAX_BYTES:,} bytes")
+        raise InvalidBenchmark(f"the benchmark is larger than {MAX_BYTES:,} bytes")
     try:
         document = unambiguous(content)
     except (ValueError, RecursionError) as error:
-        raise BenchmarkError(f"the benchmark is not JSON: {error}") from error
+        raise InvalidBenchmark(f"the benchmark is not JSON: {error}") from error
     check(document)
     # As its digest has it: what was written as 4.0 counts as 4.
     plain = json.loads(canonical(document))
@@ -142,14 +145,14 @@ def load(content: bytes) -> dict[str, Any]:
 
 
 def check(document: Any) -> None:
-    """Raise BenchmarkError, naming the field, unless `document` is a usable benchmark."""
+    """Raise InvalidBenchmark, naming the field, unless `document` is a usable benchmark."""
     broken = schemas.complaint(document, SCHEMA)
     if broken:
-        raise BenchmarkError(f"benchmark {broken}")
+        raise InvalidBenchmark(f"benchmark {broken}")
     try:
         canonical(document)
     except ValueError as error:
-        raise BenchmarkError(f"benchmark: {error}") from error
+        raise InvalidBenchmark(f"benchmark: {error}") from error
     _check_workloads(document)
     _check_axes(document)
     _check_agreement(document)
@@ -158,10 +161,10 @@ def check(document: Any) -> None:
 def _check_workloads(document: dict[str, Any]) -> None:
     names = [workload["name"] for workload in document["workloads"]]
     if len(set(names)) != len(names):
-        raise BenchmarkError(f"benchmark $.workloads: names repeat: {', '.join(names)}")
+        raise InvalidBenchmark(f"benchmark $.workloads: names repeat: {', '.join(names)}")
     total = math.fsum(workload["weight"] for workload in document["workloads"])
     if abs(total - 1) > 1e-9:
-        raise BenchmarkError(f"benchmark $.workloads: weights add up to {total:g}, not to 1")
+        raise InvalidBenchmark(f"benchmark $.workloads: weights add up to {total:g}, not to 1")
 
 
 def _check_axes(document: dict[str, Any]) -> None:
@@ -170,14 +173,14 @@ def _check_axes(document: dict[str, Any]) -> None:
     for part in ("program_state", "program_inputs", "program_outputs"):
         names = [spec["name"] for spec in definition[part]]
         if len(set(names)) != len(names):
-            raise BenchmarkError(f"benchmark $.definition.{part}: a tensor's name repeats")
+            raise InvalidBenchmark(f"benchmark $.definition.{part}: a tensor's name repeats")
         for spec in definition[part]:
             needed |= {side for side in spec["shape"] if isinstance(side, str)}
             needed |= {*spec["fan_in"], spec.get("below", "")} - {""}
     for index, workload in enumerate(document["workloads"]):
         missing = sorted(needed - set(workload["axes"]))
         if missing:
-            raise BenchmarkError(
+            raise InvalidBenchmark(
                 f"benchmark $.workloads[{index}].axes: {', '.join(missing)} not given"
             )
 
@@ -185,13 +188,13 @@ def _check_axes(document: dict[str, Any]) -> None:
 def _check_agreement(document: dict[str, Any]) -> None:
     protocol = document["protocol"]
     if protocol["max_replicates"] < protocol["replicates"]:
-        raise BenchmarkError("benchmark $.protocol.max_replicates is below replicates")
+        raise InvalidBenchmark("benchmark $.protocol.max_replicates is below replicates")
     if protocol["max_replicates"] - protocol["replicates"] > _MOST_LOOKS * protocol["look_every"]:
-        raise BenchmarkError(f"benchmark $.protocol: it asks for more than {_MOST_LOOKS:,} looks")
+        raise InvalidBenchmark(f"benchmark $.protocol: it asks for more than {_MOST_LOOKS:,} looks")
     if protocol["rounds"] < 2 or protocol["aa_rounds"] == 1:
-        raise BenchmarkError("benchmark $.protocol: one round says nothing of its own noise")
+        raise InvalidBenchmark("benchmark $.protocol: one round says nothing of its own noise")
     if document["hardware"]["device"] == "cuda" and protocol["round_ms"] < _LEAST_CUDA_ROUND_MS:
-        raise BenchmarkError(
+        raise InvalidBenchmark(
             "benchmark $.protocol.round_ms: a GPU's rounds last "
             f"{_LEAST_CUDA_ROUND_MS:g} ms or more"
         )
@@ -199,11 +202,11 @@ def _check_agreement(document: dict[str, Any]) -> None:
     if calibration is not None and set(calibration["baseline_us"]) != {
         workload["name"] for workload in document["workloads"]
     }:
-        raise BenchmarkError("benchmark $.calibration names other workloads")
+        raise InvalidBenchmark("benchmark $.calibration names other workloads")
     if document["definition"]["operator"] != document["operator"]:
-        raise BenchmarkError("benchmark $.definition.operator is another operator")
+        raise InvalidBenchmark("benchmark $.definition.operator is another operator")
     if document["program"]["launch"] == "graph" and document["hardware"]["device"] != "cuda":
-        raise BenchmarkError("benchmark $.program.launch: a CUDA graph needs device cuda")
+        raise InvalidBenchmark("benchmark $.program.launch: a CUDA graph needs device cuda")
     sealed = document["definition"]["tolerances"].get(document["dtype"])
     if sealed is not None and canonical(sealed) != canonical(document["tolerance"]):
-        raise BenchmarkError("benchmark $.tolerance differs from the Definition's for this dtype")
+        raise InvalidBenchmark("benchmark $.tolerance differs from the Definition's for this dtype")

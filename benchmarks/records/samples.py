@@ -11,8 +11,8 @@ import binascii
 import zlib
 from typing import Any
 
-from benchmarks.harness.records import schemas
-from benchmarks.harness.records.canonical import canonical
+from benchmarks.records import schemas
+from benchmarks.records.canonical import canonical
 
 ENCODING = "base64(zlib(canonical JSON))"
 # As much as a record in the clear may have: checking every sample's form takes its time.

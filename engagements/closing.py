@@ -1,4 +1,4 @@
-"""TODO docstring."""
+"""Cancel and close engagements, above all domains that this ends."""
 
 from __future__ import annotations
 
@@ -32,35 +32,38 @@ from engagements.settlements.pending import has_unsettled_payments
 
 @transaction.atomic
 def cancel(*, engagement: Engagement, reason: str, by: User) -> Engagement:
-    """End an engagement before its verdict. Refused once the customer has paid anything:
-    then only a verdict or the end of the time-box says what goes back."""
+    """Cancel an engagement before its verdict.
+
+    Raises ApplicationError once the customer has paid: then the settlement decides the refund.
+    """
     row = locked(engagement.pk)
     require_consultant(by)
     if row.stage == Stage.CANCELLED:
         return row
-    why = validation.text(reason, noun="The reason for cancelling")
+    stated = validation.text(reason, noun="The reason for cancelling")
     if Payment.objects.filter(invoice__engagement=row).exists():
         raise ApplicationError(
-            f"{row.reference} has received money: it ends by its verdict, so that the "
-            "settlement says what goes back.",
-            code="closing.todo",
+            f"{row.reference} has received payments and ends by its verdict, so that the "
+            "settlement decides the refund.",
+            code="engagement.has_payments",
         )
     if open_acceptance_run(row):
         raise ApplicationError(
-            "An acceptance run is under way; cancel when it has ended.", code="closing.todo"
+            "An acceptance run is in progress. Cancel the engagement when it has ended.",
+            code="run.acceptance_in_progress",
         )
     changes = move(row, Stage.CANCELLED)
     row.contracts.filter(state=ContractVersion.State.OFFERED).update(
         state=ContractVersion.State.WITHDRAWN
     )
-    _take_back_invoices(row, f"The engagement was cancelled: {why}")
+    _credit_invoices(row, f"The engagement was cancelled: {stated}")
     void_unearned_milestones(row)
     events.record(
         engagement=row,
         verb="engagement.cancelled",
-        summary=f"The engagement was cancelled: {why}",
+        summary=f"The engagement was cancelled: {stated}",
         actor=by,
-        changes=changes | {"reason": why},
+        changes=changes | {"reason": stated},
         for_customer=True,
     )
     return row
@@ -68,22 +71,22 @@ def cancel(*, engagement: Engagement, reason: str, by: User) -> Engagement:
 
 @transaction.atomic
 def close(*, engagement: Engagement, by: User) -> Engagement:
-    """End an engagement in which nothing is left to do or to pay."""
+    """Close an engagement in which all work is done and paid."""
     row = locked(engagement.pk)
     if not access.is_staff_member(by):
-        raise ApplicationError("The consultancy closes an engagement.", code="closing.todo")
+        raise ApplicationError("Only staff may close an engagement.", code="access.staff_only")
     if row.stage == Stage.CLOSED:
         return row
     require_stage(row, Stage.MET, Stage.MISSED, to="to be closed")
     is_met = row.stage == Stage.MET
-    open_matter = _open_after_met(row) if is_met else _open_after_missed(row)
-    open_matter = open_matter or _going_back(row)
-    if open_matter:
-        raise ApplicationError(open_matter, code="closing.todo")
+    blocking_reason = _open_after_met(row) if is_met else _open_after_missed(row)
+    blocking_reason = blocking_reason or _open_refund(row)
+    if blocking_reason:
+        raise ApplicationError(blocking_reason, code="engagement.not_settled")
     events.record(
         engagement=row,
         verb="engagement.closed",
-        summary="The engagement was closed: nothing is left to do or to pay.",
+        summary="The engagement was closed: all work is done and paid.",
         actor=by,
         changes=move(row, Stage.CLOSED),
         for_customer=True,
@@ -91,10 +94,8 @@ def close(*, engagement: Engagement, by: User) -> Engagement:
     return row
 
 
-def _take_back_invoices(engagement: Engagement, why: str) -> None:
-    """Discard drafts and credit what was issued: nothing of it is asked for any more."""
-    # Invoices are issued under this module's lock, so they are looked back at here.
-
+def _credit_invoices(engagement: Engagement, why: str) -> None:
+    """Discard draft invoices, credit issued ones, and waive the audit."""
     engagement.invoices.filter(state=Invoice.State.DRAFT).delete()
     for invoice in engagement.invoices.filter(kind=Invoice.Kind.INVOICE).order_by("pk"):
         if credit_notes.credited_net(invoice) < invoice.net:
@@ -104,7 +105,7 @@ def _take_back_invoices(engagement: Engagement, why: str) -> None:
 
 
 def _open_after_met(engagement: Engagement) -> str | None:
-    # What was only ever offered keeps its milestones pending, and asks for nothing.
+    # Milestones of versions that were only offered stay pending and are not owed.
     agreed = (ContractVersion.State.ACCEPTED, ContractVersion.State.SUPERSEDED)
     milestones = Milestone.objects.filter(
         contract_version__engagement=engagement, contract_version__state__in=agreed
@@ -114,22 +115,22 @@ def _open_after_met(engagement: Engagement) -> str | None:
             condition = ReleaseCondition(milestone.condition).label.lower()
             return f"“{milestone.title}” waits for: {condition}."
         if milestone.state == Milestone.State.RELEASED:
-            return f"“{milestone.title}” is not billed yet."
+            return f"Invoice “{milestone.title}” first."
         if milestone.state == Milestone.State.BILLED and outstanding(milestone) > 0:
-            return f"“{milestone.title}” is not paid in full yet."
+            return f"“{milestone.title}” is not fully paid."
     overpaid = overpaid_invoices().filter(engagement=engagement).first()
     if overpaid is not None:
         excess = format_money(excess_of(overpaid), overpaid.currency)
-        return f"{overpaid.reference} has {excess} too much: move it or pay it back."
+        return f"{overpaid.reference} is overpaid by {excess}: move or refund it."
     return None
 
 
-def _going_back(engagement: Engagement) -> str | None:
+def _open_refund(engagement: Engagement) -> str | None:
     on_their_way = OverpaymentRefund.objects.filter(state__in=OverpaymentRefund.OPEN)
     row = on_their_way.filter(invoice__engagement=engagement).first()
     if row is None:
         return None
-    return f"What is too much of {row.invoice.reference} is still being paid back."
+    return f"The overpayment of {row.invoice.reference} is still being refunded."
 
 
 def _open_after_missed(engagement: Engagement) -> str | None:
@@ -139,22 +140,22 @@ def _open_after_missed(engagement: Engagement) -> str | None:
         .first()
     )
     if settlement is None:
-        return "The settlement is not proposed yet."
+        return "Propose the settlement first."
     if settlement.state != Settlement.State.PAID:
-        return "The settlement is not paid yet."
+        return "The settlement is not paid."
     if has_unsettled_payments(engagement):
-        return "More came in since it was settled: send it back by a further settlement."
-    return _open_of_the_audit(engagement)
+        return "Payments arrived after the settlement: refund them by a further settlement."
+    return _open_audit(engagement)
 
 
-def _open_of_the_audit(engagement: Engagement) -> str | None:
-    """What a settlement keeps and nobody has paid: once closed, no payment could be recorded."""
+def _open_audit(engagement: Engagement) -> str | None:
+    """Say what of the retained audit is open: a closed engagement takes no payments."""
     unbilled = Milestone.objects.filter(
         contract_version__engagement=engagement, state=Milestone.State.RELEASED
     ).first()
     if unbilled is not None:
-        return f"“{unbilled.title}” is not billed yet."
+        return f"Invoice “{unbilled.title}” first."
     unpaid = open_invoices().filter(engagement=engagement).first()
     if unpaid is not None:
-        return f"{unpaid.reference} is not paid in full yet."
+        return f"{unpaid.reference} is not fully paid."
     return None

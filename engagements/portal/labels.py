@@ -1,4 +1,4 @@
-"""The portal's wording: where an engagement stands, in the customer's words."""
+"""Labels and explanations of the portal."""
 
 from __future__ import annotations
 
@@ -6,71 +6,68 @@ from engagements.audit.models import Audit, Check, FindingOutcome
 from engagements.contracts.milestones.models import ReleaseCondition
 from engagements.engagement.models import Stage
 
-# What each check asks, for a reader who runs models and does not write kernels.
+# What each check asks, for readers who run models and write no kernels.
 CHECK_MEANING: dict[str, str] = {
     Check.HOT: (
-        "Only what takes a large share of the time is worth making faster. Under five percent, "
-        "nobody would notice."
+        "Only an operator with a large share of the time is worth optimising. Below 5%, the gain "
+        "is not noticeable."
     ),
     Check.OFF_THE_SHELF: (
-        "Libraries cover more than most people expect. Custom work is for what they leave out."
+        "Libraries cover more than most people expect. Custom work is for what they lack."
     ),
     Check.STABLE: (
-        "A kernel is built for the sizes it meets. If they vary without pattern, the gain goes "
+        "A kernel is tuned for certain shapes. If shapes vary without a pattern, the gain is lost "
         "in the tail."
     ),
-    Check.SURVIVES: (
-        "Models change. A kernel that the next one cannot use has lost its value with the old one."
-    ),
+    Check.SURVIVES: ("Models change. A kernel that the next model cannot use loses its value."),
     Check.MAINTAIN: (
-        "New hardware and new neighbours need the kernel looked at again. Somebody has to be able "
-        "to."
+        "New hardware and library versions require changes to the kernel. Someone must be able to "
+        "make them."
     ),
     Check.WORTH: (
-        "The gain counts for the whole step, not for the kernel alone. We look for twice as fast "
-        "or better."
+        "The gain counts for the whole step, not for the kernel alone. We look for 2× or more."
     ),
 }
 
-FINDING_WORD: dict[str, str] = {
-    FindingOutcome.PASS: "Speaks for it",
-    FindingOutcome.FAIL: "Speaks against it",
-    FindingOutcome.UNKNOWN: "Could not be shown",
+FINDING_LABELS: dict[str, str] = {
+    FindingOutcome.PASS: "Pass",
+    FindingOutcome.FAIL: "Fail",
+    FindingOutcome.UNKNOWN: "Unknown",
 }
 
 OUTCOME_SENTENCE: dict[str, str] = {
     Audit.Outcome.CUSTOM: "Custom kernel work may be right for you.",
     Audit.Outcome.REDIRECT: (
-        "There are cheaper ways to get faster. We recommend those before any custom kernel."
+        "Cheaper alternatives exist. We recommend them before any custom kernel."
     ),
-    Audit.Outcome.DECLINE: "We advise against custom kernel work here, and would not sell you any.",
+    Audit.Outcome.DECLINE: "We advise against custom kernel work here.",
 }
 
-STAGE_WORD: dict[str, str] = {
-    Stage.SCOPING: "First look",
-    Stage.AUDITING: "Audit under way",
-    Stage.AUDITED: "Audit done",
-    Stage.OFFERED: "Contract on your table",
-    Stage.ACTIVE: "Work under way",
+STAGE_LABELS: dict[str, str] = {
+    Stage.SCOPING: "Scoping",
+    Stage.AUDITING: "Audit in progress",
+    Stage.AUDITED: "Audit delivered",
+    Stage.OFFERED: "Contract offered",
+    Stage.ACTIVE: "In progress",
     Stage.MET: "Target met",
     Stage.MISSED: "Target missed",
-    Stage.CLOSED: "Finished",
-    Stage.REDIRECTED: "We advise another way",
-    Stage.DECLINED: "We advise against it",
+    Stage.CLOSED: "Closed",
+    Stage.REDIRECTED: "Redirected",
+    Stage.DECLINED: "Declined",
     Stage.CANCELLED: "Cancelled",
 }
 
-RELEASE_WORD: dict[str, str] = {
-    ReleaseCondition.SIGNED: "when the contract is signed by both",
+RELEASE_LABELS: dict[str, str] = {
+    ReleaseCondition.SIGNED: "when both parties have signed",
     ReleaseCondition.AUDIT_DELIVERED: "when the audit is delivered",
-    ReleaseCondition.DATE: "on the day named",
+    ReleaseCondition.DATE: "on the agreed date",
     ReleaseCondition.TARGET_MET: "when the target is met",
-    ReleaseCondition.HANDOVER: "when you have accepted the handover",
+    ReleaseCondition.HANDOVER: "when you accept the handover",
 }
 
 
 def joined(names: list[str]) -> str:
-    """Names as people say them: A, B or C."""
+    """Join names as A, B or C."""
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} or {names[-1]}"

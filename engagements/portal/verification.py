@@ -1,6 +1,6 @@
-"""What the house says of a digest to whoever holds it: what it is of, never what it says.
+"""Verify a digest: what it belongs to and its status, never its content.
 
-A digest is known to those who hold the document; nobody guesses one.
+Only holders of a document know its digest.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from engagements.contracts.models import ContractVersion
 from engagements.documents.models import Document
 
 DIGEST = re.compile(r"(?:sha-?256[:=\s])?\s*([0-9a-f]{64})")
-STANDS: dict[str, str] = {
-    ContractVersion.State.OFFERED: "offered, and not accepted by both parties yet",
+CONTRACT_STATUS: dict[str, str] = {
+    ContractVersion.State.OFFERED: "offered, not yet accepted by both parties",
     ContractVersion.State.ACCEPTED: "accepted by both parties and in force",
     ContractVersion.State.DECLINED: "declined",
     ContractVersion.State.WITHDRAWN: "withdrawn",
-    ContractVersion.State.EXPIRED: "expired before both parties had accepted it",
+    ContractVersion.State.EXPIRED: "expired before both parties accepted it",
     ContractVersion.State.SUPERSEDED: "replaced by a later version that both parties accepted",
 }
 
 
 @dataclass(frozen=True)
 class Verified:
-    """Something of the house's that has a digest: what it is, since when, and how it stands."""
+    """An item with a digest: what it is, since when, and its status."""
 
     digest: str
     what: str
     since: datetime
-    standing: str = ""
+    status: str = ""
     document: Document | None = None
 
 
 def digest_in(text: str) -> str | None:
-    """The digest that `text` is, as in sha256:4f…; None when it is none."""
+    """Parse a digest such as sha256:4f…; None for anything else."""
     found = DIGEST.fullmatch(text.strip().lower())
     return f"sha256:{found[1]}" if found else None
 
@@ -48,14 +48,14 @@ def verified(digest: str) -> Verified | None:
     document = Document.objects.filter(digest=digest).first()
     if document is not None:
         what = document.get_kind_display()
-        return Verified(digest, what, document.issued_at, _standing(document), document)
+        return Verified(digest, what, document.issued_at, _status(document), document)
     contract = ContractVersion.objects.filter(digest=digest).exclude(digest="").first()
     if contract is not None and contract.sealed_at is not None:
         return Verified(
             digest,
             f"Terms of a contract, version {contract.number}",
             contract.sealed_at,
-            STANDS[contract.state],
+            CONTRACT_STATUS[contract.state],
         )
     clause = Clause.objects.filter(digest=digest).order_by("number").first()
     if clause is not None:
@@ -69,19 +69,19 @@ def verified(digest: str) -> Verified | None:
 
 
 def _stated(digest: str) -> Verified | None:
-    """The document at whose foot `digest` stands. A digest of facts says nothing of a file."""
+    """Find the document with `digest` in its footer, which is of its facts and not of the file."""
     document = Document.objects.filter(seal=digest).exclude(seal="").order_by("pk").first()
     if document is None:
         return None
-    what = f"{document.get_kind_display()}: what it states, and not the file itself"
+    what = f"{document.get_kind_display()}: its stated facts, not the file itself"
     return Verified(digest, what, document.issued_at)
 
 
-def _standing(document: Document) -> str:
-    """How the contract stands that a document is of; "" for any other document."""
+def _status(document: Document) -> str:
+    """Return the status of the contract in a document; "" for other documents."""
     if document.kind != Document.Kind.CONTRACT:
         return ""
     pk = int(document.subject.split(":")[1])
-    return STANDS[
+    return CONTRACT_STATUS[
         ContractVersion.State(ContractVersion.objects.values_list("state", flat=True).get(pk=pk))
     ]

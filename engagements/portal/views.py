@@ -20,8 +20,8 @@ from engagements.contracts.milestones import services as milestones
 from engagements.contracts.portal_forms import AcceptHandoverForm
 from engagements.engagement.models import Engagement
 from engagements.people import fresh_sign_in
-from engagements.portal.labels import CHECK_MEANING, FINDING_WORD, OUTCOME_SENTENCE, STAGE_WORD
-from engagements.portal.money import milestone_row, settlement_words
+from engagements.portal.labels import CHECK_MEANING, FINDING_LABELS, OUTCOME_SENTENCE, STAGE_LABELS
+from engagements.portal.money import milestone_row, settlement_text
 from engagements.portal.queries import PortalEngagement, portal_engagement
 from engagements.portal.status import headline, next_step, steps
 from engagements.portal.turns import customers_turn_first
@@ -35,7 +35,7 @@ def _page(engagement: Engagement) -> PortalEngagement:
 
 
 def _can_sign(request: HttpRequest, page: PortalEngagement) -> bool:
-    """Whether this person signs what waits for a signature now: an offer, else the handover."""
+    """Whether this user may sign the pending offer, else the handover."""
     if page.offered is not None:
         return signatories.may_accept(request.user, page.offered)
     return access.may_sign(request.user, page.engagement.customer)
@@ -44,7 +44,7 @@ def _can_sign(request: HttpRequest, page: PortalEngagement) -> bool:
 @access.portal_page
 @require_safe
 def engagement_list(request: HttpRequest) -> HttpResponse:
-    """The engagements of the person's own company, each with its next step: theirs first."""
+    """List the customer's engagements with their next steps, the customer's turn first."""
     rows = []
     found = customers_turn_first(access.engagements_for(request.user))
     listed = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
@@ -54,7 +54,7 @@ def engagement_list(request: HttpRequest) -> HttpResponse:
             {
                 "engagement": engagement,
                 "page": page,
-                "stage": STAGE_WORD[engagement.stage],
+                "stage": STAGE_LABELS[engagement.stage],
                 "headline": headline(page),
                 "next": next_step(page, can_sign=_can_sign(request, page)),
             }
@@ -65,26 +65,26 @@ def engagement_list(request: HttpRequest) -> HttpResponse:
 @access.portal_page
 @require_safe
 def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
-    """One engagement: where it stands, what is next, and everything delivered so far."""
+    """Show one engagement: status, next step, audit, milestones, runs and documents."""
     engagement = access.engagement_for(request.user, reference)
     page = _page(engagement)
     can_sign = access.may_sign(request.user, engagement.customer)
     context = {
         "page": page,
         "engagement": engagement,
-        "stage": STAGE_WORD[engagement.stage],
+        "stage": STAGE_LABELS[engagement.stage],
         "headline": headline(page),
         "next": next_step(page, can_sign=_can_sign(request, page)),
         "steps": steps(page),
         "can_sign": can_sign,
         "checks": [
-            (line, CHECK_MEANING[line.check], FINDING_WORD[line.outcome]) for line in page.checks
+            (line, CHECK_MEANING[line.check], FINDING_LABELS[line.outcome]) for line in page.checks
         ],
         "outcome": OUTCOME_SENTENCE[page.audit.outcome] if page.audit else "",
         "milestones": [milestone_row(line) for line in page.milestones],
         "contract_total": sum((line.gross for line in page.milestones), Decimal(0)),
         "contract_paid": sum((line.paid for line in page.milestones), Decimal(0)),
-        "settlement_words": settlement_words(page.settlement) if page.settlement else None,
+        "settlement_text": settlement_text(page.settlement) if page.settlement else None,
         "measured": measured_words(page.measured) if page.measured else None,
         "runs": [run_row(run) for run in page.runs],
     }
@@ -94,8 +94,7 @@ def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
 @access.portal_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def handover(request: HttpRequest, reference: str) -> HttpResponse:
-    """Accept what was handed over, after a fresh sign-in: it makes a part of the fee due. A viewer
-    is told who can."""
+    """Accept the handover after a fresh sign-in, which makes a part of the fee due."""
     engagement = access.engagement_for(request.user, reference)
     form = AcceptHandoverForm(request.POST or None)
     if request.method == "POST":
@@ -110,7 +109,7 @@ def handover(request: HttpRequest, reference: str) -> HttpResponse:
             except ApplicationError as refusal:
                 form.add_error(None, str(refusal))
             else:
-                messages.success(request, "Thank you. The handover is accepted.")
+                messages.success(request, "The handover is accepted.")
                 return redirect("portal-engagement", reference=reference)
         return _handover_page(request, engagement, form, status=422)
     return _handover_page(request, engagement, form)

@@ -1,4 +1,4 @@
-"""The board of engagements, and opening a new one."""
+"""The board of engagements and the form for a new one."""
 
 from __future__ import annotations
 
@@ -30,10 +30,7 @@ PER_PAGE = 50
 @consultant_page
 @require_safe
 def board(request: HttpRequest) -> HttpResponse:
-    """Engagements by stage: `q` finds, `lead=me` narrows, `done=yes` shows those that ended.
-
-    `stage` shows all of one stage, in pages.
-    """
+    """List engagements by stage. Filters: `q`, `lead=me`, `done=yes`, `stage` (paginated)."""
     user, text = actor(request), request.GET.get("q", "").strip()
     lead = user if request.GET.get("lead") == "me" else None
     stage, shows_done = request.GET.get("stage", ""), request.GET.get("done") == "yes"

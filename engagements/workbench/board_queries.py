@@ -1,4 +1,4 @@
-"""The board: engagements by stage, those in progress or those that ended."""
+"""Queries of the board: engagements by stage, in progress or ended."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHOWN_A_STAGE = 20
 
 @dataclass(frozen=True)
 class Group:
-    """The first engagements in one stage of `count`, those that have been in it longest first."""
+    """The first of `count` engagements in a stage, longest in it first."""
 
     stage: Stage
     summaries: list[EngagementSummary]
@@ -40,28 +40,28 @@ class Group:
 
     @property
     def has_more(self) -> bool:
-        """Whether some of the stage are left out."""
+        """Whether the stage has more engagements."""
         return self.count > len(self.summaries)
 
 
 def board(user: access.Person, *, text: str = "", lead: User | None = None) -> list[Group]:
-    """The engagements in progress that `user` may see, by stage, the first of each.
+    """Return the first engagements in progress of each stage that `user` may see.
 
-    `text` finds in reference, title and customer's name; `lead` keeps those led by one person.
-    A fixed number of queries, however many engagements there are.
+    `text` searches reference, title and customer name; `lead` filters by lead. The number of
+    queries is constant.
     """
     return _groups(user, IN_PROGRESS, text, lead)
 
 
 def done(user: access.Person, *, text: str = "", lead: User | None = None) -> list[Group]:
-    """The engagements that ended, as `board` has those in progress."""
+    """Return the ended engagements in the same form as `board`."""
     return _groups(user, ENDED, text, lead)
 
 
 def in_stage(
     user: access.Person, stage: Stage, *, text: str = "", lead: User | None = None
 ) -> QuerySet[EngagementWithMoney]:
-    """All of one stage, in the board's order and with what `EngagementSummary` reads."""
+    """Return all engagements of one stage in the board's order, with their summary."""
     return with_summary(_found(user, [stage], text, lead)).order_by("stage_since", "pk")
 
 

@@ -1,4 +1,4 @@
-"""The way in: everybody to the pages of their own role."""
+"""The start page: redirect users to the pages of their role."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def styleguide(request: HttpRequest) -> HttpResponse:
-    """Every fragment in every state, for whoever works on the look. Only with DEBUG on."""
+    """Show every fragment in every state, for designers. Only with DEBUG."""
     today = date.today()
     clocks = [
         BurnDown(
             starts_on=today - timedelta(days=gone),
             ends_on=today + timedelta(days=left),
-            pauses=[_pause(today, *days) for days in stands],
+            pauses=[_pause(today, *days) for days in pauses],
             today=today,
         )
-        for gone, left, stands in CLOCKS
+        for gone, left, pauses in CLOCKS
     ]
     verdicts = [
         ("met", "Met", 2.61, 2.52, 2.70),

@@ -1,4 +1,4 @@
-"""What is next in an engagement and who must do it, as the consultancy sees it."""
+"""The next step of an engagement, for the consultancy."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ US, FINANCE, NOBODY = "the consultancy", "finance", "nobody"
 
 @dataclass(frozen=True)
 class Next:
-    """One sentence for the person who must act. `url` leads to it, `action` names it.
+    """The next step and who takes it. `url` leads to it, `action` labels the link.
 
-    `needs_money` says that only those who see the pages of finance can follow the link.
+    `needs_money` limits the link to users who see the pages of finance.
     """
 
     who_label: str
@@ -46,7 +46,7 @@ class Step:
 
 
 def next_step(summary: EngagementSummary) -> Next:
-    """The step that moves this engagement on."""
+    """Return the next step of an engagement."""
     return _BY_STAGE[Stage(summary.engagement.stage)](summary)
 
 
@@ -58,9 +58,9 @@ def _scoping(summary: EngagementSummary) -> Next:
     url = _page("engagement-audit", summary)
     return Next(
         US,
-        "Start the audit: six checks say whether custom work is right.",
+        "Start the audit of six checks.",
         url=url,
-        action="Start the audit",
+        action="Start audit",
     )
 
 
@@ -72,13 +72,13 @@ def _auditing(summary: EngagementSummary) -> Next:
             US,
             f"Answer {open_checks} more {noun}, then deliver the audit.",
             url=url,
-            action="Go on with the audit",
+            action="Continue audit",
         )
     return Next(
         US,
         f"All six checks are answered: {summary.tally.outcome.label.lower()}. Deliver the audit.",
         url=url,
-        action="Deliver the audit",
+        action="Deliver audit",
     )
 
 
@@ -87,49 +87,49 @@ def _audited(summary: EngagementSummary) -> Next:
     if version is None:
         return Next(
             US,
-            "The audit speaks for custom work. Draft the contract.",
+            "The audit recommends custom work. Draft the contract.",
             url=url,
-            action="Draft the contract",
+            action="Draft contract",
         )
     return Next(
         US,
-        f"Version {version.number} is a draft. Check it, then seal and offer it.",
+        f"Version {version.number} is a draft. Review it, then offer it.",
         url=url,
-        action="Open the draft",
+        action="Open draft",
     )
 
 
 def _offered(summary: EngagementSummary) -> Next:
     url, customer = _page("engagement-contract", summary), str(summary.engagement.customer)
     if not summary.has_accepted(Party.CONSULTANCY):
-        waits = "" if summary.has_accepted(Party.CUSTOMER) else f" {customer} has to, too."
+        waits = "" if summary.has_accepted(Party.CUSTOMER) else f" {customer} must accept as well."
         return Next(
             US,
             f"Accept the contract for the consultancy.{waits}",
             url=url,
-            action="Accept the contract",
+            action="Accept contract",
         )
     return Next(
         customer,
-        "A signatory has to accept the contract in the portal.",
+        "A signatory must accept the contract in the portal.",
         tone="doubt",
         url=url,
-        action="Open the contract",
+        action="Open contract",
     )
 
 
 def _active(summary: EngagementSummary) -> Next:
     if (running := summary.open_acceptance) is not None:
         url = reverse("run", args=[summary.engagement.reference, running.pk])
-        doing = "queued" if running.run.state == "queued" else "being measured"
-        return Next("the referee", f"The acceptance run is {doing}.", url=url, action="Watch it")
+        state = "queued" if running.run.state == "queued" else "in progress"
+        return Next("the referee", f"The acceptance run is {state}.", url=url, action="Watch run")
     if summary.time_box and summary.time_box.ends_on < timezone.now().date():
         return Next(
             US,
-            "The time-box ran out without a met target: the settlement is proposed "
-            f"by itself on {in_words(_settles_on(summary))}.",
+            "The time-box ended without a met target. The settlement is proposed automatically "
+            f"on {in_words(_settles_on(summary))}.",
             url=_page("engagement-time", summary),
-            action="See the time-box",
+            action="View time-box",
             tone="bad",
         )
     if summary.open_version is not None:
@@ -139,10 +139,10 @@ def _active(summary: EngagementSummary) -> Next:
             summary.clock.waited_for,
             summary.clock.why_paused,
             url=_page("engagement-time", summary),
-            action="See the time-box",
+            action="View time-box",
             tone="doubt",
         )
-    return Next(US, _work(summary), url=_page("run-request", summary), action="Request a run")
+    return Next(US, _work(summary), url=_page("run-request", summary), action="Request run")
 
 
 def _settles_on(summary: EngagementSummary) -> date:
@@ -156,33 +156,35 @@ def _amending(summary: EngagementSummary, amendment: ContractVersion) -> Next:
     url, name = _page("engagement-contract", summary), f"Version {amendment.number}"
     accepted = {acceptance.party for acceptance in amendment.acceptances.all()}
     if amendment.state == ContractVersion.State.DRAFT:
-        text = f"{name} is drafted: seal and offer it, or discard it."
-        return Next(US, text, url=url, action="Open the draft")
+        text = f"{name} is a draft. Offer it or discard it."
+        return Next(US, text, url=url, action="Open draft")
     if Party.CONSULTANCY not in accepted:
-        return Next(US, f"Accept {name.lower()} for the consultancy.", url=url, action="Accept it")
+        return Next(
+            US, f"Accept {name.lower()} for the consultancy.", url=url, action="Accept amendment"
+        )
     customer = str(summary.engagement.customer)
-    text = f"{name} waits for a signatory. Until then the contract stands as it is."
-    return Next(customer, text, tone="doubt", url=url, action="Open the contract")
+    text = f"{name} waits for a signatory. Until then the contract in force is unchanged."
+    return Next(customer, text, tone="doubt", url=url, action="Open contract")
 
 
 def _work(summary: EngagementSummary) -> str:
     box, today = summary.time_box, timezone.now().date()
     if box is None:
-        return "Submit a kernel and have it measured."
+        return "Submit a kernel and request a run."
     if box.starts_on > today:
         return f"The time-box starts on {in_words(box.starts_on)}."
-    return f"Submit a kernel and ask for the acceptance run by {in_words(box.ends_on)}."
+    return f"Submit a kernel and request the acceptance run by {in_words(box.ends_on)}."
 
 
 def _met(summary: EngagementSummary) -> Next:
     customer = str(summary.engagement.customer)
     states = {milestone.state for milestone in summary.milestones}
     if Milestone.State.RELEASED in states:
-        return Next(FINANCE, "Bill the milestones that the verdict released.", tone="good")
+        return Next(FINANCE, "Invoice the milestones released by the verdict.", tone="good")
     if Milestone.State.PENDING in states:
-        return Next(customer, "A signatory has to accept the handover in the portal.", tone="doubt")
+        return Next(customer, "A signatory must accept the handover in the portal.", tone="doubt")
     if any(outstanding(milestone) > 0 for milestone in summary.milestones):
-        return Next(customer, "Pay what is billed.", tone="doubt")
+        return Next(customer, "Pay the open invoices.", tone="doubt")
     return _to_close(summary)
 
 
@@ -190,7 +192,7 @@ def _missed(summary: EngagementSummary) -> Next:
     live, newest = summary.settlement, next(iter(summary.settlements), None)
     if live is not None and live.state == Settlement.State.PAID:
         return _settled(summary)
-    url, action, text = reverse("finance"), "To finance", "Propose the settlement."
+    url, action, text = reverse("finance"), "Open finance", "Propose the settlement."
     if newest is not None:
         url, action = reverse("settlement", args=[newest.pk]), "Open the settlement"
         text = settling.next_of(newest)
@@ -198,39 +200,42 @@ def _missed(summary: EngagementSummary) -> Next:
 
 
 def _settled(summary: EngagementSummary) -> Next:
-    """What the settlement keeps is billed, and paid where it was not before."""
+    """Invoice the retained audit and await its payment, then close."""
     milestones = summary.milestones
     if any(milestone.state == Milestone.State.RELEASED for milestone in milestones):
-        return Next(FINANCE, "Bill the audit, which the settlement keeps.", tone="doubt")
+        return Next(FINANCE, "Invoice the audit, which the settlement retains.", tone="doubt")
     if summary.engagement.owes:
-        return Next(str(summary.engagement.customer), "Pay what is billed.", tone="doubt")
+        return Next(str(summary.engagement.customer), "Pay the open invoices.", tone="doubt")
     return _to_close(summary)
 
 
 def _to_close(summary: EngagementSummary) -> Next:
     if summary.engagement.has_too_much:
-        text, url = "More came in than is asked: it goes back first.", reverse("finance")
-        return Next(FINANCE, text, tone="doubt", url=url, action="To finance", needs_money=True)
+        text, url = "Refund or move the overpayment first.", reverse("finance")
+        return Next(FINANCE, text, tone="doubt", url=url, action="Open finance", needs_money=True)
     return Next(
         US,
-        "Nothing is left to do or to pay. Close the engagement.",
+        "All work is done and paid. Close the engagement.",
         tone="good",
         url="#end",
-        action="Close it",
+        action="Close engagement",
     )
 
 
 def _ended(summary: EngagementSummary) -> Next:
-    why = {
+    reason = {
         Stage.CLOSED: "This engagement is closed.",
-        Stage.REDIRECTED: "The audit pointed to cheaper interventions.",
-        Stage.DECLINED: "The audit said no.",
+        Stage.REDIRECTED: "The audit recommended cheaper interventions.",
+        Stage.DECLINED: "The audit advised against custom work.",
         Stage.CANCELLED: "This engagement was cancelled.",
     }[Stage(summary.engagement.stage)]
     if not summary.engagement.is_audit_owed:
-        return Next(NOBODY, f"{why} Nothing follows here.", tone="plain")
-    text, url = f"{why} Its cost is owed still: bill it outside, or give it up.", reverse("to-bill")
-    return Next(FINANCE, text, tone="doubt", url=url, action="To bill", needs_money=True)
+        return Next(NOBODY, f"{reason} No action is due.", tone="plain")
+    text, url = (
+        f"{reason} The audit is not paid yet: invoice it or write it off.",
+        reverse("to-bill"),
+    )
+    return Next(FINANCE, text, tone="doubt", url=url, action="Open billing", needs_money=True)
 
 
 _BY_STAGE: dict[Stage, Callable[[EngagementSummary], Next]] = {
@@ -249,7 +254,7 @@ _BY_STAGE: dict[Stage, Callable[[EngagementSummary], Next]] = {
 
 
 def steps(summary: EngagementSummary) -> list[Step]:
-    """The life of the engagement as far as it is known: which stages are behind it and ahead."""
+    """Return the stages of the engagement: done, current and ahead."""
     stage = Stage(summary.engagement.stage)
     path = [Stage.SCOPING, Stage.AUDITING, Stage.AUDITED, Stage.OFFERED, Stage.ACTIVE]
     if stage in (Stage.REDIRECTED, Stage.DECLINED):
@@ -265,7 +270,7 @@ def steps(summary: EngagementSummary) -> list[Step]:
 
 
 def _reached(summary: EngagementSummary) -> int:
-    """How many stages a cancelled engagement went through, read from what it left behind."""
+    """Count the stages that a cancelled engagement went through."""
     if any(version.state != ContractVersion.State.DRAFT for version in summary.versions):
         return 4
     if summary.audit is None:

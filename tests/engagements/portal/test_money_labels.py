@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from engagements.payouts import refunds
-from engagements.portal.money import settlement_words
+from engagements.portal.money import settlement_text
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.world import World
@@ -29,7 +29,7 @@ def test_what_went_back_before_is_told_apart_from_what_was_paid(
     world: World, kept: str, said: str
 ) -> None:
     row = paid(world.settlement(), world)
-    what = settlement_words(row).what
+    what = settlement_text(row).amounts
     assert what.startswith("You paid EUR\xa021,420.00. The audit was done and delivered, and EUR")
     assert "EUR\xa07,140.00 (with tax) of it stays with us. The rest, EUR\xa014,280.00," in what
     further = settlements.propose(
@@ -39,7 +39,7 @@ def test_what_went_back_before_is_told_apart_from_what_was_paid(
         audit_cost=Decimal(kept),
         by=world.finance,
     )
-    what = settlement_words(further).what
+    what = settlement_text(further).amounts
     paid_and_back = "You paid EUR\xa021,420.00, and EUR\xa014,280.00 of it went back before."
     assert what.startswith(f"{paid_and_back} ")
     assert said in what
@@ -50,4 +50,4 @@ def test_what_went_back_before_is_told_apart_from_what_was_paid(
     [(0, "EUR\xa07,140.00 of it is still open"), (1, "The rest, EUR\xa07,140.00, goes back")],
 )
 def test_what_is_owed_depends_on_what_was_paid(world: World, parts: int, said: str) -> None:
-    assert said in settlement_words(world.missed(paid=parts).settlements.get()).what
+    assert said in settlement_text(world.missed(paid=parts).settlements.get()).amounts

@@ -71,9 +71,7 @@ def next_step(page: PortalEngagement, *, can_sign: bool) -> Next:
         Stage.REDIRECTED: (
             "The engagement ended after the audit. The report recommends cheaper alternatives."
         ),
-        Stage.DECLINED: (
-            "The engagement ended after the audit. The report explains why custom work does not pay."
-        ),
+        Stage.DECLINED: ("The engagement ended after the audit. The report explains why."),
         Stage.CANCELLED: "This engagement was cancelled. Nothing is owed.",
     }
     return Next(NOBODY, ends[Stage(stage)], tone="plain")

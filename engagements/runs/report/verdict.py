@@ -33,7 +33,9 @@ _REASONS: Final = {
         "The interval contains the target, so the target was neither met nor missed."
     ),
     Verdict.INVALID: "The run did not follow the protocol, so its times do not count.",
-    Verdict.DISQUALIFIED: "The referee found the candidate breaking the rules, so its times do not count.",
+    Verdict.DISQUALIFIED: (
+        "The referee found the candidate breaking the rules, so its times do not count."
+    ),
 }
 _NO_CONSEQUENCE: Final = (
     "The run decides nothing under the contract. Another one may be requested in the time-box."

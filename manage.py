@@ -25,7 +25,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    from kernels.output import while_it_is_read
+    from kernels.output import exit_when_stdout_closes
 
-    with while_it_is_read():
+    with exit_when_stdout_closes():
         main()

@@ -1,12 +1,12 @@
 """`python -m kernels [list | measure OPERATOR | report | claims]`.
 
-list      what the catalogue holds and what runs here (the default)
-measure   measure an operator on this machine: survey and record
-report    what the committed records say
-claims    what the field claims, held against them
+list      operators, presets and Solutions, and which of them run here (the default)
+measure   survey and record an operator on this machine
+report    figures of the committed records
+claims    published claims compared with the records
 
 Measuring and reading records is the referee's work (benchmarks.harness), which imports the
-kernels and is never imported by them: it is run from here by its name.
+kernels and is never imported by them, so it is run by its module name.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import runpy
 import sys
 
-from kernels.output import while_it_is_read
+from kernels.output import exit_when_stdout_closes
 
 COMMANDS = {
     "list": "kernels.listing",
@@ -25,20 +25,20 @@ COMMANDS = {
 
 
 def main() -> None:
-    """Run the command's module with what is left of the command line."""
-    named = sys.argv[1] if len(sys.argv) > 1 else "list"
-    if named in ("-h", "--help"):
+    """Run the command's module with the remaining arguments."""
+    command = sys.argv[1] if len(sys.argv) > 1 else "list"
+    if command in ("-h", "--help"):
         print(__doc__)
         return
-    if named.startswith("-"):
+    if command.startswith("-"):
         sys.argv.insert(1, "list")
-        named = "list"
-    if named not in COMMANDS:
-        sys.exit(f"python -m kernels {' | '.join(COMMANDS)}: there is no '{named}'")
+        command = "list"
+    if command not in COMMANDS:
+        sys.exit(f"Unknown command '{command}'. Use python -m kernels {' | '.join(COMMANDS)}.")
     del sys.argv[1:2]
-    runpy.run_module(COMMANDS[named], run_name="__main__", alter_sys=True)
+    runpy.run_module(COMMANDS[command], run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
-    with while_it_is_read():
+    with exit_when_stdout_closes():
         main()

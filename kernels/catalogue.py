@@ -1,4 +1,4 @@
-"""What there is to measure, read without torch: operators, presets, candidates, documents."""
+"""Operators, presets, candidates and benchmark documents, read without torch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,14 @@ _FOLDER = Path(__file__).resolve().parent
 
 
 class CatalogueError(LookupError):
-    """No such operator, preset or baseline; the text names those that exist."""
+    """An unknown operator, preset or baseline; the text lists the known ones.
+
+    `code` is "catalogue.operator", "catalogue.preset" or "catalogue.baseline".
+    """
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def operators() -> list[str]:
@@ -28,10 +35,13 @@ def operators() -> list[str]:
     return sorted(found.parent.name for found in _FOLDER.glob("*/op.py"))
 
 
-def checked(operator: str) -> str:
-    """The operator's name, once it is known to be one. CatalogueError otherwise."""
+def require_operator(operator: str) -> str:
+    """Return the operator's name. CatalogueError if the catalogue does not have it."""
     if operator not in operators():
-        raise CatalogueError(f"no operator '{operator}'; there are {', '.join(operators())}")
+        raise CatalogueError(
+            f"no operator '{operator}'; there are {', '.join(operators())}",
+            code="catalogue.operator",
+        )
     return operator
 
 
@@ -48,21 +58,23 @@ def presets(operator: str) -> Mapping[str, Preset]:
 
 
 def preset_named(operator: str, name: str) -> Preset:
-    """One of the operator's presets. CatalogueError names those that there are."""
+    """One of the operator's presets. CatalogueError if it has no such preset."""
     known = presets(operator)
     if name not in known:
-        raise CatalogueError(f"{operator} has no preset '{name}'; it has {', '.join(known)}")
+        raise CatalogueError(
+            f"{operator} has no preset '{name}'; it has {', '.join(known)}", code="catalogue.preset"
+        )
     return known[name]
 
 
 def baselines(operator: str) -> dict[str, Baseline]:
-    """The off-the-shelf Solutions by name. Whether one runs here, loading it will say."""
+    """The off-the-shelf Solutions by name. Loading one shows if it runs here."""
     return {known.name: known for known in _op(operator).BASELINES}
 
 
 def candidates(operator: str) -> dict[str, Path]:
     """The operator's own kernels: file stem to file."""
-    folder = _FOLDER / checked(operator)
+    folder = _FOLDER / require_operator(operator)
     files = [file for pattern in CANDIDATE_PATTERNS for file in folder.glob(pattern)]
     return {file.stem: file for file in sorted(files)}
 
@@ -74,30 +86,32 @@ def flops(operator: str, axes: Mapping[str, int]) -> int:
 
 
 def bytes_moved(operator: str, axes: Mapping[str, int], dtype: str) -> int:
-    """The least bytes one operator call can read and write."""
+    """Minimum bytes that one operator call reads and writes."""
     count: int = _op(operator).bytes_moved(axes, dtype)
     return count
 
 
 def source_digests(operator: str) -> dict[str, str]:
-    """SHA-256 of the files that decide what is measured and against what."""
-    folder = _FOLDER / checked(operator)
+    """SHA-256 of the operator's Program, reference and baselines."""
+    folder = _FOLDER / require_operator(operator)
     return {name: _digest(folder / name) for name in SOURCES}
 
 
 def benchmark_document(
     operator: str, preset: str, *, baseline: str | None = None
 ) -> dict[str, Any]:
-    """The complete benchmark of one preset, ready to be sealed: plain JSON data.
+    """The complete benchmark of one preset as plain JSON data, ready to be sealed.
 
-    `baseline` names another than the preset's own.
+    `baseline` replaces the preset's own.
     """
     what = definition(operator)
     chosen = preset_named(operator, preset)
     against = baseline or chosen.baseline
     if against not in baselines(operator):
         known = ", ".join(baselines(operator))
-        raise CatalogueError(f"{operator} has no baseline '{against}'; it has {known}")
+        raise CatalogueError(
+            f"{operator} has no baseline '{against}'; it has {known}", code="catalogue.baseline"
+        )
     return {
         "schema": SCHEMA,
         "name": f"{operator}/{preset}" + (f" against {baseline}" if baseline else ""),
@@ -121,7 +135,7 @@ def benchmark_document(
 
 
 def _op(operator: str) -> ModuleType:
-    return importlib.import_module(f"kernels.{checked(operator)}.op")
+    return importlib.import_module(f"kernels.{require_operator(operator)}.op")
 
 
 def _digest(file: Path) -> str:

@@ -1,9 +1,8 @@
 """CUDA C++ for candidates: compiled by NVRTC through cuda.core, launched on torch's own stream.
 
-Chosen over torch's `load_inline`: NVRTC needs neither nvcc nor a host compiler nor ninja on the
-customer's machine, starts no processes (a side may start few), and takes a tenth of a second
-where torch's headers take a minute. The price: kernels only, no host C++; the launcher is
-Python.
+Unlike torch's `load_inline`, NVRTC needs no nvcc, host compiler or ninja on the customer's machine,
+starts no processes (a side may start few), and takes a tenth of a second where torch's headers take
+a minute. It compiles kernels only, no host C++, so the launcher is Python.
 
 A `.cu` candidate is CUDA source whose first comment is its launcher:
 
@@ -34,19 +33,23 @@ from kernels.definition import NotAvailable
 from kernels.launchers import without_launcher
 
 COMPILE_LIMIT_S = 60.0
-_MOST_LOG_CHARACTERS = 4000
+_MAX_LOG_CHARACTERS = 4000
 _INT32 = range(-(1 << 31), 1 << 31)
-# What a launch may ask of dynamic shared memory before the kernel's limit must be raised.
-_SHARED_BYTES_OF_RIGHT = 48 * 1024
+# Dynamic shared memory available without raising the kernel's limit.
+_DEFAULT_SHARED_BYTES = 48 * 1024
 Grid = int | tuple[int, ...]
 
 
 class CompileError(RuntimeError):
-    """CUDA source that does not compile; the text has its first error, `log` all of them."""
+    """CUDA source that does not compile; the text has its first error, `log` all of them.
 
-    def __init__(self, message: str, log: str) -> None:
+    `code` is "compile.source", "compile.kernel" for a missing kernel or "compile.timeout".
+    """
+
+    def __init__(self, message: str, log: str, *, code: str) -> None:
         super().__init__(message)
         self.log = log
+        self.code = code
 
 
 class Kernel:
@@ -54,7 +57,7 @@ class Kernel:
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
-        self._shared_bytes = _SHARED_BYTES_OF_RIGHT
+        self._shared_bytes = _DEFAULT_SHARED_BYTES
 
     def __call__(
         self,
@@ -64,23 +67,23 @@ class Kernel:
         shared_bytes: int = 0,
         early: bool = False,
     ) -> None:
-        """Queue one launch on torch's current stream; may be captured in a CUDA graph.
+        """Queue one launch on torch's current stream; it can be captured in a CUDA graph.
 
-        A tensor goes as its pointer, an int as a 32-bit int, a float as a 32-bit float, a tensor
-        map (kernels.tensor_maps) as itself; another width as a ctypes value. TypeError or
-        ValueError for anything else. RuntimeError in the driver's words.
+        A tensor is passed as its pointer, an int as a 32-bit int, a float as a 32-bit float, a
+        tensor map (kernels.tensor_maps) as itself; another width as a ctypes value. TypeError or
+        ValueError for anything else; RuntimeError with the driver's error.
 
-        `early`: it may begin while the kernel in front of it ends, and says itself, by
-        `griddepcontrol.wait`, from where on it needs what that one wrote.
+        `early`: the kernel may begin while the preceding one ends, and executes
+        `griddepcontrol.wait` before it reads that one's results.
         """
         import torch
         from cuda.bindings import driver
 
         if shared_bytes > self._shared_bytes:
-            self._allow(shared_bytes)
-        passed = [_argument(argument) for argument in arguments]
-        places = (ctypes.c_void_p * len(passed))(*(_place(value) for value in passed))
-        checked(
+            self._raise_limit(shared_bytes)
+        values = [_argument(argument) for argument in arguments]
+        addresses = (ctypes.c_void_p * len(values))(*(_address(value) for value in values))
+        driver_result(
             driver.cuLaunchKernelEx(
                 _launch(
                     _three(grid),
@@ -90,48 +93,48 @@ class Kernel:
                     early=early,
                 ),
                 driver.CUfunction(int(self._kernel.handle)),
-                ctypes.addressof(places),
+                ctypes.addressof(addresses),
                 0,
             )
         )
 
-    def _allow(self, shared_bytes: int) -> None:
-        """More dynamic shared memory than a kernel gets unasked."""
+    def _raise_limit(self, shared_bytes: int) -> None:
+        """Raise the kernel's limit of dynamic shared memory."""
         import torch
         from cuda.bindings import driver
 
-        most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        device = checked(driver.cuDeviceGet(torch.cuda.current_device()))
+        limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        device = driver_result(driver.cuDeviceGet(torch.cuda.current_device()))
         handle = driver.CUkernel(int(self._kernel.handle))
-        checked(driver.cuKernelSetAttribute(most, shared_bytes, handle, device))
+        driver_result(driver.cuKernelSetAttribute(limit, shared_bytes, handle, device))
         self._shared_bytes = shared_bytes
 
 
 def _launch(
     grid: tuple[int, ...], block: tuple[int, ...], shared_bytes: int, stream: int, *, early: bool
 ) -> Any:
-    """The driver's own description of a launch."""
+    """The driver's description of a launch."""
     from cuda.bindings import driver
 
-    asked = driver.CUlaunchConfig()
-    asked.gridDimX, asked.gridDimY, asked.gridDimZ = grid
-    asked.blockDimX, asked.blockDimY, asked.blockDimZ = block
-    asked.sharedMemBytes, asked.hStream = shared_bytes, stream
+    config = driver.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = grid
+    config.blockDimX, config.blockDimY, config.blockDimZ = block
+    config.sharedMemBytes, config.hStream = shared_bytes, stream
     if early:
         attribute = driver.CUlaunchAttribute()
         attribute.id = (
             driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
         )
         attribute.value.programmaticStreamSerializationAllowed = 1
-        asked.attrs, asked.numAttrs = [attribute], 1
-    return asked
+        config.attrs, config.numAttrs = [attribute], 1
+    return config
 
 
-def checked(answer: tuple[Any, ...]) -> Any:
-    """What a call of the driver gave back; RuntimeError with the error's name."""
-    error, *values = answer
+def driver_result(returned: tuple[Any, ...]) -> Any:
+    """The value of a driver call; RuntimeError with the error's name if it failed."""
+    error, *values = returned
     if int(error):
-        raise RuntimeError(f"the CUDA driver answered {getattr(error, 'name', error)}")
+        raise RuntimeError(f"the CUDA driver returned {getattr(error, 'name', error)}")
     return values[0] if values else None
 
 
@@ -141,10 +144,10 @@ def _three(sides: Grid) -> tuple[int, ...]:
 
 
 def compile(source: str, name: str, *, options: Sequence[tuple[str, str]] = ()) -> Kernel:
-    """The `extern "C"` kernel `name` of `source`; `options` are macros to define, as pairs.
+    """Compile the `extern "C"` kernel `name` of `source`; `options` are pairs of macro and value.
 
-    Compiled once for all processes that share a cache (kernels.cubins). CompileError with the
-    compiler's own words; NotAvailable without cuda.core or a GPU.
+    Processes that share a cache (kernels.cubins) compile it once. CompileError with the compiler's
+    message; NotAvailable without cuda.core or a GPU.
     """
     import torch
 
@@ -154,30 +157,31 @@ def compile(source: str, name: str, *, options: Sequence[tuple[str, str]] = ()) 
         raise NotAvailable("a CUDA candidate needs a CUDA GPU")
     torch.cuda.init()
     major, minor = torch.cuda.get_device_capability()
-    # The "a" admits what this architecture alone has (wgmma, setmaxnreg): made here, run here.
+    # The "a" enables instructions of this architecture alone (wgmma, setmaxnreg).
     arch = f"sm_{major}{minor}" + ("a" if major >= 9 else "")
     core = _core()
     core.Device(torch.cuda.current_device()).set_current()
-    file = cubins.place((source, arch, options, _header_folders(), *_compiler()))
-    known = cubins.read(file)
-    if known is not None:
-        # What the driver will not load, for whatever reason, is made anew.
+    file = cubins.path_for((source, arch, options, _header_folders(), *_compiler_versions()))
+    cached = cubins.read(file)
+    if cached is not None:
+        # Code that the driver cannot load, for any reason, is compiled again.
         with suppress(Exception):
-            return Kernel(core.ObjectCode.from_cubin(known).get_kernel(name))
-    code = compiled(source, arch=arch, options=options)
-    cubins.keep(file, bytes(code.code))
+            return Kernel(core.ObjectCode.from_cubin(cached).get_kernel(name))
+    code = compile_for(arch, source, options=options)
+    cubins.write(file, bytes(code.code))
     try:
         return Kernel(code.get_kernel(name))
     except Exception as error:
-        # Whatever of its errors the driver gives: what helps is the name.
+        # The driver has several errors for this; the missing name is the useful part.
         text = f'there is no kernel `extern "C" __global__ void {name}(...)` in the source'
-        raise CompileError(text, str(error)) from error
+        raise CompileError(text, str(error), code="compile.kernel") from error
 
 
-def compiled(source: str, *, arch: str, options: Sequence[tuple[str, str]] = ()) -> Any:
-    """Machine code for `arch` (such as sm_90); needs no GPU. CompileError, NotAvailable.
+def compile_for(arch: str, source: str, *, options: Sequence[tuple[str, str]] = ()) -> Any:
+    """Compile to machine code for `arch` (such as sm_90), without a GPU.
 
-    Compiling has a limit of its own, apart from that of the setup around it.
+    CompileError after COMPILE_LIMIT_S, which is separate from the limit of the setup around it;
+    NotAvailable without cuda.core.
     """
     core = _core()
     settings = core.ProgramOptions(
@@ -188,53 +192,57 @@ def compiled(source: str, *, arch: str, options: Sequence[tuple[str, str]] = ())
     )
     try:
         program = core.Program(without_launcher(source), "c++", settings)
-        return within(COMPILE_LIMIT_S, lambda: program.compile("cubin"))
+        return run_within(COMPILE_LIMIT_S, lambda: program.compile("cubin"))
     except CompileError:
         raise
     except Exception as error:
-        # cuda.core keeps its own exception types private; the log is in the text.
-        raise _told(str(error)) from error
+        # cuda.core's exception types are private; the log is in the text.
+        raise _compile_error(str(error)) from error
 
 
-def _compiler() -> tuple[str, ...]:
-    """What decides the code besides the source: the compiler's version and that of its caller."""
+def _compiler_versions() -> tuple[str, ...]:
+    """Versions of NVRTC and cuda.core, on which the code depends besides the source."""
     from cuda.bindings import nvrtc
 
     return (*(str(part) for part in nvrtc.nvrtcVersion()), _core().__version__)
 
 
-def within(limit_s: float, work: Callable[[], Any]) -> Any:
-    """What `work` gives or raises; CompileError when it takes longer than `limit_s`.
+def run_within(limit_s: float, work: Callable[[], Any]) -> Any:
+    """Return or raise as `work` does; CompileError if it takes longer than `limit_s` seconds.
 
-    A compiler cannot be stopped: it goes on in a thread that ends with the process.
+    A compiler cannot be stopped: it continues in a thread that ends with the process.
     """
-    ended: list[Callable[[], Any]] = []
+    outcome: list[Callable[[], Any]] = []
 
-    def labour() -> None:
+    def target() -> None:
         try:
-            made = work()
+            result = work()
         except Exception as error:
-            ended.append(partial(_raise, error))
+            outcome.append(partial(_raise, error))
         else:
-            ended.append(lambda: made)
+            outcome.append(lambda: result)
 
-    thread = threading.Thread(target=labour, daemon=True)
+    thread = threading.Thread(target=target, daemon=True)
     thread.start()
     thread.join(limit_s)
-    if not ended:
-        text = f"compiling took longer than {limit_s:g} s and was given up"
-        raise CompileError(text, text)
-    return ended[0]()
+    if not outcome:
+        text = f"compiling exceeded its limit of {limit_s:g} s"
+        raise CompileError(text, text, code="compile.timeout")
+    return outcome[0]()
 
 
 def _raise(error: Exception) -> None:
     raise error
 
 
-def _told(log: str) -> CompileError:
+def _compile_error(log: str) -> CompileError:
     lines = [" ".join(line.split()) for line in log.splitlines() if line.strip()]
     first = next((line for line in lines if "error" in line and "(" in line), lines[0])
-    return CompileError(f"the CUDA source does not compile: {first}", log[-_MOST_LOG_CHARACTERS:])
+    return CompileError(
+        f"the CUDA source does not compile: {first}",
+        log[-_MAX_LOG_CHARACTERS:],
+        code="compile.source",
+    )
 
 
 def _core() -> Any:
@@ -255,23 +263,23 @@ def _argument(value: object) -> Any:
         return ctypes.c_bool(value)
     if isinstance(value, int):
         if value not in _INT32:
-            raise ValueError(f"{value} is no 32-bit int: pass ctypes.c_int64({value})")
+            raise ValueError(f"{value} exceeds 32 bits; pass ctypes.c_int64({value})")
         return ctypes.c_int32(value)
     if isinstance(value, float):
         return ctypes.c_float(value)
     if isinstance(value, ctypes._SimpleCData) or hasattr(value, "getPtr"):
         return value
-    raise TypeError(f"a kernel takes tensors, numbers and ctypes values, not {type(value)}")
+    raise TypeError(f"pass tensors, numbers or ctypes values to a kernel, not {type(value)}")
 
 
-def _place(value: Any) -> int:
-    """The host address that the driver copies a launch's argument from."""
+def _address(value: Any) -> int:
+    """The host address from which the driver copies a launch's argument."""
     found: int = value.getPtr() if hasattr(value, "getPtr") else ctypes.addressof(value)
     return found
 
 
 def _header_folders() -> list[str]:
-    """Where CUDA's own headers (cuda_fp16.h) are: NVIDIA's wheels, or an installed toolkit."""
+    """Folders of CUDA's headers (cuda_fp16.h): NVIDIA's wheels or an installed toolkit."""
     roots = [Path(folder) / "nvidia" for folder in _site_folders()]
     found = [header.parent for root in roots for header in root.glob("*/include/cuda_fp16.h")]
     toolkit = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda")) / "include"

@@ -1,6 +1,6 @@
-"""What an operator is, as plain data: no torch here, so that the web tier may read it.
+"""An operator as plain data, without torch, so that the web tier can read it.
 
-The words follow flashinfer-bench: a Definition is the operator, a Workload one point of its
+The terms follow flashinfer-bench: a Definition is the operator, a Workload one point of its
 axes with its traffic weight, a Program the end-to-end step that the operator sits in.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-# Bytes of one number, by the dtypes that a benchmark may be of.
+# Bytes of one number, for every dtype of a benchmark.
 ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 Axes = Mapping[str, int]
@@ -24,10 +24,10 @@ class TensorSpec:
     """One tensor of a Definition or a Program.
 
     `shape` holds axis names or fixed lengths. `dtype` is a torch dtype's name, or "" for the
-    benchmark's own. Random contents are drawn from `distribution` times `amplitude(axes)`:
-    a weight names in `fan_in` the axes it sums over, so that activations stay near 1 at
-    every size. Whole numbers: "uniform" is 0 up to the amplitude, itself excluded, "normal" is
-    rounded and cut to the dtype's range; indices into an axis name it in `below`.
+    benchmark's own. Random contents are drawn from `distribution` and multiplied by
+    `amplitude(axes)`; `fan_in` are the axes that a weight sums over, so that activations stay near
+    1 at every size. For integers "uniform" is 0 up to the amplitude, exclusive, and "normal" is
+    rounded and clamped to the dtype's range; `below` is the axis that indices point into.
     """
 
     name: str
@@ -39,13 +39,13 @@ class TensorSpec:
     below: str = ""
 
     def sizes(self, axes: Axes) -> tuple[int, ...]:
-        """The shape at one point of the axes; KeyError names an axis that is missing."""
+        """The shape at one point of the axes. KeyError for a missing axis."""
         return tuple(axes[side] if isinstance(side, str) else side for side in self.shape)
 
     def amplitude(self, axes: Axes) -> float:
-        """What the random contents are multiplied by: scale / sqrt(product of the fan-in).
+        """The factor of the random contents: scale / sqrt(product of the fan-in).
 
-        For indices `below` an axis its length.
+        For indices it is the length of the axis in `below`.
         """
         if self.below:
             return float(axes[self.below])
@@ -54,10 +54,10 @@ class TensorSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Tolerance:
-    """How far an output may be from the higher-precision reference.
+    """Bounds on the difference between an output and the higher-precision reference.
 
-    An element matches when |out - ref| <= max_abs + max_rel * |ref|. At least `matched_share`
-    of the elements must match and none may be further off than `hard_cap_abs`.
+    An element matches if |out - ref| <= max_abs + max_rel * |ref|. At least `matched_share` of the
+    elements must match, and no difference may exceed `hard_cap_abs`.
     """
 
     max_abs: float
@@ -68,7 +68,7 @@ class Tolerance:
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """How a trial changes one tensor: times `scale`, then `plant` in one random element."""
+    """A trial's change to one tensor: multiply by `scale`, then put `plant` in a random element."""
 
     scale: float = 1.0
     plant: Literal["nan", "inf", "-inf"] | None = None
@@ -76,10 +76,9 @@ class Contents:
 
 @dataclass(frozen=True, kw_only=True)
 class SpecialValues:
-    """Contents that the operator must stand, by tensor of its state and inputs.
+    """Contents of state and inputs, by tensor, at which the operator must match the reference.
 
-    What comes of them is what the reference makes of them. `gain`: how many times further off
-    than by the tolerance an honest result may be, because the contents magnify rounding.
+    `gain` multiplies the tolerance, for contents that magnify rounding.
     """
 
     name: str
@@ -89,10 +88,10 @@ class SpecialValues:
 
 @dataclass(frozen=True, kw_only=True)
 class HeldBack:
-    """What a Solution is tried at once a run, outside the clock, beside the workloads.
+    """Sizes and contents of the correctness trials, once a run and outside the clock.
 
-    Sizes along the `free` axes are drawn at the run: 1 once, else odd up to half a workload's;
-    a kernel may be made for the other axes alone. Inputs of the operator may have gaps along
+    Sizes along the `free` axes are drawn at the run: 1 once, otherwise odd and up to half of a
+    workload's. A kernel may be specialised for all other axes. Inputs may have gaps along
     `strided`.
     """
 
@@ -103,10 +102,10 @@ class HeldBack:
 
 @dataclass(frozen=True, kw_only=True)
 class Definition:
-    """An operator, and the end-to-end step (Program) that it sits in.
+    """An operator, and the end-to-end step (Program) around it.
 
-    State is allocated once, shared read-only with both sides and may be packed in `prepare`;
-    inputs are new for every call.
+    State is allocated once, shared read-only with both sides, and may be packed in `prepare`.
+    Inputs are new for every call.
     """
 
     operator: str
@@ -131,7 +130,7 @@ class Definition:
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """An off-the-shelf Solution by name: the package it comes from and what it is."""
+    """An off-the-shelf Solution: its name, package and description."""
 
     name: str
     package: str
@@ -151,17 +150,18 @@ class Workload:
 class Protocol:
     """How a benchmark is measured; sealed with it. Times are limits on one side.
 
-    An inconclusive run goes on by `look_every` replicates at a time. `warmup_ms` of rounds, and
-    `warmup_rounds` at least, go before those that count. `aa_rounds` rounds hold the baseline
-    against itself and `operator_rounds` measure the operator alone, 0 for neither. A pair of
-    rounds is discarded when a side's SM clock is lower than its median by more than the share
-    `clock_band`, or the hardware throttled; more than the share `max_discarded` of them makes
-    the run invalid.
-    Where the baseline's rounds scatter, or its A/A pair comes apart, by more than the share
-    `noise_band`, a ratio no farther than that from the target is inconclusive.
-    A round longer than its side's usual by more than the share `interrupted_band` of the shorter
-    side's, and by more than that side's rounds scatter, is left out with its pair.
-    `held_back_shapes` is how many sizes are drawn for the trials of a run.
+    An inconclusive run continues by `look_every` replicates at a time. Warm-up is `warmup_ms` of
+    rounds, at least `warmup_rounds`. `aa_rounds` rounds compare the baseline with itself and
+    `operator_rounds` measure the operator alone; 0 for none. `held_back_shapes` sizes are drawn for
+    the trials of a run.
+
+    A pair of rounds is discarded if a side's SM clock is below its median by more than the share
+    `clock_band`, or the hardware throttled; if more than the share `max_discarded` is, the run is
+    invalid. A pair is also discarded as interrupted if a round exceeds its side's usual
+    time by more than the share `interrupted_band` of the shorter side's, and by more than the
+    side's scatter.
+    If the baseline's rounds scatter, or its A/A pair differs, by more than the share `noise_band`,
+    a ratio within that share of the target is inconclusive.
     """
 
     replicates: int
@@ -201,9 +201,10 @@ class Preset:
     protocol: Protocol
 
 
-# How a table begins the reason.
+# Notes of results without a time, as committed surveys have them.
 NOT_AVAILABLE = "not available: "
+OUT_OF_TIME = "not tried: out of time"
 
 
 class NotAvailable(RuntimeError):
-    """A baseline or candidate cannot run here; the text says what to install."""
+    """A Solution that cannot run here; the text says what it needs."""

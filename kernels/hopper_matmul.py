@@ -1,10 +1,10 @@
-"""Rows of several experts times each expert's weights on Hopper, in Gluon: SwiGLU within it.
+"""Grouped matmul of several experts' rows on Hopper in Gluon, optionally with SwiGLU.
 
-A program stays on its multiprocessor and takes tile after tile: 128 rows of one expert by 256 or
-128 columns. One warp keeps a ring of shared-memory stages full by bulk copies; each of two
-warpgroups multiplies half of the rows and stores its half of the result by a bulk copy of its own,
-while the ring is being filled for the next tile. A warpgroup whose half has no row multiplies
-nothing. With gate and up rows packed in turn, SwiGLU happens in a thread's registers.
+Programs are persistent and compute tiles of 128 rows of one expert by 256 or 128 columns. One warp
+fills a ring of shared-memory stages by bulk copies. Each of two warpgroups multiplies half of the
+rows and stores its half of the result by a bulk copy, while the ring is filled for the next tile; a
+warpgroup whose half has no rows skips the products. With gate and up rows interleaved, SwiGLU is
+computed in a thread's registers.
 
 Gluon is Triton's own lower language (triton.experimental.gluon, Triton 3.6); it has no interpreter.
 ImportError without it.
@@ -36,12 +36,12 @@ _CAPABILITY = 9
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """How wide tiles are, how they follow one another, and how many stages the ring has.
+    """The width and order of tiles, and the stages of the ring.
 
-    `block_n` is 128 or 256; six stages of the one or four of the other fill shared memory.
-    `group` tiles of rows go together through the L2 cache. Every `mixed`-th is taken from the end
-    of the list (0: none is): experts with few rows, which wait for their weights' bytes, run beside
-    those with many, which wait for the tensor cores.
+    `block_n` is 128 or 256; six stages of 128 or four of 256 fill shared memory. `group` tiles of
+    rows share the L2 cache. Every `mixed`-th tile comes from the end of the list (0: none), so that
+    experts with few rows, limited by their weights' bytes, run beside busy ones, limited by the
+    tensor cores.
     """
 
     stages: int
@@ -52,10 +52,10 @@ class Order:
 
 @dataclass(frozen=True)
 class Tiles:
-    """Which rows are whose: tile i is rows [128 i, 128 (i + 1)), int32 on the device."""
+    """The expert of every tile; tile i is rows [128 i, 128 (i + 1)). int32 on the device."""
 
     expert_of: Tensor  # [tiles at most]
-    filled: Tensor  # [tiles at most] rows of the tile that mean something
+    filled: Tensor  # [tiles at most] rows in use of the tile
     count: Tensor  # [1] tiles in use
     experts: int
 
@@ -67,7 +67,7 @@ def runs_on(tensor: Tensor) -> bool:
 
 
 def in_turn(gate_up: Tensor) -> Tensor:
-    """Gate and up rows [experts, 2, inner, hidden] in turn: [experts * 2 * inner, hidden]."""
+    """Interleave gate and up rows [experts, 2, inner, hidden]: [experts * 2 * inner, hidden]."""
     return gate_up.transpose(-3, -2).reshape(-1, gate_up.shape[-1])
 
 
@@ -204,7 +204,7 @@ def _multiply(
 
 @gluon.jit
 def _store(out_desc, own, tile, row, column):
-    # The copy before this one must have read its stage.
+    # The preceding copy must have read its stage.
     tma.store_wait(0)
     own.store(tile.to(own.dtype))
     fence_async_shared()

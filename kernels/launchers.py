@@ -8,7 +8,7 @@ _LAUNCHER = re.compile(r"\A\s*/\*[ \t]*python[ \t]*\r?\n(?P<text>.*?)\*/", re.DO
 
 
 def launcher_of(source: str) -> str | None:
-    """The Python in a `.cu` file's first comment, on the lines it stands on; None without one."""
+    """The Python in a `.cu` file's first comment, at its line numbers; None without one."""
     found = _LAUNCHER.match(source)
     if found is None:
         return None
@@ -16,7 +16,7 @@ def launcher_of(source: str) -> str | None:
 
 
 def without_launcher(source: str) -> str:
-    """The CUDA source alone, on the lines it stands on, as the compiler counts them."""
+    """The CUDA source without its launcher, at the same line numbers."""
     found = _LAUNCHER.match(source)
     if found is None:
         return source

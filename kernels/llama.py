@@ -25,7 +25,7 @@ LLAMA_1B = {"heads": 32, "kv_heads": 8, "head_dim": 64, "hidden": 2048, "ffn": 8
 
 
 def sized(model: Mapping[str, int], *, layers: int, **more: int) -> dict[str, int]:
-    """The axes of `layers` layers of a model, with those in `more`; the derived one filled in."""
+    """The axes of `layers` layers of a model, plus `more` and the derived qkv_heads."""
     return {
         **more,
         "layers": layers,
@@ -35,7 +35,7 @@ def sized(model: Mapping[str, int], *, layers: int, **more: int) -> dict[str, in
 
 
 def weights(*, qkv_scale: float = 1.0) -> tuple[TensorSpec, ...]:
-    """What every layer holds. Queries, keys and values come out `qkv_scale` in size."""
+    """Weights of every layer. Queries, keys and values have the standard deviation `qkv_scale`."""
     return (*attention_weights(qkv_scale=qkv_scale), *_mlp_weights())
 
 

@@ -1,4 +1,4 @@
-"""What a command says ends quietly where nobody reads on: `python -m kernels claims | head`."""
+"""End a command quietly when its output is no longer read: `python -m kernels claims | head`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# As a shell tells of a program that a closed pipe ended.
-NOBODY_READS = 128 + signal.SIGPIPE
+# A shell reports this status for a program that a closed pipe ended.
+STDOUT_CLOSED = 128 + signal.SIGPIPE
 
 
 @contextmanager
-def while_it_is_read() -> Iterator[None]:
-    """End with NOBODY_READS, and without a traceback, once nobody reads standard output.
+def exit_when_stdout_closes() -> Iterator[None]:
+    """Exit with STDOUT_CLOSED and without a traceback if standard output's reader has closed it.
 
-    A signal would do the same in less, and would kill a referee whose side has closed its pipe:
-    that is a finding, and stays an error here.
+    Restoring SIGPIPE's default would be shorter, but would kill a referee whose side closes its
+    pipe. That is a finding, so any other BrokenPipeError is raised as usual.
     """
     try:
         try:
@@ -26,14 +26,14 @@ def while_it_is_read() -> Iterator[None]:
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        if not _nobody_reads():
+        if not _is_stdout_closed():
             raise
-        # Python flushes once more when it ends.
+        # Python flushes once more when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(NOBODY_READS)
+        sys.exit(STDOUT_CLOSED)
 
 
-def _nobody_reads() -> bool:
-    reader = select.poll()
-    reader.register(sys.stdout.fileno(), 0)
-    return any(told & (select.POLLERR | select.POLLHUP) for _, told in reader.poll(0))
+def _is_stdout_closed() -> bool:
+    poller = select.poll()
+    poller.register(sys.stdout.fileno(), 0)
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poller.poll(0))

@@ -1,9 +1,9 @@
-"""What Nsight Compute says of an operator's Solutions on this GPU: why each takes its time.
+"""Profile an operator's Solutions on this GPU with Nsight Compute.
 
     python -m kernels.profiling OPERATOR [--preset h200] [--workload NAME] [--only NAME]
 
-Every Solution runs one call at the workload, checked first, all of its kernels counted. Needs `ncu`
-with access to the counters. Counting replays a kernel some forty times.
+Every Solution runs one checked call at the workload, with counters of all its kernels. Needs `ncu`
+with access to the counters, which replays each kernel about forty times.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 
 from kernels import catalogue, signatures, solutions
 from kernels.definition import Preset, Workload
-from kernels.output import while_it_is_read
+from kernels.output import exit_when_stdout_closes
 from kernels.timing import attempt
 from kernels.trials import Bench, Timed, compare, operator_bench
 
@@ -27,27 +27,29 @@ LAUNCHING = "--launch"
 
 
 def profiled(operator: str, preset: str, workload: str, name: str) -> str:
-    """One Solution's kernels as a table. RuntimeError in ncu's or the Solution's words."""
+    """One Solution's kernels as a table. RuntimeError with ncu's or the Solution's message."""
     with tempfile.TemporaryDirectory() as folder:
         report = str(Path(folder) / "call.ncu-rep")
         work = [sys.executable, "-m", "kernels.profiling", operator, "--preset", preset]
         work += ["--workload", workload, "--only", name, LAUNCHING]
-        _said([*signatures.NCU, "--export", report, *work])
-        return signatures.table(list(signatures.read(_said(signatures.shown(report)))))
+        _output_of([*signatures.NCU, "--export", report, *work])
+        return signatures.table(
+            list(signatures.read(_output_of(signatures.export_command(report))))
+        )
 
 
-def _said(command: list[str] | tuple[str, ...]) -> str:
+def _output_of(command: list[str] | tuple[str, ...]) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
-        raise RuntimeError("profiling needs Nsight Compute: there is no `ncu` here") from error
+        raise RuntimeError("profiling needs Nsight Compute: install `ncu`") from error
     if done.returncode:
         raise RuntimeError((done.stderr.strip() or done.stdout.strip())[-300:])
     return done.stdout
 
 
 def launch(operator: str, preset: Preset, load: Workload, name: str) -> None:
-    """What runs under ncu: a checked call that it does not see, and one that it does."""
+    """Run a checked call, then one that ncu profiles."""
     bench = operator_bench(operator, preset, load)
     solution = solutions.named(operator, name)
     prepared = solution.prepare(bench.state[0], bench.axes)
@@ -79,30 +81,37 @@ def _chosen(operator: str, preset: str, workload: str) -> Workload:
 
 
 def main() -> None:
-    """Read the command line; profile and print, or launch what ncu is to see."""
+    """Read the command line; profile and print, or run the call under ncu."""
     parser = argparse.ArgumentParser(prog="python -m kernels.profiling")
     parser.add_argument("operator", choices=catalogue.operators())
     parser.add_argument("--preset", default="h200")
-    parser.add_argument("--workload", default="", help="the first whose name begins so")
-    parser.add_argument("--only", default="", help="Solutions whose name begins so")
+    parser.add_argument(
+        "--workload", default="", metavar="PREFIX", help="the first with this prefix"
+    )
+    parser.add_argument(
+        "--only", default="", metavar="PREFIX", help="only Solutions with this prefix"
+    )
     parser.add_argument(LAUNCHING, action="store_true", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    operator, load = asked.operator, _chosen(asked.operator, asked.preset, asked.workload)
-    if asked.launch:
-        launch(operator, catalogue.presets(operator)[asked.preset], load, asked.only)
+    arguments = parser.parse_args()
+    operator, load = (
+        arguments.operator,
+        _chosen(arguments.operator, arguments.preset, arguments.workload),
+    )
+    if arguments.launch:
+        launch(operator, catalogue.presets(operator)[arguments.preset], load, arguments.only)
         return
     names = [*catalogue.baselines(operator), *catalogue.candidates(operator)]
-    for name in (one for one in names if one.startswith(asked.only)):
-        told: list[str] = []
+    for name in (one for one in names if one.startswith(arguments.only)):
+        tables: list[str] = []
 
-        def work(name: str = name, told: list[str] = told) -> Timed:
-            told.append(profiled(operator, asked.preset, load.name, name))
+        def work(name: str = name, tables: list[str] = tables) -> Timed:
+            tables.append(profiled(operator, arguments.preset, load.name, name))
             return Timed(name, None, "")
 
         line = attempt(name, work)
-        print(f"\n{operator} {load.name} {name} {line.note}", *told, sep="\n", flush=True)
+        print(f"\n{operator} {load.name} {name} {line.note}", *tables, sep="\n", flush=True)
 
 
 if __name__ == "__main__":
-    with while_it_is_read():
+    with exit_when_stdout_closes():
         main()

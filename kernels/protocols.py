@@ -1,6 +1,6 @@
-"""How thoroughly a ready-made benchmark is measured, by the machine it is for. No torch here.
+"""Protocols of ready-made benchmarks by machine. No torch here.
 
-An operator takes one as it is, or changes in it what its own sizes ask for.
+An operator uses one unchanged, or replaces the values that its sizes require.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TINY = Protocol(
     held_back_shapes=2,
 )
 
-# A minute or two on two quiet cores.
+# One to two minutes on two idle cores.
 CPU = Protocol(
     replicates=4,
     max_replicates=6,
@@ -39,7 +39,7 @@ CPU = Protocol(
     operator_rounds=3,
 )
 
-# Any GPU: its clock moves more than a data centre's, so more rounds and looks.
+# Any GPU: its clock varies more than a data centre's, so more rounds and looks.
 CUDA = Protocol(
     replicates=4,
     max_replicates=8,
@@ -56,11 +56,10 @@ CUDA = Protocol(
     operator_rounds=6,
 )
 
-# A minute or so of an H200 for two workloads. Starting processes takes a quarter of it, checking
-# every round's results another where the reference is large; and what differs from one process to
-# the next decides the interval. So there are five pairs of processes, and few, short rounds: a
-# fifth pair makes the interval a fifth narrower, a fourth round a tenth. Rounds there scatter by
-# 0.3%, so that what is 1% longer was interrupted.
+# About a minute of an H200 for two workloads. Differences between processes decide the interval, so
+# there are five pairs of processes with few, short rounds: a fifth pair narrows the interval by a
+# fifth, a fourth round by a tenth. Starting processes takes a quarter of the time, checking results
+# another quarter if the reference is large. Rounds scatter by 0.3%: one 1% longer was interrupted.
 H200 = Protocol(
     replicates=5,
     max_replicates=7,
@@ -78,9 +77,9 @@ H200 = Protocol(
     interrupted_band=0.01,
 )
 
-# The same with rounds of the operator alone that last as long: where a call takes some tens of
-# microseconds, 64 of them are too few beside what a round costs.
+# For calls of tens of microseconds: 64 of them are too few beside a round's overhead, so rounds of
+# the operator alone are limited by time.
 H200_BY_TIME = replace(H200, max_calls=1024, operator_rounds=8)
 
-# H200 where there are more than three workloads.
+# For more than three workloads.
 H200_MANY = replace(H200, warmup_rounds=1, warmup_ms=60.0)

@@ -6,17 +6,15 @@
     rows = lookup(table, ids)  # also torch.ops.twofold.embedding_lookup_triton_lookup
 
 Arguments are the tensors of the operator's Definition, `state` first, then `inputs`, each in the
-Definition's order, then as whole numbers the axes that no tensor tells (`scalars`). What comes
-back is the output, or the outputs in order. The operator has a schema, a fake implementation and,
-where the solution's file has `gradients`, a backward pass, so it works under torch.compile,
-torch.export and autograd without a graph break. A solution's file needs nothing for this but its
-`prepare` and `run`.
+Definition's order, then integers for the axes that no tensor's shape gives (`scalars`). The result
+is the output, or the outputs in order. The operator has a schema, a fake implementation and, if the
+solution's file has `gradients`, a backward pass, so it works under torch.compile, torch.export and
+autograd without a graph break. The file needs only `prepare` and `run` for this.
 
-What `prepare` made of a state is kept for as long as the same tensors hold the same contents:
-weights are packed once. A tensor that is written in place, or given other memory (`weight.data =`),
-is prepared again; writes that torch does not count (raw pointers, `weight.data.copy_()`) must be
-told by `torch.autograd.graph.increment_version`. One stream at a time: scratch of `prepare` belongs
-to one call after the other.
+The result of `prepare` is cached while the same tensors have the same contents, so weights are
+packed once. A tensor that is written in place or given other memory (`weight.data =`) is prepared
+again. After writes that torch does not count (raw pointers, `weight.data.copy_()`), call
+`torch.autograd.graph.increment_version`. Use one stream at a time: calls share `prepare`'s scratch.
 """
 
 from __future__ import annotations
@@ -35,34 +33,34 @@ from kernels.definition import Axes, Definition, TensorSpec
 from kernels.solutions import Solution
 
 NAMESPACE = "twofold"
-# Prepared states kept for one operator: more than a deep model has layers.
-_KEPT = 256
+# Prepared states cached for one operator: more than the layers of a deep model.
+_CACHED = 256
 
 CustomOperator = Callable[..., Any]
 
 
 def register(operator: str, name: str) -> CustomOperator:
-    """The candidate `operator/name` as torch.ops.twofold.<operator>_<name>.
+    """Register the candidate `operator/name` as torch.ops.twofold.<operator>_<name>.
 
-    Registering again replaces it. CatalogueError and SolutionError as the catalogue has them;
-    NotAvailable comes from the first call.
+    Registering again replaces it. CatalogueError or SolutionError for an unknown name; the first
+    call raises NotAvailable.
     """
     what = catalogue.definition(operator)
     return _Registered(what, solutions.candidate(f"{operator}/{name}")).define()
 
 
 def scalars(what: Definition) -> tuple[str, ...]:
-    """Axes that a caller must name: in no tensor of the operator's, and not the Program's own."""
-    told = _axes_in(what.state + what.inputs)
+    """Axes that a caller passes: in no tensor of the operator, and not the Program's own."""
+    given = _axes_in(what.state + what.inputs)
     wanted = _axes_in(what.outputs)
     programs = _axes_in(what.program_state + what.program_inputs + what.program_outputs)
     return tuple(
-        axis for axis in what.axes if axis not in told and (axis in wanted or axis not in programs)
+        axis for axis in what.axes if axis not in given and (axis in wanted or axis not in programs)
     )
 
 
-def bound(what: Definition, tensors: Sequence[Tensor], numbers: Sequence[int]) -> dict[str, int]:
-    """Every axis that these arguments fix. ValueError when two tensors disagree about one."""
+def axes_of(what: Definition, tensors: Sequence[Tensor], numbers: Sequence[int]) -> dict[str, int]:
+    """Every axis that these arguments fix. ValueError if two tensors disagree about one."""
     axes = dict(zip(scalars(what), numbers, strict=True))
     for spec, tensor in zip(what.state + what.inputs, tensors, strict=True):
         if tensor.dim() != len(spec.shape):
@@ -84,14 +82,14 @@ class _Registered:
         self._prepared: OrderedDict[tuple[Any, ...], _Prepared] = OrderedDict()
 
     def define(self) -> CustomOperator:
-        """Tell torch of it: schema, implementation, fake implementation, backward pass."""
+        """Register schema, implementation, fake implementation and backward pass with torch."""
         made = torch.library.custom_op(
             f"{NAMESPACE}::{self.what.operator}_{self.solution.name}",
             self._call,
             mutates_args=(),
             schema=self._schema(),
-            # What `prepare` made outlives the call, which memory of a recorded graph may not:
-            # torch.compile leaves the operator out of the graphs that it records by itself.
+            # Prepared state outlives the call, and memory of a recorded graph does not: with this
+            # tag torch.compile excludes the operator from the graphs that it records itself.
             tags=(torch.Tag.cudagraph_unsafe,),
         )
         made.register_fake(self._fake)
@@ -108,7 +106,7 @@ class _Registered:
 
     def _call(self, *arguments: Any) -> Any:
         tensors, numbers = arguments[: self.tensors], arguments[self.tensors :]
-        axes = bound(self.what, tensors, numbers)
+        axes = axes_of(self.what, tensors, numbers)
         out = self._outputs(tensors, axes)
         inputs = dict(zip(_names(self.what.inputs), tensors[self.states :], strict=True))
         self.solution.run(self._prepare(tensors[: self.states], axes), inputs, out)
@@ -116,10 +114,10 @@ class _Registered:
 
     def _fake(self, *arguments: Any) -> Any:
         tensors, numbers = arguments[: self.tensors], arguments[self.tensors :]
-        return _one_or_all(self._outputs(tensors, bound(self.what, tensors, numbers)))
+        return _one_or_all(self._outputs(tensors, axes_of(self.what, tensors, numbers)))
 
     def _outputs(self, tensors: Sequence[Tensor], axes: Axes) -> dict[str, Tensor]:
-        """Empty outputs. A dtype the Definition leaves open is the benchmark's: see _dtype."""
+        """Empty outputs; `_dtype` chooses a dtype that the Definition leaves open."""
         return {
             spec.name: tensors[0].new_empty(spec.sizes(axes), dtype=self._dtype(spec, tensors))
             for spec in self.what.outputs
@@ -129,28 +127,28 @@ class _Registered:
         if spec.dtype:
             found: torch.dtype = getattr(torch, spec.dtype)
             return found
-        open_ones = [
+        open_dtypes = [
             tensor.dtype
             for known, tensor in zip(self.what.state + self.what.inputs, tensors, strict=True)
             if not known.dtype
         ]
-        return open_ones[0] if open_ones else tensors[0].dtype
+        return open_dtypes[0] if open_dtypes else tensors[0].dtype
 
     def _prepare(self, state: Sequence[Tensor], axes: Axes) -> Any:
-        """What `prepare` made of these very tensors with these contents, made if need be."""
+        """The prepared form of exactly these tensors and contents, from the cache if it has it."""
         key = (*(id(tensor) for tensor in state), *sorted(axes.items()))
-        kept = self._prepared.get(key)
-        if kept is None or not kept.holds(state):
-            kept = _Prepared(
+        prepared = self._prepared.get(key)
+        if prepared is None or not prepared.is_current(state):
+            prepared = _Prepared(
                 state,
                 self.solution.prepare(dict(zip(_names(self.what.state), state, strict=True)), axes),
                 forget=partial(self._prepared.pop, key, None),
             )
-            self._prepared[key] = kept
+            self._prepared[key] = prepared
         self._prepared.move_to_end(key)
-        while len(self._prepared) > _KEPT:
+        while len(self._prepared) > _CACHED:
             self._prepared.popitem(last=False)
-        return kept.value
+        return prepared.value
 
     def _keep(self, ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         outputs = output if isinstance(output, tuple) else (output,)
@@ -167,15 +165,15 @@ class _Registered:
             {name: given[name] for name in _names(self.what.inputs)},
             dict(zip(_names(self.what.outputs), outputs, strict=True)),
             dict(zip(_names(self.what.outputs), grads, strict=True)),
-            bound(self.what, tensors, ctx.numbers),
+            axes_of(self.what, tensors, ctx.numbers),
         )
         return (*(made.get(name) for name in names), *(None for _ in ctx.numbers))
 
 
 class _Prepared:
-    """What `prepare` gave, and for which tensors at which version of their contents.
+    """A prepared state with the tensors and the version of their contents that it is of.
 
-    `forget` is called when one of them is gone: packed weights are as large as the weights.
+    `forget` is called when one of them is deleted: packed weights are as large as the weights.
     """
 
     def __init__(
@@ -185,15 +183,15 @@ class _Prepared:
         self._tensors = [weakref.ref(tensor, lambda _: forget()) for tensor in state]
         self._versions = [_version(tensor) for tensor in state]
 
-    def holds(self, state: Sequence[Tensor]) -> bool:
-        """Whether these are the same tensors with nothing written to them since."""
+    def is_current(self, state: Sequence[Tensor]) -> bool:
+        """Whether these are the same tensors, unwritten since."""
         same = all(ref() is tensor for ref, tensor in zip(self._tensors, state, strict=True))
         versions = [_version(tensor) for tensor in state]
         return same and None not in versions and versions == self._versions
 
 
 def _version(tensor: Tensor) -> tuple[int, int] | None:
-    """Where it lies and how often it was written to; None where torch does not count."""
+    """Its address and its count of writes; None if torch does not count them."""
     return None if tensor.is_inference() else (tensor.data_ptr(), tensor._version)
 
 
@@ -210,6 +208,6 @@ def _shape(spec: TensorSpec) -> str:
 
 
 def _one_or_all(out: Mapping[str, Tensor]) -> Any:
-    """One output by itself, several in order: what a torch operator returns."""
+    """The only output, or all of them in order, as a torch operator returns them."""
     results = tuple(out.values())
     return results[0] if len(results) == 1 else results

@@ -1,4 +1,4 @@
-"""What Nsight Compute counted of a kernel, in the few numbers that say what it waits for."""
+"""Summarise Nsight Compute's counters of a kernel: time, shares of peak, longest stall."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-# Everything is counted, at the clocks that the kernel runs at, from where the program says.
+# All counters, at the kernel's own clocks, from the program's profiler start.
 NCU: Final = ("ncu", "--clock-control", "none", "--set", "full", "--profile-from-start", "off")
 
 _STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
-# Not waiting: the warp was issued, or could have been.
+# States of a warp that was issued or could have been.
 _NO_STALLS = ("selected", "not_selected")
 # To microseconds and bytes.
 _SCALES = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "byte/block": 1.0, "Kbyte/block": 1e3}
@@ -20,11 +20,10 @@ _SCALES = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6, "byte/block": 1.0, "Kbyte
 
 @dataclass(frozen=True, kw_only=True)
 class Signature:
-    """What Nsight Compute reads of a kernel. Shares of peak are fractions of 1; None: not read.
+    """A kernel's main counters. Shares of peak are fractions of 1; None if not counted.
 
-    `wasted_sectors` is the share of the sectors asked of the L2 cache that better access would
-    not ask for; `stall` the reason for which warps waited longest, as ncu names it, and
-    `stall_share` its share of all waiting.
+    `wasted_sectors` is the share of sectors requested from the L2 cache that coalesced access would
+    not request. `stall` is the longest stall's reason in ncu's terms, `stall_share` its share.
     """
 
     duration_us: float | None
@@ -39,13 +38,13 @@ class Signature:
     stall_share: float | None
 
 
-def shown(report: str) -> tuple[str, ...]:
-    """The command that prints a report's page of raw counters, as `read` takes it."""
+def export_command(report: str) -> tuple[str, ...]:
+    """The command that prints a report's raw counters for `read`."""
     return ("ncu", "--import", report, "--csv", "--page", "raw")
 
 
 def read(page: str) -> Iterator[tuple[str, Signature]]:
-    """The kernels of a page in the order of their launches, each with its name."""
+    """Names and signatures of a page's kernels in the order of their launches."""
     names, units, *rows = csv.reader(
         line for line in page.splitlines() if not line.startswith("==")
     )
@@ -55,14 +54,14 @@ def read(page: str) -> Iterator[tuple[str, Signature]]:
 
 
 def signature(metrics: Mapping[str, tuple[str, str]]) -> Signature:
-    """Of one kernel: `metrics` maps a counter's name to its value and unit, as text."""
+    """One kernel's signature; `metrics` maps counters to pairs of value and unit, as text."""
     stalls = {
         found[1]: _number(metrics[name][0]) or 0.0
         for name in metrics
         if (found := _STALL.fullmatch(name)) and found[1] not in _NO_STALLS
     }
     longest = max(stalls, key=lambda reason: stalls[reason], default=None)
-    asked = _read(metrics, "memory_l2_theoretical_sectors_global")
+    requested = _read(metrics, "memory_l2_theoretical_sectors_global")
     wasted = _read(metrics, "derived__memory_l2_theoretical_sectors_global_excessive")
     shared = _read(metrics, "launch__shared_mem_per_block")
     peak = "avg.pct_of_peak_sustained"
@@ -73,8 +72,12 @@ def signature(metrics: Mapping[str, tuple[str, str]]) -> Signature:
         sm_share=_share(metrics, f"sm__throughput.{peak}_elapsed"),
         tensor_share=_share(metrics, f"sm__pipe_tensor_cycles_active.{peak}_elapsed"),
         occupancy=_share(metrics, f"sm__warps_active.{peak}_active"),
-        # Through the copy engine no sector is asked for by a thread.
-        wasted_sectors=None if wasted is None else _rounded(wasted / asked) if asked else 0.0,
+        # The copy engine requests sectors without any thread doing so.
+        wasted_sectors=None
+        if wasted is None
+        else _rounded(wasted / requested)
+        if requested
+        else 0.0,
         shared_bytes=None if shared is None else round(shared),
         stall=longest,
         stall_share=_rounded(stalls[longest] / sum(stalls.values())) if longest else None,
@@ -82,7 +85,7 @@ def signature(metrics: Mapping[str, tuple[str, str]]) -> Signature:
 
 
 def table(found: Sequence[tuple[str, Signature]]) -> str:
-    """One line a kernel: time, shares of peak, and what its warps waited for."""
+    """One line a kernel: time, shares of peak and longest stall."""
     lines = [f"{'us':>9}  dram   SM  tensor  warps  shared  {'longest stall':24} kernel"]
     for name, one in found:
         shares = (one.dram_share, one.sm_share, one.tensor_share, one.occupancy)

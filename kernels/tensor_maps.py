@@ -1,10 +1,10 @@
-"""Tensor maps: what the bulk copy engine of Hopper and later reads tiles of a tensor by."""
+"""Tensor maps, by which the bulk copy engine of Hopper and later reads tiles of a tensor."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kernels.cuda import checked
+from kernels.cuda import driver_result
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -13,20 +13,20 @@ ALIGNMENT_BYTES = 16
 
 
 def addressable(tensor: Tensor) -> bool:
-    """Whether the engine can read it: last axis dense, address and strides of 16 bytes."""
+    """Whether the engine can read it: last axis dense, address and strides of whole 16 bytes."""
     item_bytes = tensor.element_size()
     strides = [stride * item_bytes for stride in tensor.stride()[:-1]]
     return tensor.stride(-1) == 1 and all(
-        place % ALIGNMENT_BYTES == 0 for place in (tensor.data_ptr(), *strides)
+        position % ALIGNMENT_BYTES == 0 for position in (tensor.data_ptr(), *strides)
     )
 
 
 def tensor_map(tensor: Tensor, box: tuple[int, ...], *, swizzled: bool = True) -> Any:
-    """The map of a 16-bit tensor, read by boxes of `box` elements (one length an axis).
+    """The map of a 16-bit tensor for boxes of `box` elements (one length an axis).
 
-    Swizzled, the innermost side of the box is 128 bytes long, as `wgmma` reads it; else a box lies
-    in shared memory as it is. Outside of the tensor there are zeros. RuntimeError when the driver
-    refuses it.
+    With `swizzled` the innermost side of the box is 128 bytes, as `wgmma` reads it; otherwise a box
+    has its plain layout in shared memory. Elements outside the tensor read as zeros. RuntimeError
+    if the driver rejects it.
     """
     import torch
     from cuda.bindings import driver
@@ -38,7 +38,7 @@ def tensor_map(tensor: Tensor, box: tuple[int, ...], *, swizzled: bool = True) -
     }[tensor.dtype]
     swizzles = driver.CUtensorMapSwizzle
     strides = [stride * tensor.element_size() for stride in tensor.stride()[:-1]]
-    return checked(
+    return driver_result(
         driver.cuTensorMapEncodeTiled(
             kind,
             tensor.dim(),

@@ -2,9 +2,9 @@
 
     python -m kernels.timing OPERATOR --preset h200 [--variants] [--step] [--workload NAME]
 
-`--variants` tries every cut that a candidate suggests: one that has `variants(item_bytes)`, cuts by
-their short names, and takes one as a third argument of `prepare`. A Solution that fails has its
-line, with the reason, and the others are still timed.
+`--variants` also times every cut of candidates that define `variants(item_bytes)`, a mapping of
+short names to cuts, and take a cut as third argument of `prepare`. A Solution that fails is listed
+with the reason, and the others are still timed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 
 from kernels import catalogue, solutions
-from kernels.definition import NOT_AVAILABLE, NotAvailable, Preset, Workload
-from kernels.output import while_it_is_read
+from kernels.definition import NOT_AVAILABLE, OUT_OF_TIME, NotAvailable, Preset, Workload
+from kernels.output import exit_when_stdout_closes
 from kernels.solutions import Solution
 from kernels.trials import Bench, Timed, operator_bench, step_bench, time_solution, time_step
 
@@ -31,19 +31,19 @@ Load = Callable[[], Solution]
 
 @dataclass(frozen=True)
 class Job:
-    """One table: what is measured, how, and by which Solutions."""
+    """One table: a bench, how to measure on it, and the Solutions to measure."""
 
     title: str
     make: Callable[[], Bench]
     measure: Callable[[Bench, Solution], Timed]
-    found: list[tuple[str, Load]]
+    solutions: list[tuple[str, Load]]
 
     def run(self, deadline: float) -> None:
         """Measure and print; Solutions reached after the deadline are listed as not tried."""
         bench, lines = self.make(), []
-        for name, load in self.found:
+        for name, load in self.solutions:
             if time.monotonic() > deadline:
-                lines.append(Timed(name, None, "not tried: out of time"))
+                lines.append(Timed(name, None, OUT_OF_TIME))
                 continue
             lines.append(attempt(name, partial(_load_and_measure, self.measure, bench, load)))
             if bench.device == "cuda":
@@ -52,19 +52,19 @@ class Job:
 
 
 def attempt(name: str, work: Callable[[], Timed]) -> Timed:
-    """One Solution's line, whatever happens to it: the others are still to be timed."""
+    """Measure one Solution; any failure becomes its note, so that the others are still timed."""
     try:
         return replace(work(), name=name)
     except NotAvailable as reason:
         return Timed(name, None, f"{NOT_AVAILABLE}{reason}")
     except Exception as error:
-        # Compilers and drivers raise what they like; the table says what it was.
-        words = str(error).strip().splitlines()
-        return Timed(name, None, f"{type(error).__name__}: {words[0][:150] if words else ''}")
+        # Compilers and drivers raise many types of error.
+        message = str(error).strip().splitlines()
+        return Timed(name, None, f"{type(error).__name__}: {message[0][:150] if message else ''}")
 
 
 def print_table(title: str, lines: list[Timed]) -> None:
-    """The lines, fastest first; those without a time last."""
+    """Print the lines, fastest first, those without a time last."""
     print(f"\n{title}", flush=True)
     for line in sorted(lines, key=lambda one: (one.call_us is None, one.call_us or 0.0)):
         timed = "       -" if line.call_us is None else f"{line.call_us:8.1f}"
@@ -81,14 +81,14 @@ def jobs(operator: str, preset: Preset, *, variants: bool, step: bool) -> Iterat
             title=f"{operator} {load.name} operator, {_cost(operator, preset, load)}",
             make=partial(operator_bench, operator, preset, load),
             measure=time_solution,
-            found=plain + cuts,
+            solutions=plain + cuts,
         )
         if step:
             yield Job(
                 title=f"{operator} {load.name} program",
                 make=partial(step_bench, operator, preset, load),
                 measure=time_step,
-                found=plain + cuts,
+                solutions=plain + cuts,
             )
 
 
@@ -99,10 +99,8 @@ def _cost(operator: str, preset: Preset, load: Workload) -> str:
 
 
 def _solutions(operator: str) -> Iterator[tuple[str, Load]]:
-    for name in catalogue.baselines(operator):
-        yield name, partial(solutions.baseline, operator, name)
-    for name, path in catalogue.candidates(operator).items():
-        yield name, partial(solutions.candidate, path)
+    for name in (*catalogue.baselines(operator), *catalogue.candidates(operator)):
+        yield name, partial(solutions.named, operator, name)
 
 
 def _cuts(operator: str, item_bytes: int) -> Iterator[tuple[str, Load]]:
@@ -133,25 +131,31 @@ def main() -> None:
     """Read the command line, measure, print."""
     parser = argparse.ArgumentParser(prog="python -m kernels.timing")
     parser.add_argument("operator", choices=catalogue.operators())
-    parser.add_argument("--preset", default="tiny", help="every operator has tiny, for a processor")
-    parser.add_argument("--variants", action="store_true", help="every cut that a candidate has")
-    parser.add_argument("--step", action="store_true", help="the whole Program as well")
-    parser.add_argument("--only", default="", help="Solutions whose name begins so")
-    parser.add_argument("--workload", default="", help="workloads whose name begins so")
-    parser.add_argument("--budget-s", type=float, default=200.0, help="start no more after this")
-    asked = parser.parse_args()
-    deadline = time.monotonic() + asked.budget_s
+    parser.add_argument("--preset", default="tiny", help="tiny, which every operator has")
+    parser.add_argument("--variants", action="store_true", help="every cut of the candidates")
+    parser.add_argument("--step", action="store_true", help="the whole Program too")
+    parser.add_argument(
+        "--only", default="", metavar="PREFIX", help="only Solutions with this prefix"
+    )
+    parser.add_argument(
+        "--workload", default="", metavar="PREFIX", help="only workloads with this prefix"
+    )
+    parser.add_argument(
+        "--budget-s", type=float, default=200.0, help="start no Solution after this"
+    )
+    arguments = parser.parse_args()
+    deadline = time.monotonic() + arguments.budget_s
     try:
-        preset = catalogue.preset_named(asked.operator, asked.preset)
+        preset = catalogue.preset_named(arguments.operator, arguments.preset)
     except catalogue.CatalogueError as error:
         parser.error(str(error))
-    loads = tuple(load for load in preset.workloads if load.name.startswith(asked.workload))
+    loads = tuple(load for load in preset.workloads if load.name.startswith(arguments.workload))
     preset = replace(preset, workloads=loads)
-    for job in jobs(asked.operator, preset, variants=asked.variants, step=asked.step):
-        found = [one for one in job.found if one[0].startswith(asked.only)]
-        replace(job, found=found).run(deadline)
+    for job in jobs(arguments.operator, preset, variants=arguments.variants, step=arguments.step):
+        chosen = [one for one in job.solutions if one[0].startswith(arguments.only)]
+        replace(job, solutions=chosen).run(deadline)
 
 
 if __name__ == "__main__":
-    with while_it_is_read():
+    with exit_when_stdout_closes():
         main()

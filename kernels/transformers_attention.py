@@ -5,13 +5,12 @@
     name = transformers_attention.register("triton_flash")
     model = AutoModelForCausalLM.from_pretrained(..., attn_implementation=name)
 
-It takes over where a layer attends causally over whole prompts, which is what the operator
-computes: prefill and training without padding. All else (padding, windows, dropout, decoding from a
-cache, a scale of the model's own) goes to transformers' own SDPA, layer by layer, so that a model
-answers as before whatever it is asked.
+It computes causal attention over whole prompts: prefill and training without padding. Layers with
+padding, windows, dropout, decoding from a cache or a scale of their own use transformers' SDPA as
+before.
 
-Through the library's own doors, `AttentionInterface` and `AttentionMaskInterface`: nothing is
-patched. https://huggingface.co/docs/transformers/attention_interface
+It uses the library's `AttentionInterface` and `AttentionMaskInterface` and patches nothing:
+https://huggingface.co/docs/transformers/attention_interface
 """
 
 from __future__ import annotations
@@ -32,31 +31,29 @@ Attend = Callable[..., tuple[Tensor, Tensor | None]]
 
 
 def register(solution: str) -> str:
-    """Make a candidate of flash_attention known to transformers; its `attn_implementation`.
+    """Register a candidate of flash_attention; returns its `attn_implementation`.
 
-    NotAvailable without transformers; CatalogueError and SolutionError as the catalogue has them.
+    NotAvailable without transformers; CatalogueError or SolutionError for an unknown candidate.
     """
     try:
         from transformers import AttentionInterface, AttentionMaskInterface
         from transformers.integrations.sdpa_attention import sdpa_attention_forward
         from transformers.masking_utils import sdpa_mask
     except ImportError as error:
-        raise NotAvailable(
-            "attention in transformers needs it: pip install transformers"
-        ) from error
+        raise NotAvailable("transformers is not installed: pip install transformers") from error
     name = f"{registration.NAMESPACE}_{solution}"
     has_gradients = solutions.candidate(f"{OPERATOR}/{solution}").gradients is not None
     operator = registration.register(OPERATOR, solution)
     AttentionInterface.register(
         name, _attend_by(operator, sdpa_attention_forward, has_gradients=has_gradients)
     )
-    # SDPA's mask is none where a layer is causal over whole prompts.
+    # SDPA's mask is None for causal layers over whole prompts.
     AttentionMaskInterface.register(name, sdpa_mask)
     return name
 
 
 def _attend_by(
-    operator: registration.CustomOperator, otherwise: Attend, *, has_gradients: bool
+    operator: registration.CustomOperator, fallback: Attend, *, has_gradients: bool
 ) -> Attend:
     def attend(
         module: torch.nn.Module,
@@ -64,43 +61,43 @@ def _attend_by(
         key: Tensor,
         value: Tensor,
         attention_mask: Tensor | None,
-        **asked: Any,
+        **options: Any,
     ) -> tuple[Tensor, Tensor | None]:
-        """All [batch, heads, seq_len, head_dim]; gives [batch, seq_len, heads, head_dim]."""
+        """Inputs are [batch, heads, seq_len, head_dim], the result [batch, seq_len, heads, …]."""
         tensors = (query, key, value)
         wants_gradients = torch.is_grad_enabled() and any(one.requires_grad for one in tensors)
         fits = (
             attention_mask is None
-            and _is_causal(module, asked)
+            and _is_causal(module, options)
             and _is_over_whole_prompts(*tensors)
-            and _is_plain(query, asked)
+            and _is_plain(query, options)
             and (has_gradients or not wants_gradients)
         )
         if not fits:
-            return otherwise(module, query, key, value, attention_mask, **asked)
+            return fallback(module, query, key, value, attention_mask, **options)
         return operator(*(one.transpose(1, 2) for one in tensors)), None
 
     return attend
 
 
-def _is_causal(module: torch.nn.Module, asked: dict[str, Any]) -> bool:
-    said = asked.get("is_causal")
-    return bool(getattr(module, "is_causal", True) if said is None else said)
+def _is_causal(module: torch.nn.Module, options: dict[str, Any]) -> bool:
+    is_causal = options.get("is_causal")
+    return bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
 
 
 def _is_over_whole_prompts(query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """More than one token, none of them from a cache; heads of one width."""
+    """More than one token, none from a cache, and heads of one width."""
     return 1 < query.shape[2] == key.shape[2] and query.shape[3] == key.shape[3] == value.shape[3]
 
 
-def _is_plain(query: Tensor, asked: dict[str, Any]) -> bool:
-    """Scores are scaled as usual, and nothing is added to them or left out of them by chance."""
+def _is_plain(query: Tensor, options: dict[str, Any]) -> bool:
+    """The usual scale, and no bias, cap, sink or dropout on the scores."""
     scale = query.shape[3] ** -0.5
-    own = asked.get("scaling")
+    scaling = options.get("scaling")
     return (
-        (own is None or math.isclose(own, scale, rel_tol=1e-6))
-        and not asked.get("dropout")
+        (scaling is None or math.isclose(scaling, scale, rel_tol=1e-6))
+        and not options.get("dropout")
         and all(
-            asked.get(extra) is None for extra in ("position_bias", "softcap", "cache", "s_aux")
+            options.get(extra) is None for extra in ("position_bias", "softcap", "cache", "s_aux")
         )
     )

@@ -1,7 +1,7 @@
-"""One operator or Program on this machine: random tensors, a check, a time.
+"""Check and time one Solution on this machine over random tensors.
 
-For tuning, not for verdicts: one process, one clock, nothing hidden from what is measured. A
-verdict comes from the referee in benchmarks.harness.
+For tuning, not for verdicts: everything runs in one process and the Solution could cheat. Verdicts
+come from the referee in benchmarks.harness.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ import torch
 from torch import Tensor
 
 from kernels import catalogue, solutions
-from kernels.definition import Definition, Preset, TensorSpec, Tolerance, Workload
+from kernels.definition import Preset, TensorSpec, Tolerance, Workload
 from kernels.solutions import Solution
 
 # Calls timed together, each over inputs and, for the operator alone, a state of its own.
 SETS = 4
-MOST_SETS = 64
-# Together they outgrow the last cache so often, and stay within so much memory.
+MAX_SETS = 64
+# Their total size: so many times the last cache, and no more than so much memory.
 _CACHES = 4
-_MOST_BYTES = 12 << 30
-# Milliseconds of calls before those that count, and of those, on a GPU.
+_MAX_BYTES = 12 << 30
+# Milliseconds of calls before the measured ones and of the measured ones, on a GPU.
 _WARMUP_MS, _MEASURED_MS = 40.0, 120.0
-_LEAST_REPEATS, _MOST_REPEATS = 7, 60
-# A call this long outlives every cache and launch: the naive product of 8192 cubed takes seconds,
-# and would take a survey's whole time if it were repeated as often as others are.
+_MIN_REPEATS, _MAX_REPEATS = 7, 60
+# For a call this long, caches and launches do not matter, and a few repeats are enough: the naive
+# product of 8192 cubed takes seconds.
 _LONG_US, _LONG_REPEATS = 100_000.0, 3
 
 
 @dataclass(frozen=True)
 class Timed:
-    """One line of the table; `call_us`, a median, is None when it did not run or was wrong.
+    """A Solution's time; `call_us`, a median, is None if it did not run or was wrong.
 
-    `quartiles_us` is where the middle half of the repeats lies.
+    `quartiles_us` are the lower and upper quartile of the repeats.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class Bench:
-    """One workload's tensors: pairs of state and inputs and the right answer to the first."""
+    """One workload's sets of state and inputs, and the right answer to the first set."""
 
     operator: str
     launch: str
@@ -61,7 +61,7 @@ class Bench:
     expected: dict[str, Tensor]
 
     def poisoned(self) -> dict[str, Tensor]:
-        """Output buffers full of NaN: what is not written shows."""
+        """Output buffers full of NaN, so that unwritten elements are found."""
         return {
             spec.name: poison(spec, self.axes, self.dtype, self.device) for spec in self.outputs
         }
@@ -70,7 +70,7 @@ class Bench:
 def draw(
     specs: tuple[TensorSpec, ...], axes: Mapping[str, int], dtype: torch.dtype, device: str
 ) -> dict[str, Tensor]:
-    """Random tensors as the specs ask for."""
+    """Random tensors as the specs describe them."""
     drawn = {}
     for spec in specs:
         kind = getattr(torch, spec.dtype) if spec.dtype else dtype
@@ -87,7 +87,7 @@ def draw(
 
 
 def _as(tensor: Tensor, kind: torch.dtype, spec: TensorSpec) -> Tensor:
-    """The contents in their own dtype; whole numbers as the harness draws them."""
+    """Convert the contents to their dtype; integers as the harness draws them."""
     if kind == torch.bool:
         return torch.rand_like(tensor) < 0.5
     if kind.is_floating_point:
@@ -98,71 +98,67 @@ def _as(tensor: Tensor, kind: torch.dtype, spec: TensorSpec) -> Tensor:
 
 
 def poison(spec: TensorSpec, axes: Mapping[str, int], dtype: torch.dtype, device: str) -> Tensor:
-    """An output nobody has written: NaN; for whole numbers a value far from what they hold."""
+    """An unwritten output: NaN, or for integers a value unlike any result."""
     kind = getattr(torch, spec.dtype) if spec.dtype else dtype
     value = float("nan") if kind.is_floating_point else 1 if kind == torch.bool else 113
     return torch.full(spec.sizes(axes), value, dtype=kind, device=device)
 
 
 def operator_bench(operator: str, preset: Preset, load: Workload) -> Bench:
-    """The operator alone at one workload, every call with a state of its own."""
-    what, dtype, device = _placed(operator, preset)
+    """The operator alone at one workload; every call has a state of its own."""
+    what, dtype = catalogue.definition(operator), getattr(torch, preset.dtype)
     sets = _sets(preset.device, catalogue.bytes_moved(operator, load.axes, preset.dtype))
-    state = [draw(what.state, load.axes, dtype, device) for _ in range(sets)]
-    inputs = [draw(what.inputs, load.axes, dtype, device) for _ in range(sets)]
-    return Bench(
-        operator=operator,
-        launch=preset.launch,
-        axes=load.axes,
-        dtype=dtype,
-        device=device,
-        tolerance=what.tolerances[preset.dtype],
-        outputs=what.outputs,
-        state=state,
-        inputs=inputs,
-        expected=solutions.reference(operator).reference(
-            state=state[0], inputs=inputs[0], axes=load.axes
-        ),
-    )
+    state = [draw(what.state, load.axes, dtype, preset.device) for _ in range(sets)]
+    inputs = [draw(what.inputs, load.axes, dtype, preset.device) for _ in range(sets)]
+    reference = solutions.reference(operator).reference
+    return _bench(operator, preset, load, what.outputs, state, inputs, reference)
 
 
 def step_bench(operator: str, preset: Preset, load: Workload) -> Bench:
-    """The whole Program at one workload; its state is shared by all calls."""
-    what, dtype, device = _placed(operator, preset)
-    state = draw(what.program_state, load.axes, dtype, device)
-    inputs = [draw(what.program_inputs, load.axes, dtype, device) for _ in range(SETS)]
-    step = solutions.reference(operator).reference_step
+    """The whole Program at one workload; all calls share its state."""
+    what, dtype = catalogue.definition(operator), getattr(torch, preset.dtype)
+    state = [draw(what.program_state, load.axes, dtype, preset.device)] * SETS
+    inputs = [draw(what.program_inputs, load.axes, dtype, preset.device) for _ in range(SETS)]
+    reference = solutions.reference(operator).reference_step
+    return _bench(operator, preset, load, what.program_outputs, state, inputs, reference)
+
+
+def _bench(
+    operator: str,
+    preset: Preset,
+    load: Workload,
+    outputs: tuple[TensorSpec, ...],
+    state: list[dict[str, Tensor]],
+    inputs: list[dict[str, Tensor]],
+    reference: Callable[..., dict[str, Tensor]],
+) -> Bench:
     return Bench(
         operator=operator,
         launch=preset.launch,
         axes=load.axes,
-        dtype=dtype,
-        device=device,
-        tolerance=what.tolerances[preset.dtype],
-        outputs=what.program_outputs,
-        state=[state] * SETS,
+        dtype=getattr(torch, preset.dtype),
+        device=preset.device,
+        tolerance=catalogue.definition(operator).tolerances[preset.dtype],
+        outputs=outputs,
+        state=state,
         inputs=inputs,
-        expected=step(state=state, inputs=inputs[0], axes=load.axes),
+        expected=reference(state=state[0], inputs=inputs[0], axes=load.axes),
     )
 
 
 def _sets(device: str, call_bytes: int) -> int:
-    """How many calls' tensors keep a GPU's last cache cold, within reason."""
+    """How many calls' tensors keep a GPU's last cache cold, within the memory limit."""
     if device == "cpu":
         return SETS
     cache = int(torch.cuda.get_device_properties(0).L2_cache_size)
     wanted = -(-_CACHES * cache // max(call_bytes, 1))
-    return max(2, min(wanted, MOST_SETS, _MOST_BYTES // max(call_bytes, 1)))
-
-
-def _placed(operator: str, preset: Preset) -> tuple[Definition, torch.dtype, str]:
-    return catalogue.definition(operator), getattr(torch, preset.dtype), preset.device
+    return max(2, min(wanted, MAX_SETS, _MAX_BYTES // max(call_bytes, 1)))
 
 
 def compare(out: Tensor, expected: Tensor, tolerance: Tolerance) -> tuple[bool, str]:
-    """Whether an output is within tolerance, and how far off it is in words.
+    """Whether an output is within tolerance, and its errors as text.
 
-    Where the reference is NaN or infinite the output must be the same; the rest is measured.
+    Where the reference is NaN or infinite, the output must be the same.
     """
     got, finite = out.to(expected.dtype), expected.isfinite()
     alike = (got == expected) | (got.isnan() & expected.isnan())
@@ -181,7 +177,7 @@ def compare(out: Tensor, expected: Tensor, tolerance: Tolerance) -> tuple[bool, 
 
 
 def time_solution(bench: Bench, solution: Solution) -> Timed:
-    """The operator by one Solution: checked on poisoned outputs, then timed."""
+    """Check one Solution of the operator on poisoned outputs, then time it."""
     prepared = [solution.prepare(state, bench.axes) for state in bench.state]
     outs = [bench.poisoned() for _ in prepared]
 
@@ -192,7 +188,7 @@ def time_solution(bench: Bench, solution: Solution) -> Timed:
 
 
 def time_step(bench: Bench, solution: Solution) -> Timed:
-    """The Program with one Solution in its slot."""
+    """Check and time the Program with one Solution in its slot."""
     build = solutions.program(bench.operator).Step
     step = build(solution=solution, state=bench.state[0], axes=bench.axes)
     outs = [bench.poisoned() for _ in bench.inputs]
@@ -215,15 +211,15 @@ def _checked_and_timed(
     first_us = _once_us(bench, partial(call, 0))
     if first_us > _LONG_US:
         more_us = [_once_us(bench, partial(call, 0)) for _ in range(1, _LONG_REPEATS)]
-        took = sorted([first_us, *more_us])
+        times_us = sorted([first_us, *more_us])
     else:
-        took = sorted(us / len(outs) for us in _of_all_us(bench, call, len(outs)))
-    low, median, high = (took[len(took) * quarter // 4] for quarter in (1, 2, 3))
+        times_us = sorted(us / len(outs) for us in _of_all_us(bench, call, len(outs)))
+    low, median, high = (times_us[len(times_us) * quarter // 4] for quarter in (1, 2, 3))
     return Timed(name, median, note, (low, high))
 
 
 def _of_all_us(bench: Bench, call: Callable[[int], None], sets: int) -> list[float]:
-    """Microseconds of a call of every set together, repeated."""
+    """Microseconds of one call of every set, repeated."""
 
     def work() -> None:
         for index in range(sets):
@@ -234,7 +230,7 @@ def _of_all_us(bench: Bench, call: Callable[[int], None], sets: int) -> list[flo
 
 
 def _repeats_us(bench: Bench, work: Callable[[], None]) -> list[float]:
-    """Microseconds of `work`, repeated: the wall clock, or events around it or its CUDA graph."""
+    """Microseconds of `work`, repeated: by the wall clock, or events around it or its graph."""
     if bench.device == "cpu":
         return [_wall_us(work) for _ in range(5)]
     if bench.launch == "graph":
@@ -242,15 +238,15 @@ def _repeats_us(bench: Bench, work: Callable[[], None]) -> list[float]:
         with torch.cuda.graph(graph):
             work()
         work = graph.replay
-    first = max(_event_us(work), 1.0)
+    first = max(event_us(work), 1.0)
     for _ in range(int(_WARMUP_MS * 1e3 / first)):
         work()
-    repeats = int(_MEASURED_MS * 1e3 / _event_us(work))
-    return [_event_us(work) for _ in range(max(_LEAST_REPEATS, min(repeats, _MOST_REPEATS)))]
+    repeats = int(_MEASURED_MS * 1e3 / event_us(work))
+    return [event_us(work) for _ in range(max(_MIN_REPEATS, min(repeats, _MAX_REPEATS)))]
 
 
 def _once_us(bench: Bench, work: Callable[[], None]) -> float:
-    return _wall_us(work) if bench.device == "cpu" else _event_us(work)
+    return _wall_us(work) if bench.device == "cpu" else event_us(work)
 
 
 def _wall_us(work: Callable[[], None]) -> float:
@@ -259,7 +255,8 @@ def _wall_us(work: Callable[[], None]) -> float:
     return (time.perf_counter() - begin) * 1e6
 
 
-def _event_us(work: Callable[[], None]) -> float:
+def event_us(work: Callable[[], None]) -> float:
+    """Microseconds of queued work by CUDA events."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
     work()

@@ -1,4 +1,4 @@
-"""The quickest of a kernel's configurations, tried once and kept.
+"""Find the fastest of a kernel's configurations once and cache it.
 
     CONFIGS = (Config(block=64), Config(block=128))  # the first is what runs without tuning
 
@@ -10,14 +10,13 @@
             run=lambda config: _launch(config, x, out),
         )
 
-What was found quickest holds for the GPU's name, its driver, the version of Triton, the bytes of
-the kernel's file and of the one that launches it, and for the caller's key. When one of them
-changes nothing is found and the configurations are tried again. Triton's own cache of tuned
-configurations (`cache_results`) keys by environment and source too, but knows Triton kernels only,
-and not the driver.
+The cache's key is the GPU's name, its driver, Triton's version, the bytes of the kernel's file and
+of the file that launches it, and the caller's key. If one of them changes, the configurations are
+tried again. Triton's own cache of tuned configurations (`cache_results`) also keys by environment
+and source, but covers Triton kernels only and ignores the driver.
 
-Without a CUDA GPU, under Triton's interpreter and with TWOFOLD_TUNING=off it is always the
-first configuration, and nothing is read or written.
+Without a CUDA GPU, under Triton's interpreter and with TWOFOLD_TUNING=off the first configuration
+is used, and nothing is read or written.
 """
 
 from __future__ import annotations
@@ -46,13 +45,13 @@ _MEASURED_MS = 25
 ConfigT = TypeVar("ConfigT")
 
 
-class NothingRuns(RuntimeError):
-    """Every configuration failed; the text says how the first one did."""
+class NoConfigurationRuns(RuntimeError):
+    """Every configuration failed; the text has the first one's error."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """What a tuned configuration depends on besides its kernel."""
+    """The GPU, driver and Triton version of a tuned configuration."""
 
     gpu: str
     driver: str
@@ -79,25 +78,25 @@ def best(
     configs: Iterable[ConfigT],
     run: Callable[[ConfigT], object],
 ) -> ConfigT:
-    """The configuration whose `run` takes least time here, from the cache where it is known.
+    """The configuration whose `run` is fastest on this machine, from the cache if it has it.
 
-    `source` is the kernel's own file, `key` whatever else decides (sizes, dtype), `configs`
-    dataclasses or plain values, the one to fall back on first. `run(config)` queues one call on
-    the current stream, and the file that it is written in counts like `source`; one that raises
-    is out. NothingRuns when all of them raise. Call it in `prepare`: nothing can be timed while a
-    CUDA graph is being captured.
+    `source` is the kernel's file, `key` everything else that decides (sizes, dtype), `configs`
+    dataclasses or plain values, the default first. `run(config)` queues one call on the current
+    stream; its own file counts like `source`, and a configuration that raises is skipped.
+    NoConfigurationRuns if all raise. Call it in `prepare`: nothing can be timed while a CUDA graph
+    is being captured.
     """
-    tried = tuple(configs)
+    candidates = tuple(configs)
     here = None if _is_off() else machine()
-    if here is None or len(tried) == 1:
-        return tried[0]
-    parts = _parts(here, Path(source), _written_in(run), key)
+    if here is None or len(candidates) == 1:
+        return candidates[0]
+    parts = _parts(here, Path(source), _file_of(run), key)
     file = cache_folder() / f"{Path(source).stem}-{_digest(parts)}.json"
-    known = _read(file, parts)
-    for config in tried:
-        if known is not None and _plain(config) == known:
+    cached = _read(file, parts)
+    for config in candidates:
+        if cached is not None and _plain(config) == cached:
             return config
-    found, times_us = _quickest(tried, run)
+    found, times_us = _fastest(candidates, run)
     _write(file, {**parts, "config": _plain(found), "median_us": times_us})
     return found
 
@@ -108,8 +107,8 @@ def _is_off() -> bool:
     )
 
 
-def _written_in(run: Callable[..., object]) -> Path | None:
-    """The file of a function; None where it is not one of Python's, or was read from none."""
+def _file_of(run: Callable[..., object]) -> Path | None:
+    """The file of a Python function; None if it has none."""
     code = getattr(run, "__code__", None)
     file = Path(code.co_filename) if code else None
     return file if file and file.is_file() else None
@@ -118,34 +117,36 @@ def _written_in(run: Callable[..., object]) -> Path | None:
 def _parts(
     here: Machine, source: Path, launcher: Path | None, key: Sequence[Hashable]
 ) -> dict[str, Any]:
-    """Everything that a kept result depends on, as plain JSON data."""
-    written = [source] if launcher is None or launcher.samefile(source) else [source, launcher]
+    """Everything that a cached result depends on, as plain JSON data."""
+    files = [source] if launcher is None or launcher.samefile(source) else [source, launcher]
     return {
         "schema": SCHEMA,
         **asdict(here),
         "source": source.name,
-        "source_sha256": hashlib.sha256(b"".join(one.read_bytes() for one in written)).hexdigest(),
+        "source_sha256": hashlib.sha256(b"".join(one.read_bytes() for one in files)).hexdigest(),
         "key": [str(part) for part in key],
     }
 
 
-def _quickest(
+def _fastest(
     configs: Sequence[ConfigT], run: Callable[[ConfigT], object]
 ) -> tuple[ConfigT, list[float | None]]:
-    """The quickest configuration, and every median in microseconds (None: it does not run)."""
+    """The fastest configuration, and every median in microseconds (None if it does not run)."""
     times_us: list[float | None] = []
     failures: list[Exception] = []
     for config in configs:
         try:
             times_us.append(_median_us(partial(run, config)))
         except Exception as error:
-            # Compilers raise what they like for a tile that does not fit; it is just out.
+            # Compilers raise many types of error for a tile that does not fit.
             failures.append(error)
             times_us.append(None)
     ran = [(us, index) for index, us in enumerate(times_us) if us is not None]
     if not ran:
         first = failures[0]
-        raise NothingRuns(f"no configuration runs: {type(first).__name__}: {first}") from first
+        raise NoConfigurationRuns(
+            f"no configuration runs: {type(first).__name__}: {first}"
+        ) from first
     return configs[min(ran)[1]], times_us
 
 
@@ -158,7 +159,7 @@ def _median_us(call: Callable[[], object]) -> float:
 
 
 def cache_folder() -> Path:
-    """Where results are kept. A measured side has no home but its scratch, so it is there."""
+    """The folder of cached results; for a measured side it is in the side's scratch."""
     named = os.environ.get(FOLDER_VARIABLE)
     if named:
         return Path(named)
@@ -168,26 +169,26 @@ def cache_folder() -> Path:
 
 
 def _read(file: Path, parts: dict[str, Any]) -> Any:
-    """The kept configuration as plain data; None when there is none for exactly these parts."""
+    """The configuration cached for exactly these parts, as plain data, or None."""
     try:
-        kept = json.loads(file.read_text())
-        agrees = all(kept[name] == value for name, value in parts.items())
-        return kept["config"] if agrees else None
+        cached = json.loads(file.read_text())
+        agrees = all(cached[name] == value for name, value in parts.items())
+        return cached["config"] if agrees else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _write(file: Path, kept: dict[str, Any]) -> None:
-    """Keep it, whole or not at all; where nothing may be written the next process tries again."""
+def _write(file: Path, result: dict[str, Any]) -> None:
+    """Cache a result atomically; do nothing if the folder cannot be written."""
     unfinished = file.with_name(f"{file.name}.{os.getpid()}")
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(json.dumps(kept, indent=1) + "\n")
+        unfinished.write_text(json.dumps(result, indent=1) + "\n")
         unfinished.replace(file)
 
 
 def _plain(config: object) -> Any:
-    """A configuration as JSON would give it back."""
+    """A configuration after a round trip through JSON."""
     data = asdict(config) if is_dataclass(config) and not isinstance(config, type) else config
     return json.loads(json.dumps(data))
 
@@ -197,7 +198,7 @@ def _digest(parts: dict[str, Any]) -> str:
 
 
 def _driver() -> str:
-    """The driver's version by NVML; without NVML what its kernel module says of itself."""
+    """The driver's version from NVML, else from its kernel module."""
     try:
         import pynvml
     except ModuleNotFoundError:
@@ -210,8 +211,8 @@ def _driver() -> str:
 
 
 def _kernel_module() -> str:
-    told = Path("/proc/driver/nvidia/version")
-    return told.read_text().splitlines()[0] if told.is_file() else "unknown"
+    version = Path("/proc/driver/nvidia/version")
+    return version.read_text().splitlines()[0] if version.is_file() else "unknown"
 
 
 def _version(package: str) -> str:

@@ -31,7 +31,7 @@ from benchmarks.records import documents, records, signatures
 from benchmarks.records.documents import InvalidBenchmark
 from benchmarks.records.records import RecordError
 from benchmarks.records.signatures import KeyUnusable, NotSigned, PublicKey, SignatureError
-from kernels.output import while_it_is_read
+from kernels.output import exit_when_stdout_closes
 from kernels.solutions import SUFFIXES
 
 _LETTERS = 20_000
@@ -277,5 +277,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    with while_it_is_read():
+    with exit_when_stdout_closes():
         sys.exit(main())

@@ -25,7 +25,7 @@ from benchmarks.harness.sides import folders, operators
 from benchmarks.precision import shards, tables
 from benchmarks.records import signatures
 from benchmarks.records.documents import InvalidBenchmark
-from kernels.output import while_it_is_read
+from kernels.output import exit_when_stdout_closes
 
 _REFUSED = (
     InvalidBenchmark,
@@ -167,5 +167,5 @@ def parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    with while_it_is_read():
+    with exit_when_stdout_closes():
         sys.exit(main())

@@ -204,7 +204,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--folder", type=Path, default=CATALOGUE, help="another OPERATOR/records/")
     asked = parser.parse_args(arguments)
     try:
-        chosen = [catalogue.checked(name) for name in asked.operators] or catalogue.operators()
+        chosen = [
+            catalogue.require_operator(name) for name in asked.operators
+        ] or catalogue.operators()
         found = reports(asked.folder, chosen)
     except catalogue.CatalogueError as error:
         parser.error(str(error))

@@ -26,8 +26,8 @@ from benchmarks.published import surveys
 from benchmarks.records import signatures
 from benchmarks.records.canonical import digest_of_bytes
 from kernels import catalogue
-from kernels.definition import Preset
-from kernels.surveys import OUT_OF_TIME, Place, answer, jobs
+from kernels.definition import OUT_OF_TIME, Preset
+from kernels.surveys import Place, as_line, jobs
 from kernels.trials import Timed
 
 # A Solution that is silent for longer, compiling included, is given up.
@@ -116,7 +116,7 @@ def _answers(
             else:
                 lines[line.pop("job")] = line
         if worker.failure is not None and trying not in lines:
-            lines[trying] = answer(Timed("", None, worker.failure))
+            lines[trying] = as_line(Timed("", None, worker.failure))
         if lines.get(trying, {}).get("median_us") is None:
             # Whatever it did to the process it would do again at the next place.
             without.append(asked[trying][1])
@@ -143,7 +143,7 @@ def _given_up(
         for other, line in lines.items()
         if asked[other][1] == asked[index][1] and line["median_us"] is None
     ]
-    return answer(Timed("", None, failed[0] if failed else OUT_OF_TIME))
+    return as_line(Timed("", None, failed[0] if failed else OUT_OF_TIME))
 
 
 class _Worker:

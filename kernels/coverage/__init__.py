@@ -1,9 +1,9 @@
-"""Which off-the-shelf kernel fits what a customer needs, as data. No torch here.
+"""Find off-the-shelf kernels that fit a customer's needs. No torch here.
 
     coverage.fits("shared_prefix_attention", Needs(dtype="bfloat16", architecture="sm90"))
 
-The facts are in libraries.toml, each library with the pages that say so. What is not known is
-never taken for yes.
+The facts are in libraries.toml, each library with the pages they come from. An unknown does not
+count as a yes.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ FEATURES = ("paging", "prefix_sharing", "window", "masks", "quantisation", "trai
 
 
 @dataclass(frozen=True, kw_only=True)
-class Apart:
-    """What a library has, and does not do together: none of `these` with any of `those`.
+class Conflict:
+    """Abilities that a library has only separately: none of `these` with any of `those`.
 
-    Words are those of operators, dtypes, architectures and features.
+    They are names of operators, dtypes, architectures and features.
     """
 
     these: tuple[str, ...]
     those: tuple[str, ...]
 
-    def asked(self, words: frozenset[str]) -> str | None:
-        """What of it these words ask for, as "float8 with training"; None: nothing."""
-        sides = [[word for word in side if word in words] for side in (self.these, self.those)]
+    def among(self, wanted: frozenset[str]) -> str | None:
+        """The conflict between wanted names, such as "float8 with training", or None."""
+        sides = [[name for name in side if name in wanted] for side in (self.these, self.those)]
         return " with ".join(" and ".join(side) for side in sides) if all(sides) else None
 
     def __str__(self) -> str:
@@ -40,10 +40,10 @@ class Apart:
 
 @dataclass(frozen=True, kw_only=True)
 class Library:
-    """One library's facts; None or in neither list: unknown.
+    """One library's facts; None, or a feature in neither list, is unknown.
 
-    `version` is the one whose documentation was read, on `read_on` (an ISO date); `documented` is
-    its page, `elsewhere` are further ones.
+    The documentation of `version` was read on `read_on` (an ISO date); `documented` is its page,
+    `elsewhere` are further ones.
     """
 
     name: str
@@ -56,12 +56,12 @@ class Library:
     architectures: tuple[str, ...] | None
     features: tuple[str, ...]
     lacks: tuple[str, ...]
-    apart: tuple[Apart, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Needs:
-    """What the kernel must do besides the operator; None: any."""
+    """Requirements besides the operator; None for any."""
 
     dtype: str | None = None
     architecture: str | None = None
@@ -70,7 +70,7 @@ class Needs:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """A library held against the needs. Nearly: one need is missing, or some are not known."""
+    """A library compared with the needs; "nearly" if one is missing or some are unknown."""
 
     library: Library
     verdict: Literal["fits", "nearly", "no"]
@@ -96,15 +96,15 @@ def _library(entry: Mapping[str, Any]) -> Library:
         architectures=tuple(entry["architectures"]) if "architectures" in entry else None,
         features=tuple(entry.get("features", ())),
         lacks=tuple(entry.get("lacks", ())),
-        apart=tuple(
-            Apart(these=tuple(each["these"]), those=tuple(each["those"]))
-            for each in entry.get("apart", ())
+        conflicts=tuple(
+            Conflict(these=tuple(each["these"]), those=tuple(each["those"]))
+            for each in entry.get("conflicts", ())
         ),
     )
 
 
 def fits(operator: str, needs: Needs) -> list[Fit]:
-    """Every library that has the operator, those that fit first."""
+    """Every library with the operator, those that fit first."""
     order = ("fits", "nearly", "no")
     found = [_fit(known, operator, needs) for known in libraries() if operator in known.operators]
     return sorted(found, key=lambda fit: order.index(fit.verdict))
@@ -125,8 +125,12 @@ def _fit(known: Library, operator: str, needs: Needs) -> Fit:
             missing.append(feature)
         elif feature not in known.features:
             unknown.append(feature)
-    words = frozenset(filter(None, (operator, needs.dtype, needs.architecture, *needs.features)))
-    missing += [asked for apart in known.apart if (asked := apart.asked(words - {*missing}))]
+    wanted_names = frozenset(
+        filter(None, (operator, needs.dtype, needs.architecture, *needs.features))
+    )
+    missing += [
+        found for each in known.conflicts if (found := each.among(wanted_names - {*missing}))
+    ]
     verdict: Literal["fits", "nearly", "no"] = "fits"
     if missing or unknown:
         verdict = "nearly" if len(missing) <= 1 else "no"

@@ -5,7 +5,7 @@ dOut * out (Dao, FlashAttention-2, 2023, section 2.3):
 
     dV = p^T dOut      dS = p * (dOut V^T - delta)      dQ = dS K * scale      dK = dS^T Q * scale
 
-Each kernel sums into tiles of its own, so there are no atomics and two runs give the same bits.
+Each program has its own sums, so there are no atomics and two runs give the same bits.
 """
 
 # A kernel's pointers and constexpr arguments have Triton's types, which Python cannot say.

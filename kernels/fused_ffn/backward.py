@@ -13,8 +13,8 @@ def network_gradients(
 ) -> dict[str, Tensor]:
     """Gradients of w_gate_up, w_down and x for the gradient of out [tokens, hidden].
 
-    The forward pass keeps no inner state; gate and up are computed again, which is a third more
-    operations than a backward pass that kept them, and 4 ffn numbers a token less memory.
+    The forward pass keeps no inner state, so gate and up are recomputed: a third more operations
+    than with stored ones, and 4 ffn numbers a token less memory.
     """
     x, (w_gate, w_up), down = inputs["x"], state["w_gate_up"], state["w_down"]
     gate, up = x @ w_gate.T, x @ w_up.T

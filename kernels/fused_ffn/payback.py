@@ -1,4 +1,4 @@
-"""Whether a kernel earns its fee before the model it is for is gone. No torch here.
+"""Calculate the GPUs on which a kernel earns back its fee. No torch here.
 
 python -m kernels.fused_ffn.payback --ratio 1.5 --weeks 8 --fee 60000 --gpu-hour 3
 """
@@ -14,11 +14,10 @@ HOURS_A_WEEK = Decimal(24 * 7)
 def break_even_gpus(
     *, ratio: Decimal, weeks: Decimal, fee: Decimal, gpu_hour: Decimal
 ) -> int | None:
-    """The fewest GPUs, busy all day, on which the kernel pays for itself; None when none do.
+    """The fewest GPUs, busy all day, on which the kernel pays for itself; None if none do.
 
-    `ratio` is end to end, `weeks` are those that the model runs on after the kernel is delivered,
-    `fee` and `gpu_hour` are in one currency. A step that takes 1 / ratio of its time frees
-    1 - 1 / ratio of every GPU hour; what is freed is worth what the hour costs.
+    `ratio` is end to end, `weeks` is the model's service after delivery, and `fee` and `gpu_hour`
+    are in one currency. A step in 1 / ratio of its time saves 1 - 1 / ratio of every GPU hour.
     """
     if ratio <= 1 or weeks <= 0:
         return None
@@ -27,7 +26,7 @@ def break_even_gpus(
 
 
 def end_to_end(*, ratio: Decimal, share: Decimal) -> Decimal:
-    """What is left of an operator's `ratio` when it has this `share` of the step (Amdahl)."""
+    """The step's ratio from an operator's `ratio` and its `share` of the step (Amdahl)."""
     return 1 / (1 - share + share / ratio)
 
 

@@ -1,7 +1,7 @@
-"""The rungs of the ladder as measured, and what the profile of each says. No torch here.
+"""The measured rungs of the ladder, and how to read the profile of each. No torch here.
 
-`signatures.json` beside this says what was measured, where and by which command;
-`python -m kernels.matmul_ladder.profiling` writes it anew.
+`signatures.json` has the measurements, the machine and the command;
+`python -m kernels.matmul_ladder.profiling` writes it.
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ from kernels.signatures import Signature
 SCHEMA: Final = "twofold.ladder/1"
 FILE: Final = Path(__file__).with_name("signatures.json")
 
-# From the lowest rung up. What a profile on it looks like, and what to change.
+# From the lowest rung up: the profile of a kernel there, and what to change.
 MEANINGS: Final[Mapping[str, str]] = {
     "naive": (
-        "The load units are at their limit and most of the sectors they move are thrown away, "
-        "while arithmetic idles: neighbouring threads must read neighbouring addresses."
+        "The load units are at their limit, most of the sectors they move are discarded, and "
+        "arithmetic is idle: let neighbouring threads read neighbouring addresses."
     ),
     "coalesced": (
-        "No sector is wasted and the warps still queue at the load units, because every product "
-        "fetches both of its factors: keep blocks of the inputs in shared memory and registers."
+        "No sector is wasted, but warps still queue at the load units because every product "
+        "fetches both factors: keep blocks of the inputs in shared memory and registers."
     ),
     "tiled": (
         "Shared memory holds blocks of the inputs, no sector is wasted, few warps are enough, and "
-        "the tensor pipe stands at zero: the same tiles belong on the tensor cores."
+        "the tensor pipe is at zero: use the tensor cores for the same tiles."
     ),
     "tensor core": (
-        "The tensor pipe works, a small part of the time, because loading a tile and multiplying "
-        "it take turns: fetch the next tiles while these are multiplied."
+        "The tensor pipe is busy for a small part of the time, because loading a tile and "
+        "multiplying it alternate: load the next tiles during the products."
     ),
     "pipelined": (
-        "Few warps, most of shared memory and a tensor pipe that works far more than it waits "
-        "for loads: what is left is the order and size of tiles and how results leave."
+        "Few warps, most of shared memory in use, and a tensor pipe that is busy far more than it "
+        "waits for loads: tune the order and size of tiles and the stores of results."
     ),
     "autotuned": (
-        "The tensor pipe is as busy as in the library's own kernel: only fewer operations or "
-        "fewer bits make it faster."
+        "The tensor pipe is as busy as in the library's kernel: only fewer operations or fewer "
+        "bits make it faster."
     ),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rung:
-    """One kernel on its rung. `share_of_peak` is of what cuBLAS reached at the same size.
+    """One kernel on its rung; `share_of_peak` is its share of cuBLAS's rate at the same size.
 
-    `signature` is None where the kernel was timed and not profiled.
+    `signature` is None if the kernel was timed but not profiled.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Rung:
 
 @dataclass(frozen=True, kw_only=True)
 class Ladder:
-    """Where and how the rungs were measured. Sizes are sides of a square product in bf16."""
+    """The measurement of all rungs. Sizes are sides of a square product in bf16."""
 
     device: str
     command: str
@@ -78,7 +78,7 @@ class Ladder:
 
 @cache
 def ladder() -> Ladder:
-    """The committed measurement. ValueError when the file is of another schema."""
+    """The committed measurement. ValueError if the file has another schema."""
     data = json.loads(FILE.read_text())
     if data["schema"] != SCHEMA:
         raise ValueError(f"{FILE.name} has the schema {data['schema']}, not {SCHEMA}")

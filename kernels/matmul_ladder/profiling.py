@@ -23,12 +23,12 @@ from torch import Tensor
 from kernels import catalogue, signatures, solutions
 from kernels.matmul_ladder.ladder import MEANINGS, SCHEMA
 from kernels.signatures import Signature
-from kernels.trials import compare
+from kernels.trials import compare, event_us
 
 OPERATOR = "matmul_ladder"
 TIMED_SIZE, PROFILED_SIZE = 8192, 4096
 WARM_UPS, REPEATS = 3, 20
-SLOW_MS = 50.0
+SLOW_US = 50_000.0
 COMMAND = "python -m kernels.matmul_ladder.profiling signatures.json"
 _FILE = re.compile(r"(?P<language>cuda|triton)_(?P<position>\d)_(?P<name>\w+)")
 
@@ -60,25 +60,16 @@ def matrices(size: int) -> tuple[Tensor, Tensor]:
 
 
 def tflops(call: Any, size: int) -> float:
-    """Median rate of a call after unmeasured ones; of the second one alone where it is slow."""
-    _timed_ms(call)
-    times_ms = [_timed_ms(call)]
-    if times_ms[0] < SLOW_MS:
-        times_ms = [_timed_ms(call) for _ in range(WARM_UPS + REPEATS)][WARM_UPS:]
-    return 2 * size**3 / statistics.median(times_ms) / 1e9
-
-
-def _timed_ms(call: Any) -> float:
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    begin.record()
-    call()
-    end.record()
-    end.synchronize()
-    return begin.elapsed_time(end)
+    """Median rate of a call after warm-up; of the second call alone if it is slow."""
+    event_us(call)
+    times_us = [event_us(call)]
+    if times_us[0] < SLOW_US:
+        times_us = [event_us(call) for _ in range(WARM_UPS + REPEATS)][WARM_UPS:]
+    return 2 * size**3 / statistics.median(times_us) / 1e6
 
 
 def timed() -> dict[str, float]:
-    """TFLOP/s by file, and the library's under "cublas"; a rung that is wrong ends it."""
+    """TFLOP/s by file, and the library's as "cublas". Exits if a rung is wrong."""
     a, b = matrices(TIMED_SIZE)
     c = torch.empty_like(a)
     rates = {"cublas": tflops(lambda: torch.bmm(a, b, out=c), TIMED_SIZE)}
@@ -95,7 +86,7 @@ def timed() -> dict[str, float]:
 
 
 def launches() -> None:
-    """What runs under ncu: each rung once, then the library."""
+    """Run each rung once, then the library, for ncu."""
     a, b = matrices(PROFILED_SIZE)
     products = [Product(stem, a, b) for stem in files()]
     c = torch.empty_like(a)
@@ -117,12 +108,14 @@ def profiled() -> list[Signature]:
         report = str(Path(folder) / "ladder.ncu-rep")
         work = [sys.executable, "-m", "kernels.matmul_ladder.profiling", "launches"]
         subprocess.run([*signatures.NCU, "--export", report, *work], check=True, stdout=sys.stderr)
-        page = subprocess.run(signatures.shown(report), check=True, capture_output=True, text=True)
+        page = subprocess.run(
+            signatures.export_command(report), check=True, capture_output=True, text=True
+        )
     return [found for _, found in signatures.read(page.stdout)]
 
 
 def measured() -> dict[str, Any]:
-    """Everything that signatures.json holds."""
+    """The content of signatures.json."""
     rates, counted = timed(), profiled()
     rungs = []
     for stem, signature in zip(files(), counted, strict=False):
@@ -152,7 +145,7 @@ def measured() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Measure and write, or launch what ncu is to see."""
+    """Measure and write, or run the calls under ncu."""
     if sys.argv[1] == "launches":
         launches()
         return

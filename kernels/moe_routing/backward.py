@@ -1,4 +1,4 @@
-"""The backward pass of every candidate: computed anew in torch, with nothing read on the host."""
+"""The backward pass of every candidate in torch, without a read on the host."""
 
 from __future__ import annotations
 
@@ -21,10 +21,8 @@ def expert_gradients(
 ) -> dict[str, Tensor]:
     """Gradients of both weights, x and router_logits for that of out [tokens, hidden].
 
-    Which expert is chosen has none.
-
-    Inner states are not kept by the forward pass but computed again, through torch's grouped
-    matmul: about 1.5 times the operations of a backward pass that kept them.
+    The choice of experts has none. The forward pass keeps no inner state, so it is recomputed by
+    torch's grouped matmul: about 1.5 times the operations of a backward pass with stored ones.
     """
     given = {**state, **inputs}
     leaves = {name: given[name].detach().requires_grad_() for name in DIFFERENTIABLE}

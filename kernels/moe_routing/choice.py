@@ -1,4 +1,4 @@
-"""Which experts a token goes to, in plain torch."""
+"""The router in plain torch: choose experts for each token."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from torch import Tensor
 
 
 def popularity(axes: Mapping[str, int], device: torch.device) -> Tensor:
-    """What is added to every token's logits: fp32 [experts], by Zipf's law."""
+    """Log-popularity by Zipf's law, added to every token's logits: fp32 [experts]."""
     rank = torch.arange(axes["experts"], device=device, dtype=torch.float64)
     return (-axes["zipf_percent"] / 100 * torch.log1p(rank)).float()
 
 
 @dataclass(frozen=True)
 class Router:
-    """Scores to choices, and choices sorted by expert; nothing is read on the host."""
+    """Choose experts by score and sort the choices by expert, without a read on the host."""
 
     popularity: Tensor  # [experts]
-    experts: Tensor  # 0 up to the number of experts, itself included
+    experts: Tensor  # 0 to the number of experts, inclusive
     top_k: int
 
     @classmethod
@@ -30,14 +30,14 @@ class Router:
         return cls(popularity=popularity(axes, device), experts=bounds, top_k=axes["top_k"])
 
     def choose(self, logits: Tensor) -> tuple[Tensor, Tensor]:
-        """Weights (fp32, they add up to 1) and experts, each [tokens, top_k]."""
+        """Weights (fp32, adding up to 1) and experts, each [tokens, top_k]."""
         scores, chosen = (logits + self.popularity).topk(self.top_k, 1)
         return scores.softmax(1), chosen
 
     def sort(self, chosen: Tensor) -> tuple[Tensor, Tensor]:
-        """Choices by expert: their order [tokens * top_k], and where each expert's begin.
+        """The choices' order by expert [tokens * top_k], and where each expert's begin.
 
-        The second has one more element than there are experts: the number of choices.
+        The second has [experts + 1] elements; the last is the number of choices.
         """
         ordered, order = chosen.flatten().sort(stable=True)
         return order, torch.searchsorted(ordered, self.experts)

@@ -1,8 +1,8 @@
-"""Tokens to experts and back on the device, in Triton: what every grouped kernel here needs.
+"""Scatter tokens to experts and gather their results on the device, in Triton.
 
-Choices are laid out by expert, each expert's rows filled up to whole tiles, so that no tile of
-rows has two experts. Loads are counted on the device and never read by the host: grids are as
-large as the worst load asks for, and a program beyond the last tile ends at once.
+Choices are sorted by expert, and each expert's rows are padded to whole tiles, so that no tile of
+rows has two experts. Loads are counted on the device and never read by the host: grids have the
+size of the worst load, and a program beyond the last tile ends at once.
 """
 
 # Triton's own language: pointers carry no annotation, constexpr arguments are upper case.

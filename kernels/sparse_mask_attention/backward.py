@@ -1,12 +1,12 @@
-"""The backward pass of attention under a block mask in Triton: blocks left out cost nothing.
+"""The backward pass of attention under a block mask in Triton; masked blocks cost nothing.
 
 With p the softmax, recomputed from the scores and their log-sum-exp, and delta the row sums of
 dOut * out (Dao, FlashAttention-2, 2023, section 2.3):
 
     dV = p^T dOut      dS = p * (dOut V^T - delta)      dQ = dS K * scale      dK = dS^T Q * scale
 
-A tile of queries walks the blocks of keys that its block sees, a tile of keys the blocks of queries
-that see it: the mask's rows and its columns as lists. Each sums into tiles of its own, so there
+A tile of queries visits the blocks of keys that its block sees, and a tile of keys the blocks of
+queries that see it: the mask's rows and columns as lists. Each program has its own sums, so there
 are no atomics and two runs give the same bits. Nothing here waits for the GPU.
 """
 
@@ -190,9 +190,9 @@ def gradients(
 
 
 def _listed(seen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Where each row's list begins, the places that are true row by row, and the longest first.
+    """Where each row's list begins, the true columns row by row, and the rows by length.
 
-    As long as if all were true: how many are is not asked, for that would wait for the GPU.
+    Sized as if all were true, because counting them on the host would wait for the GPU.
     """
     length = seen.sum(1)
     begins = torch.nn.functional.pad(length.cumsum(0), (1, 0)).to(torch.int32)

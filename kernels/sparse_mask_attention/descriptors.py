@@ -1,4 +1,4 @@
-"""A tensor of blocks as the tensor memory accelerator of a Hopper GPU sees it: one matrix."""
+"""Describe a tensor of blocks as one matrix for a Hopper GPU's tensor memory accelerator."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 
 def fits(x: Tensor) -> bool:
-    """Whether x, [batch, blocks, block, heads, head_dim], is one matrix to the hardware: what
-    lies beside one another is a power of two of 16-bit numbers, and rows are 16 bytes apart."""
+    """Whether x [batch, blocks, block, heads, head_dim] is one matrix to the hardware.
+
+    It must be 16-bit, with heads of a power of two, and rows a multiple of 16 bytes apart.
+    """
     _, blocks, block, _, width = x.shape
     step = x.stride(2)
     return (
@@ -24,8 +26,10 @@ def fits(x: Tensor) -> bool:
 
 
 def of(x: Tensor, rows: int) -> TensorDescriptor:
-    """The matrix [batch * blocks * block, heads * head_dim], fetched `rows` rows of a head at a
-    time. x fits."""
+    """The matrix [batch * blocks * block, heads * head_dim], read in tiles of `rows` by one head.
+
+    `fits(x)` must be true.
+    """
     batch, blocks, block, heads, width = x.shape
     shape = [batch * blocks * block, heads * width]
     return TensorDescriptor(x, shape, [x.stride(2), 1], [rows, width])

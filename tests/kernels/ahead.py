@@ -1,13 +1,13 @@
 """Compile the kernels for an H200 on a machine without a GPU: `python -m tests.kernels.ahead`.
 
-Every Triton and Gluon candidate, and where cuda.core is installed every `.cu` file, is prepared and
-run as ever, on tensors of zeros of its h200 preset's sizes and of size 1, but a launch only
-compiles: a kernel's first one, at the first workload and with the configuration that is fallen back
-on, down to the GPU's own code; all others, and every other configuration, until its types are known
-(--thorough: all the way too). So a loop that changes a type, a size of 1 that became a constant or
-a tile too large for shared memory shows here, where Triton's interpreter says nothing. One line of
-JSON a candidate; "problem" is null where all compiled. --variants: each cut that a candidate
-suggests instead, all the way at the first workload; registers and spilled bytes stand beside it.
+Every Triton and Gluon candidate, and every `.cu` file if cuda.core is installed, is prepared and
+run on tensors of zeros of its h200 preset's sizes and of size 1, but launches only compile: the
+first of each kernel, at the first workload in its default configuration, to machine code; all
+others, and all other configurations, until their types are known (--thorough: to machine code).
+This finds a loop that changes a type, a size of 1 that became a constant and a tile too large for
+shared memory, none of which Triton's interpreter reports. Prints one line of JSON a candidate;
+"problem" is null if everything compiled. --variants compiles a candidate's cuts instead, to machine
+code at the first workload, with registers and spilled bytes.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from kernels.definition import Axes, NotAvailable, TensorSpec
 from tests.kernels import resources
 
 HOPPER = GPUTarget("cuda", 90, 32)
-# What one block may have on compute capability 9.0: CUDA C++ Programming Guide, table of
-# technical specifications.
+# Limit of one block on compute capability 9.0: CUDA C++ Programming Guide, table of technical
+# specifications.
 SHARED_BYTES = 227 * 1024
 H200 = SimpleNamespace(multi_processor_count=132, L2_cache_size=60 << 20)
 ARCHITECTURE = "sm_90a"
-# Numbers in a tensor from which on torch's own work on it would show in the time.
+# Elements above which torch's own work on a tensor would take noticeable time.
 LARGE = 1 << 18
 SAME_SHAPE = (
     torch.ops.aten._to_copy,
@@ -54,7 +54,7 @@ SAME_SHAPE = (
     torch.ops.aten.zeros_like,
 )
 PREFIXES = ("triton_", "cuda_")
-# Operators whose gradients are kernels of ours; elsewhere they are the library's products.
+# Operators whose gradients are kernels of ours; others use library products.
 TRAINED = (
     "embedding_lookup",
     "flash_attention",
@@ -64,11 +64,11 @@ TRAINED = (
 
 
 class _TypesAreKnown(Exception):
-    """The front end is through with a kernel."""
+    """The front end has finished a kernel."""
 
 
 class _Hopper:
-    """What Triton asks a driver before it compiles."""
+    """The driver calls that Triton makes before it compiles."""
 
     def get_current_target(self) -> GPUTarget:
         return HOPPER
@@ -81,7 +81,7 @@ class _Hopper:
 
 
 def named() -> list[str]:
-    """operator/candidate for everything in the catalogue that can be compiled here."""
+    """operator/candidate of everything in the catalogue that can be compiled here."""
     suffixes = (".py", ".cu") if _has_cuda_core() else (".py",)
     return [
         f"{operator}/{name}"
@@ -99,7 +99,7 @@ def _has_cuda_core() -> bool:
 
 
 class _Compiler:
-    """Stands in for Triton's launcher: `kernels` are those that were compiled all the way."""
+    """Replaces Triton's launcher; `kernels` are those compiled to machine code."""
 
     def __init__(self, *, thorough: bool) -> None:
         self.kernels: list[dict[str, Any]] = []
@@ -125,13 +125,13 @@ class _Compiler:
         self.kernels.append(made)
 
     def add_stages(self, backend: Any, stages: dict[str, Any], *args: Any) -> None:
-        """In place of CUDABackend.add_stages: stop behind the front end unless all is wanted."""
+        """In place of CUDABackend.add_stages: stop after the front end unless all is compiled."""
         self._stages(backend, stages, *args)
         if not (self._thorough or self._first):
             stages["ttgir"] = _stop
 
     def try_all(self, *, configs: Sequence[Any], run: Callable[[Any], object], **_: Any) -> Any:
-        """In place of tuning.best, which leaves out configurations that do not compile."""
+        """In place of tuning.best, which skips configurations that do not compile."""
         whole = self._whole
         for config in configs[1:]:
             self._whole = self._thorough
@@ -142,8 +142,8 @@ class _Compiler:
     def compile_source(
         self, source: str, name: str, *, options: Sequence[tuple[str, str]] = ()
     ) -> Callable[..., None]:
-        """In place of kernels.cuda.compile, which asks the driver for the kernel; always whole."""
-        code = bytes(cuda.compiled(source, arch=ARCHITECTURE, options=options).code)
+        """In place of kernels.cuda.compile, which needs the driver; always to machine code."""
+        code = bytes(cuda.compile_for(ARCHITECTURE, source, options=options).code)
         waits = resources.serialised(code)
 
         def launch(*args: object, shared_bytes: int = 0, early: bool = False) -> None:
@@ -155,7 +155,7 @@ class _Compiler:
     def prepare_and_run(
         self, reference: str, axes: Axes, dtype: torch.dtype, *, whole: bool, variants: bool = False
     ) -> None:
-        """One candidate at one workload, tuned or at each of its cuts."""
+        """Run one candidate at one workload, tuned or with each of its cuts."""
         self._whole = whole or self._thorough
         what = catalogue.definition(reference.partition("/")[0])
         solution = solutions.candidate(reference)
@@ -165,7 +165,7 @@ class _Compiler:
         state, inputs, out = (
             _zeros(specs, axes, dtype) for specs in (what.state, what.inputs, what.outputs)
         )
-        # Kernels are made for the GPU by now; saying so allows the processor's tensors.
+        # Kernels are already built for the GPU; this lets candidates accept CPU tensors.
         with patch.dict(os.environ, TRITON_INTERPRET="1"):
             if not variants:
                 solution.run(solution.prepare(state, axes), inputs, out)
@@ -184,7 +184,7 @@ def _stop(*_: Any) -> Any:
 def compiled(
     reference: str, dtype: str, *, thorough: bool, variants: bool = False
 ) -> list[dict[str, Any]]:
-    """What one candidate launches at its preset's workloads."""
+    """The kernels that one candidate launches at its preset's workloads."""
     compiler = _Compiler(thorough=thorough or variants)
     stages, launch = compiler.add_stages, compiler.launch
     with (
@@ -192,13 +192,13 @@ def compiled(
         patch.object(CUDABackend, "add_stages", lambda *args: stages(*args)),
         patch.object(tuning, "best", compiler.try_all),
         patch.object(cuda, "compile", compiler.compile_source),
-        # It has the driver write the map; a launch that only compiles needs none.
+        # The driver would encode the map; a launch that only compiles needs none.
         patch.object(tensor_maps, "tensor_map", lambda *args, **named: 0),
         _ShapesOnly(),
     ):
         everywhere = _sizes(reference.partition("/")[0])
         for place, axes in enumerate(everywhere[:1] if variants else everywhere):
-            # Some sizes a kernel does not take, and says so; the first one it must.
+            # A kernel may decline some sizes, but not the first.
             with nullcontext() if place == 0 else suppress(NotAvailable):
                 kind = getattr(torch, dtype)
                 compiler.prepare_and_run(reference, axes, kind, whole=place == 0, variants=variants)
@@ -208,7 +208,7 @@ def compiled(
 def _sizes(operator: str) -> list[Axes]:
     """The preset's workloads, and the first of them with every free axis at 1.
 
-    Triton makes a constant of a 1, and what works with a number may not with a constant.
+    Triton compiles a 1 as a constant, and code that works with a number may fail with it.
     """
     everywhere = [load.axes for load in catalogue.presets(operator)["h200"].workloads]
     free = catalogue.definition(operator).held_back.free
@@ -223,24 +223,24 @@ def _zeros(specs: tuple[TensorSpec, ...], axes: Axes, dtype: torch.dtype) -> dic
 
 
 def _untouched(sizes: Sequence[int], dtype: torch.dtype) -> Tensor:
-    """Zeros that cost nothing until they are read, so sizes may be the H200's own.
+    """Zeros that occupy no memory until they are read, so that sizes can be the H200's.
 
-    NumPy asks the system for zeros; torch writes them.
+    NumPy gets zero pages from the system, where torch writes zeros.
     """
     content = np.zeros(math.prod(sizes) * dtype.itemsize, np.uint8)
     return torch.from_numpy(content).view(dtype).reshape(tuple(sizes))
 
 
 class _ShapesOnly(TorchDispatchMode):
-    """Leave out what candidates have torch do with large tensors between their launches.
+    """Skip torch's work on large tensors between a candidate's launches.
 
-    Weights are packed and rows sorted there, at an H200's sizes: results of the same shape as the
-    operand are zeros, and nothing is written.
+    Candidates pack weights and sort rows at an H200's sizes. Here such results are zeros of the
+    operand's shape, and nothing is written.
     """
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        # Else torch imports its compiler, 4 s, only to keep it away from here.
+        # Otherwise torch imports its compiler (4 s) only to exclude this class from it.
         return False
 
     def __torch_dispatch__(
@@ -261,7 +261,7 @@ class _ShapesOnly(TorchDispatchMode):
 
 
 def _as_if_on_a_gpu() -> Iterator[Any]:
-    """What candidates ask torch about the GPU, answered as an H200 does."""
+    """Patches that answer a candidate's questions about the GPU as an H200 would."""
     yield patch.object(torch.cuda, "is_available", lambda: True)
     yield patch.object(torch.cuda, "get_device_capability", lambda device=None: (9, 0))
     yield patch.object(torch.cuda, "get_device_properties", lambda device=None: H200)

@@ -1,4 +1,4 @@
-"""Off-the-shelf coverage: what fits, what is missing, and what nobody has read."""
+"""Off-the-shelf coverage: libraries that fit, missing needs, and unknowns."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def test_a_shared_prefix_in_pages_is_covered_by_those_that_cascade() -> None:
     }
 
 
-def test_one_thing_missing_is_nearly_and_named() -> None:
+def test_one_missing_need_is_nearly_a_fit() -> None:
     needs = Needs(dtype="bfloat16", architecture="sm90", features=("training",))
     fit = _fit("FlashInfer", "shared_prefix_attention", needs)
     assert (fit.verdict, fit.missing, fit.unknown) == ("nearly", ("training",), ())
 
 
-def test_two_things_missing_are_no_fit() -> None:
+def test_two_missing_needs_are_no_fit() -> None:
     needs = Needs(dtype="float64", architecture="sm90", features=("training",))
     assert set(_verdicts("shared_prefix_attention", needs).values()) == {"no"}
 
 
-def test_what_is_unknown_is_never_taken_for_yes() -> None:
+def test_an_unknown_does_not_count_as_a_yes() -> None:
     fit = _fit("torch FlexAttention", "flash_attention", Needs(dtype="bfloat16"))
     assert (fit.verdict, fit.unknown) == ("nearly", ("bfloat16",))
 
@@ -54,7 +54,7 @@ def test_what_is_unknown_is_never_taken_for_yes() -> None:
         ("CUTLASS", "matmul_ladder", "float4", "sm90", (), "sm90"),
     ],
 )
-def test_what_a_library_has_and_does_not_do_together_is_missing(
+def test_conflicting_needs_are_missing_together(
     library: str,
     operator: str,
     dtype: str,
@@ -68,7 +68,7 @@ def test_what_a_library_has_and_does_not_do_together_is_missing(
     assert _fit(library, operator, replace(needs, dtype="float16")).verdict == "fits"
 
 
-def test_what_is_apart_is_said_once_whatever_of_it_is_asked_for() -> None:
+def test_a_conflict_is_named_once() -> None:
     needs = Needs(dtype="float8", architecture="sm90", features=("quantisation",))
     fit = _fit("FlashAttention-4", "flash_attention", needs)
     assert fit.missing == ("float8 and quantisation with sm90",)
@@ -99,7 +99,7 @@ def test_those_that_fit_come_first() -> None:
     )
 
 
-def test_facts_are_in_the_catalogues_words_and_say_where_they_stand() -> None:
+def test_facts_use_the_catalogues_names_and_cite_their_pages() -> None:
     for known in coverage.libraries():
         assert set(known.operators) <= set(catalogue.operators()), known.name
         assert set(known.features) | set(known.lacks) <= set(FEATURES), known.name
@@ -110,21 +110,21 @@ def test_facts_are_in_the_catalogues_words_and_say_where_they_stand() -> None:
         assert known.read_on is not None, known.name
 
 
-def test_what_is_apart_is_what_the_library_has() -> None:
+def test_conflicts_are_between_abilities_of_the_library() -> None:
     for known in coverage.libraries():
         has = {*known.operators, *(known.dtypes or ()), *known.features}
         anywhere = known.architectures or ("sm80", "sm86", "sm89", "sm90")
-        for apart in known.apart:
-            assert set(apart.these) <= has, (known.name, str(apart))
-            assert set(apart.those) <= has | set(anywhere), (known.name, str(apart))
+        for conflict in known.conflicts:
+            assert set(conflict.these) <= has, (known.name, str(conflict))
+            assert set(conflict.those) <= has | set(anywhere), (known.name, str(conflict))
 
 
-def test_libraries_are_told_apart_by_their_names() -> None:
+def test_libraries_have_distinct_names() -> None:
     names = [known.name for known in coverage.libraries()]
     assert len(names) == len(set(names))
 
 
-def test_no_operator_is_without_a_library_that_has_it() -> None:
+def test_every_operator_has_a_library() -> None:
     for operator in catalogue.operators():
         assert coverage.fits(operator, Needs()), operator
 
@@ -138,7 +138,7 @@ def test_a_library_that_is_a_baseline_is_known_to_have_the_operator() -> None:
             assert name != "compiled" or "torch.compile" in known, operator
 
 
-def test_every_library_that_the_field_names_was_read() -> None:
+def test_the_fields_usual_libraries_are_covered() -> None:
     known = " ".join(library.name for library in coverage.libraries() if library.read_on)
     for named in (
         *("FlashAttention-2", "FlashAttention-3", "FlashAttention-4"),

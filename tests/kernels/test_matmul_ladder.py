@@ -30,14 +30,14 @@ def test_each_rung_is_higher_than_the_last_and_below_the_library() -> None:
     assert shares[-1] < 1.1
 
 
-def test_a_rungs_file_is_there_and_its_meaning_said() -> None:
+def test_a_rung_has_its_file_and_a_meaning() -> None:
     folder = Path(ladder.__file__).parent
     for rung in ladder.rungs():
         assert (folder / rung.file).is_file()
         assert rung.meaning == ladder.MEANINGS[rung.name]
 
 
-def test_rungs_can_be_told_apart_by_what_the_profiler_counts() -> None:
+def test_counters_distinguish_the_rungs() -> None:
     found = {rung.name: rung.signature for rung in ladder.rungs("cuda")}
     naive, coalesced, tiled = found["naive"], found["coalesced"], found["tiled"]
     assert naive is not None

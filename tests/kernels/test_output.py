@@ -1,4 +1,4 @@
-"""A command whose reader has gone ends quietly, whichever it is; no other pipe ends one."""
+"""Every command ends quietly if its reader closes standard output; no other pipe ends one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kernels.output import NOBODY_READS
+from kernels.output import STDOUT_CLOSED
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = {
@@ -22,7 +22,7 @@ COMMANDS = {
 
 
 def ended(command: list[str], *, read: bool = False) -> subprocess.CompletedProcess[str]:
-    """How a command ended whose standard output nobody reads, as after `| head`."""
+    """Run a command whose standard output is closed, as after `| head`."""
     out, into = os.pipe()
     if not read:
         os.close(out)
@@ -37,14 +37,16 @@ def ended(command: list[str], *, read: bool = False) -> subprocess.CompletedProc
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_that_nobody_reads_ends_without_a_traceback(command: str) -> None:
+def test_a_closed_standard_output_ends_a_command_without_a_traceback(command: str) -> None:
     process = ended(COMMANDS[command])
-    assert (process.returncode, process.stderr) == (NOBODY_READS, "")
+    assert (process.returncode, process.stderr) == (STDOUT_CLOSED, "")
 
 
 def test_another_broken_pipe_keeps_its_traceback() -> None:
-    """Such as that of a side: the referee must not end as if somebody had stopped reading."""
-    broken = "from kernels.output import while_it_is_read\nwith while_it_is_read():\n    "
+    """A side's pipe must not end the referee as if standard output had closed."""
+    broken = (
+        "from kernels.output import exit_when_stdout_closes\nwith exit_when_stdout_closes():\n    "
+    )
     process = ended(["-c", f"{broken}raise BrokenPipeError('a side has gone')"], read=True)
     assert process.returncode == 1
     assert "BrokenPipeError: a side has gone" in process.stderr

@@ -109,14 +109,14 @@ class Scaled:
         }
 
 
-def test_axes_that_no_tensor_tells_are_numbers_of_the_call() -> None:
+def test_axes_in_no_tensor_are_numbers_of_the_call() -> None:
     assert registration.scalars(SCALED) == ("power",)
     y = Scaled().operator(torch.tensor([2.0, 3.0]), torch.ones(4, 2), 2)
     assert torch.equal(y, torch.tensor([[4.0, 9.0]]).expand(4, 2))
     assert hasattr(torch.ops.twofold, "scaled_rows_torch_made_up")
 
 
-def test_a_state_is_prepared_once_for_as_long_as_it_stays_the_same() -> None:
+def test_a_state_is_prepared_once_while_unchanged() -> None:
     scaled, weight, x = Scaled(), torch.tensor([2.0, 3.0]), torch.ones(4, 2)
     scaled.operator(weight, x, 2)
     scaled.operator(weight, torch.ones(4, 2), 2)
@@ -128,7 +128,7 @@ def test_a_state_is_prepared_once_for_as_long_as_it_stays_the_same() -> None:
     assert scaled.prepared == 3, "another size has scratch of its own"
 
 
-def test_a_weight_that_is_given_other_memory_is_prepared_anew() -> None:
+def test_a_weight_with_new_memory_is_prepared_again() -> None:
     scaled, weight, x = Scaled(), torch.nn.Parameter(torch.tensor([2.0, 3.0])), torch.ones(1, 2)
     scaled.operator(weight, x, 1)
     # How checkpoints are loaded: torch counts no write.
@@ -136,7 +136,7 @@ def test_a_weight_that_is_given_other_memory_is_prepared_anew() -> None:
     assert torch.equal(scaled.operator(weight, x, 1)[0], torch.tensor([5.0, 7.0]))
 
 
-def test_what_was_prepared_of_a_tensor_goes_with_it() -> None:
+def test_prepared_state_is_freed_with_its_tensor() -> None:
     scaled, weight, x = Scaled(), torch.tensor([2.0, 3.0]), torch.ones(1, 2)
     scaled.operator(weight, x, 1)
     packed = weakref.ref(scaled.last)
@@ -148,7 +148,7 @@ def test_what_was_prepared_of_a_tensor_goes_with_it() -> None:
     assert packed() is None
 
 
-def test_a_new_tensor_at_an_old_ones_address_is_prepared_anew() -> None:
+def test_a_new_tensor_at_an_old_address_is_prepared_again() -> None:
     scaled, x = Scaled(), torch.ones(1, 2)
     for value in range(2, 40):
         weight = torch.full((2,), float(value))
@@ -187,14 +187,14 @@ def test_one_compiled_graph_serves_every_size() -> None:
     assert len(graphs) == 1
 
 
-def test_tensors_that_disagree_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"x must have the shape \[rows, width\]"):
+def test_tensors_with_different_sizes_of_one_axis_are_an_error() -> None:
+    with pytest.raises(ValueError, match=r"^x .*\[rows, width\]"):
         Scaled().operator(torch.ones(3), torch.ones(4, 2), 1)
-    with pytest.raises(ValueError, match=r"weight must have the shape \[width\]"):
+    with pytest.raises(ValueError, match=r"^weight .*\[width\]"):
         Scaled().operator(torch.ones(2, 2), torch.ones(4, 2), 1)
 
 
-def test_a_name_that_is_not_there_is_answered_with_those_that_are() -> None:
+def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     with pytest.raises(catalogue.CatalogueError, match="shared_prefix_attention"):
         registration.register("nothing", "triton_nothing")
     with pytest.raises(solutions.SolutionError, match="torch_cascade"):

@@ -1,4 +1,4 @@
-"""Counters of a real report as a signature; what was not counted is told as such."""
+"""Counters of a real report as a signature; missing counters are None."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_the_quickest_is_found_once_and_kept(kernel: Kernel, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("part", ["gpu", "driver", "triton"])
-def test_another_machine_is_tuned_anew(
+def test_another_machine_is_tuned_again(
     kernel: Kernel, part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernel.best()
@@ -79,14 +79,14 @@ def test_another_machine_is_tuned_anew(
     assert kernel.timed == [32, 64, 128] * 2
 
 
-def test_a_changed_file_is_tuned_anew(kernel: Kernel) -> None:
+def test_a_changed_file_is_tuned_again(kernel: Kernel) -> None:
     kernel.best()
     kernel.file.write_text("BLOCKS = 4\n")
     kernel.best()
     assert len(kernel.timed) == 6
 
 
-def test_a_changed_launcher_of_a_shared_kernel_is_tuned_anew(
+def test_a_changed_launcher_of_a_shared_kernel_is_tuned_again(
     kernel: Kernel, tmp_path: Path
 ) -> None:
     launcher = tmp_path / "cuda_made_up.py"
@@ -116,12 +116,12 @@ def test_another_size_is_tuned_by_itself(kernel: Kernel) -> None:
     assert len(kernel.timed) == 6
 
 
-def test_a_configuration_that_is_gone_is_not_used(kernel: Kernel) -> None:
+def test_a_removed_configuration_is_not_used(kernel: Kernel) -> None:
     kernel.best()
     assert kernel.best(configs=(Config(16), Config(32))) == Config(32)
 
 
-def test_a_kept_result_is_believed_only_for_what_it_says(kernel: Kernel, tmp_path: Path) -> None:
+def test_a_cached_result_counts_only_for_its_own_key(kernel: Kernel, tmp_path: Path) -> None:
     kernel.best()
     [file] = (tmp_path / "cache").iterdir()
     file.write_text(json.dumps({**json.loads(file.read_text()), "driver": "copied from elsewhere"}))
@@ -132,7 +132,7 @@ def test_a_kept_result_is_believed_only_for_what_it_says(kernel: Kernel, tmp_pat
     assert len(kernel.timed) == 9
 
 
-def test_a_configuration_that_does_not_fit_is_out(kernel: Kernel) -> None:
+def test_a_configuration_that_does_not_fit_is_skipped(kernel: Kernel) -> None:
     def run(config: Config) -> None:
         if config.block > 32:
             raise RuntimeError("out of resource: shared memory")
@@ -142,15 +142,15 @@ def test_a_configuration_that_does_not_fit_is_out(kernel: Kernel) -> None:
     assert found == Config(32)
 
 
-def test_when_nothing_runs_the_first_failure_is_told(kernel: Kernel) -> None:
+def test_if_no_configuration_runs_the_first_error_is_shown(kernel: Kernel) -> None:
     def run(config: Config) -> None:
         raise RuntimeError(f"no block of {config.block}")
 
-    with pytest.raises(tuning.NothingRuns, match="RuntimeError: no block of 32"):
+    with pytest.raises(tuning.NoConfigurationRuns, match="RuntimeError: no block of 32"):
         tuning.best(source=kernel.file, key=(), configs=CONFIGS, run=run)
 
 
-def test_a_folder_that_cannot_be_written_costs_the_next_process_a_tuning(
+def test_without_a_writable_cache_every_process_tunes(
     kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken = tmp_path / "a file"
@@ -171,7 +171,7 @@ def test_tuning_can_be_off(
     assert kernel.timed == []
 
 
-def test_without_a_gpu_it_is_always_the_first(
+def test_without_a_gpu_the_first_configuration_is_used(
     kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tuning, "machine", lambda: None)
@@ -180,7 +180,7 @@ def test_without_a_gpu_it_is_always_the_first(
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_side_keeps_it_beside_its_compiled_kernels(
+def test_a_side_caches_it_beside_its_compiled_kernels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(tuning.FOLDER_VARIABLE, raising=False)

@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.harness.controls import same_code
 from benchmarks.harness.verdict import noise, verdicts
-from kernels.output import while_it_is_read
+from kernels.output import exit_when_stdout_closes
 
 SEED = 20261121
 TARGET = 1.5
@@ -139,6 +139,6 @@ def rows(runs: int) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    with while_it_is_read():
+    with exit_when_stdout_closes():
         for line in rows(1000):
             print(line, flush=True)

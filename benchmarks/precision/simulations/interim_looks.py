@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.harness.statistics import interim
 from benchmarks.harness.statistics.estimates import Floats, estimate
-from kernels.output import while_it_is_read
+from kernels.output import exit_when_stdout_closes
 
 SEED = 20261121
 PROTOCOL = {"replicates": 4, "max_replicates": 8, "look_every": 2}
@@ -98,5 +98,5 @@ def main(runs: int = 2500) -> None:
 
 
 if __name__ == "__main__":
-    with while_it_is_read():
+    with exit_when_stdout_closes():
         main()

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.harness.statistics.estimates import Floats, estimate
 from benchmarks.harness.statistics.interruptions import uninterrupted
 from kernels import protocols
-from kernels.output import while_it_is_read
+from kernels.output import exit_when_stdout_closes
 
 SEED = 20261122
 # Replicates, rounds and band: an H200's, then any GPU's.
@@ -111,5 +111,5 @@ def main(runs: int = 2000) -> None:
 
 
 if __name__ == "__main__":
-    with while_it_is_read():
+    with exit_when_stdout_closes():
         main()

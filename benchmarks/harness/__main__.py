@@ -1,12 +1,9 @@
 """`python -m benchmarks.harness new | calibrate | run | verify | cost | schema | keygen`.
 
-`--help` says what each does.
-
-Exit codes. run: 0 a record was written, whatever its verdict; 2 unusable input; 3 a side could
-not be measured. verify: 0 the record stands, and with --public-key was signed by that key; 1 it
-differs from itself or was changed after it was signed; 2 it cannot be read; 3 it stands, but
-with --public-key it is not signed or is signed by another key. calibrate: 0, 2 or 3. new,
-cost, schema, keygen: 0 or 2.
+Exit codes. run: 0 with a record, whatever its verdict; 2 unusable input; 3 a side could not be
+measured. verify: 0 the record is consistent, and signed by --public-key if given; 1 it is
+inconsistent or was changed after it was signed; 2 it cannot be read; 3 it is consistent, but not
+signed by --public-key. calibrate: 0, 2 or 3. new, cost, schema, keygen: 0 or 2.
 """
 
 from __future__ import annotations
@@ -58,13 +55,13 @@ def _run(arguments: argparse.Namespace) -> int:
     _require_room_for(arguments.out)
     key = signatures.take_from(os.environ)
     with ExitStack() as stack:
-        # Whoever reads the events does not want the bar as well.
+        # Readers of events need no progress bar.
         watcher = None if arguments.progress else stack.enter_context(terminal.watching(document))
         measured = _measured(
             arguments, document, Progress(document, shown=arguments.progress, watcher=watcher)
         )
     if isinstance(measured, Exception):
-        # What a compiler had to say goes first: the last line is who failed, at what and why.
+        # A compiler's output first, so that the last line is the error.
         for said in (getattr(measured, "log", None), printable.line(measured, _LETTERS)):
             if said:
                 print(said, file=sys.stderr)
@@ -74,7 +71,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _require_room_for(out: Path) -> None:
-    """SetupError, before anything is measured, where no record can be written later."""
+    """Raise SetupError, before measuring, if the record could not be written."""
     if not out.parent.is_dir():
         raise SetupError(f"there is no folder {out.parent} for the record")
     if out.is_dir() or not os.access(out.parent, os.W_OK):
@@ -82,7 +79,7 @@ def _require_room_for(out: Path) -> None:
 
 
 def _keep(out: Path, content: bytes) -> None:
-    """Write a file, whole or not at all."""
+    """Write a file atomically."""
     unfinished = out.with_name(out.name + ".part")
     try:
         unfinished.write_bytes(content)
@@ -116,11 +113,10 @@ def _calibrate(arguments: argparse.Namespace) -> int:
 def _measured(
     arguments: argparse.Namespace, document: dict[str, Any], progress: Progress
 ) -> dict[str, Any] | Exception:
-    """The sealed record, or why a side or the device could not be measured."""
-    # The referee's threads must sleep, not spin, while a side is on the clock; torch reads
-    # this once, when it is imported.
+    """The sealed record, or the error of a side or the device."""
+    # The referee's threads must not spin while a side is on the clock; torch reads this at import.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    # As a side does: what is imported is no garbage, and nobody need look through it again.
+    # Garbage collection slows down torch's import.
     gc.disable()
     from benchmarks.harness.failures import DeviceFailed, SideFailed
     from benchmarks.harness.runs import candidates, referee
@@ -147,9 +143,9 @@ def _measured(
 
 
 def _command(arguments: argparse.Namespace) -> str:
-    """The command that repeats this run, without this machine's folders.
+    """The command to repeat this run, without this machine's folders.
 
-    Quoted: people copy it into a shell, and a file's name is its author's to choose.
+    Quoted for a shell, because file names are untrusted.
     """
     named = arguments.candidate
     candidate = Path(named).name if named.endswith(SUFFIXES) else named
@@ -170,14 +166,14 @@ def _verify(arguments: argparse.Namespace) -> int:
     if differences:
         return 1
     summary = record["summary"]
-    # A record may be anybody's, and its reasons anybody's words.
+    # Records, and so their reasons, are untrusted input.
     print(printable.line(f"{summary['verdict']}: {'; '.join(summary['reasons'])}", _LETTERS))
     print(signer, file=sys.stderr if code else sys.stdout)
     return code
 
 
 def _signer(content: bytes, key: PublicKey | None) -> tuple[int, str]:
-    """The exit code that the signature alone gives, and a line about it."""
+    """The exit code by the signature alone, and a line about it."""
     said = signatures.signature_of(content)
     if key is None:
         if said is None:
@@ -214,7 +210,7 @@ def _keygen(arguments: argparse.Namespace) -> int:
 
 
 def _content(path: Path) -> bytes:
-    """A file's bytes; enough of them for whatever is read here, or to show that it is too large."""
+    """The bytes of a file, up to one over the limit."""
     try:
         return records.content_of(path)
     except OSError as error:
@@ -266,7 +262,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code."""
+    """Run one command and return its exit code."""
     parsed = _parser().parse_args(arguments)
     try:
         code: int = parsed.do(parsed)

@@ -1,4 +1,4 @@
-"""How a measurement ends early: unusable input, a side that fails, or one that was caught."""
+"""Why a measurement ends early: unusable input, a failed side or device, a finding."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class SetupError(ValueError):
 
 
 class SideFailed(RuntimeError):
-    """A side raised, hung, died or broke the channel; no record follows.
+    """A side raised, hung, died or broke the channel; there is no record.
 
-    The text is one line that a person can act on: who, when, what, and its last words. `log`
-    is what a compiler had to say, where one refused the candidate.
+    The message is one line: who, when, what, and the last lines of output. `log` is a compiler's
+    output.
     """
 
     def __init__(self, message: str, *, log: str | None = None) -> None:
@@ -28,12 +28,12 @@ class SideFailed(RuntimeError):
 
 
 class DeviceFailed(RuntimeError):
-    """The device refused the referee itself: out of memory, or broken. One line says which."""
+    """The device failed the referee: out of memory, or broken."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Something that a side was caught at; `replicate` counts from 0."""
+    """A rule that a side broke; `replicate` counts from 0."""
 
     kind: FindingKind
     side: Role
@@ -42,12 +42,12 @@ class Finding:
     message: str
 
     def as_data(self) -> dict[str, Any]:
-        """Plain JSON data, as the record keeps it."""
+        """Plain JSON data for the record."""
         return asdict(self)
 
 
 class Caught(Exception):
-    """A side was caught; the measurement stops and the record says so."""
+    """A side broke a rule; the measurement stops and the record contains the finding."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)

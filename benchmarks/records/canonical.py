@@ -1,4 +1,4 @@
-"""Canonical JSON (RFC 8785) and its SHA-256: what is sealed, compared and signed."""
+"""Canonical JSON (RFC 8785) and its SHA-256, to seal, compare and sign documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import rfc8785
 
 
 def canonical(value: Any) -> bytes:
-    """The one byte string that stands for `value`; ValueError for NaN, Inf or foreign types."""
+    """The canonical bytes of `value`; ValueError for NaN, Inf or types outside JSON."""
     try:
         return rfc8785.dumps(value)
     except rfc8785.CanonicalizationError as error:
@@ -28,9 +28,9 @@ def digest_of_bytes(content: bytes) -> str:
 
 
 def unambiguous(content: bytes) -> Any:
-    """What JSON says, in which nothing is said twice; ValueError or RecursionError for the rest.
+    """Parse JSON strictly: no repeated fields, no NaN. Raises ValueError or RecursionError.
 
-    Others read the last of two fields of one name, or the first, and no number from NaN.
+    Parsers disagree on repeated fields and on NaN.
     """
     return json.loads(content, parse_constant=_refused, object_pairs_hook=_unique)
 

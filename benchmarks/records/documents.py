@@ -1,4 +1,4 @@
-"""The benchmark document (`twofold.benchmark/1`): its schema, and what a schema cannot say."""
+"""The benchmark document (`twofold.benchmark/1`): its schema and further checks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from benchmarks.records import schemas
 from benchmarks.records.canonical import canonical, unambiguous
 
 SCHEMA_NAME = "twofold.benchmark/1"
-# Whoever reads a record makes their schedule, and it may be anybody's record.
+# Reading a record computes its schedule, and records are untrusted input.
 _MOST_LOOKS = 1_000
 MAX_BYTES = 1_000_000
-# A shorter round is mostly its own fixed cost: an A/A pair of 2 ms rounds was 5% off.
+# Shorter rounds are mostly fixed cost: an A/A pair of 2 ms rounds was 5% off.
 _LEAST_CUDA_ROUND_MS = 20.0
 
 _TENSOR = schemas.exactly(
-    # A document from before it was kept stays usable.
+    # Absent from documents sealed before it was introduced.
     optional=("below",),
     name=schemas.TEXT,
     shape=schemas.listed({"anyOf": [schemas.TEXT, schemas.POSITIVE_COUNT]}),
@@ -61,7 +61,7 @@ _DEFINITION = schemas.exactly(
     held_back=_HELD_BACK,
 )
 _PROTOCOL = schemas.exactly(
-    # What was sealed before there was one is judged without.
+    # Benchmarks sealed before these bands are judged without.
     optional=("noise_band", "interrupted_band"),
     replicates=schemas.POSITIVE_COUNT,
     max_replicates=schemas.POSITIVE_COUNT,
@@ -82,7 +82,7 @@ _PROTOCOL = schemas.exactly(
     interrupted_band=schemas.SHARE,
     held_back_shapes=schemas.COUNT,
 )
-# A baseline half as slow again would still pass: with more the control could hardly fail.
+# A band that admits a baseline slower by half hardly fails any.
 WIDEST_BAND = 0.5
 _CALIBRATION = schemas.exactly(
     baseline_us=schemas.by_name(schemas.POSITIVE),
@@ -105,7 +105,7 @@ SCHEMA = schemas.exactly(
     workloads=schemas.listed(_WORKLOAD, at_least=1),
     tolerance=_TOLERANCE,
     baseline=schemas.exactly(
-        # The package's, put in when it is calibrated; what was sealed without takes any.
+        # The package version, set by calibration; without it, any version.
         optional=("version",),
         name=schemas.TEXT,
         package={"type": "string"},
@@ -125,12 +125,12 @@ class InvalidBenchmark(ValueError):
 
 
 def published_schema() -> dict[str, Any]:
-    """The JSON Schema (Draft 2020-12) of benchmark documents; `check` wants more than its form."""
+    """The JSON Schema (Draft 2020-12) of benchmark documents; `check` demands more."""
     return schemas.published(SCHEMA, name=SCHEMA_NAME, title="A Twofold benchmark")
 
 
 def load(content: bytes) -> dict[str, Any]:
-    """Parse and check a benchmark document; InvalidBenchmark says in one line what is wrong."""
+    """Parse and check a benchmark document. Raises InvalidBenchmark."""
     if len(content) > MAX_BYTES:
         raise InvalidBenchmark(f"the benchmark is larger than {MAX_BYTES:,} bytes")
     try:
@@ -138,14 +138,14 @@ def load(content: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InvalidBenchmark(f"the benchmark is not JSON: {error}") from error
     check(document)
-    # As its digest has it: what was written as 4.0 counts as 4.
+    # Canonical JSON writes 4.0 as 4, so the digest covers 4.
     plain = json.loads(canonical(document))
     assert isinstance(plain, dict)
     return plain
 
 
 def check(document: Any) -> None:
-    """Raise InvalidBenchmark, naming the field, unless `document` is a usable benchmark."""
+    """Raise InvalidBenchmark, naming the field, unless `document` is usable."""
     broken = schemas.complaint(document, SCHEMA)
     if broken:
         raise InvalidBenchmark(f"benchmark {broken}")

@@ -1,4 +1,4 @@
-"""What the referee saw beside the samples: the evidence that controls are judged from."""
+"""The referee's observations beside the samples, from which controls are judged."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _COLUMNS = schemas.exactly(
     throttle=schemas.listed(schemas.COUNT),
 )
 TELEMETRY = schemas.exactly(baseline=_COLUMNS, candidate=_COLUMNS)
-"""One reading a round and side, in the order of the rounds."""
+"""One reading per round and side, in the order of the rounds."""
 
 _TIMES_US = schemas.listed(schemas.NUMBER, at_least=1)
 SINGLE = schemas.exactly(baseline=_TIMES_US, candidate=_TIMES_US)
-"""Times of rounds of one call each, in us, in the order in which they were taken."""
+"""Times of one-call rounds in us, in the order of measurement."""
 
 CEILINGS = schemas.exactly(
     copy_bytes_per_s=schemas.POSITIVE, matmul_flops_per_s=schemas.by_name(schemas.POSITIVE)
@@ -84,7 +84,7 @@ OPERATOR = schemas.exactly(
 
 
 def nothing(why_not: str) -> dict[str, Any]:
-    """Observations of a run in which nothing was seen yet; `why_not` is about the GPU."""
+    """Observations of a run that has measured nothing; `why_not` is about the GPU."""
     return {
         "same_code": None,
         "operator": None,
@@ -99,5 +99,5 @@ def nothing(why_not: str) -> dict[str, Any]:
 
 
 def pair(entry: dict[str, Any]) -> dict[str, Any]:
-    """A workload's entry without what only the main rounds carry."""
+    """A workload's entry, reduced to the fields of an A/A or operator pair."""
     return {key: entry[key] for key in ("name", "calls", "overhead_us", "rounds")}

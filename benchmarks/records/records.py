@@ -1,4 +1,4 @@
-"""The record (`twofold.record/1`): read, sealed by digest, and held against itself. No torch."""
+"""The record (`twofold.record/1`): its schema, parsing, digest and file format."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ROUND = schemas.exactly(
     first=schemas.SIDE, baseline_us=schemas.NUMBER, candidate_us=schemas.NUMBER
 )
 _WORKLOAD = schemas.exactly(
-    # A record from before they were measured stays readable.
+    # Absent from records made before it was introduced.
     optional=("single",),
     name=schemas.TEXT,
     calls=schemas.POSITIVE_COUNT,
@@ -126,7 +126,7 @@ _ENVIRONMENT = schemas.exactly(
     packages=schemas.by_name({"type": "string"}),
     isolation=schemas.by_name({"type": "boolean"}),
 )
-# A record from before it was kept stays readable.
+# Absent from records made before it was introduced.
 _OPTIONAL = ("phases_s",)
 SCHEMA = schemas.exactly(
     optional=_OPTIONAL,
@@ -158,11 +158,11 @@ SCHEMA = schemas.exactly(
 
 
 class RecordError(ValueError):
-    """A record cannot be read; the text says why in one line."""
+    """A record cannot be read."""
 
 
 def published_schema() -> dict[str, Any]:
-    """The JSON Schema (Draft 2020-12) of a record's file; `problems` wants more than its form."""
+    """The JSON Schema (Draft 2020-12) of a record's file."""
     fields = {
         **SCHEMA["properties"],
         "benchmark": documents.SCHEMA,
@@ -173,15 +173,15 @@ def published_schema() -> dict[str, Any]:
 
 
 def content_of(file: Path) -> bytes:
-    """A file's bytes, no more of them than show that it is too large. OSError as reading has it."""
+    """The bytes of a file, up to one over the limit. Raises OSError."""
     with file.open("rb") as opened:
         return opened.read(MAX_BYTES + 1)
 
 
 def load(content: bytes) -> dict[str, Any]:
-    """Parse a record and check its form; RecordError for anything else.
+    """Parse a record and check its schema. Raises RecordError.
 
-    Its contents are not believed yet: `problems` holds them against each other.
+    The contents are still untrusted: `consistency.problems` recomputes them.
     """
     if len(content) > MAX_BYTES:
         raise RecordError(f"the record is larger than {MAX_BYTES:,} bytes")
@@ -191,7 +191,7 @@ def load(content: bytes) -> dict[str, Any]:
         raise RecordError(f"record {broken}")
     try:
         documents.check(record["benchmark"])
-        # As its digest has it: what was written as 4.0 counts as 4.
+        # Canonical JSON writes 4.0 as 4, so the digest covers 4.
         plain = json.loads(canonical(record))
     except ValueError as error:
         raise RecordError(f"record: {error}") from error
@@ -207,7 +207,7 @@ def _parsed(content: bytes) -> Any:
 
 
 def _unpacked(record: Any) -> Any:
-    """The record with its samples in the clear; one that has them so already is left alone."""
+    """The record with its samples decompressed, if they are compressed."""
     if not isinstance(record, dict) or not isinstance(record.get("replicates"), dict):
         return record
     packed = record["replicates"]
@@ -221,9 +221,9 @@ def _unpacked(record: Any) -> Any:
 
 
 def digest_of(record: Mapping[str, Any]) -> str:
-    """`sha256:…` of the canonical JSON of everything but the record's digest and signature.
+    """The digest of the canonical JSON without the record's digest and signature.
 
-    The candidate's source counts by its own digest, so that it can be left out (`withholding`).
+    The candidate's source is covered by its own digest, so it can be withheld (`redaction`).
     """
     covered = without_source(record)
     return digest(
@@ -232,6 +232,6 @@ def digest_of(record: Mapping[str, Any]) -> str:
 
 
 def written(record: Mapping[str, Any], key: SigningKey | None) -> bytes:
-    """The bytes of a sealed record's file: samples packed, signed by `key` where there is one."""
+    """The bytes of a sealed record's file: samples compressed, signed by `key` if there is one."""
     packed = {**record, "replicates": samples.packed(record["replicates"])}
     return signatures.signed(packed, key)

@@ -1,6 +1,6 @@
-"""A record without the candidate's source: whoever may not have the kernel can still verify it.
+"""Withhold the candidate's source from a record, which still verifies without it.
 
-The source's digest stays, so digest and signature cover the record alike with and without it.
+The source's digest stays, and the record's digest and signature cover that.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from benchmarks.records.canonical import canonical
 
 
 def without_source(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record with null for the candidate's source; one that has none stays as it is."""
+    """The record with null for the candidate's source."""
     candidate = record.get("candidate")
     if not isinstance(candidate, dict):
         return dict(record)
@@ -21,5 +21,5 @@ def without_source(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def withheld(content: bytes) -> bytes:
-    """A record's file without the source. Its digest and signature hold as before."""
+    """A record's file without the source; its digest and signature still verify."""
     return canonical(without_source(json.loads(content)))

@@ -1,7 +1,6 @@
-"""Raw samples as a record's file carries them: canonical JSON, compressed, in base64.
+"""Compress raw samples in a record's file: canonical JSON, zlib, base64.
 
-Every digit of every sample is kept. What the file's digest covers is the samples themselves,
-so that it does not depend on how well somebody's zlib compresses.
+No digit is lost. The record's digest covers the samples, not their compression.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from benchmarks.records import schemas
 from benchmarks.records.canonical import canonical
 
 ENCODING = "base64(zlib(canonical JSON))"
-# As much as a record in the clear may have: checking every sample's form takes its time.
+# The limit of an uncompressed record: validating every sample takes time.
 _LARGEST_UNPACKED_BYTES = 8_000_000
 
 PACKED_SCHEMA = schemas.exactly(
@@ -29,13 +28,13 @@ PACKED_SCHEMA = schemas.exactly(
 
 
 def packed(replicates: list[Any]) -> dict[str, str]:
-    """The replicates as the file holds them."""
+    """The replicates, compressed."""
     content = base64.b64encode(zlib.compress(canonical(replicates), 9)).decode()
     return {"encoding": ENCODING, "content": content}
 
 
 def unpacked(data: dict[str, str]) -> bytes:
-    """The JSON that was packed; ValueError, in one line, when it is damaged or far too large."""
+    """The compressed JSON; ValueError when it is damaged or too large."""
     try:
         compressed = base64.b64decode(data["content"], validate=True)
         decompressor = zlib.decompressobj()

@@ -1,4 +1,4 @@
-"""JSON Schemas of the two documents, and one readable sentence for whatever breaks them."""
+"""JSON Schema building blocks, and one readable sentence for a violation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 Schema = dict[str, Any]
-# Of so many the best is told: the file may be anybody's, with as many errors as it has bytes.
+# An untrusted file may have as many errors as bytes; report the best of so many.
 _MOST_ERRORS = 100
 
 TEXT: Schema = {"type": "string", "minLength": 1}
@@ -28,8 +28,7 @@ SIDE: Schema = {"enum": ["baseline", "candidate"]}
 def nullable(schema: Schema) -> Schema:
     """`schema`, or null for 'not measured'.
 
-    Not by `anyOf`, which makes a list of everything that is wrong below it: in a document of a
-    million wrong entries that takes minutes.
+    Without `anyOf`, which lists every error below it: minutes for a million wrong entries.
     """
     if "enum" in schema:
         return {**schema, "enum": [*schema["enum"], None]}
@@ -37,7 +36,7 @@ def nullable(schema: Schema) -> Schema:
 
 
 def exactly(*, optional: Sequence[str] = (), **fields: Schema) -> Schema:
-    """An object with all of these fields and no other; those in `optional` may be left out."""
+    """An object with exactly these fields; those in `optional` may be absent."""
     return {
         "type": "object",
         "properties": fields,
@@ -57,7 +56,7 @@ def by_name(schema: Schema) -> Schema:
 
 
 def published(schema: Schema, *, name: str, title: str) -> Schema:
-    """`schema` as a document of its own, under its versioned name such as `twofold.record/1`."""
+    """`schema` as a document under its versioned name, such as `twofold.record/1`."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:{name.replace('.', ':').replace('/', ':')}",
@@ -67,7 +66,7 @@ def published(schema: Schema, *, name: str, title: str) -> Schema:
 
 
 def complaint(document: Any, schema: Schema) -> str | None:
-    """Where and why `document` breaks `schema`, in one line; None when it does not."""
+    """Where and why `document` violates `schema`, in one line; None when it conforms."""
     errors = Draft202012Validator(schema).iter_errors(document)
     error = best_match(islice(errors, _MOST_ERRORS))
     if error is None:

@@ -1,9 +1,9 @@
-"""Ed25519 signatures of records: made by the referee, checked by anybody. No torch here.
+"""Ed25519 signatures of records.
 
-The referee signs the canonical bytes of the record's file without its `signature`, and with null
-for the candidate's source, for which its digest stands (`withholding`). The private key is read
-before any side starts, taken out of the environment, and lives in a process that others of the
-same user cannot read; a side is never handed it.
+The referee signs the canonical bytes of the record's file without `signature`, and with null for
+the candidate's source, which is covered by its digest (`redaction`). It reads the private key
+before any side starts, removes it from the environment, and keeps it in a process that others of
+the same user cannot read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ALGORITHM = "ed25519"
 KEY_FILE_VARIABLE = "TWOFOLD_SIGNING_KEY_FILE"
 KEY_VARIABLE = "TWOFOLD_SIGNING_KEY"
 _KEY_BYTES = 32
-# A key in PEM has about a hundred; looking for one in a large file takes minutes.
+# A PEM key has about a hundred bytes; searching a large file for one takes minutes.
 _MOST_KEY_FILE_BYTES = 10_000
 _ID_DIGITS = 16
 _PEM = re.compile(rb"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----\n?", re.DOTALL)
@@ -44,20 +44,20 @@ SCHEMA = schemas.exactly(
 
 
 class KeyUnusable(ValueError):
-    """A key cannot be read or made; the text says why in one line, without the key."""
+    """A key cannot be read or created; the message never contains the key."""
 
 
 class SignatureError(ValueError):
-    """A signature does not hold; the text says why in one line."""
+    """A signature does not verify."""
 
 
 class NotSigned(SignatureError):
-    """Nobody signed, or somebody else than asked for."""
+    """There is no signature, or another key's."""
 
 
 @dataclass(frozen=True)
 class PublicKey:
-    """What checks signatures: 32 bytes, known by the first digits of their SHA-256."""
+    """A public key: 32 bytes, identified by the first digits of their SHA-256."""
 
     raw: bytes
 
@@ -67,7 +67,7 @@ class PublicKey:
         return hashlib.sha256(self.raw).hexdigest()[:_ID_DIGITS]
 
     def pem(self) -> str:
-        """SubjectPublicKeyInfo in PEM, as OpenSSL and everything else reads it."""
+        """SubjectPublicKeyInfo in PEM."""
         return (
             Ed25519PublicKey.from_public_bytes(self.raw)
             .public_bytes(
@@ -77,7 +77,7 @@ class PublicKey:
         )
 
     def holds(self, signature: bytes, content: bytes) -> bool:
-        """Whether the owner of the key signed exactly these bytes."""
+        """Whether this key signed exactly these bytes."""
         try:
             Ed25519PublicKey.from_public_bytes(self.raw).verify(signature, content)
         except InvalidSignature:
@@ -86,7 +86,7 @@ class PublicKey:
 
 
 class SigningKey:
-    """What signs. Its `repr` shows the public half alone."""
+    """A private key. Its `repr` shows the public key only."""
 
     def __init__(self, key: Ed25519PrivateKey) -> None:
         self._key = key
@@ -96,13 +96,13 @@ class SigningKey:
         return f"<SigningKey {self.public.id}>"
 
     def signature(self, content: bytes) -> dict[str, str]:
-        """The record's `signature` of these bytes."""
+        """The `signature` field of a record for these bytes."""
         value = base64.b64encode(self._key.sign(content)).decode()
         return {"algorithm": ALGORITHM, "key_id": self.public.id, "value": value}
 
 
 def private_key(text: bytes) -> SigningKey:
-    """A private key in PEM, or its 32 bytes in base64. KeyUnusable for anything else."""
+    """Parse a private key: PEM, or 32 bytes in base64. Raises KeyUnusable."""
     block = _block(text)
     try:
         if block is None:
@@ -116,7 +116,7 @@ def private_key(text: bytes) -> SigningKey:
 
 
 def public_key(text: bytes) -> PublicKey:
-    """A public key in PEM, or its 32 bytes in base64. KeyUnusable for anything else."""
+    """Parse a public key: PEM, or 32 bytes in base64. Raises KeyUnusable."""
     if b"PRIVATE KEY" in text:
         raise KeyUnusable("this is a private key: give the public half, which keygen prints")
     block = _block(text)
@@ -132,7 +132,7 @@ def public_key(text: bytes) -> PublicKey:
 
 
 def _block(text: bytes) -> bytes | None:
-    """The first block of PEM in a key's file. KeyUnusable where it is larger than any."""
+    """The first PEM block in a key file. Raises KeyUnusable for a file that is too large."""
     if len(text) > _MOST_KEY_FILE_BYTES:
         raise KeyUnusable(f"a key's file is no larger than {_MOST_KEY_FILE_BYTES:,} bytes")
     found = _PEM.search(text)
@@ -150,9 +150,9 @@ def _raw(text: bytes) -> bytes:
 
 
 def make_key(path: Path) -> SigningKey:
-    """Make a key and write its private half to `path`, which only its owner may read.
+    """Create a key and write its private half to `path`, readable by the owner only.
 
-    KeyUnusable when something is there already: a key is never overwritten.
+    Raises KeyUnusable when the file exists: keys are never overwritten.
     """
     key = Ed25519PrivateKey.generate()
     text = key.private_bytes(
@@ -170,7 +170,7 @@ def make_key(path: Path) -> SigningKey:
 
 
 def read_key(path: Path) -> SigningKey:
-    """The private key in a file; KeyUnusable when it cannot be read."""
+    """Read a private key from a file. Raises KeyUnusable."""
     try:
         return private_key(path.read_bytes())
     except OSError as error:
@@ -178,9 +178,9 @@ def read_key(path: Path) -> SigningKey:
 
 
 def take_from(environment: MutableMapping[str, str]) -> SigningKey | None:
-    """The key that the environment names, and the environment without it. None: no key.
+    """Remove the key from the environment and return it; None without a key.
 
-    Taken out, so that nothing that is started later inherits it or where it lies.
+    Processes started later inherit neither the key nor its path.
     """
     named, given = environment.pop(KEY_FILE_VARIABLE, ""), environment.pop(KEY_VARIABLE, "")
     if named and given:
@@ -191,22 +191,22 @@ def take_from(environment: MutableMapping[str, str]) -> SigningKey | None:
 
 
 def signed(record: Mapping[str, Any], key: SigningKey | None) -> bytes:
-    """The canonical bytes of a record's file with the key's signature, or with none."""
+    """The canonical bytes of a record's file, signed by the key if there is one."""
     body = {name: value for name, value in record.items() if name != "signature"}
     signature = key.signature(canonical(without_source(body))) if key else None
     return canonical({**body, "signature": signature})
 
 
 def signature_of(content: bytes) -> dict[str, str] | None:
-    """What the file says of its signature, not checked yet. None: not signed."""
+    """The signature field of a file, not verified; None for an unsigned file."""
     said: dict[str, str] | None = json.loads(content).get("signature")
     return said
 
 
 def check(content: bytes, key: PublicKey) -> None:
-    """Raise SignatureError unless `key` signed exactly these bytes of a record's or survey's file.
+    """Raise SignatureError unless `key` signed exactly these bytes of a record or survey.
 
-    NotSigned when there is no signature, or that of another key.
+    Raises NotSigned when there is no signature, or another key's.
     """
     record = json.loads(content)
     signature = record.pop("signature", None)
@@ -221,7 +221,7 @@ def check(content: bytes, key: PublicKey) -> None:
         value = base64.b64decode(signature["value"], validate=True)
     except binascii.Error as error:
         raise SignatureError("signature: not base64") from error
-    # Whitespace and other spellings of the same JSON are changes too.
+    # Whitespace and other encodings of the same JSON count as changes.
     whole = content == canonical({**record, "signature": signature})
     if source is not None:
         whole &= digest_of_bytes(source.encode()) == record["candidate"]["source_digest"]

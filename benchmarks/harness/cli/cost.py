@@ -1,4 +1,4 @@
-"""What a record says its verdict cost: seconds by what they were spent on. No torch."""
+"""Show the cost of a verdict: seconds of a record's run by purpose."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _GROUPS = {
     "new inputs, checks, held-back trials": ("filling", "checking", "trials"),
     "the rest": (phases.REST,),
 }
-"""Phases by what they are for; every phase is in one group."""
+"""Phases by purpose; every phase is in one group."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One group of phases: what it took, and its share of the whole run."""
+    """One group of phases, its seconds and its share of the run."""
 
     name: str
     spent_s: float
@@ -29,7 +29,7 @@ class Part:
 
 
 def parts(record: Mapping[str, Any]) -> list[Part]:
-    """Where the run's time went; ValueError for a record that was made before it was kept."""
+    """The groups' seconds; ValueError for a record without phases."""
     if "phases_s" not in record:
         raise ValueError("this record does not say where its time went")
     spent: Mapping[str, float] = record["phases_s"]
@@ -45,7 +45,7 @@ def parts(record: Mapping[str, Any]) -> list[Part]:
 
 
 def table(record: Mapping[str, Any]) -> str:
-    """The parts in Markdown, with what the verdict was and after how many replicates."""
+    """The groups as a Markdown table, with the verdict and its replicates."""
     summary = record["summary"]
     lines = ["| spent on | s | share |", "|---|---|---|"]
     lines += [f"| {part.name} | {part.spent_s:.1f} | {_percent(part)} |" for part in parts(record)]
@@ -56,5 +56,5 @@ def table(record: Mapping[str, Any]) -> str:
 
 
 def _percent(part: Part) -> str:
-    """In whole percents; what is something is never 0%."""
+    """Whole percents, and one decimal below 1%."""
     return f"{part.share:.1%}" if 0 < part.share < 0.01 else f"{part.share:.0%}"

@@ -1,8 +1,4 @@
-"""A run's progress for a person at a terminal: a bar on stderr, or plain lines where it is none.
-
-It shows the events of `progress`: where the run is, the estimate with its interval, and the time
-left at the pace so far. No torch here.
-"""
+"""Show a run's progress on stderr: a bar on a terminal, plain lines otherwise."""
 
 from __future__ import annotations
 
@@ -16,12 +12,12 @@ from benchmarks.harness.sides import printable
 
 Event = Mapping[str, Any]
 Watcher = Callable[[Event], None]
-# A verdict's reasons are no longer; names of workloads are their author's to choose.
+# Names of workloads are untrusted input.
 _LETTERS = 2_000
 
 
 class Pace:
-    """How far a run is, in rounds, and how long it will still take, in seconds."""
+    """The progress of a run in rounds, and its remaining seconds."""
 
     def __init__(
         self, document: Mapping[str, Any], clock: Callable[[], float] = time.monotonic
@@ -36,25 +32,25 @@ class Pace:
         return int(counts["rounds"]) * self._workloads
 
     def see(self, event: Event) -> None:
-        """Count the event in. More replicates than planned make the whole longer."""
+        """Count an event; more replicates than planned extend the total."""
         self.total = max(self.total, event["replicates"] * self._in_one(event))
         if event["event"] == "round":
             self.done = min(self.done + 1, self.total)
         elif event["event"] == "replicate":
-            # Also after rounds that were no rounds of the contract's workloads.
+            # Other rounds than those of the workloads take time, too.
             self.done = event["replicate"] * self._in_one(event)
         elif event["event"] == "finished":
             self.done = self.total
 
     def left_s(self) -> float | None:
-        """Seconds left at the pace so far; None before there is one."""
+        """Estimated seconds left; None before the first round."""
         if not self.done:
             return None
         return (self._clock() - self._started) * (self.total - self.done) / self.done
 
 
 def estimate(event: Event) -> str:
-    """The estimate so far: `2.31x (2.25 to 2.36)`; empty before there is one."""
+    """The estimate so far, as `2.31x (2.25 to 2.36)`; empty before there is one."""
     if event["ratio"] is None:
         return ""
     if event["low"] is None or event["high"] is None:
@@ -63,7 +59,7 @@ def estimate(event: Event) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """`1:05 left`, or nothing where it is not known."""
+    """The time left, as `1:05 left`; empty where it is unknown."""
     if seconds is None:
         return ""
     whole = round(seconds)
@@ -71,7 +67,7 @@ def duration(seconds: float | None) -> str:
 
 
 def place(event: Event) -> str:
-    """Where the run is, in words."""
+    """The current replicate, round and workload."""
     if event["event"] in _ENDS:
         return printable.line(event["message"], _LETTERS)
     if not event["replicate"]:
@@ -84,7 +80,7 @@ def place(event: Event) -> str:
 
 @contextmanager
 def watching(document: Mapping[str, Any], stream: TextIO | None = None) -> Iterator[Watcher]:
-    """What to call with each event: a bar where `stream` (stderr) is a terminal, else lines."""
+    """The callback for events: a bar where `stream` (stderr) is a terminal, else lines."""
     out = stream or sys.stderr
     if not out.isatty():
         yield _lines(document, out)
@@ -92,7 +88,7 @@ def watching(document: Mapping[str, Any], stream: TextIO | None = None) -> Itera
     try:
         from rich.console import Console
     except ModuleNotFoundError:
-        # A customer's own machine need not have it.
+        # Optional on a customer's machine.
         yield _lines(document, out)
         return
     with _bar(document, Console(file=out)) as watcher:
@@ -104,7 +100,7 @@ def _lines(document: Mapping[str, Any], out: TextIO) -> Watcher:
 
     def line(event: Event) -> None:
         pace.see(event)
-        # A failure is told by whoever ends the run.
+        # The command reports failures.
         if event["event"] in ("started", "replicate", "finished"):
             left = duration(pace.left_s()) if event["event"] == "replicate" else ""
             said = [place(event), "" if event["event"] == "finished" else estimate(event), left]
@@ -119,7 +115,7 @@ def _bar(document: Mapping[str, Any], console: Any) -> Iterator[Watcher]:
 
     pace = Pace(document)
     columns = (
-        # A name in brackets is no markup.
+        # Names in brackets are not markup.
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=30),
         TextColumn("{task.fields[estimate]}"),

@@ -1,8 +1,8 @@
-"""What has to be right about a run beside its samples: each control, judged from the record.
+"""Controls: checks on a run beside its samples, computed from the record.
 
-The referee writes down what it saw (`observations`, telemetry, ceilings); these functions say
-what follows, so that anyone can repeat them. A control that fails makes the run invalid; one
-that was not measured says why, and fails nothing.
+The referee records its observations (telemetry, ceilings, A/A pair); these functions judge them, so
+that anyone can repeat it. A failed control makes the run invalid; one that was not measured gives
+the reason and fails nothing.
 """
 
 from __future__ import annotations
@@ -37,5 +37,5 @@ _ALL: tuple[Callable[[Mapping[str, Any]], Control], ...] = (
 
 
 def judge(record: Mapping[str, Any]) -> list[Control]:
-    """Every control of a record whose replicates are complete."""
+    """Judge every control of a complete record."""
     return [each(record) for each in _ALL]

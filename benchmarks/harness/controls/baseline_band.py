@@ -1,4 +1,4 @@
-"""The baseline takes the time that it was calibrated at: slowing it is the cheapest cheat."""
+"""Control: the baseline runs at its calibrated speed, because a slowed one is a cheap cheat."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAME = "baseline as calibrated"
 
 
 def judge(record: Mapping[str, Any]) -> Control:
-    """Whether every workload's baseline lies within the sealed band, on the sealed device."""
+    """Require each workload's baseline time inside the sealed band, on the sealed device."""
     calibration = record["benchmark"]["calibration"]
     if calibration is None:
         return Control(name=NAME, passed=None, detail="the benchmark was sealed uncalibrated")

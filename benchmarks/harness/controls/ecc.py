@@ -1,4 +1,4 @@
-"""No uncorrected memory error happened during the run."""
+"""Control: no uncorrected memory errors during the run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NAME = "no uncorrected memory errors"
 
 
 def judge(record: Mapping[str, Any]) -> Control:
-    """Whether the counter of uncorrected errors stood still."""
+    """Require an unchanged counter of uncorrected errors."""
     gpu = record["observations"]["gpu"]
     if gpu["why_not"] is not None:
         return Control(name=NAME, passed=None, detail=gpu["why_not"])

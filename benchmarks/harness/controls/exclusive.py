@@ -1,4 +1,4 @@
-"""Nobody else computes on the GPU."""
+"""Control: no other process computes on the GPU."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from benchmarks.harness.controls.outcome import Control
 
 NAME = "nobody else on the GPU"
-# Before the referee's own first kernel; a display or a monitor may take a percent or two.
+# Before the referee's first kernel; a display or a monitor may use a percent or two.
 MOST_IDLE_PERCENT = 5
 
 
 def judge(record: Mapping[str, Any]) -> Control:
-    """No foreign process was counted, and the GPU was idle before the run."""
+    """Require that no foreign process was counted and that the GPU was idle before the run."""
     gpu = record["observations"]["gpu"]
     if gpu["why_not"] is not None:
         return Control(name=NAME, passed=None, detail=gpu["why_not"])

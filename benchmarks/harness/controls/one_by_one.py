@@ -1,9 +1,9 @@
-"""A call by itself takes what it takes among many: nobody computes a round's calls together.
+"""Control: single calls are as fast as batched ones, so no side merges the calls of a round.
 
-A round hands a side the inputs of all its calls, where a real caller's come one by one. Rounds
-of one call show what is gained by having the others at hand. Some of it is honest (launching
-the next call while this one runs, waiting once for all), and the baseline gains as much: what
-a candidate gains beyond that, beyond a share of its call and a launch, fails the control.
+A round hands a side the inputs of all its calls; a real caller's arrive one by one. Rounds of one
+call show the gain from batching. Some of it is honest (launching the next call while one runs,
+waiting once for all), and the baseline gains it, too. The control fails a candidate that gains more
+than that, a share of its call and one launch.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from benchmarks.harness.controls.outcome import Control
 from benchmarks.harness.statistics.exclusions import counted
 
 NAME = "one call at a time"
-# Rounds of one call of each side, in every replicate and workload.
+# Rounds of one call per side, in every replicate and workload.
 ROUNDS = 5
-# Of a call: caches, clocks and the tail of a kernel are a little different in a round of one.
+# Share of a call: caches, clocks and a kernel's tail differ a little in a round of one call.
 SHARE = 0.05
-# Launching, waiting, and the GPU's turn from the referee's context to the side's and back, which
-# many calls share; two time slices of such turns took up to 700 us on an H200.
+# Launch, wait and the GPU's context switches, which batched calls share; two such time slices took
+# up to 700 us on an H200.
 LAUNCH_US = 500.0
 
 
 def judge(record: Mapping[str, Any]) -> Control:
-    """Whether no workload's candidate gains from many calls what the baseline does not."""
+    """Require that no workload's candidate gains more from batching than the baseline does."""
     if record["environment"]["device"]["kind"] != "cuda":
         why = "a processor is busy with other things for longer than a round of one call lasts"
         return Control(name=NAME, passed=None, detail=why)
@@ -39,7 +39,7 @@ def judge(record: Mapping[str, Any]) -> Control:
         if single is None:
             continue
         many = [np.mean([pair[side].mean() for pair in among_many[name]]) for side in (0, 1)]
-        # Whatever disturbs a round lengthens it: the candidate's quickest is the one to believe.
+        # Disturbances only lengthen a round, so take the candidate's fastest.
         baseline_us, candidate_us = float(np.median(single[0])), min(single[1])
         text = (
             f"{name}: the candidate takes {candidate_us:,.1f} us by itself and {many[1]:,.1f} us "
@@ -56,7 +56,7 @@ def judge(record: Mapping[str, Any]) -> Control:
 
 
 def _singles_us(record: Mapping[str, Any], name: str) -> tuple[list[float], list[float]] | None:
-    """Baseline's and candidate's rounds of one call, of all replicates; None without any."""
+    """Times of the one-call rounds by side, over all replicates; None without any."""
     singles = [
         workload["single"]
         for replicate in record["replicates"]

@@ -1,4 +1,4 @@
-"""What a control came to."""
+"""The outcome of a control."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """`passed` is None where the control was not measured; `detail` says what was seen, or why."""
+    """A control's outcome; `passed` is None where it was not measured, and `detail` says why."""
 
     name: str
     passed: bool | None
     detail: str
 
     def as_data(self) -> dict[str, Any]:
-        """Plain JSON data, as the record keeps it."""
+        """Plain JSON data for the record."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""No side is faster than the machine can move the operator's bytes or do its arithmetic."""
+"""Control: no side is faster than the machine's bandwidth and arithmetic allow."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from benchmarks.harness.controls.outcome import Control
 from benchmarks.harness.statistics.exclusions import SIDES, counted
 
 NAME = "no faster than the machine"
-# A copy reaches less than reading alone does, and a large square product less than the best
-# shape: the machine may be this much faster than the ceilings that were measured.
+# A copy is slower than reads alone, and a large square product slower than the best shape, so the
+# machine may exceed its measured ceilings by this factor.
 ALLOWANCE = 1.25
-# Below this many last-level caches, bytes may have come from the cache.
+# Below this many last-level caches, data may come from the cache.
 _LEAST_CACHES = 4
 
 
 def judge(record: Mapping[str, Any]) -> Control:
-    """Whether every side's mean time of every workload is above the floor."""
+    """Require every side's mean time of every workload above the roofline floor."""
     ceilings = record["environment"]["ceilings"]
     costs = record["observations"]["costs"]
     if record["environment"]["device"]["kind"] != "cuda":
@@ -46,7 +46,7 @@ def judge(record: Mapping[str, Any]) -> Control:
 def floor_us(
     cost: Mapping[str, Any], ceilings: Mapping[str, Any], cache_bytes: int | None
 ) -> float:
-    """The least time of one end-to-end call, by its operator calls alone, in us."""
+    """The least time of one end-to-end call, counting only its operator calls, in us."""
     calls = cost["operator_calls"]
     floor_s = calls * cost["flops"] / (ALLOWANCE * limits.fastest_per_s(ceilings))
     if cache_bytes is not None and cost["bytes"] > _LEAST_CACHES * cache_bytes:

@@ -1,8 +1,7 @@
-"""A/A: the baseline against itself in a fresh pair of processes. Its interval must hold 1.
+"""Control (A/A): the interval of the baseline against itself must contain 1.
 
-One pair says nothing of how much processes differ from each other, so its interval also takes
-in how much the baseline's own time differed between the run's replicates. The baseline's
-alone: an unsteady candidate cannot widen it.
+One pair does not show how much processes differ, so the interval includes how much the baseline's
+time differed between replicates. An unsteady candidate cannot widen it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ CONFIDENCE = 0.99
 
 
 def judge(record: Mapping[str, Any]) -> Control:
-    """Whether the baseline against itself is told apart."""
+    """Require that the baseline does not differ from itself."""
     pair = record["observations"]["same_code"]
     asked = record["benchmark"]["protocol"]["aa_rounds"]
     if pair is None and asked == 0:
@@ -49,14 +48,14 @@ def judge(record: Mapping[str, Any]) -> Control:
 
 
 def _as_asked(record: Mapping[str, Any], pair: Mapping[str, Any]) -> bool:
-    """Whether the pair is of a workload of the benchmark, and no round of it was left out."""
+    """Whether the pair measured a workload of the benchmark with all its rounds."""
     names = {workload["name"] for workload in record["benchmark"]["workloads"]}
     asked = record["benchmark"]["protocol"]["aa_rounds"]
     return pair["name"] in names and asked in (0, len(pair["rounds"]))
 
 
 def within(record: Mapping[str, Any], pair: Mapping[str, Any]) -> tuple[float, float]:
-    """An A/A pair's ratio and the standard error of its logarithm, by its rounds alone."""
+    """The ratio of an A/A pair and the standard error of its logarithm, from its rounds."""
     first, second = counting(record, pair)
     pulls = first / first.mean() - second / second.mean()
     error = float(pulls.std(ddof=1)) / math.sqrt(len(pulls))
@@ -64,14 +63,14 @@ def within(record: Mapping[str, Any], pair: Mapping[str, Any]) -> tuple[float, f
 
 
 def counting(record: Mapping[str, Any], pair: Mapping[str, Any]) -> tuple[Floats, Floats]:
-    """Both sides' times of a pair, in us per call, without rounds that were interrupted."""
+    """Times of both sides in us per call, without interrupted rounds."""
     first, second = times_us(pair["rounds"])
     kept = uninterrupted(first, second, sealed_band(record))
     return (first[kept], second[kept]) if kept.sum() > 1 else (first, second)
 
 
 def _between_processes(record: Mapping[str, Any], workload: str) -> tuple[float, int] | None:
-    """How much the ratio of two baseline processes spreads; None for a single replicate."""
+    """The spread of the ratio between two baseline processes; None for a single replicate."""
     means = [baseline.mean() for baseline, _ in counted(record).samples[workload]]
     if len(means) < 2:
         return None

@@ -1,4 +1,4 @@
-"""The GPU's clocks stayed where they were, or the rounds in which they did not are few."""
+"""Control: the GPU's clocks were steady in nearly all rounds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = "steady clocks"
 
 
 def judge(record: Mapping[str, Any]) -> Control:
-    """Whether no more than the sealed share of pairs had to be discarded."""
+    """Require that at most the sealed share of pairs was discarded."""
     seen = [
         workload["telemetry"][side]
         for replicate in record["replicates"]

@@ -1,4 +1,4 @@
-"""Whether the rounds' memory outgrows the last-level cache, so that it is cold for both."""
+"""Control: the working set exceeds the last-level cache, so that it is cold for both sides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEAST_CACHES = 3
 
 
 def judge(record: Mapping[str, Any]) -> Control:
-    """True from LEAST_CACHES on. Smaller fails nothing: not every workload can be larger."""
+    """Pass from LEAST_CACHES caches on; below, the control is not applicable."""
     cache = record["environment"]["device"]["cache_bytes"]
     if cache is None:
         return Control(name=NAME, passed=None, detail="the size of the cache is not known")

@@ -1,1 +1,1 @@
-"""Device back ends of the referee; `arenas.device` chooses one."""
+"""Devices and shared memory; `arenas.device` selects the back end."""

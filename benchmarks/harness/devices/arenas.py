@@ -1,4 +1,4 @@
-"""Shared memory between the referee and a side, and what a device back end offers."""
+"""Interfaces of shared memory and of a device back end."""
 
 from __future__ import annotations
 
@@ -10,55 +10,55 @@ Handle = dict[str, Any]
 
 
 class Arena(Protocol):
-    """One allocation of shared memory, by itself: its handle exposes nothing else."""
+    """A separate allocation of shared memory, whose handle exposes nothing else."""
 
     memory: torch.Tensor
     """The whole arena as uint8."""
 
     def handle(self) -> tuple[Handle, list[int]]:
-        """What opens it in a side: plain data, and file descriptors to send along."""
+        """The handle to open it in a side: plain data and file descriptors."""
 
     def close(self) -> None:
-        """Give the memory (or this side's view of it) back; the tensors are dead after it."""
+        """Free or unmap the memory; its tensors become invalid."""
 
 
 class Device(Protocol):
-    """Where both sides compute: the only part of the referee that differs by hardware."""
+    """The device that both sides compute on."""
 
     kind: Literal["cpu", "cuda"]
     torch_device: torch.device
     freezes_idle_side: bool
-    """Whether a side is stopped whenever it is not its turn, not only in rounds that count."""
+    """Whether a side is always stopped between its turns, not only in rounds that count."""
     read_only_state: bool
-    """Whether the memory of state refuses writes, rather than only being checked for them."""
+    """Whether the state's memory is mapped read-only; otherwise writes are only detected."""
 
     def name(self) -> str:
-        """The device's own name."""
+        """The device's model name."""
 
     def memory_bytes(self) -> int:
-        """All memory of the device."""
+        """Total memory."""
 
     def free_bytes(self) -> int:
-        """Memory that is free now."""
+        """Free memory."""
 
     def cache_bytes(self) -> int | None:
-        """The last-level cache that distinct inputs must outgrow; None where unknown."""
+        """The size of the last-level cache; None where unknown."""
 
     def allocate(self, nbytes: int, *, read_only: bool) -> Arena:
-        """Allocate an arena in the referee; `read_only` is for the sides."""
+        """Allocate an arena in the referee; `read_only` applies to the sides."""
 
     def open(self, handle: Handle, descriptors: list[int]) -> Arena:
-        """Open an arena in a side; takes the descriptors over."""
+        """Open an arena in a side, which takes over the descriptors."""
 
     def side_memory_bytes(self, pid: int) -> int | None:
-        """Memory that process `pid` holds; None where it cannot be read per process."""
+        """Memory used by process `pid`; None where the device does not report it."""
 
     def synchronize(self) -> None:
-        """Wait for everything that this process started on the device."""
+        """Wait for all work of this process on the device."""
 
 
 def device(kind: str) -> Device:
-    """The back end for `cpu` or `cuda`; RuntimeError says why there is none."""
+    """The back end for `cpu` or `cuda`; RuntimeError where there is no such device."""
     if kind == "cuda":
         if not torch.cuda.is_available():
             raise RuntimeError("torch sees no CUDA device here")

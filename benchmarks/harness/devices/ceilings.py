@@ -1,7 +1,6 @@
-"""What this machine reaches by itself: bytes copied and products made per second.
+"""Measure the machine's ceilings: copy bandwidth and matrix-product rate.
 
-Measured once a run by the referee, before any side starts. Best of a few: a ceiling is what
-the machine can do, and noise only ever hides it.
+Measured once a run, before any side starts. The best of a few counts, because noise only lowers it.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from benchmarks.harness.controls import limits
 from benchmarks.harness.devices.arenas import Device
 from benchmarks.harness.devices.layouts import torch_dtype
 
-# Sides of a square product, and bytes of a copy: large enough for full speed, done in a second.
+# Large enough for full speed, small enough for a second.
 _SIDE = {"cuda": 8192, "cpu": 1024}
 _COPY_BYTES = {"cuda": 1 << 30, "cpu": 1 << 26}
 _CALLS = {"cuda": 10, "cpu": 1}
@@ -25,7 +24,7 @@ _ALWAYS_ON_CUDA = "bfloat16"
 
 
 def measure(device: Device, dtype: str) -> dict[str, Any]:
-    """The record's `ceilings`: bytes read plus written, and arithmetic operations, per second."""
+    """The record's `ceilings`: bytes read plus written and arithmetic operations, per second."""
     copied = _copied(device)
     dtypes = dict.fromkeys([dtype, *([_ALWAYS_ON_CUDA] if device.kind == "cuda" else [])])
     rates = {name: _products(device, name) for name in dtypes}
@@ -43,7 +42,7 @@ def _copied(device: Device) -> float:
 
 def _products(device: Device, dtype: str) -> float:
     side = _SIDE[device.kind]
-    # Random contents, as sides compute on: zeros draw less power and run faster.
+    # Random contents: zeros draw less power and run faster.
     first, second = (
         torch.randn(side, side, device=device.torch_device).to(torch_dtype(dtype)) for _ in range(2)
     )
@@ -52,9 +51,8 @@ def _products(device: Device, dtype: str) -> float:
 
 
 def _eight_bits(device: Device) -> dict[str, float]:
-    """The rate of 8-bit products, for the floor: what computes in so few bits is no cheat.
-
-    Empty where torch has no such product for the card.
+    """The rate of 8-bit products, for the roofline floor; empty where torch has none for the
+    device.
     """
     side = _SIDE[device.kind]
     first, second = (
@@ -62,7 +60,7 @@ def _eight_bits(device: Device) -> dict[str, float]:
         for _ in range(2)
     )
     try:
-        # Columns of the second lie together, as its tensor cores want them.
+        # Tensor cores take the second matrix column-major.
         rate = _per_second(device, 2 * side**3, lambda: torch._int_mm(first, second.t()))
     except RuntimeError:
         return {}
@@ -70,7 +68,7 @@ def _eight_bits(device: Device) -> dict[str, float]:
 
 
 def _per_second(device: Device, amount: int, work: Callable[[], object]) -> float:
-    """`amount` of one call over the seconds it takes, at its fastest."""
+    """The highest rate over a few rounds of calls, `amount` per call."""
     calls = _CALLS[device.kind]
     work()
     device.synchronize()

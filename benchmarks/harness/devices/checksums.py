@@ -1,11 +1,11 @@
-"""A keyed checksum of state, so that a write to it shows and cannot be made up for.
+"""A keyed checksum, to detect writes to the state.
 
-Multilinear hashing: 32-bit words times secret 64-bit multipliers, summed modulo 2^64, once
-inside chunks and once over them. Two different contents agree with a probability of about
-2^-32 over the secret (Lemire and Kaser, Strongly universal string hashing is fast, 2014).
+Multilinear hashing: 32-bit words times secret 64-bit multipliers, summed modulo 2^64, first inside
+chunks and then over them. Different contents collide with a probability of about 2^-32 (Lemire and
+Kaser, Strongly universal string hashing is fast, 2014).
 
-A GPU's memory can be opened by handles that were made up, and whoever reads the multipliers can
-make up for a write: there they are drawn for each sum, by a seed of the host's, and wiped.
+A forged handle can open a GPU's memory, and with the multipliers a write could be compensated. On a
+GPU they are therefore drawn for each sum, from a seed in host memory, and wiped.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import torch
 
 from benchmarks.harness.devices.contents import generator
 
-# Large enough that a GPU is busy, small enough for a processor's cache.
+# Large enough to keep a GPU busy, small enough for a processor's cache.
 _CHUNK_WORDS = {"cuda": 1 << 24, "cpu": 1 << 16}
 
 
 class Checksum:
-    """A checksum under one secret key; the key never leaves the referee."""
+    """A checksum with a secret key, which stays in the referee."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -32,7 +32,7 @@ class Checksum:
         self._multipliers: list[int] = []
 
     def of(self, memory: torch.Tensor) -> int:
-        """The checksum of a uint8 arena; arenas are whole multiples of four bytes."""
+        """The checksum of a uint8 arena, whose size is a multiple of four."""
         words = memory[: len(memory) // 4 * 4].view(torch.int32)
         total = torch.zeros((), dtype=torch.int64, device=memory.device)
         inside = self._drawn(min(self._chunk, len(words))) if self._kept is None else self._kept
@@ -44,7 +44,7 @@ class Checksum:
         return int(total.item())
 
     def _drawn(self, count: int) -> torch.Tensor:
-        """The multipliers inside a chunk: for as many of them the same ones every time."""
+        """The multipliers inside a chunk, the same every time."""
         limits = torch.iinfo(torch.int64)
         source = torch.Generator(device=self._device)
         source.manual_seed(self._seed)

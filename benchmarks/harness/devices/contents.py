@@ -1,7 +1,6 @@
-"""What the referee writes into arenas: fresh random contents, and poison.
+"""Fill arenas: random contents and poison.
 
-Seeds come from the operating system at every use, never from the benchmark: nobody can know
-or repeat what a round will hold.
+Every seed comes from the operating system, so contents can be neither predicted nor repeated.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import torch
 from benchmarks.harness.devices.layouts import INTEGER_BY_WIDTH, Layout, Region
 from kernels.definition import Contents
 
-# Bits of a quiet NaN, and the payload bits below them that are free to hold a secret.
+# Bits of a quiet NaN, and the number of payload bits free for a secret.
 _NAN_BITS = {
     torch.float64: (0x7FF8_0000_0000_0000, 51),
     torch.float32: (0x7FC0_0000, 22),
@@ -32,16 +31,16 @@ def generator(device: torch.device) -> torch.Generator:
 
 
 def reseed(source: torch.Generator) -> None:
-    """Begin anew, by nothing that was drawn before.
+    """Seed anew from the operating system.
 
-    A side sees what is drawn, and the processor's generator takes 32 bits of its seed: one that
-    ran on through a run could be found out from its first contents, and all later ones foretold.
+    A side sees the contents, and the CPU generator uses 32 bits of its seed: without a new seed,
+    the first contents would give away all later ones.
     """
     source.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
 
 
 def refill(memory: torch.Tensor, layout: Layout, source: torch.Generator) -> None:
-    """Fresh contents for every tensor of every call, by each spec's distribution and amplitude."""
+    """Refill every tensor of every call, by its distribution and amplitude."""
     reseed(source)
     for region in layout.regions:
         flat = layout.flat(memory, region)
@@ -80,7 +79,7 @@ def _refill_integers(flat: torch.Tensor, region: Region, source: torch.Generator
 
 
 def repeat(memory: torch.Tensor, layout: Layout, calls: Sequence[int]) -> None:
-    """Give these calls the contents of call 0."""
+    """Copy the contents of call 0 to these calls."""
     for region in layout.regions:
         slots = layout.slots(memory, region)
         slots[list(calls)] = slots[0].clone()
@@ -89,7 +88,7 @@ def repeat(memory: torch.Tensor, layout: Layout, calls: Sequence[int]) -> None:
 def plant(
     memory: torch.Tensor, layout: Layout, changes: Mapping[str, Contents], source: torch.Generator
 ) -> None:
-    """Change tensors as a trial asks: times `scale`, and `plant` in one random element a call."""
+    """Change tensors for a trial: multiply by `scale`, and set one random element per call."""
     for call in range(layout.calls):
         for name, tensor in layout.tensors(memory, call).items():
             change = changes.get(name)
@@ -102,10 +101,10 @@ def plant(
 
 
 def poison(memory: torch.Tensor, layout: Layout) -> dict[str, int]:
-    """Fill an output arena with bits that no honest result has; returns them by tensor name.
+    """Fill an output arena with poison; returns its bits by tensor name.
 
-    A float gets a NaN with a random payload, an integer a random canary: its full check is
-    what tells, since a canary may be an honest value.
+    Floats get a NaN with a random payload. Integers get a random canary, which may be an honest
+    value: only the full check proves those.
     """
     canaries = {}
     for region in layout.regions:
@@ -120,7 +119,7 @@ def _canary(dtype: torch.dtype) -> int:
         bits, payload = _NAN_BITS[dtype]
         return bits | (1 + secrets.randbelow((1 << payload) - 1))
     if dtype.is_floating_point:
-        # Eight-bit floats: all ones below the sign is their NaN or their largest value.
+        # Eight-bit floats: all ones below the sign is NaN or the largest value.
         return 0x7F
     if dtype == torch.bool:
         return secrets.randbelow(2)
@@ -129,5 +128,5 @@ def _canary(dtype: torch.dtype) -> int:
 
 
 def poison_shows(region: Region) -> bool:
-    """Whether poison left in an output proves that it was never written."""
+    """Whether poison left in an output proves that it was not written."""
     return region.torch_dtype in _NAN_BITS

@@ -1,4 +1,4 @@
-"""CPU back end: anonymous files (memfd) mapped by both processes, passed as descriptors."""
+"""CPU back end: memfds mapped by both processes, passed as descriptors."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class CpuArena:
         protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
         self._mapping = mmap.mmap(descriptor, nbytes, prot=protection, flags=mmap.MAP_SHARED)
         with warnings.catch_warnings():
-            # torch warns that the buffer is not writable: that is its purpose.
+            # torch warns about the read-only buffer, which is intended.
             warnings.simplefilter("ignore", UserWarning)
             self.memory = torch.frombuffer(self._mapping, dtype=torch.uint8)
         self._read_only = not writable
 
     def seal(self, *, writable: bool) -> None:
-        """From now on nobody can resize this memory: reading what is cut off kills the reader.
+        """Forbid resizing: truncation would kill the reader with SIGBUS.
 
-        Unless `writable`, nobody can open it for writing or mprotect it either.
+        Unless `writable`, also forbid new writable mappings.
         """
         seals = _F_SEAL_SHRINK | _F_SEAL_GROW | _F_SEAL_SEAL
         if not writable:
@@ -48,12 +48,11 @@ class CpuArena:
         self._read_only = not writable
 
     def handle(self) -> tuple[Handle, list[int]]:
-        """See Arena."""
         handle = {"nbytes": self._nbytes, "writable": not self._read_only}
         return handle, [self._descriptor]
 
     def close(self) -> None:
-        """See Arena. The mapping itself goes when the last tensor on it does."""
+        """The mapping itself goes with its last tensor."""
         self.memory = torch.empty(0, dtype=torch.uint8)
         os.close(self._descriptor)
 
@@ -63,7 +62,7 @@ class CpuDevice:
 
     kind: Literal["cpu", "cuda"] = "cpu"
     torch_device = torch.device("cpu")
-    # Both sides share the cores: an idle one that computes would slow the other.
+    # Both sides share the cores, so an idle side that computes would slow the other.
     freezes_idle_side = True
     read_only_state = True
 
@@ -86,11 +85,10 @@ class CpuDevice:
         return available
 
     def cache_bytes(self) -> int | None:
-        """Not asked for: what the C library says of caches is wrong on many virtual machines."""
+        """Unknown: on many virtual machines the C library reports wrong sizes."""
         return None
 
     def allocate(self, nbytes: int, *, read_only: bool) -> CpuArena:
-        """See Device."""
         descriptor = os.memfd_create("arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(descriptor, max(nbytes, 1))
         arena = CpuArena(descriptor, max(nbytes, 1), writable=True)
@@ -98,23 +96,19 @@ class CpuDevice:
         return arena
 
     def open(self, handle: Handle, descriptors: list[int]) -> CpuArena:
-        """See Device."""
         (descriptor,) = descriptors
         return CpuArena(descriptor, handle["nbytes"], writable=handle["writable"])
 
     def side_memory_bytes(self, pid: int) -> int | None:
-        """Anonymous memory resident in the process, so without the shared arenas.
-
-        None where it is dead: what became of it, whoever asks it next is told.
-        """
+        """Resident anonymous memory, without the shared arenas; None for a dead process."""
         return _bytes_of("RssAnon", Path(f"/proc/{pid}/status"))
 
     def synchronize(self) -> None:
-        """Nothing runs behind a CPU call."""
+        """CPU calls are synchronous."""
 
 
 def _bytes_of(field: str, path: Path) -> int | None:
-    """A field of kilobytes in one of the kernel's lists, in bytes; None where there is none."""
+    """A kilobyte field of a file under /proc, in bytes; None where it is absent."""
     with suppress(FileNotFoundError, ProcessLookupError):
         for line in path.read_text().splitlines():
             if line.startswith(field + ":"):

@@ -1,7 +1,7 @@
-"""CUDA back end: one cudaMalloc an arena, opened in a side by its raw 64-byte IPC handle.
+"""CUDA back end: one cudaMalloc per arena, opened in a side by its 64-byte IPC handle.
 
-`torch.multiprocessing` is no way here: its handle exposes the whole allocator segment that a
-tensor happens to lie in, so that a reference beside an output would be readable.
+Handles of `torch.multiprocessing` expose the whole allocator segment around a tensor, and with it
+any reference beside an output.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from cuda.bindings import runtime as cudart
 from benchmarks.harness.devices.arenas import Handle
 from benchmarks.harness.failures import DeviceFailed
 
-# cudaMalloc serves small requests out of shared 2 MiB blocks, and an IPC handle opens the
-# whole block: rounding up gives each arena blocks of its own.
+# cudaMalloc serves small requests from shared 2 MiB blocks, and an IPC handle opens the whole
+# block. Rounding up gives each arena its own blocks.
 _BLOCK_BYTES = 2 << 20
 _HANDLE_BYTES = 64
 
 
 def _must(answer: tuple[Any, ...]) -> Any:
-    """The value of a runtime call; DeviceFailed with CUDA's own text when it failed."""
+    """The value of a runtime call. Raises DeviceFailed with CUDA's error."""
     error, *values = answer
     if error != cudart.cudaError_t.cudaSuccess:
         _, text = cudart.cudaGetErrorString(error)
@@ -32,7 +32,7 @@ def _must(answer: tuple[Any, ...]) -> Any:
 
 
 class _DeviceBytes:
-    """Device memory in the form that `torch.as_tensor` takes without copying."""
+    """Device memory for `torch.as_tensor`, without copying."""
 
     def __init__(self, address: int, nbytes: int) -> None:
         self.__cuda_array_interface__ = {
@@ -45,7 +45,7 @@ class _DeviceBytes:
 
 
 class CudaArena:
-    """Device memory that this process allocated, or opened from a handle."""
+    """Device memory that this process allocated or opened."""
 
     def __init__(self, address: int, nbytes: int, *, opened: bool) -> None:
         self._address = address
@@ -54,14 +54,12 @@ class CudaArena:
         self.memory = torch.as_tensor(_DeviceBytes(address, nbytes), device="cuda")
 
     def handle(self) -> tuple[Handle, list[int]]:
-        """See Arena."""
         ipc = _must(cudart.cudaIpcGetMemHandle(self._address))
-        # The class lost its `reserved` property in cuda-bindings 13.5; its address stayed.
+        # cuda-bindings 13.5 dropped the `reserved` property but kept its address.
         content = ctypes.string_at(int(ipc.getPtr()), _HANDLE_BYTES)
         return {"nbytes": self._nbytes, "ipc": content.hex()}, []
 
     def close(self) -> None:
-        """See Arena."""
         torch.cuda.synchronize()
         self.memory = torch.empty(0, dtype=torch.uint8)
         release = cudart.cudaIpcCloseMemHandle if self._opened else cudart.cudaFree
@@ -69,10 +67,10 @@ class CudaArena:
 
 
 class CudaDevice:
-    """The first visible CUDA device, held by this run alone."""
+    """The first visible CUDA device."""
 
     kind: Literal["cpu", "cuda"] = "cuda"
-    # Freeing memory takes a quarter of a second while another process on the GPU is stopped.
+    # Freeing memory takes 0.25 s while another process on the GPU is stopped.
     freezes_idle_side = False
     read_only_state = False
 
@@ -80,36 +78,32 @@ class CudaDevice:
         self.torch_device = torch.device("cuda", 0)
         torch.cuda.set_device(self.torch_device)
         torch.cuda.init()
-        # Make the primary context current for the runtime API in this thread too.
+        # Make the primary context current for the runtime API in this thread.
         _must(cudart.cudaSetDevice(0))
         _must(cudart.cudaFree(0))
         self._properties = torch.cuda.get_device_properties(self.torch_device)
 
     def name(self) -> str:
-        """Such as 'NVIDIA H200'."""
         return str(self._properties.name)
 
     def memory_bytes(self) -> int:
-        """See Device."""
         return int(self._properties.total_memory)
 
     def free_bytes(self) -> int:
-        """See Device."""
         free, _ = torch.cuda.mem_get_info()
         return int(free)
 
     def cache_bytes(self) -> int | None:
-        """The L2."""
+        """The size of the L2."""
         size = getattr(self._properties, "L2_cache_size", None)
         return int(size) if size else None
 
     def allocate(self, nbytes: int, *, read_only: bool) -> CudaArena:
-        """See Device. Memory opened by handle is writable in a side: writes are checked for."""
+        """Allocate an arena, which a side opens writable: writes are detected, not prevented."""
         whole = -(-max(nbytes, 1) // _BLOCK_BYTES) * _BLOCK_BYTES
         return CudaArena(int(_must(cudart.cudaMalloc(whole))), whole, opened=False)
 
     def open(self, handle: Handle, descriptors: list[int]) -> CudaArena:
-        """See Device."""
         ipc = cudart.cudaIpcMemHandle_t()
         ctypes.memmove(int(ipc.getPtr()), bytes.fromhex(handle["ipc"]), _HANDLE_BYTES)
         flags = int(cudart.cudaIpcMemLazyEnablePeerAccess)
@@ -117,9 +111,8 @@ class CudaDevice:
         return CudaArena(address, handle["nbytes"], opened=True)
 
     def side_memory_bytes(self, pid: int) -> int | None:
-        """Not per process: the driver hides it in containers. The referee takes what is free."""
+        """Unknown: in containers the driver hides it. The referee measures free memory instead."""
         return None
 
     def synchronize(self) -> None:
-        """See Device."""
         torch.cuda.synchronize()

@@ -1,11 +1,10 @@
-"""The GPU while it is nobody's turn: does anything run there that a side left behind?
+"""Check that the GPU is idle between turns.
 
-A side's process can be stopped; what it queued on a GPU runs on, and a queue can wait for the
-very memory that the referee writes next. Contexts share a GPU by time slices of milliseconds,
-so whatever is at work shows twice: the referee's smallest operation takes a slice instead of
-microseconds, and its copy of the inputs into the side's memory takes longer than it did before
-any side was there. Nothing of a round is where a side sees it before that copy, and the clock
-starts right after it.
+A side's process can be stopped, but work that it queued on the GPU runs on, and may wait for the
+memory that the referee writes next. Contexts share a GPU in time slices of milliseconds, so
+leftover work shows twice: the referee's smallest operation takes a slice instead of microseconds,
+and its copy of the inputs to the side's memory is slower than before any side started. Inputs
+become visible to a side with that copy, right before the clock starts.
 """
 
 from __future__ import annotations
@@ -18,24 +17,24 @@ import torch
 
 from benchmarks.harness.devices.arenas import Device
 
-# On an H200 the smallest operation took 25 us, at most 330 us, and 2,400 us beside a kernel of
-# one block of another process.
+# On an H200 the smallest operation took 25 us (at most 330 us), and 2,400 us beside a one-block
+# kernel of another process.
 _MOST_US = 1000.0
 _TIMES = 5
 _COPIED_BYTES = 1 << 28
 _COPIES = 4
-# Copies of one size differ by 2%, and a hot GPU may clock down; a small one has its launch and
-# its wait besides.
+# Copies of one size differ by 2%, and a hot GPU may lower its clocks; a small copy includes its
+# launch and wait.
 _SLOWER = 1.3
 _LAUNCH_S = 200e-6
 
 
 class NotQuiet(Exception):
-    """Time and again something worked on the device while no side had a turn."""
+    """The device was repeatedly busy although no side had a turn."""
 
 
 class Quiet:
-    """Made before any side is there, to know how long a copy takes then. Nothing on a CPU."""
+    """Idle checks; created before any side starts, to time an undisturbed copy. No-op on a CPU."""
 
     def __init__(self, device: Device, clock: Callable[[], float] = time.perf_counter) -> None:
         self._device = device
@@ -59,7 +58,7 @@ class Quiet:
         return self._now_s() - started_s
 
     def hands_over(self, shared: torch.Tensor, private: torch.Tensor) -> bool:
-        """Copy inputs to where a side sees them; whether nobody else worked meanwhile."""
+        """Copy inputs to memory that a side sees; False if other work ran meanwhile."""
         took_s = self._copied_s(shared, private)
         if not self._watched:
             return True
@@ -67,7 +66,7 @@ class Quiet:
         return took_s <= _SLOWER * expected_s + _LAUNCH_S and self.undisturbed()
 
     def undisturbed(self) -> bool:
-        """Whether the device answers at once: nobody else's work is on it now."""
+        """Whether the device answers at once."""
         if not self._watched:
             return True
         return statistics.median(self._touched_us() for _ in range(_TIMES)) < _MOST_US

@@ -1,8 +1,8 @@
-"""Where the tensors of many calls lie in one arena.
+"""The layout of many calls' tensors in one arena.
 
-Each tensor has a region of `calls` slots. A slot is the tensor, padded to an alignment that
-vector loads like, and then a guard that nobody may write. Another guard stands before the
-first slot: whoever writes before or past a tensor shows there.
+Each tensor has a region of `calls` slots. A slot is the tensor, padded to an alignment for vector
+loads, and a guard. Another guard precedes the first slot. Writes before or past a tensor change a
+guard.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def torch_dtype(name: str) -> torch.dtype:
 
 @dataclass(frozen=True, kw_only=True)
 class Region:
-    """One tensor's slots; offset and stride in bytes. Contents: `distribution` x `amplitude`.
+    """One tensor's slots; offset and stride are in bytes, contents are `distribution` times
+    `amplitude`.
 
-    `steps` are the tensor's own strides in elements; where it has gaps, `span` elements lie
-    between its first and its last.
+    `steps` are the tensor's strides in elements; with gaps, it spans `span` elements.
     """
 
     name: str
@@ -48,12 +48,11 @@ class Region:
 
     @property
     def torch_dtype(self) -> torch.dtype:
-        """The tensor's dtype."""
         return torch_dtype(self.dtype)
 
     @property
     def elements(self) -> int:
-        """Elements of one call's tensor."""
+        """The number of elements of one call's tensor."""
         count = 1
         for size in self.sizes:
             count *= size
@@ -61,7 +60,7 @@ class Region:
 
     @property
     def span(self) -> int:
-        """Elements of the arena that one call's tensor reaches over, gaps included."""
+        """The number of elements from the first to the last of a call's tensor, gaps included."""
         return _span(self.sizes, self.steps)
 
     @property
@@ -89,7 +88,7 @@ class Layout:
     ) -> Layout:
         """Lay out `specs` (TensorSpec as plain data) for `calls` calls at one point of the axes.
 
-        Along the axes named in `strided` the tensors get gaps.
+        Along the axes named in `strided`, tensors have gaps.
         """
         regions = []
         offset = 0
@@ -118,7 +117,7 @@ class Layout:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Layout:
-        """The layout that `as_data` described."""
+        """The layout from the data of `as_data`."""
         regions = tuple(
             Region(**{**region, "sizes": tuple(region["sizes"]), "steps": tuple(region["steps"])})
             for region in data["regions"]
@@ -126,11 +125,11 @@ class Layout:
         return cls(regions=regions, calls=data["calls"], nbytes=data["nbytes"])
 
     def as_data(self) -> dict[str, Any]:
-        """Plain JSON data, as it goes to a side."""
+        """Plain JSON data for a side."""
         return asdict(self)
 
     def flat(self, memory: torch.Tensor, region: Region) -> torch.Tensor:
-        """A region's slots, paddings and guards included: [calls * stride_elements]."""
+        """A region's slots with padding and guards: [calls * stride_elements]."""
         whole = memory[region.offset : region.offset + region.stride * self.calls]
         return whole.view(region.torch_dtype)
 
@@ -159,7 +158,7 @@ INTEGER_BY_WIDTH = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int6
 
 
 def _steps(spec: TensorSpec, sizes: tuple[int, ...], strided: Sequence[str]) -> tuple[int, ...]:
-    """Strides in elements; one step along an axis of `strided` jumps over a gap."""
+    """Strides in elements; a step along an axis of `strided` skips a gap."""
     steps: list[int] = []
     step = 1
     for side, size in zip(reversed(spec.shape), reversed(sizes), strict=True):

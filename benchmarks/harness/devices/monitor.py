@@ -1,4 +1,4 @@
-"""The GPU watched by the referee during one run, for the controls that ask about it."""
+"""Monitor the GPU during a run, for the controls."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from benchmarks.harness.devices.telemetry import NoTelemetry, Reading, Telemetry
 from benchmarks.harness.failures import Role
 
-# NVML's utilisation covers the last sample period, between 1/6 of a second and 1 s.
+# NVML's utilisation covers the last sample period, between 1/6 s and 1 s.
 _IDLE_S = 1.1
 _COLUMNS = ("sm_mhz", "memory_mhz", "power_w", "temperature_c", "throttle")
 
 
 class Watch:
-    """Reads the instruments where there are any; `why_not` says why there are none."""
+    """Reads telemetry if there is any; `why_not` is the reason if not."""
 
     def __init__(self, telemetry: Telemetry | NoTelemetry) -> None:
         self._told = None if isinstance(telemetry, NoTelemetry) else telemetry
@@ -26,7 +26,7 @@ class Watch:
         self._ecc_before: int | None = None
 
     def begin(self) -> None:
-        """Before the first kernel of the run: is the GPU idle, and what does ECC count?"""
+        """Read utilisation and the ECC counter before the run's first kernel."""
         if self._told is None:
             return
         time.sleep(_IDLE_S)
@@ -34,22 +34,22 @@ class Watch:
         self._ecc_before = self._told.ecc_uncorrected()
 
     def reading(self) -> Reading | None:
-        """Right after a round's clock has stopped."""
+        """Read the telemetry right after a round's clock stops."""
         return None if self._told is None else self._told.read()
 
     def look_around(self, sides: Iterable[int]) -> None:
-        """Count who else computes on the GPU while the processes `sides` do."""
+        """Count foreign processes on the GPU while the processes `sides` run."""
         listed = None if self._told is None else self._told.processes()
         if listed is None:
             return
         ours = {os.getpid(), *sides}
-        # In a container the driver may show no ids, or those of another namespace: only where
-        # it shows the referee's own can it tell others apart.
+        # In a container the driver may show no process ids, or those of another namespace. Count
+        # only where it shows the referee's own.
         if os.getpid() in listed:
             self._foreign.append(len(set(listed) - ours))
 
     def as_data(self) -> dict[str, Any]:
-        """The record's `observations.gpu`, at the end of the run."""
+        """The record's `observations.gpu`, after the run."""
         after = None if self._told is None else self._told.ecc_uncorrected()
         counted = self._ecc_before is not None and after is not None
         return {
@@ -61,7 +61,7 @@ class Watch:
 
 
 def columns(readings: Mapping[Role, Sequence[Reading | None]]) -> dict[str, Any] | None:
-    """Both sides' readings as the record keeps them; None where there are no instruments."""
+    """Both sides' readings for the record; None without telemetry."""
     if any(reading is None for side in readings.values() for reading in side):
         return None
     return {

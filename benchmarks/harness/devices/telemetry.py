@@ -1,7 +1,6 @@
-"""What NVML tells of the GPU: clocks, power, heat, throttling, ECC, who else is on it.
+"""Read the GPU's telemetry by NVML: clocks, power, temperature, throttling, ECC, processes.
 
-Everything here is read outside the clock. The referee takes a `Telemetry`; tests hand it one
-that tells what they like.
+Reads happen outside the clock. Tests pass a `Telemetry` of their own.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ class Reading:
 
 
 class Telemetry(Protocol):
-    """A GPU's instruments; None where the device does not tell."""
+    """A GPU's telemetry; values are None where the device does not report them."""
 
     def read(self) -> Reading:
-        """Now."""
+        """The current reading."""
 
     def ecc_uncorrected(self) -> int | None:
         """Uncorrected memory errors since the driver was loaded."""
 
     def processes(self) -> list[int] | None:
-        """Ids of the processes that compute on the GPU, as the driver counts them."""
+        """Ids of the processes computing on the GPU."""
 
     def utilization_percent(self) -> int | None:
         """Share of the last sample period in which a kernel ran."""
@@ -42,13 +41,13 @@ class Telemetry(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class NoTelemetry:
-    """There is nothing to read; `why` says why."""
+    """No telemetry; `why` is the reason."""
 
     why: str
 
 
 def open_for(device: Device) -> Telemetry | NoTelemetry:
-    """The instruments of the device, or why there are none."""
+    """Open the telemetry of a device."""
     if device.kind != "cuda":
         return NoTelemetry(why="there is no GPU in this run")
     try:
@@ -57,7 +56,7 @@ def open_for(device: Device) -> Telemetry | NoTelemetry:
         return NoTelemetry(why="nvidia-ml-py is not installed")
     try:
         opened = Nvml(pynvml)
-        # A device that cannot tell its clocks or its power says so here, not in a round.
+        # Fail here, not in a round, if the device does not report clocks or power.
         opened.read()
         return opened
     except pynvml.NVMLError as error:
@@ -83,7 +82,6 @@ class Nvml:
             self._gpu = nvml.nvmlDeviceGetHandleByIndex(int(first) if first.isdigit() else 0)
 
     def read(self) -> Reading:
-        """See Telemetry."""
         nvml, gpu = self._nvml, self._gpu
         return Reading(
             sm_mhz=int(nvml.nvmlDeviceGetClockInfo(gpu, nvml.NVML_CLOCK_SM)),
@@ -94,7 +92,6 @@ class Nvml:
         )
 
     def ecc_uncorrected(self) -> int | None:
-        """See Telemetry."""
         nvml = self._nvml
         return self._told(
             nvml.nvmlDeviceGetTotalEccErrors,
@@ -103,7 +100,6 @@ class Nvml:
         )
 
     def processes(self) -> list[int] | None:
-        """See Telemetry."""
         try:
             found = self._nvml.nvmlDeviceGetComputeRunningProcesses(self._gpu)
         except self._nvml.NVMLError:
@@ -111,7 +107,6 @@ class Nvml:
         return [int(process.pid) for process in found]
 
     def utilization_percent(self) -> int | None:
-        """See Telemetry."""
         try:
             return int(self._nvml.nvmlDeviceGetUtilizationRates(self._gpu).gpu)
         except self._nvml.NVMLError:

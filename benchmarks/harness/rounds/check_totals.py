@@ -1,4 +1,4 @@
-"""What a workload's checks add up to, for the record."""
+"""Totals of a workload's output checks, for the record."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.harness.rounds.repeated_inputs import Repeats
 
 @dataclass
 class Tally:
-    """Checks of the candidate's outputs in one workload of one replicate."""
+    """Totals of the candidate's output checks in one workload of one replicate."""
 
     calls_checked: int = 0
     calls_probed: int = 0
@@ -24,19 +24,19 @@ class Tally:
     repeats_identical: int = 0
 
     def add(self, comparison: Comparison) -> None:
-        """Count one output tensor of one fully checked call."""
+        """Add one output tensor of one fully checked call."""
         self.max_abs_error = max(self.max_abs_error, comparison.max_abs_error)
         self.max_rel_error = max(self.max_rel_error, comparison.max_rel_error)
         self.elements += comparison.elements
         self.matched += comparison.matched
 
     def add_repeats(self, repeats: Repeats) -> None:
-        """Count calls that had one input."""
+        """Add calls that had the same input."""
         self.repeats_checked += repeats.calls
         self.repeats_identical += repeats.identical
 
     def as_data(self) -> dict[str, Any]:
-        """Plain JSON data; an infinite error, which only a caught side has, becomes null."""
+        """Plain JSON data; an infinite error becomes null."""
         return {
             "calls_checked": self.calls_checked,
             "calls_probed": self.calls_probed,

@@ -1,4 +1,4 @@
-"""An output against the reference, by the sealed tolerance."""
+"""Compare an output with the reference by the sealed tolerance."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import torch
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """How one output tensor stood against the reference.
+    """The comparison of one output tensor with the reference.
 
-    `max_rel_error` is relative to the larger of |reference| and the tolerance's `max_abs`, so
-    that references near zero do not drown it. `elements` were compared, `matched` of them in
-    tolerance.
+    `max_rel_error` is relative to the larger of |reference| and the tolerance's `max_abs`, so that
+    references near zero do not dominate. `matched` of the `elements` are within tolerance.
     """
 
     name: str
@@ -31,13 +30,13 @@ def compare(
     reference: torch.Tensor,
     tolerance: Mapping[str, float],
 ) -> Comparison:
-    """Compare element by element in the reference's precision; NaN and Inf match their like."""
+    """Compare elementwise in the reference's precision; NaN equals NaN, Inf equals Inf."""
     wide = reference.dtype if reference.dtype.is_floating_point else torch.float64
     expected = reference.to(wide)
     got = output.to(wide)
     same = (got == expected) | (got.isnan() & expected.isnan())
     error = torch.where(same, 0.0, (got - expected).abs())
-    # NaN against a number, or Inf against another value, is as wrong as can be.
+    # NaN instead of a number, or Inf instead of another value, is an infinite error.
     error = torch.where(error.isfinite(), error, torch.inf)
     size = torch.where(expected.isfinite(), expected.abs(), 0.0)
     allowed = tolerance["max_abs"] + tolerance["max_rel"] * size

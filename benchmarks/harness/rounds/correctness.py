@@ -1,9 +1,8 @@
-"""Once a run, outside the clock: sizes the contract does not hold, special values, repeats.
+"""Correctness trials, once a run and untimed: held-back sizes, special values, repeats.
 
-Sizes are drawn from the operating system's entropy along the Definition's free axes. Special values
-come at the contract's own sizes too: who looks at sizes cannot tell where to be exact. Where the
-candidate is wrong or raises, the baseline is tried at the same: if it cannot do it either, the
-trial is left out, and the record says so.
+Sizes are drawn at random along the Definition's free axes. Special values are tried at the
+contract's sizes, too, so that sizes do not reveal a trial. Where the candidate fails, the baseline
+gets the same trial; if it fails as well, the trial is recorded as left out.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ from benchmarks.harness.sides.processes import SideProcess
 from kernels.definition import Contents
 
 _RANDOM = random.SystemRandom()
-# The last call has the first one's inputs.
+# The last call repeats the first one's inputs.
 _CALLS = 3
 _PARTS = ("state", "inputs", "outputs")
 _ERROR_LETTERS = 500
-# The referee's own contents, and what its reference makes of them in higher precision.
+# The referee's own contents and the reference's intermediate results.
 _COPIES = 8
 _SHARE_OF_FREE_MEMORY = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One trial; `contents` by tensor name, `strided` names axes along which inputs have gaps."""
+    """A trial; `contents` is by tensor name, `strided` names axes along which inputs have gaps."""
 
     name: str
     kind: Literal["held_back", "special"]
@@ -53,7 +52,7 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class _Attempt:
-    """What the candidate made of a trial, and the contents that it was given."""
+    """The candidate's result in a trial, and the contents that it was given."""
 
     trial: Trial
     tally: Tally
@@ -62,22 +61,22 @@ class _Attempt:
 
 
 def run(*, setting: Setting, sides: Mapping[Role, SideProcess], replicate: int) -> dict[str, Any]:
-    """Every trial of a run; returns the record's `correctness`. Raises SideFailed or Caught.
+    """Run every trial and return the record's `correctness`. Raises SideFailed or Caught.
 
-    A candidate that was wrong at one of them is gone afterwards.
+    The candidate is ended if it fails any of them.
     """
     with setting.phases.of("trials", whole=True):
         trials = [trial for trial in drawn(setting.document) if _fits(setting, trial)]
         attempts = [_attempted(setting, sides["candidate"], trial) for trial in trials]
         if any(attempt.complaint for attempt in attempts):
-            # Whatever it still runs or holds could make the baseline fail, and excuse it so.
+            # Its leftover work or memory could make the baseline fail, too, and excuse it.
             sides["candidate"].end()
         tried = [_judged(setting, sides["baseline"], replicate, each) for each in attempts]
     return {"trials": tried}
 
 
 def drawn(document: Mapping[str, Any]) -> list[Trial]:
-    """The trials of one run: every size is new, every special value is tried at another one."""
+    """Draw the trials of a run, each with new sizes."""
     held_back = document["definition"]["held_back"]
     count = document["protocol"]["held_back_shapes"]
     if count == 0:
@@ -103,7 +102,7 @@ def _special(special: Mapping[str, Any], where: str, axes: Mapping[str, int]) ->
 
 
 def _of_size(document: Mapping[str, Any], index: int, count: int) -> Trial:
-    """First everything free at 1; then drawn sizes, the last of them in the whole Program."""
+    """First all free axes at 1, then drawn sizes, the last of them in the whole Program."""
     free, axes = _drawn_axes(document, ones=index == 0)
     in_program = index == count - 1 and index > 0
     strided = tuple(document["definition"]["held_back"]["strided"])
@@ -120,25 +119,25 @@ def _of_size(document: Mapping[str, Any], index: int, count: int) -> Trial:
 
 
 def _drawn_axes(document: Mapping[str, Any], *, ones: bool = False) -> tuple[str, dict[str, int]]:
-    """In words and in full: odd sizes along the free axes, a workload's own along the others."""
+    """A name and the axes: random odd sizes along free axes, a workload's along the others."""
     axes = dict(_RANDOM.choice(document["workloads"])["axes"])
     free = document["definition"]["held_back"]["free"]
     for axis in free:
         most = -(-axes[axis] // 2)
-        # Not 1 again: gaps along an axis of one show nothing.
+        # Not 1 again: gaps along an axis of size 1 have no effect.
         axes[axis] = 1 if ones else _RANDOM.randrange(min(3, most), most + 1, 2)
     return ", ".join(f"{axis} {axes[axis]}" for axis in free) or "the contract's sizes", axes
 
 
 def _fits(setting: Setting, trial: Trial) -> bool:
-    """Sizes that are owed do; special values at the contract's own may be left out for it."""
+    """Whether it fits into memory; held-back sizes are required and must."""
     needed = _COPIES * sum(_layout(setting, trial, part).nbytes for part in _PARTS)
     room = _SHARE_OF_FREE_MEMORY * setting.device.free_bytes()
     return trial.kind == "held_back" or needed <= room
 
 
 def _layout(setting: Setting, trial: Trial, part: str) -> Layout:
-    """Where the tensors of a part lie: of all calls but for state, which they share."""
+    """The layout of a part for all calls; the state is shared by them."""
     prefix = "program_" if trial.level == "program" else ""
     return Layout.plan(
         setting.definition[prefix + part],
@@ -159,7 +158,7 @@ def _attempted(setting: Setting, candidate: SideProcess, trial: Trial) -> _Attem
 def _judged(
     setting: Setting, baseline: SideProcess, replicate: int, attempt: _Attempt
 ) -> dict[str, Any]:
-    """The record's entry; Caught where the baseline is right at what the candidate was not."""
+    """The record's entry. Raises Caught where the baseline passes and the candidate does not."""
     trial, outcome, message = attempt.trial, "right", None
     if attempt.complaint is not None:
         # The same contents, in memory that the candidate never had.
@@ -194,7 +193,7 @@ def _finding(attempt: _Attempt, replicate: int) -> Finding:
 
 
 class _Room:
-    """The memory of one side's trial. Use as a context; `given` is kept from it where asked."""
+    """The memory of a side's trial; `given` are contents to use again."""
 
     def __init__(
         self, setting: Setting, trial: Trial, given: Mapping[str, torch.Tensor] | None = None
@@ -206,7 +205,7 @@ class _Room:
         self._arenas: dict[str, Arena] = {}
         for part in _PARTS:
             layout = _layout(setting, trial, part)
-            # An operator without state has an arena all the same: every side opens three.
+            # A side always opens three arenas, even without state.
             arena = setting.device.allocate(max(layout.nbytes, 8), read_only=part == "state")
             self._stack.callback(arena.close)
             self._layouts[part], self._arenas[part] = layout, arena
@@ -216,7 +215,7 @@ class _Room:
         self._sealed = {part: setting.checksum.of(each) for part, each in self.given.items()}
 
     def _drawn(self) -> dict[str, torch.Tensor]:
-        """Fresh contents of state and inputs, in memory that no side sees."""
+        """New contents of state and inputs, in memory that no side sees."""
         drawn = {}
         for part in ("state", "inputs"):
             layout = self._layouts[part]
@@ -244,7 +243,7 @@ class _Room:
         return expected
 
     def tried(self, side: SideProcess) -> tuple[Tally, str | None]:
-        """Have a side run the calls; what was wrong with them, if anything. SideFailed."""
+        """Have a side run the calls; returns what was wrong, if anything. Raises SideFailed."""
         outputs = self._arenas["outputs"].memory
         canaries = contents.poison(outputs, self._layouts["outputs"])
         axes = dict(self._trial.axes)
@@ -265,7 +264,7 @@ class _Room:
         tally = Tally()
         if answer.get("error") is not None:
             return tally, f"raised {printable.line(answer['error'], _ERROR_LETTERS)}"
-        # The reference comes only now: on a GPU made-up handles open its results, too.
+        # Compute the reference only now: on a GPU, forged handles could open its results.
         return tally, self._complaint(outputs.clone(), canaries, tally)
 
     def _complaint(

@@ -1,4 +1,4 @@
-"""Everything that is checked after the clock of a round has stopped."""
+"""Inspect a round after its clock has stopped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RANDOM = random.SystemRandom()
 
 @dataclass(frozen=True, kw_only=True)
 class Inspection:
-    """The checks of one side's round; the first that fails raises Caught."""
+    """The checks of one side's rounds; the first that fails raises Caught."""
 
     setting: Setting
     role: Role
@@ -47,11 +47,10 @@ class Inspection:
         repeated: bool,
         ran: range,
     ) -> None:
-        """Check a round; `inputs` is (layout, what the side had, the referee's own copy).
+        """Check a round; `inputs` is (layout, the side's memory, the referee's copy).
 
-        `sealed_inputs`: the checksum of that copy when it was made, since on a GPU memory can be
-        opened by handles that were made up.
-        `repeated`: every call had the same input. `ran`: the calls that were asked for.
+        `sealed_inputs` is the checksum of that copy at its creation, since forged handles can open
+        memory on a GPU. `repeated`: every call had the same input. `ran`: the requested calls.
         """
         at_the_clock = self._check_probe(outputs[0], canaries, probe, ran)
         if not self.setting.quiet.undisturbed():
@@ -63,8 +62,8 @@ class Inspection:
         if not torch.equal(shared.view(torch.int64), private.view(torch.int64)):
             self._caught("input", "wrote to its inputs")
         self._check_outputs(layout, private, outputs, round_s, ran)
-        # What was found right must be what was there when the clock stopped: of integers, in which
-        # poison does not show, nothing else tells.
+        # The checked values must be those at the stop of the clock. For integers, where poison does
+        # not show, this is the only evidence.
         self._check_late(outputs[0], at_the_clock, probe, ran)
         if repeated:
             self._check_repeats(*outputs)
@@ -72,12 +71,12 @@ class Inspection:
         self.tally.calls_probed += len(ran)
 
     def check_idleness(self, idleness: Idleness) -> None:
-        """Raise Caught when the side worked while the other was measured."""
+        """Raise Caught if the side worked during the other side's turns."""
         if idleness.complaint is not None:
             self._caught("idle", idleness.complaint)
 
     def check_state(self) -> None:
-        """Raise Caught when any of the state no longer holds what the referee wrote."""
+        """Raise Caught if any of the state changed."""
         self._require_state(self.state.intact())
 
     def _require_state(self, intact: bool) -> None:
@@ -98,7 +97,7 @@ class Inspection:
     def _check_probe(
         self, layout: Layout, canaries: dict[str, int], probe: Probe, ran: range
     ) -> dict[str, torch.Tensor]:
-        """What stood at the secret positions when the clock stopped, on the CPU."""
+        """The values at the secret positions when the clock stopped, on the CPU."""
         seen = probe.values()
         for region in layout.regions:
             if poison_shows(region):
@@ -132,7 +131,7 @@ class Inspection:
     def _check_written(
         self, layout: Layout, memory: torch.Tensor, canaries: dict[str, int], ran: range
     ) -> None:
-        """Every element of the calls that ran was written, and nothing beside the tensors was."""
+        """Require that the calls wrote every element of the outputs, and nothing beside them."""
         for region in layout.regions:
             slots = layout.slots(memory, region)
             beside = slots[:, region.elements :]
@@ -155,7 +154,7 @@ class Inspection:
         round_s: float,
         ran: range,
     ) -> None:
-        """Full checks of random calls, drawn only now; of all calls where that is cheap."""
+        """Check random calls in full, drawn only now; all calls where that is cheap."""
         calls = list(ran)
         _RANDOM.shuffle(calls)
         sealed = self.setting.protocol["checked_calls"]

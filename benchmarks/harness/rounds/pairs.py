@@ -1,4 +1,4 @@
-"""One workload in one replicate: both sides set up, warmed up, sized, and run in pairs."""
+"""Measure one workload in one replicate: set up, warm up, size, run rounds in pairs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from benchmarks.harness.sides.processes import SideProcess
 
 _RANDOM = random.SystemRandom()
 _EMPTY_ROUNDS = 9
-# Where rounds of a part of the calls say more, empty ones are only the least.
+# Part rounds are more precise; empty rounds then only give the lower bound.
 _EMPTY_ROUNDS_BESIDE_PARTS = 5
 
 OnRound = Callable[[int, float, float], None]
@@ -30,10 +30,10 @@ OnRound = Callable[[int, float, float], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Course:
-    """What is asked of a pair in one workload.
+    """The rounds to run in one workload.
 
-    `single_rounds` of one call each follow the others. `renews_state`: before one of the rounds
-    state gets new contents. `level`: "program" for the end-to-end step, "operator" for the
+    `single_rounds` one-call rounds follow the others. `renews_state`: the state gets new contents
+    before one of the rounds. `level`: "program" for the end-to-end step, "operator" for the
     operator alone.
     """
 
@@ -45,19 +45,19 @@ class Course:
 
 @dataclass
 class Setup:
-    """What a side's untimed setup cost in one replicate, over its workloads."""
+    """The untimed setup of a side in one replicate: its time and memory."""
 
     elapsed_s: float = 0.0
     memory_bytes: int | None = None
 
     def add(self, lane: Lane) -> None:
-        """Times add up; of memory the largest counts, since workloads follow each other."""
+        """Add a workload: times add up, and the largest memory counts."""
         self.elapsed_s += lane.setup_s
         if lane.setup_memory_bytes is not None:
             self.memory_bytes = max(self.memory_bytes or 0, lane.setup_memory_bytes)
 
     def as_data(self) -> dict[str, Any]:
-        """Plain JSON data, as the record keeps it."""
+        """Plain JSON data for the record."""
         return {"elapsed_s": self.elapsed_s, "memory_bytes": self.memory_bytes}
 
 
@@ -72,9 +72,9 @@ def measure(
     on_round: OnRound,
     course: Course,
 ) -> dict[str, Any]:
-    """Measure one workload; `calls` None sizes the rounds. Returns the record's entry.
+    """Measure one workload and return the record's entry; `calls` None sizes the rounds.
 
-    Raises SideFailed when a side cannot be measured, Caught when one was caught.
+    Raises SideFailed or Caught.
     """
     with SharedState(setting, workload["axes"], course.level) as state, ExitStack() as stack:
         lanes = {
@@ -99,7 +99,7 @@ def measure(
         except NotQuiet:
             raise _blamed(setting, sides, replicate, workload["name"]) from None
         except BaseException:
-            # Before the memory that they have open is freed under them.
+            # End the sides before the memory that they have open is freed.
             for side in sides.values():
                 side.end()
             raise
@@ -107,7 +107,7 @@ def measure(
 
 
 def _set_up(setting: Setting, lanes: dict[Role, Lane], setups: dict[Role, Setup]) -> None:
-    """Both sides in random order, each up to its first round."""
+    """Set up both sides in random order, each up to its first round."""
     with setting.phases.of("setup"):
         for role in _RANDOM.sample(sorted(lanes), len(lanes)):
             lanes[role].setup()
@@ -118,7 +118,7 @@ def _set_up(setting: Setting, lanes: dict[Role, Lane], setups: dict[Role, Setup]
 def _blamed(
     setting: Setting, sides: dict[Role, SideProcess], replicate: int, workload: str
 ) -> Exception:
-    """Ends one side after the other: whose end leaves the device quiet kept it busy."""
+    """End one side after the other: the one whose end leaves the device idle kept it busy."""
     for role in ("candidate", "baseline"):
         sides[role].end()
         if setting.quiet.undisturbed():
@@ -150,7 +150,7 @@ class _Pair:
         self._cost = FixedCost(0.0)
 
     def measure(self, calls: int | None, on_round: OnRound) -> dict[str, Any]:
-        """The record's entry for this workload; `calls` None sizes the rounds first."""
+        """The record's entry of this workload; `calls` None sizes the rounds first."""
         phases = self._setting.phases
         with phases.of("sizing"):
             sizing = Sizing(self._setting, self._lanes, self._state)
@@ -164,15 +164,15 @@ class _Pair:
             with phases.of("measuring"):
                 entry = self.rounds(chosen, on_round)
                 entry["single"] = self.singles(chosen)
-        # A writer to state that no round's check saw is the candidate: the baseline is the
-        # catalogue's own code, the candidate is the stranger here.
+        # A write to the state that no round's check saw is attributed to the candidate, because the
+        # baseline is the catalogue's own code.
         self._lanes["candidate"].check_state()
         return entry
 
     def _empty_us(self) -> float:
-        """What an empty round costs: the lower of the sides' medians, for both.
+        """The fixed cost of an empty round: the lower of the sides' medians, for both.
 
-        The lower, because a candidate could answer empty rounds slowly to have more taken off.
+        The lower, because a candidate could answer empty rounds slowly to have more subtracted.
         """
         count = _EMPTY_ROUNDS_BESIDE_PARTS if self._lanes["baseline"].has_parts else _EMPTY_ROUNDS
         medians = [
@@ -182,7 +182,7 @@ class _Pair:
         return min(medians)
 
     def warm_up(self) -> None:
-        """As many rounds of both sides, and for as long, as the protocol asks."""
+        """Run the rounds and the time of both sides that the protocol asks for as warm-up."""
         protocol = self._setting.protocol
         done, busy_us = 0, 0.0
         while done < protocol["warmup_rounds"] or busy_us < 1e3 * protocol["warmup_ms"]:
@@ -190,10 +190,9 @@ class _Pair:
             done += 1
 
     def rounds(self, calls: int, on_round: OnRound) -> dict[str, Any]:
-        """Run the pairs in random order, with empty rounds before and after them.
+        """Run the pairs in random order, with empty rounds before and after.
 
-        The lower cost of these counts: had the machine been busy just then, more would be taken
-        off than a round costs, and a ratio above 1 would grow by it.
+        The lower fixed cost of these counts: too high a cost would raise a ratio above 1.
         """
         cost = self._cost = FixedCost(self._empty_us())
         count = self._course.rounds
@@ -221,11 +220,11 @@ class _Pair:
         }
 
     def _one_of_each(self, readings: dict[Role, list[Reading | None]]) -> dict[Role, float]:
-        """A round of each side, and one of a part where those tell something, in random order.
+        """A round of each side, and a part round where useful, in random order.
 
-        Whoever ran last is warm: a round costs it less. So every length of either side follows
-        every other one as often, and what one gains by it the other gains, too. The candidate's
-        part is for that alone.
+        The side that ran last is warm and faster. So every length of either side follows every
+        other one equally often, and both gain the same. That is the only use of the candidate's
+        part round.
         """
         turns = [(role, True) for role in self._lanes]
         turns += [(role, False) for role, lane in self._lanes.items() if lane.has_parts]
@@ -242,13 +241,13 @@ class _Pair:
         return whole_us
 
     def renew_state(self) -> None:
-        """New contents of state, at a moment that no side knows; both prepare anew, untimed.
+        """Refill the state at a random moment; both sides prepare anew, untimed.
 
-        The rounds that follow are checked against the new contents: what a side still has of
-        the old ones is wrong from now on.
+        The following rounds are checked against the new contents, so anything cached from the old
+        ones is wrong.
         """
         with self._setting.phases.of("setup"):
-            # Afterwards a write to the old contents would not show any more.
+            # Check first: a write to the old contents would not show afterwards.
             self._lanes["candidate"].check_state()
             self._state.refill()
             for role in _RANDOM.sample(sorted(self._lanes), len(self._lanes)):
@@ -257,9 +256,9 @@ class _Pair:
             self.warm_up()
 
     def singles(self, calls: int) -> dict[Role, list[float]] | None:
-        """Rounds of one call each, in us; None where every round is of one call anyway.
+        """Times of one-call rounds in us; None where every round has one call.
 
-        So short a round costs beside its call what an empty one does.
+        The fixed cost of so short a round is that of an empty one.
         """
         if calls == 1 or self._course.single_rounds == 0:
             return None
@@ -271,6 +270,6 @@ class _Pair:
 
 
 def _entry(first: Role, took_us: dict[Role, float], off_us: float, calls: int) -> dict[str, Any]:
-    """One pair of rounds as the record keeps it, in us per call, with the overhead off."""
+    """A pair of rounds for the record, in us per call, with the fixed cost subtracted."""
     per_call = {f"{role}_us": (whole_us - off_us) / calls for role, whole_us in took_us.items()}
     return {"first": first, **per_call}

@@ -1,4 +1,4 @@
-"""Where the time of a run goes: seconds by phase, each second in one phase. No torch."""
+"""Account for a run's time: seconds by phase."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import contextlib
 import time
 from collections.abc import Iterator
 
-# What no phase claims.
+# Time outside all phases.
 REST = "rest"
 
 
 class Phases:
-    """A stopwatch with one hand: entering a phase stops the one around it.
+    """A stopwatch of phases; entering one pauses the phase around it.
 
-    Inside a `whole` phase no other starts: a control's own start-up is part of the control.
+    A `whole` phase includes the phases inside it, such as the start-up of a control.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Phases:
 
     @contextlib.contextmanager
     def of(self, name: str, *, whole: bool = False) -> Iterator[None]:
-        """Count the time inside as `name`."""
+        """Count the time inside as phase `name`."""
         if self._held:
             yield
             return
@@ -44,6 +44,6 @@ class Phases:
         return before
 
     def seconds(self) -> dict[str, float]:
-        """So far, by phase, to the millisecond."""
+        """Seconds by phase so far, to the millisecond."""
         self._turn_to(self._now)
         return {name: round(spent, 3) for name, spent in self._seconds.items()}

@@ -1,10 +1,10 @@
-"""The probe: a few hundred secret positions of every output, read inside the clock.
+"""Probe secret positions of every output inside the clock.
 
-One gather on the referee's own context, so that it does not wait for anything that a side
-left running: what was not finished when the side answered is read as poison.
+One gather on the referee's own context, which does not wait for work that a side left running:
+unfinished output reads as poison.
 
-A GPU's memory can be opened by handles that were made up, so the positions are drawn in the host's
-and go there with the gather: no earlier, and over whatever somebody wrote in their place.
+Forged handles can open a GPU's memory, so the positions are drawn in host memory and copied with
+the gather, over anything written in their place.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Probe:
         bits = layout.slots(memory, region).view(-1)
         count = layout.calls * min(POSITIONS_PER_OUTPUT, region.elements)
         on_gpu = memory.is_cuda
-        # Half as much to bring over while the clock runs.
+        # 32-bit positions halve the copy inside the clock.
         small = len(bits) <= torch.iinfo(torch.int32).max
         dtype = torch.int32 if small else torch.int64
         return _Target(
@@ -54,7 +54,7 @@ class Probe:
         )
 
     def draw(self) -> None:
-        """New secret positions, for every output of every call."""
+        """Draw new secret positions for every output of every call."""
         contents.reseed(self._source)
         for target in self._targets:
             per_call = len(target.secret) // self._calls
@@ -65,7 +65,7 @@ class Probe:
             target.secret.copy_(inside.view(-1))
 
     def read(self) -> None:
-        """Gather every position and wait until the values are in the referee's own memory."""
+        """Gather every position into the referee's memory and wait for it."""
         for target in self._targets:
             target.index.copy_(target.secret, non_blocking=True)
             torch.index_select(target.bits, 0, target.index, out=target.gathered)
@@ -74,7 +74,7 @@ class Probe:
             torch.cuda.synchronize()
 
     def values(self) -> dict[str, torch.Tensor]:
-        """What the last `read` saw, on the CPU, as bits: [calls, positions] by tensor name."""
+        """The values of the last `read` as bits on the CPU: [calls, positions] by tensor name."""
         return {
             target.region.name: target.host.view(self._calls, -1).clone()
             for target in self._targets

@@ -1,4 +1,4 @@
-"""One input given to several calls: their outputs are held against each other."""
+"""Compare the outputs of calls that had the same input."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from benchmarks.harness.rounds.comparisons import compare
 
 @dataclass(frozen=True, kw_only=True)
 class Repeats:
-    """How the answers to one input agreed: `identical` of `calls` repeated ones bit by bit.
+    """How many repeated `calls` gave bitwise `identical` outputs.
 
-    A difference in bits is recorded (atomics make an honest one); one beyond the tolerance is
-    a moving answer, which `complaint` tells: a race, or numbers made up.
+    Differing bits are recorded (atomics cause honest ones). A difference beyond the tolerance means
+    a race or invented results, and is in `complaint`.
     """
 
     calls: int
@@ -27,7 +27,7 @@ class Repeats:
 def compared(
     layout: Layout, memory: torch.Tensor, calls: Sequence[int], tolerance: Mapping[str, float]
 ) -> Repeats:
-    """Hold the outputs of `calls`, which had the same inputs, against those of the first."""
+    """Compare the outputs of `calls`, which had the same inputs, with those of the first."""
     first, *others = calls
     changed: set[int] = set()
     for region in layout.regions:

@@ -1,4 +1,4 @@
-"""What stays the same throughout one run of the referee."""
+"""The constants of one run of the referee."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ReferenceStep = Callable[..., dict[str, torch.Tensor]]
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """The benchmark, where it is measured, and what outputs are held against.
+    """The benchmark, the device, the references and the tools of a run.
 
-    `reference` is the operator's alone, None where it has none; `watch` reads the instruments;
-    `source` draws fresh contents on the device; `candidate` is the private copy of the
-    candidate's file; `scratch` holds every side's folder and goes with the run; `cells` confine
-    the sides; `quiet` knows whether the device rests; `phases` counts where the time goes.
+    `reference` is that of the operator alone, None where it has none; `watch` monitors the device;
+    `source` draws contents on it; `candidate` is a private copy of the candidate's file; `scratch`
+    holds the sides' folders; `cells` are the sandboxes; `quiet` checks that the device is idle;
+    `phases` accounts for time.
     """
 
     document: dict[str, Any]

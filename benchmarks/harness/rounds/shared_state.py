@@ -1,4 +1,4 @@
-"""The state of one workload in one replicate: allocated and filled here, shared read-only."""
+"""The state of one workload in one replicate, shared with both sides."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from benchmarks.harness.devices.layouts import Layout
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.sides import levels
 
-# Up to here a checksum after every round costs little beside the round.
+# Up to this size, a checksum after every round is cheap.
 _CHECKED_WHOLE_BYTES = 4 << 30
-# Of a larger state these words are looked at after every round. Who changes a hundredth of it,
-# which would hardly gain anything, is missed in one round of 10^17.
+# In larger states, this many random words are compared after every round. A side that changes a
+# hundredth of the state is missed in one round of 10^17.
 _SECRET_WORDS = 4096
 
 
 class SharedState:
-    """State both sides read. Use as a context: the memory goes at its end."""
+    """The state that both sides read; the context frees it."""
 
     def __init__(self, setting: Setting, axes: dict[str, int], level: str) -> None:
         self._setting = setting
@@ -37,22 +37,22 @@ class SharedState:
         self.arena.close()
 
     def refill(self) -> None:
-        """New contents in the same memory: whatever was derived from those before is stale."""
+        """Refill the same memory, which makes all derived data stale."""
         refill(self.arena.memory, self.layout, self._setting.source)
         self._setting.device.synchronize()
         self._sealed = self._setting.checksum.of(self.arena.memory)
-        # Kept where no side can look, and drawn from a source that nothing else shows.
+        # In host memory, from a generator of its own.
         self._secret_places = torch.randint(
             max(1, len(self._words())), (_SECRET_WORDS,), generator=generator(torch.device("cpu"))
         )
         self._secret_words = self._found()
 
     def intact(self) -> bool:
-        """Whether all of the state still holds what the referee wrote."""
+        """Whether all of the state is unchanged."""
         return self._setting.checksum.of(self.arena.memory) == self._sealed
 
     def seems_intact(self) -> bool:
-        """The same, quick enough for every round: by secret words where the state is large."""
+        """A check fast enough for every round: by random words where the state is large."""
         if self._setting.device.read_only_state:
             return True
         if self.layout.nbytes <= _CHECKED_WHOLE_BYTES:
@@ -65,13 +65,13 @@ class SharedState:
 
     def _found(self) -> torch.Tensor:
         words = self._words()
-        # Not left where a side could look on a GPU.
+        # Wiped, because a side could read it on a GPU.
         places = self._secret_places.to(words.device, copy=True)
         found = words[places].cpu() if len(words) else words.cpu()
         places.zero_()
         return found
 
     def as_message(self) -> tuple[dict[str, Any], list[int]]:
-        """What a side needs to open it."""
+        """The message that opens it in a side."""
         handle, descriptors = self.arena.handle()
         return {"layout": self.layout.as_data(), "state": handle}, descriptors

@@ -1,4 +1,4 @@
-"""How many calls a round of a workload has."""
+"""Size the rounds of a workload: the number of calls."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _SIZING_ROUNDS = 3
 _LARGEST_STEP = 16
 _CACHES_TO_OUTGROW = 4
 _SHARE_OF_FREE_MEMORY = 0.25
-# Aimed a little above the sealed round length, so that one more sizing step is rarely needed.
+# Aims above the sealed round length, which saves a sizing step.
 _MARGIN = 1.1
 
 
 class Sizing:
-    """Finds by trying how many calls both sides' rounds have."""
+    """Finds the number of calls by trial."""
 
     def __init__(self, setting: Setting, lanes: Mapping[Role, Lane], state: SharedState) -> None:
         self._setting = setting
@@ -27,15 +27,14 @@ class Sizing:
         self._state = state
 
     def bind(self, calls: int) -> None:
-        """Both sides get room for `calls` calls."""
+        """Give both sides room for `calls` calls."""
         for lane in self._lanes.values():
             lane.bind(calls)
 
     def calls(self) -> int:
-        """The calls that make the faster side's round last as long as the protocol asks.
+        """The calls with which the faster side's round is as long as the protocol asks.
 
-        Sized by what one more call adds: the fixed cost of a round, which a busy machine makes
-        large, must not pass for time spent in calls.
+        Based on the time of one more call: the fixed cost of a round must not count as calls.
         """
         protocol = self._setting.protocol
         most = min(protocol["max_calls"], self._calls_that_fit())
@@ -54,7 +53,7 @@ class Sizing:
             calls = min(wanted, calls * _LARGEST_STEP)
 
     def _fastest_us(self, calls: int) -> float:
-        """The shortest of a few rounds of either side: noise only ever lengthens one."""
+        """The fastest of a few rounds of either side, since noise only lengthens a round."""
         self.bind(calls)
         return min(lane.round_us() for lane in self._lanes.values() for _ in range(_SIZING_ROUNDS))
 

@@ -1,4 +1,4 @@
-"""One side in one workload: its memory, its rounds, and the checks of what it left there."""
+"""One side in one workload: its memory, its rounds and their checks."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from benchmarks.harness.sides.channel import encode
 from benchmarks.harness.sides.processes import SideProcess
 
 _RANDOM = random.SystemRandom()
-# Once may be chance: each has other inputs.
+# Attempts with new inputs, because one failure may be chance.
 _ATTEMPTS = 5
-# A side's own threads and CUDA's want some.
+# Sides and CUDA have threads of their own.
 _PROCESSORS_TO_SPARE_ONE = 4
 
 
 def _spares_a_processor(device: Device) -> bool:
-    """Whether the referee may wait awake for a round's end: not where sides compute on the CPU."""
+    """Whether the referee may busy-wait: not where the sides compute on the CPU."""
     return device.kind != "cpu" and len(os.sched_getaffinity(0)) >= _PROCESSORS_TO_SPARE_ONE
 
 
 class Lane:
-    """A side's calls in one workload. Use as a context: the referee's memory goes at its end."""
+    """A side's calls in one workload; the context frees the referee's memory."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Lane:
         self._arenas = []
 
     def setup(self) -> None:
-        """Have the side build its step on the state and call it once: untimed, but measured."""
+        """Have the side build its step on the state and call it once, untimed."""
         message, descriptors = self._state.as_message()
         device = self._setting.device
         own_before = device.side_memory_bytes(self.side.pid)
@@ -117,11 +117,11 @@ class Lane:
         return Layout.plan(specs, self._workload["axes"], self._setting.document["dtype"], calls)
 
     def bind(self, calls: int) -> None:
-        """Give the side inputs and outputs for `calls` calls, in place of the ones before."""
+        """Give the side inputs and outputs for `calls` calls, replacing the previous ones."""
         if self._arenas and self._outputs.calls == calls:
             return
         device = self._setting.device
-        # CUDA wants the side to close memory before its owner frees it: freed after the bind.
+        # On CUDA a side must close memory before its owner frees it, so free after the bind.
         before, self._arenas = self._arenas, []
         descriptors: list[int] = []
         self._inputs, self._outputs = self._plan("inputs", calls), self._plan("outputs", calls)
@@ -148,46 +148,39 @@ class Lane:
             arena.close()
 
     def _rounds(self) -> list[int]:
-        """How many calls the rounds have, of which a side may capture each as one graph."""
+        """The lengths of rounds, which a side may capture as one graph each."""
         calls, part = self._outputs.calls, self._part
         return [calls] if part is None else [calls, part]
 
     def empty_round_us(self) -> float:
-        """Clock a round of no calls, the gather of the probe included."""
+        """Time a round without calls, including the probe."""
         self._probe.draw()
         return self._clocked(range(0))
 
     def single_us(self) -> float:
-        """One round of one call, a random one of those that there is room for. Raises Caught.
-
-        Whatever a side gains by having many calls at hand, it does not have here.
-        """
+        """Time a round of one random call, which cannot gain from batching. Raises Caught."""
         call = _RANDOM.randrange(self._outputs.calls)
         return self._round_us(range(call, call + 1))
 
     @property
     def has_parts(self) -> bool:
-        """Whether rounds of a part of the calls tell what a round costs beside them."""
+        """Whether part rounds measure the fixed cost."""
         return self._part is not None
 
     @property
     def _part(self) -> int | None:
-        """The calls of such a round.
-
-        They are no measure where others want the processors: what differs from round to round is
-        more than what they are to tell.
-        """
+        """The calls of a part round; None on shared processors, where noise exceeds the effect."""
         return fixed_costs.part_of(self._outputs.calls) if self._awake else None
 
     def part_us(self) -> float:
-        """One round of a part of the calls, the first ones, checked like any other."""
+        """Time a part round of the first calls, checked like any other."""
         return self._round_us(range(self._part or 0))
 
     def round_us(self, *, repeated: bool = False) -> float:
-        """One round: fresh inputs, poison, the clock, every check. Raises Caught.
+        """Run one round: new inputs, poison, the clock, every check. Raises Caught.
 
-        Returns the whole round's time, the fixed cost of a round still in it. `repeated` gives
-        every call the same input: no round that counts.
+        Returns the time including the fixed cost. `repeated` gives every call the same input, for
+        rounds that do not count.
         """
         return self._round_us(range(self._outputs.calls), repeated=repeated)
 
@@ -196,7 +189,7 @@ class Lane:
         with self._setting.phases.of("filling"):
             canaries = self._filled(inputs, outputs, repeated)
         elapsed_us = self._clocked(ran)
-        # Before the checks keep the device busy, so that it is the round that is read.
+        # Read before the checks load the device.
         self.reading = self._setting.watch.reading()
         with self._setting.phases.of("checking"):
             self._inspection.inspect(
@@ -215,7 +208,7 @@ class Lane:
     def _filled(
         self, inputs: torch.Tensor, outputs: torch.Tensor, repeated: bool
     ) -> dict[str, int]:
-        """Poison, and fresh inputs where the side sees them, with nobody at work on them yet."""
+        """Poison the outputs and give the side new inputs, with the device idle."""
         for _ in range(_ATTEMPTS):
             private = self._private_inputs
             contents.refill(private, self._inputs, self._setting.source)
@@ -229,7 +222,7 @@ class Lane:
         raise NotQuiet
 
     def renew(self) -> None:
-        """Have the side build its step anew, on state that has other contents now."""
+        """Have the side rebuild its step on the refilled state."""
         self.side.ask(
             {"type": "renew"},
             expect="renewed",
@@ -238,7 +231,7 @@ class Lane:
         )
 
     def check_state(self) -> None:
-        """Raise Caught when the shared state has changed."""
+        """Raise Caught if the shared state changed."""
         self._inspection.check_state()
 
     def _clocked(self, ran: range) -> float:
@@ -251,8 +244,8 @@ class Lane:
         try:
             with self.side.turn() as began_ns:
                 self.side.go(order, token=token, limit_s=limit_s, doing=doing, awake=self._awake)
-                # Inside the clock: work that the answer did not wait for gains nothing, or
-                # is read here as poison.
+                # Inside the clock: work that the answer did not wait for either counts or reads as
+                # poison.
                 self._probe.read()
                 elapsed_ns = time.perf_counter_ns() - began_ns
         finally:
@@ -260,7 +253,7 @@ class Lane:
         return elapsed_ns / 1e3
 
     def release(self) -> None:
-        """Have the side forget the workload, so that its memory may go."""
+        """Have the side free the workload."""
         self.side.ask(
             {"type": "release"},
             expect="released",

@@ -1,8 +1,7 @@
-"""The baseline's own time, taken before a benchmark is sealed, so that nobody can slow it later.
+"""Calibrate a benchmark: measure the baseline's time before sealing.
 
-Pairs of fresh processes run the baseline on both sides. The band is as wide as processes of
-the baseline differ from each other, and never narrower than a machine differs from itself
-from one day to the next.
+Pairs of fresh processes run the baseline on both sides. The band covers the spread between its
+processes, and at least the drift of a machine from day to day.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ from benchmarks.records.documents import WIDEST_BAND
 
 PAIRS = 3
 _LEAST_BAND = {"cuda": 0.05, "cpu": 0.2}
-# Standard deviations of a process's mean: a sound baseline falls outside once in thousands.
+# Standard deviations of a process's mean: a sound baseline fails once in thousands of runs.
 _DEVIATIONS = 4
 _NOBODY = Candidate(name="nobody", filename="nobody.py", source="")
 
 
 @torch.no_grad()
 def calibrated(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any]:
-    """The document with its `calibration` measured here, and its baseline's version pinned.
+    """The document with its `calibration` measured, and the baseline's version pinned.
 
-    Raises SetupError, SideFailed or DeviceFailed as a run does, and Caught for a baseline
-    whose results are wrong.
+    Raises SetupError, SideFailed or DeviceFailed as a run does, and Caught for a baseline with
+    wrong results.
     """
     operators.check_sealed(document)
     isolation.hide_referee()
@@ -66,7 +65,7 @@ def calibrated(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any
 
 
 def _pinned(baseline: dict[str, Any]) -> dict[str, Any]:
-    """The baseline with the version of its package here, where it is one that is installed."""
+    """The baseline with its package's version here, if the package is installed."""
     version = environment.packages().get(baseline["package"].lower())
     return baseline if version is None else {**baseline, "version": version}
 

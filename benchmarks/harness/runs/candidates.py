@@ -1,4 +1,4 @@
-"""The candidate: its file, its name, and the source that is measured and recorded."""
+"""Read a candidate: its file, name and source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_SOURCE_BYTES = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """One candidate's source, read once: what runs is what the record holds."""
+    """A candidate's source, read once: the recorded source is the one that runs."""
 
     name: str
     source: str
@@ -23,12 +23,11 @@ class Candidate:
 
     @property
     def source_digest(self) -> str:
-        """`sha256:…` of the source."""
         return digest_of_bytes(self.source.encode())
 
 
 def read(argument: str) -> Candidate:
-    """A .py or .cu file's path, or `operator/name` of the catalogue; SetupError otherwise."""
+    """Read a .py or .cu file, or `operator/name` of the catalogue. Raises SetupError."""
     path, name = _located(argument)
     try:
         with path.open("rb") as opened:

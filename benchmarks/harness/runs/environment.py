@@ -1,4 +1,4 @@
-"""Where a run was measured: device, versions, every installed package, what isolated the sides."""
+"""Capture the environment of a run: device, versions, packages, isolation."""
 
 from __future__ import annotations
 
@@ -21,10 +21,7 @@ from benchmarks.harness.sides.sandboxes import Cells
 
 
 def cores() -> int:
-    """Processor cores that this process may use: both sides get as many threads.
-
-    No more than `OMP_NUM_THREADS` says, where it says a number.
-    """
+    """Processor cores that this process may use, at most OMP_NUM_THREADS; threads of a side."""
     allowed = len(os.sched_getaffinity(0))
     told = os.environ.get("OMP_NUM_THREADS", "")
     return min(allowed, int(told)) if told.isdecimal() and int(told) else allowed
@@ -36,7 +33,7 @@ def capture(device: Device, cells: Cells, ceilings: dict[str, Any] | None) -> di
 
 
 def machine(device: Device, ceilings: dict[str, Any] | None) -> dict[str, Any]:
-    """Device, versions and packages, whatever was measured and however it was kept apart."""
+    """Device, versions and packages."""
     installed = packages()
     return {
         "device": {
@@ -58,17 +55,17 @@ def machine(device: Device, ceilings: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
-# Reading what two hundred packages say of themselves takes a third of a second.
+# Reading the metadata of two hundred packages takes 0.3 s.
 @functools.cache
 def packages() -> Mapping[str, str]:
-    """Versions of every installed package, by its name in small letters."""
+    """The version of every installed package, by its lower-case name."""
     said = [distribution.metadata for distribution in importlib.metadata.distributions()]
     named = {each["Name"].lower(): each["Version"] for each in said if each["Name"]}
     return MappingProxyType(dict(sorted(named.items())))
 
 
 def _driver() -> str | None:
-    """The NVIDIA driver's version, as the kernel module tells it; None where it does not."""
+    """The NVIDIA driver's version from the kernel module; None without it."""
     path = Path("/proc/driver/nvidia/version")
     if not path.is_file():
         return _driver_by_nvml()

@@ -1,4 +1,4 @@
-"""What a run is prepared with: a device, the places where the sides live, the referee's copy."""
+"""Prepare a run: device, sandboxes and the referee's copy of the candidate."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from benchmarks.harness.runs.candidates import Candidate
 from benchmarks.harness.sides import operators, sandboxes
 from benchmarks.harness.sides.sandboxes import CellError, Cells
 
-# Of a side that computes on a GPU. Each has to stop before the other's turn, and is looked at then:
-# with one a processor, twice, that took a third of a run on an H200's host.
+# Threads of a side on a GPU. Each is stopped and inspected between turns: with one per processor,
+# twice, that took a third of a run on an H200's host.
 _THREADS_BESIDE_A_GPU = 4
 
 
@@ -36,9 +36,9 @@ def prepared(
     telemetry: Telemetry | None = None,
     phases: Phases | None = None,
 ) -> Setting:
-    """Everything that a run needs before its first side; SetupError where it cannot be had.
+    """Prepare everything a run needs before its first side. Raises SetupError.
 
-    `folder` and `first_user` (and the one after it) are this run's own until it ends.
+    `folder` and `first_user` (and the next) are reserved for this run.
     """
     try:
         device = arenas.device(device_kind)
@@ -46,9 +46,9 @@ def prepared(
         raise SetupError(f"this machine cannot measure on {device_kind}: {error}") from error
     threads = environment.cores()
     torch.set_num_threads(threads)
-    # Only what the referee read is run, whatever becomes of the original file meanwhile.
+    # Run exactly the source that was read, even if the original file changes.
     copy = folder / f"candidate{Path(candidate.filename).suffix}"
-    # Its very bytes, whatever this machine's own encoding is.
+    # As bytes, independent of the machine's encoding.
     copy.write_bytes(candidate.source.encode())
     return Setting(
         document=document,
@@ -68,7 +68,7 @@ def prepared(
 
 
 def _cells(device: Device, folder: Path, candidate: Path, first_user: int) -> Cells:
-    """Where the sides live, tried out: on CUDA memory of the referee must open there."""
+    """The sandboxes, where on CUDA the referee's memory must open."""
     arena = device.allocate(1, read_only=False)
     try:
         handle, _ = arena.handle()

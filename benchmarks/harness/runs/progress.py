@@ -1,4 +1,4 @@
-"""Progress of a run: one JSON object a line, with the estimate so far. No torch here."""
+"""Report progress: one JSON event a line, with the estimate so far."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Watcher = Callable[[Mapping[str, Any]], None]
 
 
 class Progress:
-    """Prints events on stdout when `shown`, and keeps the running estimate either way.
+    """Prints events to stdout if `shown`, and keeps the running estimate.
 
-    `watcher` is called with each event too: the terminal's bar.
+    `watcher` is called with each event, such as the terminal's progress bar.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Progress:
         self._last: dict[str, Any] = {"replicate": 0, "round": 0, "workload": None}
 
     def ratio(self) -> float | None:
-        """The traffic-weighted ratio over the workloads that have samples yet."""
+        """The traffic-weighted ratio over the workloads measured so far."""
         baseline = candidate = 0.0
         for name, samples in self._baseline_us.items():
             weight = self._weights[name] / len(samples)
@@ -46,11 +46,11 @@ class Progress:
         return baseline / candidate if candidate > 0 else None
 
     def started(self) -> None:
-        """The run begins."""
+        """Report the start."""
         self._say("started", "measuring")
 
     def rounds_of(self, *, replicate: int, workload: str) -> OnRound:
-        """What to call after each round of one workload, with its times in us a call."""
+        """The callback after each round of a workload, with its times in us per call."""
 
         def on_round(index: int, baseline_us: float, candidate_us: float) -> None:
             self._baseline_us[workload].append(baseline_us)
@@ -62,25 +62,25 @@ class Progress:
         return on_round
 
     def replicate(self, index: int, *, low: float | None, high: float | None, message: str) -> None:
-        """A replicate is done and the interval is new; `index` counts from 0."""
+        """Report a finished replicate and the new interval; `index` counts from 0."""
         self._low, self._high = low, high
         self._last = {"replicate": index + 1, "round": self._rounds, "workload": None}
         self._expect(index + 1)
         self._say("replicate", message)
 
     def _expect(self, replicate: int) -> None:
-        """This replicate came; the run goes on to the next look at least."""
+        """Expect at least the replicates up to the next look."""
         following = (look for look in self._looks if look >= replicate)
         self._replicates = max(self._replicates, next(following, replicate))
 
     def finished(self, summary: dict[str, Any]) -> None:
-        """The verdict is there."""
+        """Report the verdict."""
         self._low, self._high = summary["low"], summary["high"]
         message = f"{summary['verdict']}: {'; '.join(summary['reasons'])}"
         self._say("finished", message, ratio=summary["ratio"])
 
     def failed(self, message: str, *, log: str | None = None) -> None:
-        """No record will follow. `log`: what a compiler had to say, where one refused."""
+        """Report a failure without a record; `log` is a compiler's output."""
         self._say("failed", message, **({} if log is None else {"log": log}))
 
     def _say(self, event: str, message: str, **changed: Any) -> None:

@@ -1,4 +1,4 @@
-"""The referee: replicate after replicate until the verdict stands, then the record."""
+"""The referee: measure replicates until there is a verdict, then seal the record."""
 
 from __future__ import annotations
 
@@ -39,12 +39,11 @@ def run(
     required_isolation: Sequence[str] = (),
     telemetry: Telemetry | None = None,
 ) -> dict[str, Any]:
-    """Measure `candidate` by a checked benchmark document; returns the sealed record.
+    """Measure `candidate` by a checked benchmark document and return the sealed record.
 
-    Raises SetupError when the benchmark cannot be measured here (as when one of
-    `required_isolation` is not in force), SideFailed when a side raised, hung, died or broke
-    its channel, DeviceFailed when the device fails the referee. A side that was caught is a
-    record like any other. `telemetry` stands in for the device's own instruments.
+    Raises SetupError when the benchmark cannot be measured here (for example, if one of
+    `required_isolation` is not in force), SideFailed when a side fails, and DeviceFailed when the
+    device does. A finding against a side gives a record. `telemetry` replaces the device's own.
     """
     operators.check_sealed(document)
     isolation.hide_referee()
@@ -74,7 +73,7 @@ def run(
 
 
 def _begun(document: dict[str, Any], candidate: Candidate) -> dict[str, Any]:
-    """A record of this benchmark and candidate in which nothing is measured yet."""
+    """A draft of the record before any measurement."""
     nothing = observations.nothing("the run did not come to its end")
     return {
         "schema": records.SCHEMA_NAME,
@@ -94,7 +93,7 @@ def _begun(document: dict[str, Any], candidate: Candidate) -> dict[str, Any]:
 
 
 def _measure(setting: Setting, draft: dict[str, Any], progress: Progress) -> None:
-    """Fill the draft with what is measured; DeviceFailed where it does not fit the device."""
+    """Measure into the draft. Raises DeviceFailed if the benchmark exceeds the device's memory."""
     try:
         if _measure_replicates(setting, draft, progress):
             _measure_same_code(setting, draft)
@@ -105,10 +104,10 @@ def _measure(setting: Setting, draft: dict[str, Any], progress: Progress) -> Non
 
 
 def _measure_replicates(setting: Setting, draft: dict[str, Any], progress: Progress) -> bool:
-    """More replicates while inconclusive; False where one was caught or holds too little."""
+    """Measure replicates while inconclusive; False after a finding or an incomplete replicate."""
     protocol, seen = setting.protocol, draft["observations"]
     calls: dict[str, int] = {}
-    # Drawn among those that every run has: who knew which would be careful in that one only.
+    # Drawn from those that every run has, so that a candidate cannot know which one.
     tried_in = _RANDOM.randrange(protocol["replicates"])
     for index in range(protocol["max_replicates"]):
         try:
@@ -140,7 +139,7 @@ def _measure_replicates(setting: Setting, draft: dict[str, Any], progress: Progr
 
 
 def _measure_same_code(setting: Setting, draft: dict[str, Any]) -> None:
-    """The baseline against itself at the heaviest workload, where the protocol asks for it."""
+    """Measure the A/A pair at the heaviest workload, if the protocol asks for it."""
     rounds = setting.protocol["aa_rounds"]
     if rounds == 0:
         return

@@ -1,4 +1,4 @@
-"""One replicate: a fresh pair of processes, every workload, and then they are gone."""
+"""Measure one replicate: a fresh pair of processes through every workload."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _OWN: Mapping[Role, Role] = {role: role for role in ROLES}
 def measure(
     *, setting: Setting, index: int, calls: dict[str, int], progress: Progress, tries: bool
 ) -> dict[str, Any]:
-    """Measure replicate `index` (from 0); returns the record's entry.
+    """Measure replicate `index` (from 0) and return the record's entry.
 
-    `tries`: the trials of the run are this one's, and in its `correctness`. The first one's has
-    `operator`, its rounds alone. Both are None in the others'.
+    With `tries`, it runs the correctness trials. Replicate 0 also measures the operator alone.
+    Elsewhere these entries are None.
 
-    `calls` holds each workload's calls a round and is filled by the first replicate, so that
-    all replicates do the same. Raises SideFailed or Caught.
+    `calls` holds the calls per round by workload; the first replicate fills it, and all use it.
+    Raises SideFailed or Caught.
     """
     order: list[Role] = _RANDOM.sample(ROLES, 2)
     setups: dict[Role, Setup] = {role: Setup() for role in order}
@@ -54,7 +54,7 @@ def measure(
                 course=courses[name],
             )
             calls[name] = measured[name]["calls"]
-        # After the workloads, so that they are measured in processes that did nothing else.
+        # After the workloads, so that those run in fresh processes.
         alone = _operator_alone(setting, sides) if index == 0 else None
         tried = correctness.run(setting=setting, sides=sides, replicate=index) if tries else None
     return {
@@ -67,10 +67,7 @@ def measure(
 
 
 def _courses(setting: Setting) -> dict[str, Course]:
-    """What is asked of each workload: the state of a random one is renewed, if there is any.
-
-    Not where a workload has one round: state is renewed between two.
-    """
+    """The course of each workload; a random one has its state refilled between two rounds."""
     course = Course(rounds=setting.protocol["rounds"], single_rounds=one_by_one.ROUNDS)
     courses = {workload["name"]: course for workload in setting.document["workloads"]}
     if setting.definition["program_state"] and course.rounds > 1:
@@ -81,7 +78,7 @@ def _courses(setting: Setting) -> dict[str, Course]:
 def _operator_alone(
     setting: Setting, sides: dict[Role, SideProcess]
 ) -> list[dict[str, Any]] | None:
-    """A few rounds of every workload's operator by itself; None where nobody asks for them."""
+    """Rounds of every workload's operator alone; None where the protocol asks for none."""
     rounds = setting.protocol["operator_rounds"]
     if rounds == 0 or setting.reference is None:
         return None
@@ -106,9 +103,9 @@ def _operator_alone(
 def same_code(
     setting: Setting, index: int, workloads: Sequence[dict[str, Any]], rounds: int
 ) -> list[dict[str, Any]]:
-    """An A/A pair: a fresh pair of baselines, `rounds` rounds of each of the workloads.
+    """Measure an A/A pair: two fresh baselines, `rounds` rounds of each workload.
 
-    `index` numbers its processes. Whatever is caught here is the baseline's.
+    `index` numbers the processes. Any finding is the baseline's.
     """
     order: list[Role] = _RANDOM.sample(ROLES, 2)
     with setting.phases.of("same_code", whole=True), ExitStack() as stack:
@@ -135,7 +132,7 @@ def same_code(
 
 
 def _unseen(index: int, baseline_us: float, candidate_us: float) -> None:
-    """These rounds are no part of the estimate that people watch."""
+    """These rounds are not part of the displayed estimate."""
 
 
 def start(
@@ -145,12 +142,12 @@ def start(
     stack: ExitStack,
     runs: Mapping[Role, Role] = _OWN,
 ) -> dict[Role, SideProcess]:
-    """Start both processes at once; their imports overlap, their setup does not.
+    """Start both processes at once, so that their imports overlap.
 
-    `runs` says whose code each of them runs.
+    `runs` names whose code each of them runs.
     """
     folder = stack.enter_context(folders.temporary(inside=setting.scratch))
-    # Its user passes through here to the folder that is its own.
+    # The side's user passes through here to its own folder.
     folder.chmod(0o711)
     sides: dict[Role, SideProcess] = {}
     with setting.phases.of("starting"):
@@ -172,10 +169,10 @@ def start(
 
 
 def _cell(setting: Setting, role: Role, code: Role) -> Cell:
-    """Where a side lives; code that is not the side's own finds no cache of the side's there.
+    """The sandbox of a role; other code than the role's own gets an empty cache.
 
-    A candidate could leave compiled code in its cache for the A/A pair's baseline to load: to
-    have it caught in the baseline's name, or the run fail a control, rather than miss its target.
+    A candidate could leave compiled code in its cache for the A/A pair's baseline, to have it
+    caught or to fail a control rather than miss its target.
     """
     cell = setting.cells.by_role[role]
     return cell if code == role else cell.apart(setting.scratch / f"{role}.runs.{code}.cache")

@@ -1,6 +1,6 @@
-"""The pipe between the referee and a side: length-prefixed JSON over a Unix socket.
+"""The channel between the referee and a side: length-prefixed JSON over a Unix socket.
 
-A socket rather than a pipe, because shared memory travels over it as file descriptors.
+A socket, because it also passes the file descriptors of shared memory.
 """
 
 from __future__ import annotations
@@ -18,47 +18,46 @@ _MAX_DESCRIPTORS = 8
 
 
 class ChannelClosed(ConnectionError):
-    """The other end is gone."""
+    """The other end is closed."""
 
 
 class ChannelTimeout(TimeoutError):
-    """No whole message came within the limit."""
+    """No complete message arrived within the limit."""
 
 
 class ChannelRubbish(ValueError):
-    """Something came that is no message."""
+    """The bytes received are not a message."""
 
 
 def encode(message: dict[str, Any]) -> bytes:
-    """A message as it travels: four bytes of length, then JSON."""
+    """Encode a message: four bytes of length, then JSON."""
     body = json.dumps(message, separators=(",", ":")).encode()
     return _LENGTH.pack(len(body)) + body
 
 
 class Channel:
-    """One end of the pipe. Not thread-safe: one message at a time."""
+    """One end of the channel. Not thread-safe."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
 
     @classmethod
     def pair(cls) -> tuple[Channel, socket.socket]:
-        """A connected channel and the raw socket to hand to the side."""
+        """A connected channel and the raw socket for the side."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         return cls(ours), theirs
 
     def close(self) -> None:
-        """Close this end; the other end then reads ChannelClosed."""
+        """Close this end; the other end then raises ChannelClosed."""
         self._socket.close()
 
     def send(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> None:
-        """Send a message, with open file descriptors beside it."""
+        """Send a message with file descriptors."""
         self.send_encoded(encode(message), descriptors)
 
     def send_encoded(self, content: bytes, descriptors: Sequence[int] = ()) -> None:
-        """Send a message encoded beforehand, so that the clock does not pay for JSON."""
-        # A send is small and its reader waits for it: a blocking one cannot hang for long
-        # unless the other end is stuck, which the timeout of the next receive reports.
+        """Send an encoded message, so that JSON costs no time inside the clock."""
+        # Messages are small, so a send blocks only when the other end hangs.
         self._socket.settimeout(10)
         try:
             sent = 0
@@ -72,23 +71,22 @@ class Channel:
             raise ChannelClosed("the other end is gone") from error
 
     def receive(self, limit_s: float | None = None, *, awake: bool = False) -> dict[str, Any]:
-        """The next message; file descriptors sent along never get here.
+        """Receive a message; any file descriptors are discarded.
 
-        `awake`: look again and again until it comes, on a processor of one's own. Who sleeps is
-        woken the later the longer it slept: on an H200's host 120 us late after an empty round,
-        220 to 300 us after one of 45 ms.
+        `awake`: busy-wait on a processor of its own. A sleeping process wakes later the longer it
+        slept: on an H200's host 120 us late after an empty round, 220 to 300 us after one of 45 ms.
 
-        Raises ChannelTimeout after `limit_s` seconds, ChannelClosed at the end of the stream,
-        ChannelRubbish for a length over the limit or a body that is no JSON object.
+        Raises ChannelTimeout after `limit_s` seconds, ChannelClosed at the end of the stream, and
+        ChannelRubbish for a length over the limit or a body that is not a JSON object.
         """
         return self._message(limit_s, None, awake=awake)
 
     def receive_with_descriptors(
         self, limit_s: float | None = None
     ) -> tuple[dict[str, Any], list[int]]:
-        """The next message and the file descriptors that came with it; raises as `receive` does.
+        """Receive a message with its file descriptors; raises as `receive` does.
 
-        For a side only: whoever takes descriptors takes as many as the other end likes to send.
+        For sides only: the sender decides how many descriptors arrive.
         """
         descriptors: list[int] = []
         return self._message(limit_s, descriptors), descriptors
@@ -105,7 +103,7 @@ class Channel:
         try:
             message = json.loads(body)
         except (ValueError, RecursionError) as error:
-            # A number of too many digits is a plain ValueError.
+            # A number with too many digits raises a plain ValueError.
             raise ChannelRubbish(f"bytes that are no JSON: {body[:60]!r}") from error
         if not isinstance(message, dict) or not isinstance(message.get("type"), str):
             raise ChannelRubbish(f"JSON that is no message: {body[:60]!r}")

@@ -1,14 +1,14 @@
-"""Builds the room that a side lives in, from inside its new namespaces, and then starts it.
+"""Set up a side's sandbox from inside its new namespaces, then start the side.
 
-Run as a file of its own, standard library only: `python -I -S confine.py SPEC COMMAND…`.
-util-linux's `unshare` made the namespaces before; its `setpriv` drops the rights afterwards.
-In between this makes a root folder that holds nothing but what was named, read-only, with a
-scratch folder of limited size, and sets the limits that only root may set.
+Runs as a script, standard library only: `python -I -S confine.py SPEC COMMAND…`. util-linux's
+`unshare` creates the namespaces before, and `setpriv` drops the privileges afterwards. In between,
+this builds a root folder with only the named files, read-only, and a scratch folder of limited
+size, and sets the limits that need root.
 
-SPEC is JSON: `root` (an empty folder to build in; null keeps the machine's own), `guarded` (paths
-to make read-only in the machine's own root; null leaves all mounts alone), `shown`
-(paths bound read-only), `written` (paths bound writable), `scratch` and `scratch_bytes`,
-`devices`, `own_process_ids`, `group` (control group to enter, or null), `limits`.
+SPEC is JSON: `root` (an empty folder to build in; null keeps the machine's root), `guarded` (paths
+to make read-only in the machine's root; null leaves all mounts alone), `shown` (paths bound
+read-only), `written` (paths bound writable), `scratch` and `scratch_bytes`, `devices`,
+`own_process_ids`, `group` (a control group to enter, or null), `limits`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _KILLED_FIRST = "1000"
 _KEYCTL_BY_MACHINE = {"x86_64": 250, "aarch64": 219}
 _KEYCTL_JOIN_SESSION_KEYRING = 1
 _ROOT_BYTES = 1 << 20
-# A file system of the side's own, not the machine's.
+# A file system of the side's own.
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a mount point in the side's own root
 _SHARED_MEMORY_BYTES = 1 << 30
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -53,7 +53,7 @@ def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -
 
 
 def _place(root: str, path: str, *, folder: bool) -> str:
-    """A mount point for `path` below the new root."""
+    """Create a mount point for `path` below the new root."""
     target = root + path
     os.makedirs(target if folder else os.path.dirname(target), mode=0o755, exist_ok=True)
     if not folder and not os.path.lexists(target):
@@ -62,7 +62,7 @@ def _place(root: str, path: str, *, folder: bool) -> str:
 
 
 def _show(root: str, path: str) -> None:
-    """Bind one path; a link at the top (`/lib` to `usr/lib`) is made again as a link."""
+    """Bind one path; recreate a top-level link (`/lib` to `usr/lib`) as a link."""
     if os.path.islink(path):
         target = root + path
         os.makedirs(os.path.dirname(target), mode=0o755, exist_ok=True)
@@ -74,7 +74,7 @@ def _show(root: str, path: str) -> None:
 
 
 def _mounts_below(root: str) -> list[tuple[str, int]]:
-    """Every mount point at or below `root`, with the flags that it has and must keep."""
+    """The mount points at or below `root`, with their flags."""
     found = []
     with open("/proc/self/mountinfo") as lines:
         for line in lines:
@@ -95,7 +95,7 @@ def _shut(root: str, kept: list[str]) -> None:
         try:
             _mount("", point, "", _MS_REMOUNT | _MS_BIND | _MS_RDONLY | flags)
         except OSError:
-            # Mounts under mounts cannot be reached by a path; nobody else can reach them either.
+            # A mount hidden under another mount cannot be reached by path.
             if os.path.exists(point) and not os.statvfs(point).f_flag & os.ST_RDONLY:
                 raise
 
@@ -111,7 +111,7 @@ def _make_devices(root: str, devices: list[str]) -> None:
 
 
 def build_room(spec: dict[str, Any]) -> None:
-    """Make the new root folder and move into it."""
+    """Build the new root folder and change into it."""
     root, scratch = spec["root"], spec["scratch"]
     _mount("", "/", "", _MS_PRIVATE | _MS_REC)
     _mount("tmpfs", root, "tmpfs", _MS_NOSUID | _MS_NODEV, f"mode=755,size={_ROOT_BYTES}")
@@ -138,7 +138,7 @@ def build_room(spec: dict[str, Any]) -> None:
 
 
 def guard(spec: dict[str, Any]) -> None:
-    """Keep the machine's own root folder, the code read-only, the scratch folder limited."""
+    """Keep the machine's root folder, with read-only code and a limited scratch folder."""
     _mount("", "/", "", _MS_PRIVATE | _MS_REC)
     for path in spec["guarded"]:
         _mount(path, path, "", _MS_BIND | _MS_REC)
@@ -162,20 +162,19 @@ def _limit(limits: dict[str, int]) -> None:
 
 
 def _die_first() -> None:
-    """Out of memory, the kernel is to kill this, and neither the referee nor a database.
+    """Make this process the kernel's first choice when memory runs out.
 
-    As root it is said for good; an ordinary user's side could take it back.
+    Permanent when set by root; a side without its own user could undo it.
     """
-    # A sandbox around all of this may have no such file.
+    # An outer sandbox may have no such file.
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
         score.write(_KILLED_FIRST)
 
 
 def _leave_keyring() -> None:
-    """Take a keyring of its own: whoever inherits a session's may read its keys, as any user.
+    """Join a new session keyring, since an inherited one may be readable.
 
-    Where the kernel keeps no keys, or a container forbids them, there is none to leave; whether
-    there was is tried (escape_attempts.py).
+    Fails where the kernel or a container has no keyrings; escape_attempts.py checks the result.
     """
     keyctl = _KEYCTL_BY_MACHINE.get(os.uname().machine)
     if keyctl is not None:
@@ -183,16 +182,16 @@ def _leave_keyring() -> None:
 
 
 def _start_below(command: list[str]) -> int:
-    """Be process 1 of the new process ids: start the command, collect orphans, tell its end.
+    """Run the command as a child of process 1 of the new namespace, and return its status.
 
-    The side itself must not be process 1, which no signal of its own can end.
+    The side must not be process 1 itself, because its own signals could not end it.
     """
     child = os.fork()
     if child == 0:
-        # Only then does a killed process 1 take nobody's word that its child is gone too.
+        # The kernel then kills the child together with process 1.
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         os.execv(command[0], command)  # noqa: S606 - a list of arguments, no shell
-    # What is inherited here belongs to the child alone: an open channel would seem alive.
+    # Only the child may hold the channel open.
     os.closerange(3, 1024)
     while True:
         pid, status = os.wait()
@@ -202,7 +201,7 @@ def _start_below(command: list[str]) -> int:
 
 
 def main(spec: dict[str, Any], command: list[str]) -> int:
-    """Confine this process by `spec` and become `command`."""
+    """Confine this process by `spec` and execute `command`."""
     _die_first()
     _leave_keyring()
     if spec["group"] is not None:
@@ -215,7 +214,7 @@ def main(spec: dict[str, Any], command: list[str]) -> int:
         guard(spec)
     os.umask(0o077)
     _limit(spec["limits"])
-    # Orders of the terminal or of a supervisor are for the referee, which then ends its sides.
+    # Terminal signals are for the referee, which then ends its sides.
     if not stat.S_ISCHR(os.fstat(0).st_mode):
         raise OSError("a side's standard input must be the null device")
     if spec["own_process_ids"]:

@@ -1,10 +1,10 @@
-"""Tries, from where a side will live, what a side must not be able to do: what it finds is told.
+"""Attempt, inside a sandbox, everything that a side must not be able to do.
 
-Run as a file of its own inside a cell, standard library only: `python -I escape_attempts.py ASKED`.
-ASKED is JSON: `referee` (its process id) and `process_ids` (its namespace of them), `code`
-(folders that must refuse writing), `scratch_bytes`, `secret` (a file of the referee's that must
-not be seen), `user` (the id this must have, or null), `arena` (a CUDA memory handle that must
-open, or null), `keyring` (that of the referee's session, or null). The answer is one line of JSON.
+Runs as a script, standard library only: `python -I escape_attempts.py TASK`. TASK is JSON:
+`referee` (its process id) and `process_ids` (its process namespace), `code` (folders that must not
+be writable), `scratch_bytes`, `secret` (a file of the referee that must be invisible), `user` (the
+required user id, or null), `arena` (a CUDA memory handle that must open, or null), `keyring` (the
+referee's session keyring, or null). Prints one line of JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import tempfile
 from typing import Any
 
 _STATUS = "/proc/self/status"
-# As confine.py has it, which is a file of its own, too: neither can import the other there.
+# Repeated from confine.py: both are standalone scripts.
 _KEYCTL_BY_MACHINE = {"x86_64": 250, "aarch64": 219}
 _KEYCTL_GET_KEYRING_ID = 0
 _SESSION_KEYRING = -3
@@ -45,10 +45,10 @@ def _refused_to_read(path: str) -> bool:
 
 
 def _has_network() -> bool:
-    """Whether there is any interface but an unused loopback, or a way to reach one."""
+    """Whether any network interface but an unused loopback is reachable."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
         with contextlib.suppress(OSError):
-            # Sends nothing: it only asks the kernel for a route (TEST-NET-1 of RFC 5737).
+            # Sends nothing; asks the kernel for a route (TEST-NET-1 of RFC 5737).
             datagrams.connect(("192.0.2.1", 9))
             return True
         with contextlib.suppress(OSError):
@@ -66,7 +66,7 @@ def _field(name: str) -> str:
 
 
 def session_keyring() -> int | None:
-    """The kernel's number of the keyring that this process has from its session; None: none."""
+    """The kernel's id of this process's session keyring; None without one."""
     keyctl = _KEYCTL_BY_MACHINE.get(os.uname().machine)
     if keyctl is None:
         return None
@@ -75,7 +75,7 @@ def session_keyring() -> int | None:
 
 
 def _open_arena(handle: str) -> None:
-    """Open the referee's memory as a side will; RuntimeError when CUDA refuses."""
+    """Open the referee's memory as a side does. Raises RuntimeError."""
     from cuda.bindings import runtime as cudart
 
     ipc = cudart.cudaIpcMemHandle_t()
@@ -87,7 +87,7 @@ def _open_arena(handle: str) -> None:
 
 
 def tried(asked: dict[str, Any]) -> dict[str, bool]:
-    """Each protection, by what happened when it was tried."""
+    """Each protection, and whether the attempt on it failed."""
     referee = f"/proc/{asked['referee']}"
     filesystem = os.statvfs(".")
     size = filesystem.f_blocks * filesystem.f_frsize
@@ -112,6 +112,6 @@ def tried(asked: dict[str, Any]) -> dict[str, bool]:
 
 
 if __name__ == "__main__":
-    # The scratch folder must be writable, or nothing can be measured here.
+    # A side needs a writable scratch folder.
     with tempfile.TemporaryFile(dir="."):
         print(json.dumps(tried(json.loads(sys.argv[1]))))

@@ -1,7 +1,6 @@
-"""Folders that sides write into, and that are gone afterwards whatever they left there.
+"""Temporary folders that sides write into.
 
-Python's own removal calls itself once a level: folders nested deep enough end it, and with it
-the run whose record was about to be written.
+shutil.rmtree is recursive, so deeply nested folders raise RecursionError and would end the run.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import Path
 
 @contextmanager
 def temporary(*, prefix: str = "twofold-", inside: Path | None = None) -> Iterator[Path]:
-    """A new folder, of its maker's only; nothing that was put into it keeps it from going."""
+    """A new folder, private to its owner, deleted with all its contents at the end."""
     made = Path(tempfile.mkdtemp(prefix=prefix, dir=inside))
     try:
         yield made
@@ -24,10 +23,10 @@ def temporary(*, prefix: str = "twofold-", inside: Path | None = None) -> Iterat
 
 
 def remove(folder: Path) -> None:
-    """Delete a folder at any depth, and no link's target. What cannot be deleted stays."""
+    """Delete a folder of any depth without following links, as far as permissions allow."""
     if _done("rm", "-rf", "--", str(folder)):
         return
-    # An ordinary user's side may have locked folders of its own.
+    # A side without its own user may have locked folders.
     _done("chmod", "-R", "u+rwX", "--", str(folder))
     _done("rm", "-rf", "--", str(folder))
 

@@ -1,4 +1,4 @@
-"""What keeps a side away from the referee, and an honest list of what is not in force."""
+"""Isolate a side from the referee, and list the protections in force."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides.operators import SEARCH_PATH_VARIABLE
 from benchmarks.harness.sides.sandboxes import Cells
 
-# What a run may insist on (`--require-isolation`); what a machine can refuse is among it.
+# The names for `--require-isolation`.
 FULL = (
     "emptied_environment",
     "files_hidden",
@@ -28,7 +28,7 @@ FULL = (
     "scratch_limited",
     "unprivileged_user",
 )
-# What decides a contract is measured under these at least; CUDA bears all of them.
+# The minimum for acceptance runs; CUDA works with all of these.
 ACCEPTANCE = tuple(
     name for name in FULL if name not in ("files_hidden", "own_process_ids", "scratch_limited")
 )
@@ -46,7 +46,7 @@ _PASSED_ON = (
 )
 _CODE = Path(__file__).resolve().parents[3]
 _SHARE_OF_MEMORY = 0.8
-# Importing torch alone maps gigabytes that it never touches.
+# Importing torch alone maps gigabytes that it never uses.
 _LEAST_ADDRESS_SPACE_BYTES = 8 << 30
 
 
@@ -57,10 +57,9 @@ def hide_referee() -> None:
 
 
 def side_environment(*, scratch: Path, cache: Path, threads: int) -> dict[str, str]:
-    """A side's whole environment: where torch and Triton find things, and nothing else.
+    """A side's complete environment: the paths of torch and Triton, and nothing else.
 
-    `cache` outlives the process for compiled kernels only, so that a replicate does not pay
-    minutes of compiling for each of its workloads again.
+    `cache` outlives the process, so that each replicate need not compile the kernels again.
     """
     environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
     own = [str(_CODE), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
@@ -69,35 +68,35 @@ def side_environment(*, scratch: Path, cache: Path, threads: int) -> dict[str, s
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUNBUFFERED": "1",
         "LANG": "C.UTF-8",
-        # Some libraries keep what they compiled below a folder of this name in the machine's own
-        # temporary one: nobody must be there before.
+        # Some libraries keep compiled code in a folder of this name under the machine's /tmp; a
+        # random name keeps runs apart.
         "USER": f"side-{secrets.token_hex(8)}",
         "HOME": str(scratch),
         "TMPDIR": str(scratch),
         "TRITON_CACHE_DIR": str(cache / "triton"),
         "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
-        # Else it starts a process a core, which work on while the side waits for its turn.
+        # Without this, one process per core keeps working between the side's turns.
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "CUDA_CACHE_PATH": str(cache / "cuda"),
         "FLASHINFER_WORKSPACE_BASE": str(cache / "flashinfer"),
         "CUTE_DSL_CACHE_DIR": str(cache / "cute"),
         "OMP_NUM_THREADS": str(threads),
-        # numpy's: one a processor else, made when torch imports it.
+        # numpy would start one thread per core when torch imports it.
         "OPENBLAS_NUM_THREADS": str(threads),
     }
 
 
 def address_space_bytes(device: Device) -> int | None:
-    """A side's limit on address space; None on CUDA, which maps far more than it uses."""
+    """The limit of a side's address space; None on CUDA, which maps far more than it uses."""
     if device.kind == "cuda":
         return None
     return max(int(device.memory_bytes() * _SHARE_OF_MEMORY), _LEAST_ADDRESS_SPACE_BYTES)
 
 
 def in_force(device: Device, cells: Cells) -> dict[str, bool]:
-    """Each protection, and whether this run had it: the record keeps the list.
+    """Each protection, and whether it is in force in this run, for the record.
 
-    Those that a machine can refuse are `cells.found`: they were tried out.
+    Those that depend on the machine come from `cells.found`, where they were attempted.
     """
     return {
         "separate_processes": True,
@@ -114,9 +113,9 @@ def in_force(device: Device, cells: Cells) -> dict[str, bool]:
 
 
 def required(text: str) -> tuple[str, ...]:
-    """The protections named in `text`, by commas; `all`, or `acceptance` for what CUDA bears.
+    """Parse names of protections separated by commas, `all` or `acceptance`.
 
-    SetupError for a name that is none.
+    Raises SetupError for an unknown name.
     """
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     if names == ("all",):
@@ -132,7 +131,7 @@ def required(text: str) -> tuple[str, ...]:
 
 
 def require(names: Sequence[str], device: Device, cells: Cells) -> None:
-    """SetupError, saying why, unless everything of `names` is in force."""
+    """Raise SetupError, with the reasons, unless all of `names` are in force."""
     held = in_force(device, cells)
     missing = [name for name in names if not held.get(name, False)]
     if missing:

@@ -1,4 +1,4 @@
-"""How a side launches its calls: eagerly, or as a captured CUDA graph."""
+"""Launch calls eagerly or as a captured CUDA graph."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _WARMUP_CALLS = 3
 
 
 def graph(step: Launch, inputs: Tensors) -> Launch:
-    """Capture `step` once with static buffers; the copies in and out are part of each call.
+    """Capture `step` once with static buffers; each call includes the copies in and out.
 
-    `inputs` is one call's inputs, for the shapes and for the warm-up that capture needs.
+    `inputs` are one call's, for the shapes and for the warm-up before the capture.
     """
     static_inputs = {name: tensor.clone() for name, tensor in inputs.items()}
     return _Captured(step, static_inputs)
@@ -24,12 +24,11 @@ def graph(step: Launch, inputs: Tensors) -> Launch:
 def graphs_of_rounds(
     step: Launch, calls: Sequence[tuple[Tensors, Tensors]], rounds: Iterable[int]
 ) -> dict[int, Callable[[], None]]:
-    """Capture `step` for the first so many calls, one after the other, as one graph for each.
+    """Capture, for each number of calls in `rounds`, the first so many calls as one graph.
 
-    The operator alone is launched so: on each call's own buffers, since the step, whose
-    intermediate results its inputs are, does not copy them either; and as the step's graph holds
-    it, between other kernels. A graph of its own for each call is no such thing: launching another
-    graph than the last costs an H200 up to 110 us on the device, the more graphs the more.
+    For the operator alone: on each call's own buffers and between other kernels, as in the step's
+    graph. One graph per call would be wrong: launching another graph than the last costs an H200 up
+    to 110 us on the device, and more with more graphs.
     """
     side_stream = torch.cuda.Stream()
     _warm_up(step, calls, side_stream)
@@ -47,7 +46,7 @@ def graphs_of_rounds(
 def _warm_up(
     step: Launch, calls: Iterable[tuple[Tensors, Tensors]], stream: torch.cuda.Stream
 ) -> None:
-    """Capture wants whatever is made at the first call to be there, made on another stream."""
+    """Make the first calls on another stream, as a capture requires."""
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         for inputs, outputs in calls:
@@ -57,7 +56,7 @@ def _warm_up(
 
 
 def _captured(work: Callable[[], None], stream: torch.cuda.Stream) -> torch.cuda.CUDAGraph:
-    """A graph of what `work` launches, whose steps are warm, on exactly the tensors it is given."""
+    """Capture the launches of `work`, which is warm, on exactly its tensors."""
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, stream=stream):
         work()

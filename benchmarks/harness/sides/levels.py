@@ -1,4 +1,4 @@
-"""What a side runs: the operator inside its Program, or the operator alone."""
+"""The two levels of measurement: the Program with the operator, and the operator alone."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ Build = Callable[..., Callable[[Tensors, Tensors], None]]
 
 
 class OperatorStep:
-    """One operator call, built and called like a Program's Step."""
+    """A single operator call with the interface of a Program's Step."""
 
     def __init__(self, *, solution: Solution, state: Tensors, axes: Mapping[str, int]) -> None:
         self._run = solution.run
         self._prepared: Any = solution.prepare(state, axes)
 
     def __call__(self, inputs: Tensors, out: Tensors) -> None:
-        """One call, queued on the current stream."""
+        """Queue one call on the current stream."""
         self._run(self._prepared, inputs, out)
 
 
 def specs(definition: Mapping[str, Any], level: str, part: str) -> list[dict[str, Any]]:
-    """The tensors of that level's "state", "inputs" or "outputs", as the document has them."""
+    """The specs of a level's "state", "inputs" or "outputs"."""
     found: list[dict[str, Any]] = definition[part if level == "operator" else f"program_{part}"]
     return found
 
 
 def builder(level: str, program: ModuleType) -> Build:
-    """What builds a step of that level: "operator" or "program"."""
+    """The builder of a level's step: "operator" or "program"."""
     build: Build = OperatorStep if level == "operator" else program.Step
     return build

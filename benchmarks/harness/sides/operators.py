@@ -1,7 +1,7 @@
-"""An operator's code, loaded by name, and held against what the benchmark sealed.
+"""Load an operator's code by name, and compare it with the sealed benchmark.
 
-Operators live in `kernels/<operator>/`. More folders of operators can be named in
-TWOFOLD_OPERATORS (separated like PATH): a customer's own, or those of a test.
+Operators live in `kernels/<operator>/`, and in the folders of TWOFOLD_OPERATORS (separated like
+PATH): a customer's own, or those of a test.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import kernels
 
-# Not by way of `documents`: a side needs no JSON Schema, and it takes a while to import.
+# Not from `documents`: JSON Schema is slow to import, and a side does not need it.
 from benchmarks.harness.failures import SetupError
 from benchmarks.records.canonical import canonical, digest_of_bytes
 
@@ -22,14 +22,14 @@ SEARCH_PATH_VARIABLE = "TWOFOLD_OPERATORS"
 
 
 def extend_search_path() -> None:
-    """Let `kernels.<operator>` also be found in the folders of TWOFOLD_OPERATORS."""
+    """Also find `kernels.<operator>` in the folders of TWOFOLD_OPERATORS."""
     for folder in os.environ.get(SEARCH_PATH_VARIABLE, "").split(os.pathsep):
         if folder and folder not in kernels.__path__:
             kernels.__path__.append(folder)
 
 
 def part(operator: str, name: str) -> ModuleType:
-    """The module `kernels.<operator>.<name>`; SetupError when there is none."""
+    """The module `kernels.<operator>.<name>`. Raises SetupError."""
     extend_search_path()
     dotted = f"kernels.{operator}.{name}"
     try:
@@ -41,7 +41,7 @@ def part(operator: str, name: str) -> ModuleType:
 
 
 def source_digests(operator: str, names: list[str]) -> dict[str, str]:
-    """`sha256:…` of each named file of an operator's folder; SetupError when one is gone."""
+    """The digest of each named file in an operator's folder. Raises SetupError."""
     folder = Path(str(part(operator, "op").__file__)).parent
     digests = {}
     for name in names:
@@ -53,7 +53,7 @@ def source_digests(operator: str, names: list[str]) -> dict[str, str]:
 
 
 def check_sealed(document: dict[str, Any]) -> None:
-    """Raise SetupError unless the operator's code here is what the benchmark sealed."""
+    """Raise SetupError unless the operator's code here is the sealed one."""
     operator = document["operator"]
     here = part(operator, "op").DEFINITION.as_data()
     if canonical(_plain(here)) != canonical(document["definition"]):
@@ -65,9 +65,9 @@ def check_sealed(document: dict[str, Any]) -> None:
 
 
 def costs(document: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """The operator's own arithmetic and least traffic, by workload; None where it tells neither.
+    """The operator's FLOPs and least bytes moved, by workload; None where it defines neither.
 
-    Its Program calls it once a layer, or once where the axes have no `layers`.
+    Its Program calls it once per layer, or once where the axes have no `layers`.
     """
     op = part(document["operator"], "op")
     if not (hasattr(op, "flops") and hasattr(op, "bytes_moved")):
@@ -84,7 +84,7 @@ def costs(document: dict[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def baseline(operator: str, name: str) -> Any:
-    """A baseline Solution; SetupError for an unknown name, NotAvailable as it says."""
+    """Load a baseline Solution. Raises SetupError for an unknown name, and NotAvailable."""
     known = part(operator, "baselines").BASELINES
     if name not in known:
         raise SetupError(f"operator {operator} has no baseline {name!r}: {', '.join(known)}")
@@ -92,7 +92,7 @@ def baseline(operator: str, name: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Tuples as lists, mappings as dicts: what JSON would make of it."""
+    """The value as JSON has it: tuples become lists."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

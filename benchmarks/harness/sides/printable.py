@@ -1,7 +1,7 @@
-"""What a side says of itself, as it may be shown: on a terminal, in a record, in a database.
+"""Sanitise text from a side for a terminal, a record or a database.
 
-Its words are the candidate's to choose. Line breaks would forge lines of the referee's,
-escape sequences redraw a terminal, and a zero or half a surrogate pair break who stores them.
+The text is the candidate's. Line breaks could forge the referee's output, escape sequences redraw
+the terminal, and NULs or lone surrogates cannot be stored.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ _LEFT_OUT = "\ufffd"
 
 
 def line(said: object, most: int) -> str:
-    """In one line of at most `most` characters, all of them printable."""
+    """One line of at most `most` printable characters."""
     return " ".join(_printable(word) for word in str(said)[:most].split())
 
 
 def lines(said: object, most: int) -> str:
-    """As `line`, with its line breaks and indentation kept."""
+    """As `line`, with line breaks and indentation."""
     shown = str(said)[:most].expandtabs(4).splitlines()
     return "\n".join(_printable(each).rstrip() for each in shown)
 

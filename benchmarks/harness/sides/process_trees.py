@@ -1,12 +1,11 @@
-"""All processes of one side: held still while it is not its turn, and the work they did then.
+"""Stop all processes of a side between its turns, and account for the work they did then.
 
-A signal to a process group misses who left the group. Stopping everyone by hand can be
-outrun by who forks faster, so what counts in the end is the processor time that the family
-used while it should have used none: the kernel keeps that, also of children long gone.
+A signal to the process group misses processes that left it, and processes that fork can outrun
+signals. So the evidence is the processor time that the processes used while stopped, which the
+kernel keeps even for dead children.
 
-And who is stopped can be woken by the kernel: a timer of its own that sends SIGCONT is enough.
-A wake-up for less time than a processor's clock counts shows in the thread's context switches:
-one that stands still has none.
+A stopped process can wake itself by a timer that sends SIGCONT. A wake-up too short for the
+processor-time clock shows in the thread's context switches.
 """
 
 from __future__ import annotations
@@ -21,34 +20,33 @@ from pathlib import Path
 from typing import NamedTuple
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-# Of a process this is its first thread's state: one that is gone, or held by a tracer, says
-# nothing of the others, and is told to stop once all the same.
+# The state is that of the first thread. If that is dead or traced, the others may still run, so the
+# process is signalled once all the same.
 _STOPPED, _FIRST_THREAD_ONLY = {"T", "t", "Z", "X"}, {"t", "Z"}
 _READ_BYTES = 1 << 16
 _MOST_SWEEPS = 20
 _SWEEP_S = 0.001
-# Counted by ticks of 10 ms, and a signal takes its time to arrive.
+# Processor time has ticks of 10 ms, and a signal takes time to arrive.
 _FORGIVEN_S = 0.1
-# Processors that a family may keep busy while it waits. Stopped, it should use none, and in ten
-# seconds of waiting on a crowded machine used none. While it is not stopped (on CUDA between the
-# rounds that count), honest sides do: the compiler of torch.compile keeps one busy after a
-# compiled baseline's first calls.
+# Processors that a side may keep busy while it waits. Stopped sides used none in ten seconds on a
+# crowded machine. Sides that are not stopped (on CUDA between the rounds that count) do honest
+# work: torch.compile's compiler keeps one busy after the first calls of a compiled baseline.
 _FORGIVEN_WHILE_STOPPED = 0.02
 _FORGIVEN_WHILE_RUNNING = 2.0
 _FORGIVEN_WAKES, _FORGIVEN_WAKES_SHARE = 3, 0.02
-# A thread is seen stopped an instant before it gives its processor up, which on a busy machine
-# can be a while: that is one switch, and a few microseconds of work.
+# A thread shows as stopped an instant before it leaves its processor, which on a busy machine can
+# take a while: one switch and a few microseconds of work.
 _FORGIVEN_SWITCHES, _FORGIVEN_RUN_NS = 1, 1_000_000
-# One that does not stand yet when it is first looked at stops late, within a few switches, or was
-# woken before the look: on a host of many threads that takes longer than a timer of 2 ms.
+# A thread still running at the first look either stops late, within a few switches, or was woken
+# before the look, which on a host with many threads takes longer than a 2 ms timer.
 _FORGIVEN_SWITCHES_OF_LATE = 20
-# Nor may it compute: a flood of timers keeps a thread from ever standing, and one long stretch of
-# work is no switch at all. What it still has to leave in the kernel takes a part of this.
+# It may not compute either: a flood of timers keeps a thread from stopping, and one long stretch of
+# work has no switches. Leaving the kernel takes a part of this.
 _FORGIVEN_RUN_NS_OF_LATE = 5_000_000
 
 
 class Standing(NamedTuple):
-    """A thread: its context switches so far, and what it ran, where the kernel says so."""
+    """A thread's state: whether it is stopped, its context switches and its run time."""
 
     stopped: bool
     switches: int
@@ -59,7 +57,7 @@ Threads = dict[int, Standing | None]
 
 
 def members(first: int, user: int | None) -> set[int]:
-    """Process `first` and all that descend from it; with `user`, also all of that user."""
+    """Process `first` and its descendants, and all processes of `user` if given."""
     found: set[int] = set()
     waiting = [first]
     while waiting:
@@ -82,10 +80,10 @@ def _of_user(user: int) -> set[int]:
 
 
 def _told(file: str) -> bytes:
-    """What the kernel says in a file under /proc.
+    """Read a file under /proc.
 
-    Read in every turn for each of a side's threads, some seventy on an H200's host: as `Path`
-    reads files that was a third of a run's time.
+    Called in every turn for some seventy threads on an H200's host: reading by `Path` took a third
+    of a run's time.
     """
     descriptor = os.open(file, os.O_RDONLY)
     try:
@@ -95,7 +93,7 @@ def _told(file: str) -> bytes:
 
 
 def _of_tasks(pid: int, name: str) -> Iterator[tuple[str, bytes]]:
-    """Every thread's folder under /proc with its file `name`; those that are gone are left out."""
+    """The /proc folder of every live thread with its file `name`."""
     with contextlib.suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):
             folder = f"/proc/{pid}/task/{task}"
@@ -104,7 +102,7 @@ def _of_tasks(pid: int, name: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat after the name, from the state on; empty when it is gone."""
+    """The fields of /proc/PID/stat from the state on; empty for a dead process."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -112,14 +110,14 @@ def _stat(pid: int) -> list[str]:
 
 
 def signal_all(pids: set[int], number: int) -> None:
-    """Signal each; those that are gone are none's loss."""
+    """Signal each process that still exists."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
 
 def stop(first: int, user: int | None) -> set[int]:
-    """Stop the whole family; who they are. Who keeps forking away is left to their work's count."""
+    """Stop all processes and return them; those that keep forking show in their processor time."""
     family: set[int] = set()
     told: set[int] = set()
     for sweep in range(_MOST_SWEEPS):
@@ -132,18 +130,18 @@ def stop(first: int, user: int | None) -> set[int]:
         signal_all(running, signal.SIGSTOP)
         told |= running
         if sweep:
-            # Who was asleep needs a processor to stop on, and the machine may be busy.
+            # A sleeping process needs a processor to stop on.
             time.sleep(_SWEEP_S)
     return family
 
 
 def resume(first: int, user: int | None) -> None:
-    """Let the whole family run again."""
+    """Continue all processes."""
     signal_all(members(first, user), signal.SIGCONT)
 
 
 def processor_s(family: set[int]) -> float:
-    """Processor time of a family so far, its dead children's included."""
+    """Processor time of the processes so far, including dead children."""
     ticks = 0
     for pid in family:
         fields = _stat(pid)
@@ -153,7 +151,7 @@ def processor_s(family: set[int]) -> float:
 
 
 def threads(family: set[int]) -> Threads:
-    """Every thread of a family, with what it has done so far; None where the kernel is silent."""
+    """Every thread's state; None where the kernel does not report it."""
     return {
         int(folder.rpartition("/")[2]): _standing(folder, status)
         for pid in family
@@ -162,7 +160,7 @@ def threads(family: set[int]) -> Threads:
 
 
 def _standing(folder: str, status: bytes) -> Standing | None:
-    # The two last fields of such a name are the kernel's: a thread's own name comes before them.
+    # Search from the end: a thread's own name comes before the kernel's fields.
     _, *switches = status.rsplit(b"ctxt_switches:", 2)
     if len(switches) < 2:
         return None
@@ -174,7 +172,7 @@ def _standing(folder: str, status: bytes) -> Standing | None:
 
 
 def woke(before: Threads, after: Threads) -> bool:
-    """Whether a thread that stood still ran, or one is there that nobody asleep can have made."""
+    """Whether a stopped thread ran, or a thread appeared that no stopped one can have started."""
     ran_ns = late_ran_ns = 0
     for thread, stood in before.items():
         stands = after.get(thread)
@@ -195,7 +193,7 @@ def woke(before: Threads, after: Threads) -> bool:
 
 @dataclass
 class Idleness:
-    """What a family did between its turns, stopped or not. Times in seconds."""
+    """The work of a side between its turns. Times are in seconds."""
 
     first: int
     user: int | None
@@ -209,21 +207,21 @@ class Idleness:
     _standing: Threads = field(default_factory=dict)
 
     def begins(self, family: set[int] | None = None) -> None:
-        """Its turn is over; `family` where it is known already who they are."""
-        # Looked for once: on a host of many processes that takes its time, in every round.
+        """Start of a wait; `family` saves a search where the processes are known."""
+        # One search per round: it is slow on a host of many processes.
         if family is None:
             family = members(self.first, self.user)
         self._since = (time.monotonic(), processor_s(family))
         self._standing = threads(family) if self.stopped else {}
 
     def ends(self) -> set[int]:
-        """Its next turn comes; who the family are."""
+        """End of a wait; returns the processes."""
         family = members(self.first, self.user)
         if self._since is None:
             return family
         began, used = self._since
         self.worked_s += max(0.0, processor_s(family) - used)
-        # After the count: finding a family among a host's processes can outlast the wait itself.
+        # Read after the accounting, because searching a host's processes can outlast the wait.
         waited_s = time.monotonic() - began
         self.waits += 1
         self.waited_s += waited_s
@@ -236,7 +234,7 @@ class Idleness:
 
     @property
     def complaint(self) -> str | None:
-        """What to hold against the side; None while it kept still."""
+        """How the side broke the rule; None if it did not."""
         if self.wakes > _FORGIVEN_WAKES + _FORGIVEN_WAKES_SHARE * self.waits:
             return (
                 f"ran in {self.wakes} of the {self.waits} times that it waited for its turn, "

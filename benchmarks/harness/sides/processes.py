@@ -1,4 +1,4 @@
-"""A side's process, seen from the referee: start, ask, stop while idle, end, and last words."""
+"""A side's process as the referee controls it: start, request, stop, kill, diagnose."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from benchmarks.harness.sides.channel import (
 from benchmarks.harness.sides.process_trees import Idleness
 from benchmarks.harness.sides.sandboxes import Cell
 
-# -P: the scratch folder, which a side can write, is no place to import from.
+# -P: never import from the scratch folder, which the side can write.
 _ARGUMENTS = ("-P", "-X", "faulthandler", "-m", "benchmarks.harness.sides.side")
 _TAIL_BYTES = 4000
 _TAIL_LINES = 3
@@ -35,7 +35,7 @@ _SIGNAL_STATUS = 128
 
 
 class SideProcess:
-    """One process of one side. Use as a context: it is gone afterwards, whatever happens."""
+    """One process of a side; the context kills it at the end."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class SideProcess:
         threads: int,
         stops_when_idle: bool,
     ) -> None:
-        """`stops_when_idle`: always; otherwise only while it is `held`."""
+        """`stops_when_idle`: stop it between all turns, not only while it is `held`."""
         self.role = role
         self.where = f"replicate {replicate + 1}"
         self._stops_when_idle = stops_when_idle
@@ -71,11 +71,11 @@ class SideProcess:
 
     @property
     def pid(self) -> int:
-        """The side's own process id, below whatever confines it."""
+        """The side's own process id, below unshare and confine.py."""
         pid = self._process.pid
         if self._cell.arrangement.own_process_ids:
-            # unshare waits for the first process of the cell, and that one for the side.
-            # Any of them may have died just now.
+            # unshare waits for process 1 of the namespace, and that for the side. Any may have
+            # died.
             with contextlib.suppress(OSError):
                 for _ in range(2):
                     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -86,7 +86,7 @@ class SideProcess:
         return self
 
     def end(self) -> None:
-        """Kill the side and all it started; nothing happens to one that is gone."""
+        """Kill the side and its descendants. Idempotent."""
         self._signal(signal.SIGKILL)
         self._process.wait()
         self._cell.end_leftovers()
@@ -102,12 +102,12 @@ class SideProcess:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[int]:
-        """Let the side run; outside its turn it is stopped where the device allows that.
+        """Let the side run; between turns it is stopped where the device allows that.
 
-        Yields when that began, by `time.perf_counter_ns`: before the first of its processes ran.
+        Yields the start by `time.perf_counter_ns`, before the first of its processes continues.
         """
-        # Looked for before: who has many processes has the last of them woken late, and the first
-        # would have a start on the clock.
+        # Search before the clock starts: otherwise the first of many processes would run before the
+        # last is found.
         family = self.idleness.ends()
         began_ns = time.perf_counter_ns()
         if self._stops_when_idle:
@@ -119,7 +119,7 @@ class SideProcess:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Inside, it is stopped while it is not its turn, on every device."""
+        """Stop the side between its turns, on every device."""
         before = self._stops_when_idle
         self._hold(True)
         try:
@@ -139,7 +139,7 @@ class SideProcess:
 
     @property
     def _family(self) -> tuple[int, int | None]:
-        """The first of its processes, and the user that only they have where there is one."""
+        """Its first process, and the user id if only this side has it."""
         arrangement = self._cell.arrangement
         alone = arrangement.own_user and not arrangement.own_process_ids
         return self._process.pid, self._cell.user if alone else None
@@ -152,7 +152,7 @@ class SideProcess:
         self.idleness.begins(family)
 
     def start(self, message: dict[str, Any]) -> None:
-        """Send the side what it is; `started` ends the wait for it."""
+        """Send the start message; `started` waits for the answer."""
         self._tell(encode({"type": "start", "role": self.role, **message}), (), "starting")
 
     def started(self) -> None:
@@ -169,15 +169,15 @@ class SideProcess:
         doing: str,
         descriptors: Sequence[int] = (),
     ) -> dict[str, Any]:
-        """Send a message in the side's turn and return its answer; SideFailed otherwise."""
+        """Send a request in the side's turn and return the answer. Raises SideFailed."""
         with self.turn():
             self._tell(encode(message), descriptors, doing)
             return self.answer(expect, limit_s=limit_s, doing=doing)
 
     def go(self, order: bytes, *, token: str, limit_s: float, doing: str, awake: bool) -> None:
-        """One timed exchange: an encoded order out, its token back. Nothing else, for the clock.
+        """The timed exchange: send the encoded order, receive its token.
 
-        `awake`: wait for it on a processor of the referee's own, as Channel.receive does.
+        `awake`: busy-wait for the answer (see Channel.receive).
         """
         self._tell(order, (), doing)
         reply = self.answer("done", limit_s=limit_s, doing=doing, awake=awake)
@@ -190,13 +190,13 @@ class SideProcess:
         except ChannelTimeout as error:
             raise self.failed("stopped reading its channel", doing) from error
         except ChannelClosed:
-            # What it said before it went, or how it ended, the next `answer` tells.
+            # `answer` reports its last message or how it ended.
             return
 
     def answer(
         self, expect: str, *, limit_s: float, doing: str, awake: bool = False
     ) -> dict[str, Any]:
-        """The side's next message, which must be of type `expect`; SideFailed otherwise."""
+        """Receive the next message, which must be of type `expect`. Raises SideFailed."""
         try:
             reply = self._channel.receive(limit_s, awake=awake)
         except ChannelTimeout as error:
@@ -218,7 +218,7 @@ class SideProcess:
         return reply
 
     def _gone(self, doing: str) -> SideFailed:
-        """What became of a side that hung up: read from its exit status."""
+        """The error of a side that closed its channel, from its exit status."""
         try:
             code = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
@@ -239,7 +239,7 @@ class SideProcess:
     def failed(
         self, reason: str, doing: str, *, tail: bool = True, log: object = None
     ) -> SideFailed:
-        """The one line that a person reads: who, what, when, and the side's last lines."""
+        """An error of one line: who, what, when, and the last lines of output."""
         text = f"the {self.role} {reason}, while {doing} ({self.where})"
         last = self._last_lines() if tail else ""
         told = f"{text}; its last lines: {last}" if last else text
@@ -261,7 +261,7 @@ def _signal_name(number: int) -> str:
 
 
 def _telling(lines: list[str]) -> list[str]:
-    """The lines worth showing: a crash's own frames come first in faulthandler's dump."""
+    """The most useful lines: of a crash, the frames at the top of faulthandler's dump."""
     for index, line in enumerate(lines):
         if line.startswith("Fatal Python error"):
             frames = [frame for frame in lines[index:] if frame.startswith("File")]

@@ -1,8 +1,7 @@
-"""The cell that a side lives in: whose rights it has, what it sees, how much it may use.
+"""The sandbox of a side: user, namespaces, visible files and limits.
 
-util-linux's `unshare` and `setpriv` do the work around `confine.py`. What a machine allows
-differs, so the strictest arrangement is tried first, by a process that attempts what a side
-must not be able to do, and what happened to it is what the record says.
+util-linux's `unshare` and `setpriv` run `confine.py`. Machines allow different arrangements, so
+each is tried, strictest first, by a process that attempts to escape; its results are recorded.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ _LIMITS = {
     "RLIMIT_CORE": 0,
     "RLIMIT_FSIZE": 1 << 30,
     "RLIMIT_NOFILE": 4096,
-    # Threads count too: torch, Triton and Inductor start some for every core.
+    # Threads count too; torch, Triton and Inductor start some per core.
     "RLIMIT_NPROC": 2048,
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Arrangement:
-    """One way to confine a side, of those that a machine may allow.
+    """A way to confine a side.
 
-    `namespaces` are unshare's words; `own_user` is a user of the side's own, which needs root.
-    With a namespace of mounts the side gets a root folder that holds only what it is shown
-    (`own_view`), or keeps the machine's with the code made read-only.
+    `namespaces` are unshare's names; `own_user` gives the side its own user, which needs root. With
+    a mount namespace, the side gets a root folder of its visible files only (`own_view`), or the
+    machine's with the code read-only.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -48,18 +47,18 @@ class Arrangement:
 
     @property
     def guarded(self) -> bool:
-        """Whether the machine's own root folder is kept, with its code read-only."""
+        """Whether the side keeps the machine's root folder, with the code read-only."""
         return "mount" in self.namespaces and not self.own_view
 
     @property
     def own_process_ids(self) -> bool:
-        """Whether the side sees only its own processes, which all end with its first one."""
+        """Whether the side sees only its own processes, which all end with its first."""
         return "pid" in self.namespaces
 
 
 _ALL = ("net", "ipc", "uts", "mount", "pid")
 _WITHOUT_PROCESS_IDS = _ALL[:-1]
-# Strictest first. CUDA on an H200 did not start in a root folder of its own (error 304).
+# Strictest first. On an H200, CUDA did not start in its own root folder (error 304).
 _AS_ROOT = (
     Arrangement(namespaces=_ALL, own_user=True, own_view=True),
     Arrangement(namespaces=_ALL, own_user=True),
@@ -79,12 +78,12 @@ _AS_OTHERS = (
 
 
 class CellError(RuntimeError):
-    """Not even the least arrangement works here; the text says what failed."""
+    """No arrangement works on this machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """Where one role's processes live throughout a run."""
+    """The sandbox of one role's processes throughout a run."""
 
     arrangement: Arrangement
     user: int
@@ -95,17 +94,17 @@ class Cell:
     limits: dict[str, int] = field(default_factory=lambda: dict(_LIMITS))
 
     def make_scratch(self, folder: Path) -> None:
-        """An empty folder of this side's own."""
+        """Create an empty folder owned by the side."""
         folder.mkdir(mode=0o700)
         self._own(folder)
 
     def make_cache(self) -> None:
-        """The folder for compiled kernels, which outlives a process but not the run."""
+        """Create the folder for compiled kernels, which outlives a process but not the run."""
         self.cache.mkdir(mode=0o700, exist_ok=True)
         self._own(self.cache)
 
     def apart(self, cache: Path) -> Cell:
-        """The same cell with an empty cache: nothing that was compiled in this one is loaded."""
+        """The same sandbox with an empty cache."""
         other = replace(self, cache=cache)
         other.make_cache()
         return other
@@ -115,9 +114,9 @@ class Cell:
             os.chown(folder, self.user, self.user)
 
     def end_leftovers(self) -> None:
-        """Kill what a side left running under its own user, in whatever session it hid."""
+        """Kill all processes of the side's user, in any session."""
         if self.arrangement.own_user and not self.arrangement.own_process_ids:
-            # One call for all of them: a process that forks meanwhile does not get away.
+            # A single call, because a process that forks could escape several.
             everyone = "import os; os.kill(-1, 9)"
             options = ["--reuid", str(self.user), "--regid", str(self.user), "--clear-groups"]
             python = [sys.executable, "-I", "-S", "-c", everyone]
@@ -129,10 +128,10 @@ class Cell:
             )
 
     def command(self, inner: list[str], *, scratch: Path) -> list[str]:
-        """`inner`, confined; `scratch` was made by `make_scratch`."""
+        """The command line of `inner` in the sandbox; `make_scratch` created `scratch`."""
         if shutil.which("setpriv") is None:
             return self._confined(inner, scratch)
-        # Whatever ends the referee ends this, and `--kill-child` hands it on.
+        # Dies with the referee, and passes that on by `--kill-child`.
         outer = [_program("setpriv"), "--pdeathsig", "KILL"]
         return [*outer, *self._unshared(), *self._confined(self._lowered(inner), scratch)]
 
@@ -178,21 +177,21 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """Both sides' cells, and what was found to be in force in them."""
+    """Both sides' sandboxes, and the protections found in force."""
 
     by_role: dict[Role, Cell]
     found: dict[str, bool]
     refused: tuple[str, ...]
-    """Why stricter arrangements were not possible, in their own words."""
+    """The errors of the stricter arrangements."""
 
 
 def prepare(*, folder: Path, candidate: Path, arena: str | None, first_user: int) -> Cells:
-    """Cells for one run below `folder`, in the strictest arrangement that works here.
+    """Set up sandboxes for a run below `folder`, in the strictest arrangement that works.
 
-    `arena` is a CUDA memory handle that a side must be able to open; `first_user` and the one
-    after it are the sides' users, where they may have some. CellError when nothing works.
+    `arena` is a CUDA memory handle that a side must be able to open; the sides' users are
+    `first_user` and the next. Raises CellError when no arrangement works.
     """
-    # Without a view of its own a side passes through here to its scratch folder.
+    # A side without its own root folder passes through here to its scratch folder.
     folder.chmod(0o711)
     refused: list[str] = []
     for arrangement in _arrangements():
@@ -206,7 +205,7 @@ def prepare(*, folder: Path, candidate: Path, arena: str | None, first_user: int
             )
             trial = _try(cells["candidate"], folder=folder, arena=arena)
         except OSError as error:
-            # As where this container has no such users.
+            # For example, a container without such users.
             trial = str(error)
         if isinstance(trial, dict):
             return Cells(by_role=cells, found=trial, refused=tuple(refused))
@@ -239,7 +238,7 @@ def _cells(
 
 
 def _try(cell: Cell, *, folder: Path, arena: str | None) -> dict[str, bool] | str:
-    """What was found in force, or why it does not work here."""
+    """The protections found in force, or why the arrangement does not work."""
     scratch = folder / f"trial.{_RANDOM.randrange(1 << 32):x}"
     secret = folder / "referee.secret"
     secret.touch(mode=0o600)
@@ -254,7 +253,7 @@ def _try(cell: Cell, *, folder: Path, arena: str | None) -> dict[str, bool] | st
         "arena": arena,
         "keyring": escape_attempts.session_keyring(),
     }
-    # The site's packages are for CUDA's bindings only.
+    # Only CUDA's bindings need site-packages.
     program = [sys.executable, "-P", *(["-S"] if arena is None else [])]
     inner = [*program, str(_HERE / "escape_attempts.py"), json.dumps(asked)]
     try:
@@ -278,13 +277,13 @@ def _try(cell: Cell, *, folder: Path, arena: str | None) -> dict[str, bool] | st
 
 
 def trial_environment() -> dict[str, str]:
-    """What finds programs and libraries; nothing else."""
+    """The paths of programs and libraries, nothing else."""
     names = ("PATH", "LD_LIBRARY_PATH", "PYTHONPATH", "CUDA_VISIBLE_DEVICES")
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _program(name: str) -> str:
-    """The program's full path, which the side's own view has too."""
+    """The full path of a program, valid in the side's root folder, too."""
     found = shutil.which(name)
     if found is None:
         raise CellError(f"util-linux's {name} is not installed here")

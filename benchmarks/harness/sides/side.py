@@ -1,8 +1,7 @@
-"""What runs in the baseline's or candidate's process: `python -m benchmarks.harness.sides.side`.
+"""The process of a side: `python -m benchmarks.harness.sides.side`.
 
-It knows memory handles and a pipe. The candidate's code shares this process and may change
-anything in it, so nothing here is believed: the clock, the reference and every check are the
-referee's.
+It has memory handles and a channel. The candidate shares this process and can change anything in
+it, so nothing here is trusted: the clock, the reference and every check are the referee's.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from kernels.cuda import CompileError
 
 _PR_SET_PDEATHSIG = 1
 _MAX_FILE_BYTES = 1 << 30
-# All that Triton says of a machine without a GPU.
+# Triton's error on a machine without a GPU.
 _NO_DRIVER = "0 active drivers"
 
 
 def limit_process(address_space_bytes: int | None, *, parent: int) -> None:
-    """Die with what started this, leave no core file, and stay inside the limits."""
+    """Die with the parent, write no core file, and limit memory and file size."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         raise SystemExit("the referee is gone")
@@ -43,7 +42,7 @@ def limit_process(address_space_bytes: int | None, *, parent: int) -> None:
 
 
 class Side:
-    """One Solution inside the Program, measured workload after workload."""
+    """A Solution inside the Program, measured workload by workload."""
 
     def __init__(self, channel: Channel, start: dict[str, Any]) -> None:
         import torch
@@ -69,13 +68,13 @@ class Side:
         self._build: Any = None
         self._step: Any = None
         self._launch: Callable[..., None] | None = None
-        # A round's calls at once, by how many they are, where they are launched so.
+        # Launchers of whole rounds as one graph, by number of calls.
         self._rounds: list[int] = []
         self._launch_rounds: dict[int, Callable[[], None]] = {}
         self._calls: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
     def setup(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
-        """Open the state and build the step on it; untimed, but measured."""
+        """Open the state and build the step on it."""
         from benchmarks.harness.devices.layouts import Layout
         from benchmarks.harness.sides import levels
 
@@ -95,8 +94,8 @@ class Side:
         return {"type": "ready", "elapsed_s": time.perf_counter() - started}
 
     def renew(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
-        """Build the step again: the state that it was built on has other contents now."""
-        # First, so that what was derived from state is not held twice.
+        """Build the step again after the state's contents changed."""
+        # Free it first, so that data derived from the state is not held twice.
         self._step = self._launch = None
         self._launch_rounds = {}
         gc.collect()
@@ -106,12 +105,12 @@ class Side:
         return {"type": "renewed"}
 
     def bind(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
-        """Open the inputs and outputs of N calls in place of the ones before."""
+        """Open the inputs and outputs of N calls, replacing the previous ones."""
         from benchmarks.harness.devices.layouts import Layout
 
         self._drop_calls()
         views = []
-        # On CUDA no descriptor comes along, and each arena takes none.
+        # CUDA arenas have no descriptors.
         share = len(descriptors) // 2
         for index, part in enumerate(("inputs", "outputs")):
             layout = Layout.from_data(message[part]["layout"])
@@ -125,7 +124,7 @@ class Side:
         return {"type": "bound"}
 
     def _make_ready(self) -> None:
-        """Compile, tune and capture, which belongs to the setup and not to the first round."""
+        """Compile, tune and capture during setup, not in the first round."""
         from benchmarks.harness.sides import launches
 
         graphed = self._start["launch"] == "graph"
@@ -141,8 +140,8 @@ class Side:
         """Run `calls` calls from `first` on, wait for them, answer with the round's token."""
         first, count = message["first"], message["calls"]
         if count == 0:
-            # A round's fixed cost has the device's change from the referee's context to this
-            # one in it, which takes some work to do: without any, 0.9 ms a round were missing.
+            # An empty round must include the device's switch between contexts, which needs some
+            # work: without it, 0.9 ms of a round's fixed cost were missing.
             self._mark.add_(1)
         elif self._launch_rounds:
             # Captured from the first call on.
@@ -156,7 +155,7 @@ class Side:
         return {"type": "done", "token": message["token"]}
 
     def trial(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
-        """Run a few untimed calls at other sizes; an error is the answer, not the end."""
+        """Run a few untimed calls at other sizes; an error is part of the answer."""
         from benchmarks.harness.devices.layouts import Layout
         from benchmarks.harness.sides import levels
 
@@ -186,7 +185,7 @@ class Side:
         return {"type": "tried", "error": error}
 
     def release(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
-        """Forget the workload: step, state and all."""
+        """Free the workload."""
         self._drop_calls()
         self._launch = self._step = self._build = None
         gc.collect()
@@ -201,13 +200,13 @@ class Side:
 
     def _drop_calls(self) -> None:
         self._calls, self._launch_rounds = [], {}
-        # The state's arena, opened first, stays until release.
+        # The state's arena comes first and stays open.
         for arena in self._arenas[1:]:
             arena.close()
         del self._arenas[1:]
 
     def serve(self) -> None:
-        """Answer the referee until it says goodbye."""
+        """Answer requests until the referee sends "bye"."""
         answers = {
             "setup": self.setup,
             "renew": self.renew,
@@ -225,7 +224,7 @@ class Side:
 
 
 def _described(error: BaseException) -> dict[str, str]:
-    """The error in one line, and where: the candidate's own last frame where it has one."""
+    """The error in one line and its place: the candidate's last frame if there is one."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if Path(frame.filename).stem == "candidate"]
     last = (own or frames)[-1] if frames else None
@@ -240,7 +239,7 @@ def _described(error: BaseException) -> dict[str, str]:
 
 
 def main() -> int:
-    """Serve one referee; the exit code is 1 after an error that was reported to it."""
+    """Serve one referee; exit code 1 after an error that was reported to it."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--channel", type=int, required=True)
     channel = Channel(socket.socket(fileno=parser.parse_args().channel))
@@ -248,7 +247,7 @@ def main() -> int:
     try:
         start = channel.receive()
         limit_process(start["address_space_bytes"], parent=parent)
-        # Looking for garbage among what torch's modules make takes a quarter of their import.
+        # Garbage collection takes a quarter of the time of importing torch.
         gc.disable()
         side = Side(channel, start)
         gc.freeze()
@@ -257,7 +256,7 @@ def main() -> int:
     except ChannelClosed:
         return 0
     except Exception as error:
-        # Every error of the candidate ends here: the referee tells it on in one line.
+        # Any error of the candidate ends here; the referee reports it in one line.
         traceback.print_exc()
         channel.send(_described(error))
         return 1

@@ -1,10 +1,8 @@
-"""The users of a run's two sides: nobody else's on this machine while the run lasts.
+"""Reserve user ids for the two sides of a run on this machine.
 
-Sides are stopped, counted and ended by their user, so two runs with a user in common would
-stop, convict and kill each other's sides. That no process has a user now is not enough: a run's
-sides end with each replicate, and the next ones start under the same user. Sockets in Linux's
-abstract namespace say who is taken: the kernel lets one process bind a name, and frees it when
-that process ends, however it ends.
+Sides are stopped, accounted and killed by their user, so two runs must not share one. It is not
+enough that no process has the user now, because sides end with each replicate. So the run binds a
+socket per user in Linux's abstract namespace, which the kernel frees when the process ends.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.harness.failures import SetupError
 
-# Kept free by systemd for users that exist while a service runs; nobody's files are theirs.
+# systemd reserves these for dynamic users; they own no files.
 _FIRST_USER, _LAST_USER = 61184, 65518
 _NAME = "twofold.user"
 _RANDOM = random.SystemRandom()
@@ -26,9 +24,9 @@ _RANDOM = random.SystemRandom()
 
 @contextmanager
 def reserved() -> Iterator[int]:
-    """The first of two neighbouring user ids, for as long as the context lasts.
+    """Reserve two consecutive user ids and yield the first.
 
-    Raises SetupError when others have them all.
+    Raises SetupError when all are taken.
     """
     taken = _with_processes()
     firsts = range(_FIRST_USER, _LAST_USER)
@@ -42,7 +40,7 @@ def reserved() -> Iterator[int]:
 
 
 def _bound(users: set[int], stack: ExitStack) -> bool:
-    """Take the name of each user until `stack` closes; False where another has one of them."""
+    """Bind the sockets of these users until `stack` closes; False if one is taken."""
     with ExitStack() as taking:
         for user in sorted(users):
             name = taking.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
@@ -55,10 +53,10 @@ def _bound(users: set[int], stack: ExitStack) -> bool:
 
 
 def _with_processes() -> set[int]:
-    """Users of whoever does not ask here, or cannot be heard: in another network namespace."""
+    """Users with processes, as of runs in another network namespace."""
     found = set()
     for entry in Path("/proc").iterdir():
-        # Processes end while they are counted.
+        # A process may end during the search.
         with contextlib.suppress(OSError):
             if entry.name.isdigit():
                 found.add(entry.stat().st_uid)

@@ -1,7 +1,6 @@
-"""Which files a side is shown: what it takes to run Python and its libraries, and no more.
+"""The files visible to a side: Python, its libraries, the harness and the kernels.
 
-Everything else of the machine is not there for it: homes, databases, sockets, keys, the
-checkout beside the harness, the other side's folders.
+Homes, databases, sockets, keys, the rest of the checkout and the other side's folders are not.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pathlib import Path
 import kernels
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/sys")
-# Where there is one, CUDA's driver speaks to it when it starts.
+# CUDA's driver connects to it at start, where it exists.
 _DRIVER = ("/run/nvidia-persistenced",)
 _PATHS_FROM = ("PYTHONPATH", "LD_LIBRARY_PATH", "CUDA_HOME")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -25,12 +24,12 @@ ROOT = _BENCHMARKS.parent
 
 
 def code() -> list[str]:
-    """Folders of code that a side must not be able to write."""
+    """Folders of code, which must be read-only for a side."""
     return [*_CODE, *_packages(), *_site_packages()]
 
 
 def shown(more: Iterable[Path]) -> list[str]:
-    """Paths to show read-only, none inside another: system, Python, harness, kernels, `more`."""
+    """Paths to bind read-only, none inside another: system, Python, code and `more`."""
     parts = [*_SYSTEM, *_DRIVER, sys.prefix, sys.base_prefix, sys.exec_prefix]
     parts += [*_CODE, str(_BENCHMARKS / "__init__.py"), *_packages(), *_named()]
     parts += [str(path) for path in more]
@@ -40,7 +39,7 @@ def shown(more: Iterable[Path]) -> list[str]:
 
 
 def devices(*, cuda: bool) -> list[str]:
-    """Device files to show."""
+    """Device files to bind."""
     found = [device for device in _DEVICES if os.path.exists(device)]
     return found + sorted(glob.glob("/dev/nvidia*")) if cuda else found
 
@@ -54,13 +53,13 @@ def _site_packages() -> list[str]:
 
 
 def _named() -> list[str]:
-    """Folders that the environment or the path of imports names, but not the checkout itself."""
+    """Folders on the environment's search paths, except the checkout."""
     entries = [
         entry for name in _PATHS_FROM for entry in os.environ.get(name, "").split(os.pathsep)
     ]
     entries += _site_packages()
     folders = [os.path.abspath(entry) for entry in entries if entry and os.path.isdir(entry)]
-    # The checkout holds the site's data, too; a folder above it would show that again.
+    # The checkout and the folders above it also hold the site's data.
     return [folder for folder in folders if not _inside_or_same(str(ROOT), folder)]
 
 

@@ -1,15 +1,14 @@
-"""The estimate and its interval, from raw samples with numpy alone.
+"""Estimate the ratio and its confidence interval from raw samples, with numpy alone.
 
-The estimate is the ratio of traffic-weighted total times. Rounds lie inside replicates, and
-replicates are fresh processes: what differs between processes (code layout, allocator,
-clocks) does not average out over rounds. So the interval rests on what differs between
-replicates, which holds the rounds' own noise as well, with Student's t for the few replicates
-that a run has (Kalibera and Jones, Rigorous benchmarking in reasonable time, 2013). Where
-there is one replicate, the rounds are all there is to go by.
+The estimate is the ratio of traffic-weighted total times. Replicates are fresh processes, and
+differences between processes (code layout, allocator, clocks) do not average out over rounds. So
+the interval rests on the differences between replicates, which include the noise of the rounds,
+with Student's t for the few replicates of a run (Kalibera and Jones, Rigorous benchmarking in
+reasonable time, 2013). A single replicate is judged by its rounds.
 
-A percentile bootstrap over replicates, then rounds, was tried first: with four replicates
-that differ, its 95% intervals held the truth in 81% of simulated runs, these in 95%; see
-`python -m benchmarks.precision.simulations.interim_looks`.
+A percentile bootstrap over replicates, then rounds, covered the truth in 81% of simulated runs at
+95% confidence; these intervals cover it in 95% (`python -m
+benchmarks.precision.simulations.interim_looks`).
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from numpy.typing import NDArray
 
 from benchmarks.harness.statistics import student_t
 
-# A factor of e^50 either way says that nothing is known, and is still a JSON number.
+# Cap the interval at a factor of e^50, which is still a JSON number.
 _MOST_REACH = 50.0
 
 Floats = NDArray[np.float64]
 Samples = Mapping[str, Sequence[tuple[Floats, Floats]]]
-"""By workload, one (baseline, candidate) pair of arrays of us per call for each replicate."""
+"""By workload, one (baseline, candidate) pair of arrays in us per call for each replicate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +43,7 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimates:
-    """Over all traffic, and by workload."""
+    """The estimate over all traffic, and by workload."""
 
     overall: Estimate
     workloads: Mapping[str, Estimate]
@@ -53,8 +52,8 @@ class Estimates:
 def estimate(samples: Samples, weights: Mapping[str, float], *, confidence: float) -> Estimates:
     """Estimate the ratio at `confidence`.
 
-    Every workload has the same number of replicates, at least one, and a single one has two
-    rounds or more. Raises ValueError otherwise.
+    Raises ValueError unless every workload has samples of the same replicates, and at least two
+    rounds where there is one replicate.
     """
     counts = {len(replicates) for replicates in samples.values()}
     if len(counts) != 1 or 0 in counts or set(samples) != set(weights):
@@ -77,7 +76,7 @@ def _estimate(samples: Samples, weights: Mapping[str, float], confidence: float)
     baseline_us, candidate_us = (float(mean) for mean in totals.mean(axis=0))
     ratio = baseline_us / candidate_us
     if len(totals) > 1:
-        # The ratio's logarithm, linearised: what each replicate adds to it.
+        # Each replicate's contribution to the logarithm of the ratio, linearised.
         pulls = totals[:, 0] / baseline_us - totals[:, 1] / candidate_us
         error, degrees = _standard_error(pulls), len(totals) - 1
     else:
@@ -95,7 +94,7 @@ def _estimate(samples: Samples, weights: Mapping[str, float], confidence: float)
 def _error_of_rounds(
     samples: Samples, weights: Mapping[str, float], baseline_us: float, candidate_us: float
 ) -> tuple[float, int]:
-    """Standard error of the ratio's logarithm and its degrees of freedom, of one replicate."""
+    """Standard error of the log ratio within one replicate, and its degrees of freedom."""
     squares, fewest = 0.0, math.inf
     for name, weight in weights.items():
         ((baseline, candidate),) = samples[name]

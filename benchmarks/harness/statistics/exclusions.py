@@ -1,7 +1,7 @@
-"""Which rounds of a record count, and how many were left out for which reason. No torch.
+"""Exclude outlier rounds: interrupted ones, and those on an unsteady GPU.
 
-Rounds are left out in pairs, by rules that read both sides alike and are sealed in the
-protocol, so that neither side gains by having its slow rounds dropped.
+Rounds are excluded in pairs, by sealed rules that treat both sides alike, so that neither side
+gains from losing its slow rounds.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ SIDES = ("baseline", "candidate")
 
 @dataclass(frozen=True, kw_only=True)
 class Counted:
-    """What counts, and the pairs that do not: interrupted, or on an unsteady GPU."""
+    """The rounds that count, and how many pairs were excluded for which reason."""
 
     samples: Samples
     rounds: int
     interrupted: int
     unsteady: int
     with_interrupted: Samples
-    """What counts, and the interrupted pairs too."""
+    """The samples including interrupted pairs."""
     slow_alone: Mapping[str, int]
-    """Interrupted pairs in which one side alone took long, by that side."""
+    """By side, interrupted pairs in which this side alone was slow."""
 
 
 def counted(record: Mapping[str, Any], replicates: int | None = None) -> Counted:
-    """The samples of the first `replicates` replicates, of all by default."""
+    """Count the rounds of the first `replicates` replicates; of all by default."""
     chosen = record["replicates"][:replicates]
     usual_mhz, band = _usual_clocks(chosen), sealed_band(record)
     samples: dict[str, list[tuple[Floats, Floats]]] = {}
@@ -51,7 +51,7 @@ def counted(record: Mapping[str, Any], replicates: int | None = None) -> Counted
                 slow_alone[side] += int((alone & ~off).sum())
             inside = ~(slow[0] | slow[1])
             kept = inside & ~off
-            # Where next to nothing is left, everything counts: noise shows as noise.
+            # With at most one round left, count all: the noise then shows in the interval.
             kept = kept if kept.sum() > 1 else np.ones_like(kept)
             rounds += len(kept)
             unsteady += int(off.sum())
@@ -78,7 +78,7 @@ def times_us(rounds: list[Mapping[str, Any]]) -> tuple[Floats, Floats]:
 
 
 def _usual_clocks(replicates: list[Mapping[str, Any]]) -> dict[tuple[str, str], float]:
-    """Each workload's and side's median SM clock over all of its rounds, in MHz."""
+    """The median SM clock of each workload and side over all rounds, in MHz."""
     seen: dict[tuple[str, str], list[float]] = defaultdict(list)
     for replicate in replicates:
         for workload in replicate["workloads"]:
@@ -91,9 +91,9 @@ def _usual_clocks(replicates: list[Mapping[str, Any]]) -> dict[tuple[str, str], 
 def _unsteady(
     workload: Mapping[str, Any], usual_mhz: Mapping[tuple[str, str], float], band: float
 ) -> Flags:
-    """Pairs in which the hardware slowed the GPU, or a side's SM clock fell out of its band.
+    """Flag pairs in which the hardware throttled the GPU, or a side's SM clock left its band.
 
-    A power cap in software is no reason: how much power a kernel draws is its own doing.
+    A software power cap does not count: a kernel's power draw is its own doing.
     """
     off = np.zeros(len(workload["rounds"]), dtype=bool)
     if workload["telemetry"] is None:

@@ -1,17 +1,15 @@
-"""When a run is looked at, and how sure each look has to be.
+"""Schedule interim looks at a run, and the confidence of each.
 
-Replicates are added while the target lies inside the interval. Looking again and again at the
-same confidence would find `met` too often for a candidate that is exactly at its target. So
-the looks are a fixed schedule, and each may spend only a part of the sealed error: the share
-of the most replicates that it adds. The parts add up to the whole, so the chance that *any*
-interval of the run misses the true ratio stays at most 1 - confidence, however the looks
-depend on each other (Bonferroni's bound; a linear spending function in the words of Lan and
-DeMets, Discrete sequential boundaries for clinical trials, 1983). That holds for the interval
-at which a run stops, too: it is reported as it is, at the look's own, higher level, and is an
-interval of the sealed confidence for the run as a whole.
+Replicates are added while the target lies inside the interval. Repeated looks at the same
+confidence would find `met` too often for a candidate exactly at its target. So the looks follow a
+fixed schedule, and each spends the share of the sealed error that its new replicates are of the
+maximum (a linear spending function; Lan and DeMets, Discrete sequential boundaries for clinical
+trials, 1983). By Bonferroni's bound, the chance that any interval of the run misses the true ratio
+stays at most 1 - confidence. The interval at which a run stops therefore holds at the sealed
+confidence for the whole run.
 
-`python -m benchmarks.precision.simulations.interim_looks` counts the errors with and without
-the rule.
+`python -m benchmarks.precision.simulations.interim_looks` counts the errors with and without the
+rule.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from typing import Any
 
 
 def schedule(protocol: Mapping[str, Any]) -> list[int]:
-    """After how many replicates the run is looked at; the last is `max_replicates`."""
+    """The numbers of replicates after which to look; the last is `max_replicates`."""
     first, most, step = (
         protocol["replicates"],
         protocol["max_replicates"],
@@ -31,9 +29,9 @@ def schedule(protocol: Mapping[str, Any]) -> list[int]:
 
 
 def confidence_at(protocol: Mapping[str, Any], replicates: int, confidence: float) -> float:
-    """The level of the interval at the look after `replicates` replicates.
+    """The confidence level of the look after `replicates` replicates.
 
-    ValueError when the schedule has no such look.
+    Raises ValueError when the schedule has no such look.
     """
     looks = schedule(protocol)
     if replicates not in looks:

@@ -1,14 +1,13 @@
-"""Which rounds something else on the machine interrupted. Their pairs are left out whole.
+"""Detect rounds that other work on the machine interrupted; their pairs are excluded.
 
-A round far over its side's median was interrupted: that has always been so, and BAND medians are
-far. But what interrupts rounds on a GPU's host lasts some milliseconds, a tenth of a round, and
-makes an interval of four such rounds three to ten times as wide. So a protocol may seal a nearer
-limit, `interrupted_band`, as a share of the shorter side's median. It gives way to five times what
-either side's rounds scatter by themselves (Hampel's identifier: median and median absolute
-deviation, which a few outliers cannot move). And it is one time for both sides: with a limit of
-each side's own, the longer side would keep interruptions that the shorter one is rid of, and the
-ratio would grow by them (`python -m benchmarks.precision.simulations.interruptions`). More of
-them than a quarter of a replicate's rounds are no interruptions, but how a side runs: they count.
+A round longer than BAND medians of its side is interrupted. Interruptions on a GPU's host last some
+milliseconds, a tenth of a round, yet widen the interval of four rounds three- to tenfold. So a
+protocol may seal a tighter limit, `interrupted_band`, as a share of the shorter side's median. It
+is at least five times the scatter of either side (Hampel's identifier: median and median absolute
+deviation). Both sides share one limit in us: with a limit of its own, the longer side would keep
+interruptions that the shorter one loses, which would raise the ratio (`python -m
+benchmarks.precision.simulations.interruptions`). If it flags more than a quarter of a replicate's
+rounds, that is how the side runs, and they count.
 """
 
 from __future__ import annotations
@@ -31,15 +30,15 @@ _LARGEST_SHARE = 0.25
 
 
 def sealed_band(record: Mapping[str, Any]) -> float | None:
-    """The record's nearer limit; None where it was sealed before there was one."""
+    """The sealed tighter limit; None in benchmarks from before it existed."""
     band: float | None = record["benchmark"]["protocol"].get("interrupted_band")
     return band
 
 
 def interrupted(baseline: Floats, candidate: Floats, band: float | None) -> tuple[Flags, Flags]:
-    """Which rounds of each side were, in one workload and replicate; `band` as sealed, if it was.
+    """Flag the interrupted rounds of each side, in one workload and replicate.
 
-    The k-th round of one side ran beside the k-th of the other; times are in us per call.
+    Round k of one side is paired with round k of the other; times are in us per call.
     """
     far = _far(baseline), _far(candidate)
     if band is None:
@@ -56,7 +55,7 @@ def interrupted(baseline: Floats, candidate: Floats, band: float | None) -> tupl
 
 
 def uninterrupted(baseline: Floats, candidate: Floats, band: float | None) -> Flags:
-    """Which pairs of rounds are left."""
+    """Flag the pairs in which neither round was interrupted."""
     first, second = interrupted(baseline, candidate, band)
     return ~(first | second)
 
@@ -72,5 +71,5 @@ def _above(times: Floats, limit_us: float) -> Flags:
 
 
 def _noise_us(times: Floats) -> float:
-    """The standard deviation that normal noise would have, by the median absolute deviation."""
+    """The standard deviation of normal noise with this median absolute deviation."""
     return _NORMAL * float(np.median(np.abs(times - np.median(times))))

@@ -1,4 +1,4 @@
-"""Quantiles of Student's t for whole degrees of freedom, with the standard library alone."""
+"""Quantiles of Student's t for integer degrees of freedom, standard library only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def two_sided(t: float, degrees: int) -> float:
 
 @cache
 def critical(confidence: float, degrees: int) -> float:
-    """The t with P(|T| <= t) = confidence; ValueError without a degree of freedom."""
+    """The t with P(|T| <= t) = confidence; ValueError below one degree of freedom."""
     if degrees < 1 or not 0 < confidence < 1:
         raise ValueError(f"no t for confidence {confidence} and {degrees} degrees of freedom")
     low, high = 0.0, 1.0

@@ -1,4 +1,4 @@
-"""Why a GPU's clocks were held down: NVML's clock event reasons, without NVML."""
+"""NVML's throttle reasons, without NVML."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ DISCARDED = 0x8 | 0x20 | 0x40 | 0x80
 
 
 def names(reasons: int) -> list[str]:
-    """The reasons in a bit mask, in words."""
+    """The names of the reasons in a bit mask."""
     return [name for bit, name in NAMES.items() if reasons & bit]

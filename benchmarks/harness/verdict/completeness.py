@@ -1,4 +1,4 @@
-"""Whether a record holds all that its benchmark asks for, so that an estimate can be made of it."""
+"""Check that a record contains everything its benchmark asks for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from benchmarks.harness.statistics import interim
 
 
 def unusable(record: Mapping[str, Any]) -> list[str]:
-    """Why no estimate can be made of what the record holds; empty when one can."""
+    """The reasons why the record allows no estimate; empty when it does."""
     reasons = [finding["message"] for finding in record["findings"]]
     reasons += _wrong_device(record) + _wrong_version(record)
     protocol = record["benchmark"]["protocol"]
@@ -71,7 +71,7 @@ def _incomplete(record: Mapping[str, Any], replicate: Mapping[str, Any]) -> list
                 f"{protocol['rounds']}"
             )
         times_us = [time for r in rounds for time in (r["baseline_us"], r["candidate_us"])]
-        # Below that the ratio is one of small differences, and noise alone can make it large.
+        # Below this, the ratio divides small differences, and noise can make it large.
         if min(times_us, default=0.0) * workload["calls"] <= workload["overhead_us"]:
             reasons.append(
                 f"workload {name}: a round was hardly longer than an empty one, so its time "

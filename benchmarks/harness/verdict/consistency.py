@@ -17,13 +17,13 @@ _MOST_DIFFERENCES, _MOST_LETTERS = 20, 500
 
 
 def sealed(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record with what follows from it recomputed, and its digest set."""
+    """The record with its derived parts recomputed and its digest set."""
     with_summary = {**record, **_following(record)}
     return {**with_summary, "digest": digest_of(with_summary), "signature": None}
 
 
 def problems(record: Mapping[str, Any]) -> list[str]:
-    """What in a record does not follow from the rest of it; empty when all does."""
+    """The contradictions in a record; empty for a consistent one."""
     found = []
     if digest_of(record) != record["digest"]:
         found.append("digest: the record was changed after it was sealed")
@@ -43,7 +43,7 @@ def problems(record: Mapping[str, Any]) -> list[str]:
 
 
 def _following(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What a record says of itself that follows from its samples and observations."""
+    """The parts of a record that follow from its samples and observations."""
     summary = verdicts.recompute(record)
     believed = summary.ratio is not None
     return {

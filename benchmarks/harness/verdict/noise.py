@@ -1,20 +1,19 @@
-"""How noisy the machine was, told by the baseline alone, and whether a verdict stands clear of it.
+"""Withhold a verdict that the machine's noise could explain.
 
-The interval rests on how replicates differ, and is as wide as their differences seem to be. On a
-busy machine few short rounds can differ little by chance while the baseline was slowed in all of
-them. Two things show that, and neither can be brought about by a candidate:
+The interval is as wide as the differences between replicates seem to be. On a busy machine a few
+short rounds can agree by chance although all of them were slowed. Two signs show that, and a
+candidate can cause neither:
 
-- whatever disturbs a round lengthens it, so the baseline's usual rounds lie far above its
-  quickest ones;
-- in the A/A pair, code that is the same comes out as different.
+- the baseline's usual rounds are much slower than its fastest, since disturbances only lengthen a
+  round;
+- the A/A pair differs from itself.
 
-Two more are the candidate's to bring about, and so can only cost it a `met`: rounds that are slow
-on its side alone, and left out as interrupted; and a baseline that is slower beside it than beside
-itself.
+Two more signs a candidate could cause, so they can only cost it a `met`: rounds excluded as
+interrupted on its side alone, and a baseline slower beside the candidate than beside itself.
 
-What is no farther from the target than such noise is inconclusive. Up to `noise_band`, which is
-sealed with the protocol, noise is the interval's business: a quiet machine's is far below it. A
-benchmark sealed before there was a band is judged without.
+A ratio whose distance from the target is within such noise is inconclusive. Noise below
+`noise_band`, sealed with the protocol, is left to the interval; a quiet machine is far below it.
+Benchmarks from before the band are judged without.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ from benchmarks.harness.statistics import estimates
 from benchmarks.harness.statistics.estimates import Samples
 from benchmarks.harness.statistics.exclusions import Counted
 
-# One round may be quick by chance where there are many.
+# A single round among many may be fast by chance.
 _QUICKEST = 0.1
-# By so many more rounds, or by this share of all, may chance interrupt the candidate than the
-# baseline, whose rounds last longer and are met by it the more often.
+# Chance may interrupt the candidate in this many, or this share of, more rounds than the baseline;
+# the baseline's rounds are longer and are hit more often.
 _CHANCE_ROUNDS, _CHANCE_SHARE = 1, 0.1
 
 
 def of_rounds(samples: Samples, weights: Mapping[str, float]) -> float:
-    """How much longer the baseline's rounds took than the quickest tenth of them, as a share."""
+    """How much slower the baseline's rounds were than their fastest tenth, as a share."""
     usual = quickest = 0.0
     for name, weight in weights.items():
         times = np.sort(np.concatenate([baseline for baseline, _ in samples[name]]))
@@ -50,7 +49,7 @@ def of_rounds(samples: Samples, weights: Mapping[str, float]) -> float:
 def doubt_of_rounds(
     record: Mapping[str, Any], samples: Samples, weights: Mapping[str, float], ratio: float
 ) -> str | None:
-    """Why these samples allow no verdict on `ratio`; None where they do."""
+    """Why noisy rounds allow no verdict on `ratio`; None where they do."""
     share = of_rounds(samples, weights)
     if not _hides(record, share, ratio):
         return None
@@ -61,7 +60,7 @@ def doubt_of_rounds(
 
 
 def doubt_of_same_code(record: Mapping[str, Any], ratio: float) -> str | None:
-    """Why the A/A pair allows no verdict on `ratio`; None where it does, or there is none."""
+    """Why the A/A pair allows no verdict on `ratio`; None where it does, or without a pair."""
     pair = record["observations"]["same_code"]
     if pair is None:
         return None
@@ -78,11 +77,10 @@ def doubt_of_same_code(record: Mapping[str, Any], ratio: float) -> str | None:
 def doubt_of_left_out(
     record: Mapping[str, Any], found: Counted, weights: Mapping[str, float], ratio: float
 ) -> str | None:
-    """Why a ratio at or above the target is no verdict; None where it is, or is below.
+    """Why excluded rounds allow no `met` at this ratio; None where they do, or below the target.
 
-    A round far longer than usual is taken for interrupted and left out. Where that befalls the
-    candidate alone and the target is reached by it alone, it may be the candidate's own way: its
-    work of many rounds, done in one.
+    A candidate that reaches the target only because slow rounds of its side alone were excluded may
+    do the work of many rounds in one of them.
     """
     target, alone = record["benchmark"]["target"], found.slow_alone
     more = alone["candidate"] - alone["baseline"]
@@ -103,11 +101,11 @@ def doubt_of_left_out(
 def doubt_of_slowed_baseline(
     record: Mapping[str, Any], samples: Samples, ratio: float
 ) -> str | None:
-    """Why a ratio at or above the target is no verdict; None where it is, or is below.
+    """Why the baseline's pace allows no `met` at this ratio; None where it does.
 
-    The A/A pair is measured when the candidate is gone. A baseline that took longer beside the
-    candidate was slowed: by memory that this took, or by what it left the machine to do. A
-    processor's pace changes by itself from minute to minute, and says nothing here.
+    The A/A pair runs after the candidate has ended. A baseline that was slower beside the candidate
+    was slowed by the candidate's memory use or leftover work. A processor's speed drifts from
+    minute to minute, so this applies to GPUs only.
     """
     pair, band = record["observations"]["same_code"], _band(record)
     target = record["benchmark"]["target"]
@@ -127,7 +125,7 @@ def doubt_of_slowed_baseline(
 
 
 def caveats(record: Mapping[str, Any], replicates: int) -> list[str]:
-    """What the interval of so few replicates does not hold; no noise of the run shows it."""
+    """Uncertainty that the interval of a single replicate does not contain."""
     if replicates > 1 or _band(record) is None:
         return []
     return ["one pair of processes was measured: how much pairs differ is not in the interval"]
@@ -139,7 +137,7 @@ def _band(record: Mapping[str, Any]) -> float | None:
 
 
 def _hides(record: Mapping[str, Any], share: float, ratio: float) -> bool:
-    """Whether noise of this share is above the band and may hide on which side `ratio` lies."""
+    """Whether noise of this share exceeds the band and the distance of `ratio` to the target."""
     benchmark, band = record["benchmark"], _band(record)
     if band is None or share <= band:
         return False

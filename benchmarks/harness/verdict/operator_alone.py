@@ -1,8 +1,8 @@
-"""The operator alone beside the end-to-end step: rates, shares of the ceilings, Amdahl's account.
+"""The operator measured alone: rates, shares of the ceilings, Amdahl's account.
 
-Amdahl: a step that takes B with n calls of an operator that take b each, and c with the
-candidate's, should take B - n (b - c). What the measured ratio says beyond that (caches that
-are warmer in the step, overlap, clocks) is given as the unexplained part, not hidden.
+Amdahl: a step of time B with n operator calls of b each, and c with the candidate, should take B -
+n (b - c). The rest of the measured ratio (warmer caches, overlap, clocks) is reported as
+unexplained.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _workload(
 def _shares(
     record: Mapping[str, Any], cost: Mapping[str, Any] | None, took_us: float
 ) -> dict[str, float | None]:
-    """Share of the machine's own copy bandwidth and matmul rate; None where not measured."""
+    """Shares of the measured copy bandwidth and matmul rate; None where not measured."""
     ceilings = record["environment"]["ceilings"]
     if ceilings is None or cost is None:
         return {"bandwidth": None, "arithmetic": None}

@@ -1,4 +1,4 @@
-"""From a record's raw samples to its verdict, without torch: anyone can repeat it."""
+"""Compute the verdict from a record's raw samples, without torch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from benchmarks.harness.verdict import completeness, noise
 
 Verdict = Literal["met", "missed", "inconclusive", "invalid", "disqualified"]
 _WRONG_SHARE = 0.10
-# With more rounds than this outside the band the rest says little: no verdict from noise, and
-# no room for a candidate to hide slow rounds.
+# Below this share of counted rounds there is no verdict: noise cannot decide, and a candidate
+# cannot hide slow rounds.
 _LEAST_KEPT_SHARE = 0.75
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadSummary:
-    """One workload's times in us per call and its ratio; None where nothing counts."""
+    """A workload's times in us per call and its ratio; None where no rounds count."""
 
     name: str
     weight: float
@@ -34,7 +34,7 @@ class WorkloadSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """What the first `replicates` replicates say at the level of their look."""
+    """The verdict of the first `replicates` replicates at the level of their look."""
 
     replicates: int
     confidence: float
@@ -45,7 +45,7 @@ class Look:
     estimates: Estimates
 
     def as_data(self) -> dict[str, Any]:
-        """Plain JSON data, as the summary keeps it."""
+        """Plain JSON data for the summary."""
         return {
             "replicates": self.replicates,
             "confidence": self.confidence,
@@ -57,11 +57,11 @@ class Look:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """The verdict of a record and what it rests on. `rounds` counts pairs over all replicates.
+    """The verdict of a record and its basis. `rounds` counts pairs over all replicates.
 
-    `confidence` is the sealed one, and `low` to `high` the interval of the look at which the
-    run stopped, taken at that look's own, higher level so that the interval keeps the sealed
-    confidence although the run was looked at more than once (see `looks`).
+    `confidence` is the sealed one. `low` to `high` is the interval of the look at which the run
+    stopped, at that look's higher level, so that it holds the sealed confidence for the whole run
+    (see `interim`).
     """
 
     verdict: Verdict
@@ -79,7 +79,7 @@ class Summary:
     detection: str
 
     def as_data(self) -> dict[str, Any]:
-        """Plain JSON data, as the record keeps it."""
+        """Plain JSON data for the record."""
         data = asdict(self)
         return data | {
             "reasons": list(self.reasons),
@@ -89,10 +89,10 @@ class Summary:
 
 
 def recompute(record: Mapping[str, Any]) -> Summary:
-    """The summary that follows from a record's benchmark, samples and findings.
+    """Compute the summary from a record's benchmark, samples and findings.
 
-    What the record says of itself in `summary` is not read. ValueError or KeyError for a
-    record that `records.load` would refuse.
+    The record's own `summary` is not read. Raises ValueError or KeyError for a record that
+    `records.load` would reject.
     """
     caught = [f for f in record["findings"] if f["side"] == "candidate"]
     if caught:
@@ -108,18 +108,18 @@ def recompute(record: Mapping[str, Any]) -> Summary:
 
 
 def counts_of(record: Mapping[str, Any]) -> Counted:
-    """Which of a record's rounds count, and how many were left out for which reason."""
+    """The rounds of a record that count, and those that were excluded."""
     return counted(record)
 
 
 def looks_of(record: Mapping[str, Any]) -> list[Look]:
-    """Every look that the run took, in order; the last decides."""
+    """Every look of the run, in order; the last decides."""
     scheduled = interim.schedule(record["benchmark"]["protocol"])
     return [look(record, each) for each in scheduled if each <= len(record["replicates"])]
 
 
 def _went_on(taken: list[Look]) -> list[str]:
-    """Nobody measures on in the hope of another verdict."""
+    """A run must stop at its first verdict."""
     return [
         f"the run went on after {each.replicates} replicates had said {each.verdict!r}"
         for each in taken[:-1]
@@ -128,7 +128,7 @@ def _went_on(taken: list[Look]) -> list[str]:
 
 
 def controls_of(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Every control's outcome as plain data; none for a record that ended before its time."""
+    """The controls' outcomes as plain data; empty for a record that allows no estimate."""
     if record["findings"] or completeness.unusable(record):
         return []
     return [control.as_data() for control in controls.judge(record)]
@@ -143,9 +143,9 @@ def _failed_controls(record: Mapping[str, Any]) -> list[str]:
 
 
 def look(record: Mapping[str, Any], replicates: int) -> Look:
-    """What the first `replicates` replicates say by themselves, controls aside.
+    """Judge the first `replicates` replicates, without controls.
 
-    ValueError when the schedule has no such look.
+    Raises ValueError when the schedule has no such look.
     """
     benchmark = record["benchmark"]
     level = interim.confidence_at(benchmark["protocol"], replicates, benchmark["confidence"])
@@ -185,7 +185,7 @@ def look(record: Mapping[str, Any], replicates: int) -> Look:
 def _with_estimate(record: Mapping[str, Any], taken: list[Look]) -> Summary:
     last = taken[-1]
     overall = last.estimates.overall
-    # Only here, since the pair is measured after the replicates.
+    # The A/A pair is measured after all replicates.
     found = (
         noise.doubt_of_same_code(record, overall.ratio),
         noise.doubt_of_slowed_baseline(record, counted(record).samples, overall.ratio),
@@ -260,7 +260,7 @@ def _counts(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _detection(checked: int) -> str:
-    """How surely a candidate that is wrong on some calls would have been caught."""
+    """The chance of catching a candidate that is wrong on some calls, in words."""
     chance = 1 - (1 - _WRONG_SHARE) ** checked
     shown = "more than 99.99%" if chance > 0.9999 else f"{chance:.2%}"
     return f"a candidate wrong on {_WRONG_SHARE:.0%} of calls is caught with {shown}"

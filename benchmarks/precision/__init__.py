@@ -1,4 +1,4 @@
-"""How precise the referee is on this machine, measured on work whose true ratio is known.
+"""Measure the referee's precision on work of known ratio.
 
-`python -m benchmarks.precision --help` says how to measure, and how to measure in parts.
+See `python -m benchmarks.precision --help`.
 """

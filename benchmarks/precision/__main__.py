@@ -5,9 +5,9 @@
     python -m benchmarks.precision --combine part*.json
     python -m benchmarks.precision --combine part*.json --max-replicates 7
 
-A/A: the same work on both sides, at several sizes, with `do_bench` beside it. Power: a baseline
-that does a known number of times the candidate's work, against a target of 2x. The last command
-judges the same trials as the first look of runs that may go on to seven pairs, at its level.
+A/A: the same work on both sides, in several sizes, and `do_bench` for comparison. Power: a baseline
+with a known multiple of the candidate's work, against a target of 2x. The last command judges the
+trials as first looks of runs with up to seven pairs.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _CHANGEABLE = {"replicates": int, "rounds": int, "round_ms": float, "warmup_ms":
 
 
 def main() -> int:
-    """Measure and write a part, or combine parts; print the tables either way."""
+    """Measure and write a part, or combine parts; print the tables."""
     asked = parser().parse_args()
     if asked.gpus and asked.out is None:
         parser().error("--gpus needs --out, the folder of its parts")
     if asked.max_replicates is not None and not asked.combine:
         parser().error("--max-replicates judges trials that are measured: it needs --combine")
     try:
-        # More shards than trials leave some of them nothing to do.
+        # With more shards than trials, some shards are empty.
         parts = [part for part in _parts(asked) if part["trials"]]
     except _REFUSED as error:
         print(error, file=sys.stderr)
@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def _described(part: dict[str, Any]) -> str:
-    """How much of a part was measured, and where its time went."""
+    """The trials of a part and the time they took."""
     index, count = part["shard"]
     trials = len(part["trials"]) // part["conditions"]
     return (
@@ -81,14 +81,14 @@ def _parts(asked: argparse.Namespace) -> list[dict[str, Any]]:
         changed = {name: getattr(asked, name) for name in _CHANGEABLE if getattr(asked, name)}
         options += [f"--{name.replace('_', '-')}={value}" for name, value in changed.items()]
         return shards.combined(shards.on_every_gpu(asked.gpus, asked.out, options))
-    # The referee's threads must sleep, not spin; torch reads this when it is imported.
+    # The referee's threads must not spin; torch reads this at import.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     part = measured(asked)
     return [part] if asked.out is None or not part["trials"] else shards.combined([asked.out])
 
 
 def measured(asked: argparse.Namespace) -> dict[str, Any]:
-    """This part's trials; written after each, so that one cut short is still good."""
+    """Measure this part's trials; written after each, so that an interrupted part is valid."""
     import torch
 
     from benchmarks.harness.runs import candidates
@@ -132,7 +132,7 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
 
 
 def trials_of(asked: argparse.Namespace) -> int:
-    """How many of the trials are this part's."""
+    """The number of this part's trials."""
     index, parts = asked.shard
     return len(range(index - 1, asked.trials, parts))
 

@@ -1,7 +1,7 @@
-"""Trials measured: for each a set of fresh pairs of processes, and every condition in each pair.
+"""Measure trials: each a set of fresh pairs of processes, with every condition in each pair.
 
-A trial's conditions share its pairs, so that forty trials need forty sets of pairs and not
-forty for each condition. Trials of one condition share nothing.
+The conditions of a trial share its pairs, which saves processes. Trials of one condition are
+independent.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _MANY_CALLS = {"cuda": 2000, "cpu": 100}
 
 
 class Bench:
-    """Measures one trial after the other on one device."""
+    """Measures trials on one device."""
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
-        # As in a run: sized in the first pair, and the same in all others.
+        # Sized in the first pair, as in a run.
         self._calls: dict[str, int] = {}
         self.unit_us = self._unit_us()
         self.conditions = conditions(self._kind, self.unit_us)
@@ -40,7 +40,7 @@ class Bench:
         return self._setting.device.kind
 
     def trial(self) -> list[dict[str, Any]]:
-        """One trial of every condition: its record's replicates, and `do_bench` beside them."""
+        """One trial of every condition: a record's replicates, and `do_bench` for comparison."""
         found: dict[str, list[dict[str, Any]]] = {each.name: [] for each in self.conditions}
         beside = self._beside()
         for index in range(self._setting.protocol["replicates"]):
@@ -77,7 +77,7 @@ class Bench:
         return entries
 
     def _beside(self) -> dict[str, float]:
-        """`do_bench`'s ratio of each condition with the same code on both sides; CUDA only."""
+        """`do_bench`'s ratio of each A/A condition; CUDA only."""
         if self._kind != "cuda":
             return {}
         same = [each for each in self.conditions if each.call_us is not None]

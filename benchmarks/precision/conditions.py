@@ -1,4 +1,4 @@
-"""What a trial is made of: the conditions, and the benchmark of the synthetic operator."""
+"""The conditions of a trial, and the benchmark of the synthetic operator."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ FOLDER = Path(__file__).with_name("synthetic")
 CANDIDATE = FOLDER / "unit_products" / "candidate.py"
 WORKLOAD = "units"
 TARGET, CONFIDENCE = 2.0, 0.95
-# Decoding reads weights: a product of few rows is bound by memory, and draws too little power
-# for a cap to slow it. Together the weights are 256 MiB, more than four times an H200's L2: with
-# less, rounds would be filled with calls until their inputs are. Each call is a graph of its own
-# and copies nothing: a product launched by itself takes 9 to 17 us of Python's time, and the ratio
-# of short calls would be one of those.
+# As in decoding, a product of few rows reads the weights, is memory bound and draws too little
+# power to be throttled. The weights have 256 MiB, over four times an H200's L2; with less, rounds
+# would need more calls to exceed it. Each call is its own graph without copies: launching a product
+# takes 9 to 17 us of Python, which would dominate short calls.
 AXES = {
     "cuda": {"rows": 16, "columns": 8192, "layers": 2},
     "cpu": {"rows": 16, "columns": 128, "layers": 2},
@@ -31,11 +30,11 @@ SHORT_AXES = {
 }
 DTYPES = {"cuda": "bfloat16", "cpu": "float32"}
 _CALLS_US = {"cuda": (10, 100, 1_000, 10_000), "cpu": (2_000,)}
-# True ratios of 1.95, 2.00 and 2.05; on a busy machine only far ones can be told.
+# True ratios of 1.95, 2.00 and 2.05; a busy machine can only resolve distant ones.
 _CANDIDATE_UNITS = 20
 _BASELINE_UNITS = {"cuda": (39, 40, 41), "cpu": (10, 80)}
 _PROTOCOL = {
-    # Pairs, rounds and band are those that a contract for an H200 has.
+    # The pairs, rounds and band of a contract for an H200.
     "cuda": {
         "replicates": protocols.H200.replicates,
         "rounds": protocols.H200.rounds,
@@ -55,9 +54,9 @@ _PROTOCOL = {
 
 @dataclass(frozen=True, kw_only=True)
 class Condition:
-    """Work of known ratio: `call_us` for the same work on both sides, None for another.
+    """Work of known ratio; `call_us` is set for A/A, None for other ratios.
 
-    `axes` are the operator's, its units aside.
+    `axes` are the operator's axes except its units.
     """
 
     name: str
@@ -68,12 +67,12 @@ class Condition:
 
     @property
     def true_ratio(self) -> float:
-        """By construction."""
+        """The ratio by construction."""
         return self.baseline_units / self.candidate_units
 
 
 def conditions(device: str, unit_us: float) -> list[Condition]:
-    """The same code at every size, then the powers; `unit_us` is what one unit takes."""
+    """The A/A sizes, then the powers; `unit_us` is the time of one unit."""
     same = []
     for call_us in _CALLS_US[device]:
         units = max(1, round(call_us / unit_us))
@@ -102,7 +101,7 @@ def conditions(device: str, unit_us: float) -> list[Condition]:
 
 
 def workload(condition: Condition) -> dict[str, Any]:
-    """The document's workload of that condition."""
+    """The document's workload of a condition."""
     axes = {
         **condition.axes,
         "baseline_units": condition.baseline_units,
@@ -112,7 +111,7 @@ def workload(condition: Condition) -> dict[str, Any]:
 
 
 def document(device: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The benchmark of a trial: `changes` to its protocol, its workload filled in later."""
+    """The benchmark of a trial with `changes` to its protocol; its workload is set later."""
     definition = operators.part("unit_products", "op").DEFINITION
     plain = json.loads(json.dumps(definition.as_data()))
     protocol = {**_PROTOCOL[device], **changes}

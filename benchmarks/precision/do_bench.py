@@ -1,4 +1,4 @@
-"""What Triton's `do_bench` says of the same function, measured twice as people do."""
+"""Triton's `do_bench` on the same function, for comparison."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 
 def ratio(make: Callable[[], Callable[[], None]]) -> float:
-    """Of two calls with its defaults, each on memory that was allocated for it."""
+    """The ratio of two calls by `do_bench` with its defaults, each on its own memory."""
     from triton import testing
 
     times_ms = []

@@ -1,4 +1,4 @@
-"""The trials shared out: one part a GPU of this machine at once, and parts put together."""
+"""Share trials out to GPUs, and combine the parts."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _SAME = ("benchmark", "device")
 
 
 class PartsDiffer(ValueError):
-    """Parts that are no parts of one measurement; the text says which, and in what."""
+    """The parts are not of one measurement."""
 
 
 class PartUnreadable(ValueError):
-    """A file is no part of a measurement; the text says which, and why."""
+    """The file is not a part of a measurement."""
 
 
 def write(part: Mapping[str, Any], file: Path, key: SigningKey | None) -> None:
-    """Keep a part, signed where there is a key; compressed where the file's name ends in .gz."""
+    """Write a part, signed if there is a key, compressed if the name ends in .gz."""
     content = signatures.signed(part, key)
     file.write_bytes(gzip.compress(content, mtime=0) if file.suffix == ".gz" else content)
 
 
 def _part(file: Path) -> dict[str, Any]:
-    """A part as it was kept, with `signed`: who signed it, in words."""
+    """Read a part; `signed` names its signer."""
     try:
         content = committed.content_of(file)
         part = json.loads(content)
@@ -52,7 +52,7 @@ def _part(file: Path) -> dict[str, Any]:
 
 
 def combined(files: Sequence[Path]) -> list[dict[str, Any]]:
-    """The parts in these files, which must be of one protocol, one kind of device, and distinct."""
+    """Read parts, which must be distinct and of one protocol and device."""
     parts = [_part(file) for file in files]
     seen: dict[str, Path] = {}
     for file, part in zip(files, parts, strict=True):
@@ -68,7 +68,7 @@ def combined(files: Sequence[Path]) -> list[dict[str, Any]]:
 def judged_early(
     parts: Sequence[Mapping[str, Any]], max_replicates: int | None
 ) -> list[dict[str, Any]]:
-    """The parts as first looks of runs that may go on to so many replicates; None: as sealed."""
+    """The parts as first looks of runs with up to this many replicates; None: as sealed."""
     if max_replicates is None:
         return [dict(part) for part in parts]
     early = []
@@ -84,7 +84,7 @@ def judged_early(
 
 
 def on_every_gpu(gpus: int, folder: Path, options: Sequence[str]) -> list[Path]:
-    """Measure one part on each of the first `gpus` GPUs at once; the files of those that came."""
+    """Measure a part on each of the first `gpus` GPUs; returns the files written."""
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"part{index}.json" for index in range(1, gpus + 1)]
     running = []

@@ -1,4 +1,4 @@
-"""From trials to the tables of the README; nothing here measures."""
+"""Compute the README's tables from trials."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class Count:
-    """So many of so many independent trials."""
+    """A number of independent trials out of a total."""
 
     count: int
     trials: int
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Clopper and Pearson's exact interval of the rate, at 95%."""
+        """Clopper and Pearson's exact 95% interval of the rate."""
         found = binomtest(self.count, self.trials).proportion_ci(CONFIDENCE, method="exact")
         return float(found.low), float(found.high)
 
@@ -35,11 +35,10 @@ class Count:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One condition over its trials; ratios are least, median and greatest.
+    """A condition over its trials; ratios are minimum, median and maximum.
 
-    `level` is the confidence at which each trial was judged. `above` and `below` count the
-    trials whose whole interval lies on that side of the truth: with the truth as its target
-    they were met, or missed, falsely.
+    `level` is the confidence of each trial. `above` and `below` count trials whose whole interval
+    lies on that side of the truth: false verdicts for a target at the truth.
     """
 
     condition: str
@@ -57,21 +56,21 @@ class Row:
 
     @property
     def inconclusive(self) -> int:
-        """Neither met nor missed."""
+        """Trials neither met nor missed."""
         return self.trials - self.met - self.missed
 
     @property
     def holds_truth(self) -> int:
-        """Trials whose interval has the truth in it."""
+        """Trials whose interval contains the truth."""
         return self.trials - self.above - self.below
 
     def of(self, count: int) -> Count:
-        """A count of this row's trials."""
+        """A count out of this row's trials."""
         return Count(count=count, trials=self.trials)
 
 
 def rows(parts: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """A row for each condition, over the trials of all parts."""
+    """One row per condition, over the trials of all parts."""
     names = dict.fromkeys(trial["condition"] for part in parts for trial in part["trials"])
     return [
         _row(
@@ -87,7 +86,7 @@ def rows(parts: Sequence[Mapping[str, Any]]) -> list[Row]:
 
 
 def judged(part: Mapping[str, Any], trial: Mapping[str, Any]) -> Look:
-    """What a contract's verdict would be from this trial alone."""
+    """A contract's verdict from this trial alone."""
     benchmark = {**part["benchmark"], "workloads": [part["workload"]]}
     record = {"benchmark": benchmark, "replicates": trial["replicates"]}
     return verdicts.look(record, len(trial["replicates"]))
@@ -109,7 +108,7 @@ def _row(trials: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Row:
         ratios=(min(ratios), float(np.median(ratios)), max(ratios)),
         half_width_median=float(np.median(widths)),
         half_width_most=max(widths),
-        # As a verdict says it: a lower bound at the target has met it.
+        # As in a verdict, a lower bound at the target is met.
         above=sum(look.low > truth for look in looks),
         below=sum(look.high < truth for look in looks),
         met=said.count("met"),
@@ -119,7 +118,7 @@ def _row(trials: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> Row:
 
 
 def markdown(found: Sequence[Row]) -> str:
-    """Both tables as the README has them; rates with their exact intervals."""
+    """Both tables in Markdown, with exact intervals of the rates."""
     lines = [
         "| a call | trials | ratio | half-width, median | most | holds 1 | above 1 | below 1 | "
         "`do_bench` |",
@@ -148,7 +147,7 @@ def markdown(found: Sequence[Row]) -> str:
 
 
 def _told(found: Sequence[Row]) -> list[str]:
-    """What the tables come to, in sentences."""
+    """A summary of the tables in sentences."""
     pooled = {
         "intervals that hold the truth": sum(row.holds_truth for row in found),
         "a target at the truth falsely met": sum(row.above for row in found),

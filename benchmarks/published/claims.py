@@ -1,13 +1,13 @@
-"""What the field claims, held against committed records: `python -m kernels claims [--json]`.
+"""Check published claims against committed records: `python -m kernels claims [--json]`.
 
-The claims are data (kernels/claims/claims.toml). A verdict follows from signed records alone, or,
-where one Solution is claimed to be faster than another, from signed surveys:
+The claims are data (kernels/claims/claims.toml). Verdicts follow from signed records, or, for
+claims that one Solution is faster than another, from signed surveys:
 
-- *holds*: every record of the operator does, over its whole interval;
-- *holds under conditions*: some records or workloads do, which are named; so it is where one of two
-  Solutions is not made for all of the workloads;
-- *does not hold*: none does;
-- *not measured*: there is no record, or survey, whose signature holds.
+- *holds*: for every record of the operator, over its whole interval;
+- *holds under conditions*: for the named records or workloads only, for example where one of two
+  Solutions does not support all workloads;
+- *does not hold*: for none;
+- *not measured*: there is no record or survey with a valid signature.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ Verdict = Literal["holds", "holds under conditions", "does not hold", "not measu
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A sentence of a source, and the figure that tests it; `operator` is "" where none does.
+    """A quotation from a source and the figure that tests it; `operator` is "" without one.
 
-    `faster` and `slower` are Solutions of it that are held against each other; "": the candidate
-    and the baseline of each record.
+    `faster` and `slower` are Solutions to compare; "" compares the candidate and the baseline of
+    each record.
     """
 
     source: str
@@ -53,7 +53,7 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """A claim with its verdict; `measured` says on what and how much, `where` where it holds."""
+    """A claim with its verdict, the measured ratios, and where it holds."""
 
     claim: Claim
     verdict: Verdict
@@ -63,9 +63,9 @@ class Judged:
 
 @dataclass(frozen=True, kw_only=True)
 class _Point:
-    """One measured ratio; without an interval its bounds are itself.
+    """A measured ratio; without an interval, its bounds are the ratio itself.
 
-    `everywhere`: at all workloads, not only at those that both sides are made for.
+    `everywhere`: it covers all workloads, not only those that both sides support.
     """
 
     name: str
@@ -96,7 +96,7 @@ def claims(file: Path = FILE) -> list[Claim]:
 
 
 def judged(claim: Claim, found: Sequence[Report]) -> Judged:
-    """The claim against the records, or surveys, of its operator whose signature holds."""
+    """Judge a claim by the records or surveys of its operator with a valid signature."""
     mine = [one for one in found if one.operator == claim.operator]
     if claim.faster:
         wholes, parts = _of_surveys(claim, mine)
@@ -122,7 +122,7 @@ def _stands(claim: Claim, point: _Point) -> bool:
 
 
 def _of_records(claim: Claim, found: Sequence[Report]) -> tuple[list[_Point], list[_Point]]:
-    """The records' own ratios, and those of their workloads."""
+    """The ratios of the records, and of their workloads."""
     records = [one for one in found if one.signature.valid and one.ratio]
     return (
         [point for one in records for point in _whole(claim, one)],
@@ -131,7 +131,7 @@ def _of_records(claim: Claim, found: Sequence[Report]) -> tuple[list[_Point], li
 
 
 def _of_surveys(claim: Claim, found: Sequence[Report]) -> tuple[list[_Point], list[_Point]]:
-    """One Solution over another, all workloads together and each alone, of every survey."""
+    """One Solution over another in every survey: all workloads together, and each alone."""
     wholes: dict[str, _Point] = {}
     parts: dict[tuple[str, str], _Point] = {}
     for one in found:
@@ -153,7 +153,7 @@ def _of_surveys(claim: Claim, found: Sequence[Report]) -> tuple[list[_Point], li
 
 
 def _offered(claim: Claim, survey: Mapping[str, Any]) -> int:
-    """At how many workloads both Solutions can be asked: some are not made for every size."""
+    """The number of workloads that both Solutions support."""
     unfit = {
         load["name"]
         for name in (claim.faster, claim.slower)
@@ -167,7 +167,7 @@ _Times = tuple[float, Mapping[str, float], Mapping[str, float]]
 
 
 def _times(claim: Claim, survey: Mapping[str, Any]) -> dict[str, _Times]:
-    """Weight, the faster's and the slower's times, by workload, where both were measured."""
+    """Weight and both Solutions' times by workload, where both were measured."""
     quick, slow = (
         {load["name"]: (load["weight"], result) for load, result in of}
         for of in (
@@ -183,7 +183,7 @@ def _times(claim: Claim, survey: Mapping[str, Any]) -> dict[str, _Times]:
 
 
 def _over(name: str, times: Sequence[_Times]) -> _Point:
-    """The slower's time over the faster's; the bounds are those of the times, at their worst."""
+    """The slower's time over the faster's, with worst-case bounds."""
 
     def total(side: int, bound: str) -> float:
         return sum(
@@ -199,7 +199,7 @@ def _over(name: str, times: Sequence[_Times]) -> _Point:
 
 
 def _whole(claim: Claim, one: Report) -> Iterator[_Point]:
-    """The record's own ratio, all workloads together."""
+    """The record's ratio over all workloads."""
     name = f"{one.candidate} over {one.baseline}, {one.device}"
     if claim.figure == "operator" and one.operator_ratio is not None:
         ratio = one.operator_ratio

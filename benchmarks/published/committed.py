@@ -1,7 +1,7 @@
-"""The measurements that are committed beside the operators: their files, read and held to a key.
+"""Read the measurements committed beside the operators, and verify their signatures.
 
-`OPERATOR/records/NAME.record.json` (or .json.gz), `OPERATOR/records/PRESET.survey.json`, and who
-may have signed them in `keys/*.pub`.
+`OPERATOR/records/NAME.record.json` (or .json.gz), `OPERATOR/records/PRESET.survey.json`; the known
+public keys are `keys/*.pub`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _RECORD, _SURVEY = ".record.json", ".survey.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Signature:
-    """Whether a file is what a known key signed; `key_id` is None where nobody signed."""
+    """Whether a known key signed a file; `key_id` is None for an unsigned file."""
 
     valid: bool
     key_id: str | None
@@ -32,17 +32,17 @@ class Signature:
 
 
 def record_in(file: Path) -> dict[str, Any]:
-    """The record in a file; RecordError where it is broken."""
+    """Read a record. Raises RecordError."""
     return _record(file, file.stat().st_mtime_ns)
 
 
 def survey_in(file: Path) -> dict[str, Any]:
-    """The survey in a file; SurveyError where it is broken."""
+    """Read a survey. Raises SurveyError."""
     return _survey(file, file.stat().st_mtime_ns)
 
 
 def record_files(operator: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Records by name, shorter names first: a preset before its runs against other baselines."""
+    """Records by name, a preset's own before its runs against other baselines."""
     found = {
         file.name.partition(_RECORD)[0]: file
         for file in (folder / operator / "records").glob(f"*{_RECORD}*")
@@ -51,7 +51,7 @@ def record_files(operator: str, folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def survey_file(operator: str, preset: str, folder: Path) -> Path | None:
-    """The preset's own survey, else the first preset's that has its workloads and dtype."""
+    """The preset's survey, or that of the first preset with the same workloads and dtype."""
     known = catalogue.presets(operator)
     if preset not in known:
         return None
@@ -65,13 +65,13 @@ def survey_file(operator: str, preset: str, folder: Path) -> Path | None:
 
 
 def known_keys(folder: Path = CATALOGUE) -> dict[str, PublicKey]:
-    """The public keys that committed measurements may be signed by, by their id."""
+    """The public keys of committed measurements, by id."""
     found = [signatures.public_key(file.read_bytes()) for file in (folder / "keys").glob("*.pub")]
     return {key.id: key for key in found}
 
 
 def signature_of(content: bytes, keys: Mapping[str, PublicKey]) -> Signature:
-    """Who signed a file, and whether that holds."""
+    """Verify a file's signature."""
     said = signatures.signature_of(content)
     if said is None:
         return Signature(valid=False, key_id=None, words="not signed")
@@ -86,11 +86,11 @@ def signature_of(content: bytes, keys: Mapping[str, PublicKey]) -> Signature:
 
 
 def content_of(file: Path) -> bytes:
-    """A committed file's JSON, unpacked where it is compressed."""
+    """A committed file's JSON, decompressed if necessary."""
     if file.suffix != ".gz":
         return records.content_of(file)
     with gzip.open(file) as opened:
-        # No more than shows that it is too large: gigabytes pack into a few bytes.
+        # Stop one byte over the limit: gigabytes compress into a few bytes.
         return opened.read(records.MAX_BYTES + 1)
 
 

@@ -1,4 +1,4 @@
-"""Reports of committed records as tables: columns for a terminal, Markdown for a README."""
+"""Format reports as tables: columns for a terminal, Markdown for a README."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _COLUMNS = "{:<26} {:<20} {:<13} {:>7} {:>15} {:>9} {:>8} {:>9}  {:<22} {}"
 
 
 def text(found: Sequence[Report]) -> str:
-    """One line a record, in columns."""
+    """One line per record, in columns."""
     head = ["operator", "record", "verdict", "ratio", "interval"]
     lines = [_COLUMNS.format(*head, "operator", "roofline", "strongest", "", "signature")]
     for one in found:
@@ -33,7 +33,7 @@ def text(found: Sequence[Report]) -> str:
 
 
 def markdown(found: Sequence[Report], *, named: bool) -> str:
-    """One line a record; `named`: with the operator first, for a table of several."""
+    """One row per record; `named` adds a column with the operator."""
     head = ["record", "candidate", "against", "end to end", "verdict", "alone", "roofline"]
     lines = [_row(["operator", *head] if named else head)]
     lines.append("|---" * (len(head) + named) + "|")

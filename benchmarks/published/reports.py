@@ -1,7 +1,7 @@
-"""What the committed measurements say: `python -m kernels report`. No torch, no GPU.
+"""Report the committed measurements: `python -m kernels report`. Needs no torch and no GPU.
 
-A record is the referee's own run of a preset; the survey beside it holds every Solution of the
-operator. Nothing here is typed in: a figure stands in a signed file or follows from one.
+A record is the referee's run of a preset; the survey beside it covers every Solution of the
+operator. All figures come from signed files.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from kernels import catalogue
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """A committed record and the survey beside it, in figures.
+    """The figures of a committed record and the survey beside it; None where not measured.
 
-    `roofline_share` and `operator_ratio` are of the operator alone, over the workloads by weight.
-    `considered` are the baselines of the survey; `against_strongest` is the strongest one's time
-    in the Program over the candidate's, of the survey's medians. `current`: the candidate and the
-    operator's code here are those that were measured. What was not measured is None.
+    `roofline_share` and `operator_ratio` are of the operator alone, weighted over the workloads.
+    `considered` are the survey's baselines; `against_strongest` is the time of the strongest in the
+    Program over the candidate's, by the survey's medians. `current`: the candidate and the
+    operator's code are those that were measured.
     """
 
     operator: str
@@ -63,7 +63,7 @@ class Report:
     survey: Mapping[str, Any] | None = field(repr=False)
 
     def as_data(self) -> dict[str, Any]:
-        """Plain JSON data: the figures without the files they come from."""
+        """Plain JSON data: the figures without their files."""
         data = {
             name: value
             for name, value in vars(self).items()
@@ -88,14 +88,16 @@ class Report:
 
 
 def reports(folder: Path = CATALOGUE, operators: Sequence[str] | None = None) -> list[Report]:
-    """Every committed record of these operators, else of all; RecordError or SurveyError where
-    one is broken."""
+    """The committed records of these operators, by default of all.
+
+    Raises RecordError or SurveyError.
+    """
     chosen = catalogue.operators() if operators is None else operators
     return [report for operator in chosen for report in of(operator, folder)]
 
 
 def of(operator: str, folder: Path = CATALOGUE) -> list[Report]:
-    """The committed records of one operator, by name: the preset's own first."""
+    """The committed records of one operator, the preset's own first."""
     keys = committed.known_keys(folder)
     return [
         _report(operator, name, file, folder, keys)
@@ -148,7 +150,7 @@ def _report(
 
 
 def _weighted(record: Mapping[str, Any]) -> list[tuple[float, Mapping[str, Any]]]:
-    """The operator alone by workload, with its weight; empty where it was not measured."""
+    """The operator alone by workload, with its weight; empty where not measured."""
     weights = {load["name"]: load["weight"] for load in record["benchmark"]["workloads"]}
     entries = (record["operator"] or {"workloads": []})["workloads"]
     return [(weights[entry["name"]], entry) for entry in entries]
@@ -163,7 +165,7 @@ def _operator_ratio(record: Mapping[str, Any]) -> float | None:
 
 
 def _roofline_share(record: Mapping[str, Any]) -> float | None:
-    """The least time that the measured ceilings allow the operator over the candidate's."""
+    """The operator's least time by the measured ceilings, over the candidate's."""
     ceilings = record["environment"]["ceilings"]
     entries = _weighted(record)
     if ceilings is None or not entries or any(one["bytes"] is None for _, one in entries):
@@ -195,7 +197,7 @@ def _is_current(operator: str, candidate: str, record: Mapping[str, Any]) -> boo
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the report. 1 when a record contradicts itself or a signature does not hold."""
+    """Print the report; 1 if a record contradicts itself or a signature does not verify."""
     parser = argparse.ArgumentParser(prog="python -m kernels report")
     parser.add_argument("operators", metavar="OPERATOR", nargs="*", help="all where none is named")
     form = parser.add_mutually_exclusive_group()

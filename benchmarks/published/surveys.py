@@ -1,8 +1,7 @@
-"""The survey (`twofold.survey/1`): every Solution of an operator on one machine, signed. No torch.
+"""The survey (`twofold.survey/1`): every Solution of an operator on one machine, signed.
 
-A survey answers which baseline is the strongest that runs, what does not run and why, and what
-share of the machine's own ceilings each reaches. Whatever follows from it is computed here, from
-its medians, and stands nowhere in the file.
+It shows the strongest baseline that runs, what does not run and why, and each Solution's share of
+the machine's ceilings. The file holds medians; all other figures are computed here.
 """
 
 from __future__ import annotations
@@ -86,15 +85,15 @@ SCHEMA = schemas.exactly(
 
 
 class SurveyError(ValueError):
-    """A survey cannot be read; the text says why in one line."""
+    """A survey cannot be read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figures:
-    """One Solution over all workloads, by their weights; None: not on every workload.
+    """A Solution's figures, weighted over all workloads; None unless measured on each.
 
-    `why` says why there is no time. `roofline_share`: the least time that the machine's measured
-    ceilings allow the operator, over the time it took alone.
+    `why` explains a missing time. `roofline_share` is the operator's least time by the measured
+    ceilings, over its time alone.
     """
 
     name: str
@@ -108,7 +107,7 @@ class Figures:
 
 
 def load(content: bytes) -> dict[str, Any]:
-    """Parse a survey and check its form and its digest; SurveyError for anything else."""
+    """Parse a survey and check its schema and digest. Raises SurveyError."""
     if len(content) > MAX_BYTES:
         raise SurveyError(f"the survey is larger than {MAX_BYTES:,} bytes")
     try:
@@ -129,7 +128,7 @@ def load(content: bytes) -> dict[str, Any]:
 
 
 def _contradiction(survey: Mapping[str, Any]) -> str | None:
-    """What of a survey of the right form keeps its figures from being computed; None: nothing."""
+    """A contradiction that prevents computing the figures; None without one."""
     workloads = [load["name"] for load in survey["workloads"]]
     solutions = [one["name"] for one in survey["solutions"]]
     for part, names in (("workloads", workloads), ("solutions", solutions)):
@@ -146,7 +145,7 @@ def _contradiction(survey: Mapping[str, Any]) -> str | None:
 
 
 def written(draft: Mapping[str, Any], key: SigningKey | None) -> bytes:
-    """The bytes of a survey's file: sealed by its digest, signed where there is a key."""
+    """The bytes of a survey's file: sealed by its digest, signed if there is a key."""
     sealed = {**draft, "digest": _digest(draft)}
     broken = schemas.complaint({**sealed, "signature": None}, SCHEMA)
     if broken:
@@ -165,7 +164,7 @@ def figures(survey: Mapping[str, Any]) -> list[Figures]:
 
 
 def strongest_baseline(survey: Mapping[str, Any]) -> Figures | None:
-    """The quickest baseline in the Program, or alone where none ran in it; None: none ran."""
+    """The fastest baseline in the Program, or alone if none ran in it; None if none ran."""
     ran = [one for one in figures(survey) if one.role == "baseline"]
     for level in ("program_us", "operator_us"):
         timed = [one for one in ran if getattr(one, level) is not None]
@@ -175,7 +174,7 @@ def strongest_baseline(survey: Mapping[str, Any]) -> Figures | None:
 
 
 def floor_us(survey: Mapping[str, Any], workload: Mapping[str, Any]) -> float:
-    """The least microseconds of one operator call that the measured ceilings allow."""
+    """The least time of one operator call by the measured ceilings, in us."""
     ceilings = survey["environment"]["ceilings"]
     moving = workload["bytes"] / ceilings["copy_bytes_per_s"]
     counting = workload["flops"] / limits.floats_per_s(ceilings)
@@ -210,7 +209,7 @@ def _figures(survey: Mapping[str, Any], solution: Mapping[str, Any]) -> Figures:
 
 
 def _weighted_us(survey: Mapping[str, Any], name: str, level: Level) -> float | None:
-    """Total of the workloads' medians by weight; None unless all of them were measured."""
+    """The weighted total of the workloads' medians; None unless all were measured."""
     found = [(load["weight"], result["median_us"]) for load, result in results(survey, name, level)]
     if len(found) < len(survey["workloads"]) or any(us is None for _, us in found):
         return None

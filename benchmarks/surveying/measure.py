@@ -1,12 +1,12 @@
-"""`python -m kernels measure OPERATOR`: the survey and the record of a preset, each signed.
+"""`python -m kernels measure OPERATOR`: measure and sign a preset's survey and record.
 
     CUDA_VISIBLE_DEVICES=0 python -m kernels measure int8_linear --key signing-key --out somewhere
 
-writes OPERATOR/records/PRESET.survey.json and PRESET.record.json below `--out`, which is the
-catalogue itself unless said otherwise. Both are measured in processes of their own, one after
-the other, so that nobody else is on the GPU. `--preset 'h200*'` measures every preset of such a
-name; those that differ in the baseline alone share the first one's survey. `--against strongest`
-(or a baseline's name) measures the record against that one instead, as PRESET.NAME.record.json.
+Writes OPERATOR/records/PRESET.survey.json and PRESET.record.json below `--out`, by default the
+catalogue. Each is measured in its own process, one after the other, so that the GPU is exclusive.
+`--preset 'h200*'` measures every matching preset; presets that differ only in the baseline share
+the first one's survey. `--against strongest` (or a baseline's name) measures the record against
+that baseline, as PRESET.NAME.record.json.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from kernels import catalogue
 
 PARTS = ("survey", "record")
 STRONGEST = "strongest"
-# A larger record is committed compressed.
+# Larger records are committed compressed.
 MOST_BYTES = 200_000
 _CATALOGUE = Path(catalogue.__file__).resolve().parent
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure each operator asked for; the exit code is that of the first that failed."""
+    """Measure each operator; the exit code is that of the first failure."""
     asked = _parser().parse_args(arguments)
     operators = catalogue.operators() if asked.all else [asked.operator]
     if operators == [None]:
@@ -63,7 +63,7 @@ def _presets(operator: str, asked: argparse.Namespace) -> list[str]:
 
 
 def _lacking(operator: str, asked: argparse.Namespace) -> str | None:
-    """Why what is asked for cannot be measured here, in one line; None: it can."""
+    """Why this cannot be measured here, in one line; None if it can."""
     known, chosen = catalogue.presets(operator), _presets(operator, asked)
     baselines = catalogue.baselines(operator)
     if asked.against not in (None, STRONGEST, *baselines):
@@ -99,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _measured(operator: str, preset: str, asked: argparse.Namespace) -> int:
-    """Both parts of one preset; one that fails does not keep the other from being measured."""
+    """Measure both parts of a preset, the second even if the first fails."""
     folder = asked.out / operator / "records"
     folder.mkdir(parents=True, exist_ok=True)
     code = 0
@@ -115,13 +115,13 @@ def _measured(operator: str, preset: str, asked: argparse.Namespace) -> int:
 
 
 def _parts(operator: str, preset: str, asked: argparse.Namespace) -> list[str]:
-    """What is measured of this preset, in order."""
+    """The parts to measure for this preset, in order."""
     surveyed = asked.against is None and _own_survey(operator, preset)
     return [part for part in PARTS if asked.only in (None, part) and (part != "survey" or surveyed)]
 
 
 def _own_survey(operator: str, preset: str) -> bool:
-    """Whether it is the first preset with its workloads: the baseline does not matter to it."""
+    """Whether this is the first preset with its workloads; the baseline does not matter."""
     known = catalogue.presets(operator)
 
     def surveyed(name: str) -> tuple[object, ...]:
@@ -139,7 +139,7 @@ def _survey(operator: str, preset: str, asked: argparse.Namespace, folder: Path)
 
 
 def _record(operator: str, preset: str, asked: argparse.Namespace, folder: Path) -> int:
-    """The harness's own run of the preset's benchmark."""
+    """Run the referee on the preset's benchmark."""
     against = _against(preset, asked, folder)
     document = catalogue.benchmark_document(operator, preset, baseline=against)
     candidate = f"{operator}/{catalogue.presets(operator)[preset].candidate}"
@@ -157,7 +157,7 @@ def _record(operator: str, preset: str, asked: argparse.Namespace, folder: Path)
 
 
 def _against(preset: str, asked: argparse.Namespace, folder: Path) -> str | None:
-    """The baseline asked for; the strongest is told by the survey that lies in the folder."""
+    """The baseline to measure against; the strongest according to the survey in the folder."""
     if asked.against != STRONGEST:
         named: str | None = asked.against
         return named
@@ -168,7 +168,7 @@ def _against(preset: str, asked: argparse.Namespace, folder: Path) -> str | None
 
 
 def _keep(content: bytes, file: Path) -> None:
-    """Write a record, compressed where it is large; the same bytes give the same file."""
+    """Write a record, compressed if it is large; the same bytes give the same file."""
     packed = file.with_name(file.name + ".gz")
     if len(content) > MOST_BYTES:
         packed.write_bytes(gzip.compress(content, mtime=0))

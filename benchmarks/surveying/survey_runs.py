@@ -1,7 +1,7 @@
 """Measure a survey: `python -m benchmarks.surveying.survey_runs OPERATOR --preset h200 --out FILE`.
 
-Solutions are measured in a process of their own (kernels.surveys). One that kills it, hangs or
-leaves the GPU unusable costs its own lines; another process goes on with the rest.
+Solutions are measured in a separate process (kernels.surveys). One that crashes, hangs or breaks
+the GPU loses only its own lines; another process continues with the rest.
 """
 
 from __future__ import annotations
@@ -30,17 +30,16 @@ from kernels.definition import OUT_OF_TIME, Preset
 from kernels.surveys import Place, as_line, jobs
 from kernels.trials import Timed
 
-# A Solution that is silent for longer, compiling included, is given up.
+# A Solution without output for this long, compiling included, is given up.
 _SILENCE_S = 120.0
-# What has begun within the budget may end; what takes longer would cost everything measured so far
-# where whoever asked for the survey waits no longer.
+# A job that started within the budget gets this long to finish.
 _OVERTIME_S = 20.0
 STOPPED = "stopped: out of time"
 _STDERR_WORDS = 200
 
 
 def survey(operator: str, preset_name: str, *, budget_s: float, command: str) -> dict[str, Any]:
-    """The survey of a preset, not sealed yet. RuntimeError where its device is not here."""
+    """Measure the survey of a preset, unsealed. Raises RuntimeError without its device."""
     preset = catalogue.presets(operator)[preset_name]
     started_at, started = datetime.now(UTC), time.monotonic()
     device = arenas.device(preset.device)
@@ -100,7 +99,7 @@ def _solutions(
 def _answers(
     operator: str, preset_name: str, asked: Sequence[tuple[Place, str]], budget_s: float
 ) -> list[tuple[Place, str, dict[str, Any]]]:
-    """A line for every job, whatever becomes of the processes that are asked."""
+    """A line for every job, even if the processes die."""
     deadline = time.monotonic() + budget_s
     lines: dict[int, dict[str, Any]] = {}
     without: list[str] = []
@@ -118,7 +117,7 @@ def _answers(
         if worker.failure is not None and trying not in lines:
             lines[trying] = as_line(Timed("", None, worker.failure))
         if lines.get(trying, {}).get("median_us") is None:
-            # Whatever it did to the process it would do again at the next place.
+            # The same Solution would crash the process again at the next job.
             without.append(asked[trying][1])
     return [
         (place, name, lines.get(index) or _given_up(lines, asked, index))
@@ -129,7 +128,7 @@ def _answers(
 def _next(
     asked: Sequence[tuple[Place, str]], lines: dict[int, dict[str, Any]], without: list[str]
 ) -> int | None:
-    """The first job that has no line and is still to be tried."""
+    """The next job without a line; None when done."""
     left = (i for i, (_, name) in enumerate(asked) if i not in lines and name not in without)
     return next(left, None)
 
@@ -137,7 +136,7 @@ def _next(
 def _given_up(
     lines: dict[int, dict[str, Any]], asked: Sequence[tuple[Place, str]], index: int
 ) -> dict[str, Any]:
-    """The line of a job that was not tried: as the same Solution failed before, or no time."""
+    """The line of a skipped job: the Solution failed before, or time ran out."""
     failed = [
         line["note"]
         for other, line in lines.items()
@@ -147,7 +146,7 @@ def _given_up(
 
 
 class _Worker:
-    """One process of kernels.surveys; `failure` says how it ended when not by itself."""
+    """A process of kernels.surveys; `failure` says how it ended abnormally."""
 
     def __init__(
         self, operator: str, preset: str, *, begin: int, without: Sequence[str], budget_s: float
@@ -169,7 +168,7 @@ class _Worker:
             reader.start()
 
     def lines(self, *, until: float) -> Iterator[dict[str, Any]]:
-        """Its lines as they come, until it ends, is silent for too long or it is `until`."""
+        """Yield its lines until it ends, is silent for too long, or the time `until`."""
         while True:
             left_s = until - time.monotonic()
             try:
@@ -203,7 +202,7 @@ class _Worker:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and write one survey. 0: written; 2: this machine cannot."""
+    """Measure and write one survey; 2 if this machine cannot."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.surveying.survey_runs")
     parser.add_argument("operator", choices=catalogue.operators())
     parser.add_argument("--preset", default="cpu")

@@ -1,11 +1,11 @@
-"""How often a busy machine makes a verdict wrong: runs drawn at random, judged as real ones are.
+"""Simulate verdicts on busy machines: random runs, judged like real ones.
 
     python -m benchmarks.precision.simulations.busy_machines
 
-Spells in which something else runs come and go from round to round, whichever side's turn it is,
-and lengthen a round by a heavy-tailed share; some processes are slow throughout, as where one
-shares its core. Each run is judged with `noise_band` and without, by looks, A/A pair and all. A
-target of 1.5x; whatever is truly below it must not be met, what is above it not be missed.
+Bursts of other work start and end from round to round on either side, and lengthen rounds by a
+heavy-tailed share; some processes are slow throughout, as with a shared core. Each run is judged
+with `noise_band` and without, including looks and the A/A pair. The target is 1.5x: true ratios
+below it must not be met, and those above it not missed.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _BAND = {"noise_band": 0.1}
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """Chances that a spell begins and ends at a round; the share it adds; who is slow throughout.
+    """The chances per round that a burst begins and ends, and the share of time it adds.
 
-    `unlucky` is the chance that a process is, by a share drawn evenly up to 1.
+    `unlucky` is the chance that a process is slow, by a uniform share up to 1.
     """
 
     name: str
@@ -47,19 +47,19 @@ MACHINES = (
     Machine(name="mostly busy", begins=0.5),
     Machine(name="now and then busy, some processes slow", begins=0.1, unlucky=0.3),
 )
-# (replicates, rounds, A/A rounds): as the tricks are played on a processor, and the preset `cpu`.
+# (replicates, rounds, A/A rounds): those of the exploit tests, and of the preset `cpu`.
 PROTOCOLS = ((1, 3, 0), (4, 6, 4))
 
 
 class Runs:
-    """Runs on one machine. The same seed gives the same runs."""
+    """Runs on one machine; the same seed gives the same runs."""
 
     def __init__(self, machine: Machine, seed: int) -> None:
         self._machine = machine
         self._random = np.random.RandomState(seed)
 
     def rounds(self, count: int, ratio: float) -> list[dict[str, Any]]:
-        """`count` pairs of rounds of a fresh pair of processes, the baseline's `ratio` as long."""
+        """`count` pairs of rounds of a fresh pair of processes at a true `ratio`."""
         random, machine = self._random, self._machine
         share = machine.begins / (machine.begins + machine.ends)
         busy = random.rand() < share
@@ -76,7 +76,7 @@ class Runs:
         return pairs
 
     def record(self, protocol: tuple[int, int, int], ratio: float) -> dict[str, Any]:
-        """As much of a record as a verdict is made of."""
+        """The parts of a record that a verdict needs."""
         replicates, rounds, aa_rounds = protocol
         sealed = {
             "replicates": replicates,
@@ -102,7 +102,7 @@ class Runs:
 
 
 def judged(record: dict[str, Any]) -> str:
-    """The verdict as `verdicts` makes it of a whole record."""
+    """The verdict that `verdicts` would give a whole record."""
     if same_code.judge(record).passed is False:
         return "invalid"
     look = verdicts.look(record, len(record["replicates"]))
@@ -113,7 +113,7 @@ def judged(record: dict[str, Any]) -> str:
 def shares(
     machine: Machine, protocol: tuple[int, int, int], ratio: float, *, runs: int, seed: int = SEED
 ) -> dict[str, float]:
-    """Shares of runs called met and missed, without the band and with it."""
+    """Shares of runs met and missed, without the band and with it."""
     drawn = Runs(machine, seed)
     counts = dict.fromkeys(("met", "missed", "met, band", "missed, band"), 0)
     for _ in range(runs):
@@ -127,7 +127,7 @@ def shares(
 
 
 def rows(runs: int) -> Iterator[str]:
-    """The table's lines."""
+    """The lines of the table."""
     yield "| machine | run | true | met | missed | met, with the band | missed, with the band |"
     yield "|---|---|---|---|---|---|---|"
     for replicates, rounds, aa_rounds in PROTOCOLS:

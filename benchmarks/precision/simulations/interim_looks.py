@@ -1,12 +1,11 @@
-"""How often the rule of looks errs: runs drawn at random, judged as real ones are.
+"""Simulate the errors of interim looks: random runs, judged like real ones.
 
     python -m benchmarks.precision.simulations.interim_looks
 
-A run's replicates differ (`between` of their time), rounds inside them differ (`within`); both
-sides alike and independently. At each true ratio it counts how often a run says `met` or
-`missed`: by the schedule of looks with the rule, by the same schedule with every look at the
-sealed confidence, and how often one look's interval holds the truth. Target 2, confidence 95%:
-a candidate exactly at its target may be called met, or missed, in 2.5% of runs each.
+Replicates differ by `between` and rounds by `within`, on both sides alike and independently. For
+each true ratio it counts how often a run is `met` or `missed`, with the spending rule and with
+every look at the sealed confidence, and how often an interval contains the truth. At target 2 and
+95% confidence, a candidate exactly at its target may be met, or missed, in 2.5% of runs each.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ RATIOS = (1.95, 1.98, 2.0, 2.02, 2.05)
 
 @dataclass(frozen=True, kw_only=True)
 class Rates:
-    """Shares of runs; `holds` is that of the last interval holding the truth."""
+    """Shares of runs; `holds` counts last intervals that contain the truth."""
 
     between: float
     within: float
@@ -43,7 +42,7 @@ class Rates:
 
 
 def simulated(runs: int, *, between: float, within: float, ratio: float, seed: int) -> Rates:
-    """Rates over `runs` runs of one kind; the same seed gives the same rates."""
+    """Rates over `runs` runs; the same seed gives the same rates."""
     random = np.random.RandomState(seed)
     counts = dict.fromkeys(("met", "missed", "holds", "met_unadjusted", "missed_unadjusted"), 0)
     for _ in range(runs):

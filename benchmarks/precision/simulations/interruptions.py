@@ -1,12 +1,12 @@
-"""What leaving interrupted rounds out does to an interval: runs drawn at random, judged as real.
+"""Simulate the exclusion of interrupted rounds: random runs, judged like real ones.
 
     python -m benchmarks.precision.simulations.interruptions
 
-A candidate that is truly twice as fast; pairs of processes, rounds and band as the presets for an
-H200 and for any GPU have them; rounds that scatter normally, and interruptions that lengthen a
-round by some milliseconds (exponentially, a tenth of the shorter round on average), the longer
-round twice as often. Without the sealed band and with it: how often the interval holds the truth,
-how wide it is, by how much the ratio is off on average, and the share of rounds left out.
+The candidate is truly twice as fast; pairs, rounds and band are those of the presets for an H200
+and for any GPU. Rounds scatter normally, and interruptions lengthen them by some milliseconds
+(exponential, a tenth of the shorter round on average), the longer round twice as often. Reported
+without the sealed band and with it: coverage of the interval, its width, the mean bias of the
+ratio, and the share of excluded rounds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _INTERRUPTION_US = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """Over runs of one kind, as shares; `half_width` is the median."""
+    """Shares over runs of one kind; `half_width` is the median."""
 
     holds: float
     half_width: float
@@ -55,7 +55,7 @@ def judged(
     runs: int,
     seed: int = SEED,
 ) -> Found:
-    """Runs of so many replicates of rounds; `chance` is of interrupting the shorter one."""
+    """Simulate runs; `chance` is that of interrupting the shorter round."""
     random = np.random.RandomState(seed)
     ratios, widths, held, left_out = [], [], 0, 0
     for _ in range(runs):

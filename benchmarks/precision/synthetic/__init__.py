@@ -1,1 +1,1 @@
-"""Operators whose true cost is known by construction; for measuring the referee itself."""
+"""Operators of known cost, to measure the referee itself."""

@@ -1,9 +1,9 @@
-"""A benchmark of work whose cost is known, at the default protocol: what does a verdict cost?
+"""Write a benchmark of work of known cost at the default protocol.
 
     python -m benchmarks.precision.synthetic 1000 --out b.json
 
-`1000`: about how many us a call of the baseline takes. Run it with TWOFOLD_OPERATORS naming this
-folder; the candidate beside it, `unit_products/candidate.py`, is truly 2.2x.
+`1000` is the approximate time of a baseline call in us. Run it with TWOFOLD_OPERATORS set to this
+folder; the candidate `unit_products/candidate.py` is truly 2.2x.
 """
 
 from __future__ import annotations

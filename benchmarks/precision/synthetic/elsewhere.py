@@ -1,9 +1,9 @@
-"""The same synthetic program under `do_bench`: what it says and what it costs.
+"""Measure the same synthetic program with `do_bench`: its ratio and its cost.
 
     python -m benchmarks.precision.synthetic.elsewhere 1000
     python -m benchmarks.precision.synthetic.elsewhere 1000 --true-ratio 1 --times 5
 
-The first line's seconds are the process's, its imports included.
+The first line's seconds include the process's imports.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from benchmarks.precision.synthetic.programs import units_of
 
 
 def ratio(baseline_units: int, candidate_units: int) -> float:
-    """Baseline's time over candidate's, each `do_bench` with its defaults."""
+    """The baseline's time over the candidate's by `do_bench` with its defaults."""
     from triton import testing
 
     axes, dtype = AXES["cuda"], getattr(torch, DTYPES["cuda"])
@@ -42,7 +42,7 @@ def ratio(baseline_units: int, candidate_units: int) -> float:
 
 
 def main() -> None:
-    """Print a line for each measurement."""
+    """Print one line per measurement."""
     started = time.monotonic()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.precision.synthetic.elsewhere")
     parser.add_argument("call_us", type=int, help="about what a call of the baseline takes")

@@ -1,9 +1,9 @@
-"""What a call costs by the way it is launched: a graph each, the same graph, one graph of all.
+"""Measure the cost of ways to launch calls: a graph each, one graph again, one graph of all.
 
     python -m benchmarks.precision.synthetic.graphs
     python -m benchmarks.precision.synthetic.graphs --beside 2
 
-It says why the operator alone is captured as one graph of all its calls (launches.py).
+This is why the operator alone is captured as one graph of all its calls (launches.py).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import torch
 from benchmarks.precision.conditions import AXES, DTYPES, SHORT_AXES
 
 _TIMES = 7
-# Products a call, and calls a round: 30 to 80 ms of them.
+# Products per call, and calls per round of 30 to 80 ms.
 _LONG, _SHORT = AXES["cuda"], SHORT_AXES["cuda"]
 _ROUNDS = ((1, 3000, _SHORT), (3, 200, _LONG), (29, 46, _LONG), (40, 60, _LONG))
 _IDLE = (
@@ -32,7 +32,7 @@ _IDLE = (
 
 
 class Calls:
-    """`count` calls of `units` products each, every one on an input and an output of its own."""
+    """`count` calls of `units` products each, on separate inputs and outputs."""
 
     def __init__(self, units: int, count: int, axes: dict[str, int]) -> None:
         dtype = getattr(torch, DTYPES["cuda"])
@@ -49,7 +49,7 @@ class Calls:
             torch.mm(self._x[index], self._w[unit % len(self._w)], out=self._y[index])
 
     def all(self) -> None:
-        """All of them, in turn."""
+        """All calls in turn."""
         for index in range(self._count):
             self.call(index)
 
@@ -72,7 +72,7 @@ class Calls:
         return 1e6 * statistics.median(took_s) / self._count
 
     def by_way_us(self) -> list[float]:
-        """A graph each, the same graph, one graph of all, launched one by one."""
+        """Times of a graph each, one graph again, and one graph of all."""
         self.all()
         each = [self.captured(partial(self.call, index)) for index in range(self._count)]
         ways = (
@@ -91,7 +91,7 @@ def _replay(graphs: Sequence[torch.cuda.CUDAGraph]) -> None:
 
 @contextlib.contextmanager
 def idle_contexts(count: int) -> Iterator[None]:
-    """So many other processes that have a context on the GPU and do nothing."""
+    """Other processes with an idle context on the GPU."""
     with contextlib.ExitStack() as stack:
         for _ in range(count):
             process = stack.enter_context(
@@ -106,7 +106,7 @@ def idle_contexts(count: int) -> Iterator[None]:
 
 
 def main() -> None:
-    """Print a row for each length of a call."""
+    """Print one row per length of a call."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.precision.synthetic.graphs")
     parser.add_argument("--beside", type=int, default=0, help="processes with an idle context")
     asked = parser.parse_args()

@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmarks.precision import conditions
 
-# What one unit takes on an H200, within a few per cent; a program's length is only about right.
+# The approximate time of one unit on an H200.
 _UNIT_US = {"cuda": 35.0, "cpu": 25.0}
 _TRUE_RATIO = 2.2
 # As in the catalogue's presets for a GPU.
@@ -28,13 +28,13 @@ _DEFAULT = {
 
 
 def units_of(device: str, call_us: float, true_ratio: float) -> tuple[int, int]:
-    """Baseline's and candidate's units, for a baseline of about `call_us` a call."""
+    """The units of baseline and candidate, for a baseline of about `call_us` per call."""
     candidate_units = max(1, round(call_us / _UNIT_US[device] / true_ratio))
     return round(true_ratio * candidate_units), candidate_units
 
 
 def benchmark(device: str, call_us: int) -> dict[str, Any]:
-    """A benchmark whose baseline takes about `call_us` and whose candidate is truly 2.2x."""
+    """A benchmark with a baseline of about `call_us` and a candidate of truly 2.2x."""
     baseline_units, candidate_units = units_of(device, call_us, _TRUE_RATIO)
     work = conditions.Condition(
         name=f"{call_us} us",

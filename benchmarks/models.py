@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import pgtrigger
 from django.core.files.storage import Storage, storages
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+
+from benchmarks.triggers import AppendOnly, Protect, ReadOnly
 
 
 def place_of_records() -> Storage:
@@ -32,6 +35,9 @@ class Benchmark(models.Model):
                 name="benchmark_digest_is_sha256",
                 violation_error_message="A benchmark is sealed by a SHA-256 digest.",
             ),
+        ]
+        triggers: ClassVar = [
+            AppendOnly(),
         ]
 
     def __str__(self) -> str:
@@ -63,6 +69,9 @@ class Solution(models.Model):
                 name="solution_is_stored_once",
                 violation_error_message="This source is stored under this name already.",
             ),
+        ]
+        triggers: ClassVar = [
+            AppendOnly(),
         ]
 
     def __str__(self) -> str:
@@ -124,6 +133,20 @@ class Run(models.Model):
                 violation_error_message="A failed run says why.",
             ),
         ]
+        triggers: ClassVar = [
+            Protect(name="deletion", operation=pgtrigger.Delete),
+            Protect(
+                name="concluded",
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Q(old__state__in=["finished", "failed"]),
+            ),
+            ReadOnly(name="identity", fields=["benchmark", "solution", "request_key"]),
+            Protect(
+                name="attempt",
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Condition("NEW.attempt < OLD.attempt"),
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"run {self.pk}"
@@ -161,6 +184,16 @@ class SigningKey(models.Model):
                 condition=Q(key_id__regex=r"^[0-9a-f]{16}$"),
                 name="signing_key_has_its_id",
                 violation_error_message="A key is known by 16 hexadecimal digits.",
+            ),
+        ]
+        triggers: ClassVar = [
+            Protect(name="deletion", operation=pgtrigger.Delete),
+            ReadOnly(name="identity", exclude=["revoked_at"]),
+            Protect(
+                name="revocation",
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Q(old__revoked_at__isnull=False)
+                | pgtrigger.Q(new__revoked_at__isnull=True),
             ),
         ]
 
@@ -202,6 +235,9 @@ class Record(models.Model):
                 violation_error_message="A verdict about the target rests on a measured ratio.",
             ),
         ]
+        triggers: ClassVar = [
+            AppendOnly(),
+        ]
 
     def __str__(self) -> str:
         return f"{self.verdict} ({self.digest[:19]}…)"
@@ -234,6 +270,9 @@ class Repetition(models.Model):
         ordering: ClassVar = ["-added_at", "-pk"]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["run", "digest"], name="repetition_once_a_run"),
+        ]
+        triggers: ClassVar = [
+            AppendOnly(),
         ]
 
     def __str__(self) -> str:

@@ -12,11 +12,12 @@ from collections.abc import Iterator
 
 from django.apps import apps
 from django.db import connection
+from django.db.models import Model
+from pgtrigger import Trigger
 from psycopg import sql
 
-# Triggers that mark a table as append-only, or as written by the database itself.
-APPEND_ONLY = frozenset({"append_only"})
-WRITTEN_BY_TRIGGER = frozenset({"event_chain_is_checked", "kept_by_trigger"})
+from benchmarks.triggers import AppendOnly, WrittenByTriggers
+
 MIGRATIONS = "django_migrations"
 
 READ, APPEND, CHANGE = "SELECT", "SELECT, INSERT", "SELECT, INSERT, UPDATE, DELETE"
@@ -46,34 +47,27 @@ def statements(role: str, *, password: str | None = None) -> Iterator[str]:
 
 
 def rights_by_table() -> dict[str, str]:
-    """The privileges of the role on each table, derived from the table's triggers."""
+    """The privileges of the role on each table, derived from its model's triggers."""
+    triggers = {model._meta.db_table: _triggers(model) for model in apps.get_models()}
     with connection.cursor() as cursor:
         cursor.execute(
-            """
-            SELECT relname, relkind = 'v', ARRAY(SELECT tgname::text FROM pg_trigger
-                                  WHERE tgrelid = pg_class.oid AND NOT tgisinternal)
-            FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v')
-            """
+            "SELECT relname, relkind = 'v' FROM pg_class "
+            "WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'v')"
         )
         return {
-            table: READ if is_view else _rights(table, set(triggers))
-            for table, is_view, triggers in cursor.fetchall()
+            table: READ if is_view or table == MIGRATIONS else _rights(triggers.get(table, []))
+            for table, is_view in cursor.fetchall()
         }
 
 
-def _rights(table: str, triggers: set[str]) -> str:
-    if table == MIGRATIONS or triggers & WRITTEN_BY_TRIGGER:
+def _triggers(model: type[Model]) -> list[Trigger]:
+    return getattr(model._meta, "triggers", [])
+
+
+def _rights(triggers: list[Trigger]) -> str:
+    if any(isinstance(trigger, WrittenByTriggers) for trigger in triggers):
         return READ
-    if triggers & APPEND_ONLY:
-        # Django deletes from join tables when a draft is deleted; a trigger protects their rows.
-        return f"{APPEND}, DELETE" if table in _join_tables() else APPEND
-    return CHANGE
-
-
-def _join_tables() -> set[str]:
-    """The tables that Django creates for many-to-many relations."""
-    models = apps.get_models(include_auto_created=True)
-    return {model._meta.db_table for model in models if model._meta.auto_created}
+    return APPEND if any(isinstance(trigger, AppendOnly) for trigger in triggers) else CHANGE
 
 
 def _exists(role: str) -> bool:

@@ -50,6 +50,7 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django.contrib.humanize",
+    "pgtrigger",
     "django.forms",
     "rest_framework",
     "django_htmx",

@@ -6,17 +6,24 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import IntegrityError, connection, models, transaction
 
-MOVE = "does not go from"
-
 
 @contextmanager
-def refused(words: str) -> Iterator[None]:
-    """The database refuses what is written inside, in these words."""
-    with pytest.raises(IntegrityError, match=words), transaction.atomic():
+def refused(code: str) -> Iterator[None]:
+    """Expect the database to refuse a write by this trigger or constraint."""
+    with pytest.raises(IntegrityError) as caught, transaction.atomic():
         yield
+    assert code_of(caught.value) == code
+
+
+def code_of(error: IntegrityError) -> str | None:
+    """The trigger or constraint that refused a write, as in "audit.delivered"."""
+    cause = error.__cause__
+    assert isinstance(cause, psycopg.Error)
+    return cause.diag.constraint_name
 
 
 def write(row: models.Model, **columns: Any) -> None:
@@ -30,9 +37,9 @@ def delete(row: models.Model) -> None:
         cursor.execute(f"DELETE FROM {row._meta.db_table} WHERE id = %s", [row.pk])
 
 
-def changes_let_through(row: models.Model, changes: dict[str, Any], words: str) -> set[str]:
-    """The columns that may be given these values one by one, without a refusal in `words`."""
-    return {name for name, value in changes.items() if not _is_refused(row, {name: value}, words)}
+def changes_let_through(row: models.Model, changes: dict[str, Any], code: str) -> set[str]:
+    """The columns that may be given these values one by one, without a refusal by `code`."""
+    return {name for name, value in changes.items() if not _is_refused(row, {name: value}, code)}
 
 
 def moves_let_through(row: models.Model, field: str, states: Iterable[str]) -> set[str]:
@@ -40,16 +47,16 @@ def moves_let_through(row: models.Model, field: str, states: Iterable[str]) -> s
 
     A move that only lacks what belongs to it, as a date, is one of the table all the same.
     """
-    before = str(getattr(row, field))
+    before, code = str(getattr(row, field)), f"{row._meta.model_name}.{field}_move"
     others = (state for state in states if state != before)
-    return {str(state) for state in others if not _is_refused(row, {field: state}, MOVE)}
+    return {str(state) for state in others if not _is_refused(row, {field: state}, code)}
 
 
-def _is_refused(row: models.Model, columns: dict[str, Any], words: str) -> bool:
+def _is_refused(row: models.Model, columns: dict[str, Any], code: str) -> bool:
     try:
         with transaction.atomic():
             write(row, **columns)
             transaction.set_rollback(True)
     except IntegrityError as refusal:
-        return words in str(refusal)
+        return code_of(refusal) == code
     return False

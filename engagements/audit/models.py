@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import pgtrigger
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from benchmarks.triggers import CHANGES, Protect
 from engagements.audit.rules import finding as findings
 from engagements.audit.rules import verdict as verdicts
 from engagements.audit.rules.advice import Verdict
+from engagements.audit.triggers import FREEZE_FINDINGS
 from engagements.engagement.models import Engagement
 from engagements.people.models import User
 
@@ -81,6 +84,13 @@ class Audit(models.Model):
                 violation_error_message="Computed findings say when and from what.",
             ),
         ]
+        triggers: ClassVar = [
+            Protect(
+                name="delivered",
+                operation=CHANGES,
+                condition=pgtrigger.Q(old__delivered_at__isnull=False),
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"audit of {self.engagement}"
@@ -137,6 +147,9 @@ class Finding(models.Model):
                 name="finding_override_has_a_reason_and_a_name",
                 violation_error_message="Who overrides a finding says why.",
             ),
+        ]
+        triggers: ClassVar = [
+            FREEZE_FINDINGS,
         ]
 
     def __str__(self) -> str:

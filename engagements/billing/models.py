@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import pgtrigger
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
+from benchmarks.triggers import CHANGES, AppendOnly, Protect, ReadOnly
+from engagements.billing.triggers import CHECK_CREDIT, CHECK_ISSUE, CHECK_LINE, USE_NUMBERS
 from engagements.common.money import format_money
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import ContractVersion
@@ -31,6 +34,21 @@ class Counter(models.Model):
             models.UniqueConstraint(
                 fields=["series", "year"], name="counter_once_a_series_and_year"
             )
+        ]
+        triggers: ClassVar = [
+            Protect(name="deletion", operation=pgtrigger.Delete),
+            Protect(
+                name="start",
+                operation=pgtrigger.Insert,
+                condition=~pgtrigger.Q(new__last=0),
+            ),
+            ReadOnly(name="identity", fields=["series", "year"]),
+            Protect(
+                name="step",
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Condition("NEW.last <> OLD.last + 1"),
+            ),
+            USE_NUMBERS,
         ]
 
     def __str__(self) -> str:
@@ -145,6 +163,20 @@ class Invoice(models.Model):
                 violation_error_message="An invoice is due on its own day or later.",
             ),
         ]
+        triggers: ClassVar = [
+            Protect(
+                name="draft",
+                operation=pgtrigger.Insert,
+                condition=~pgtrigger.Q(new__state="draft"),
+            ),
+            Protect(
+                name="issued",
+                operation=CHANGES,
+                condition=pgtrigger.Q(old__state="issued"),
+            ),
+            CHECK_ISSUE,
+            CHECK_CREDIT,
+        ]
 
     def __str__(self) -> str:
         return self.reference or f"draft {self.pk}"
@@ -197,6 +229,10 @@ class InvoiceLine(models.Model):
                 violation_error_message="A line comes to more than nothing.",
             ),
         ]
+        triggers: ClassVar = [
+            ReadOnly(name="identity", fields=["invoice", "milestone", "corrects"]),
+            CHECK_LINE,
+        ]
 
     def __str__(self) -> str:
         return f"{self.title}: {format_money(self.net, self.invoice.currency)}"
@@ -223,6 +259,9 @@ class Reminder(models.Model):
                 name="reminder_is_about_something_open",
                 violation_error_message="Only what is open is reminded of.",
             ),
+        ]
+        triggers: ClassVar = [
+            AppendOnly(),
         ]
 
     def __str__(self) -> str:

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import pgtrigger
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from benchmarks.triggers import CHANGES, AppendOnly, Protect, ReadOnly
 from engagements.billing.models import Invoice
+from engagements.billing.payment_triggers import (
+    CHECK_MOVE,
+    CHECK_OVERPAYMENT,
+    CHECK_RECEIPT,
+    CHECK_RETURN,
+    limit_refunds,
+)
 from engagements.common.money import format_money
 from engagements.people.models import User
 
@@ -43,6 +52,14 @@ class BankImport(models.Model):
                 name="bank_import_once",
                 violation_error_message="This file is imported already.",
             ),
+        ]
+        triggers: ClassVar = [
+            Protect(
+                name="read",
+                operation=CHANGES,
+                condition=pgtrigger.Q(old__repeated_count__isnull=False),
+            ),
+            ReadOnly(name="original", exclude=["layout", "repeated_count", "passed_over_count"]),
         ]
 
     def __str__(self) -> str:
@@ -94,6 +111,15 @@ class BankLine(models.Model):
                 ),
                 name="bank_line_is_handled_by_somebody",
                 violation_error_message="Whoever sets money aside says why.",
+            ),
+        ]
+        triggers: ClassVar = [
+            Protect(name="deletion", operation=pgtrigger.Delete),
+            ReadOnly(name="original", exclude=["state", "note", "handled_by", "handled_at"]),
+            Protect(
+                name="assigned",
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Q(old__state="assigned"),
             ),
         ]
 
@@ -157,6 +183,18 @@ class Payment(models.Model):
                 condition=Q(kind="received") | Q(bank_line__isnull=True),
                 name="payment_of_the_bank_is_received",
                 violation_error_message="What a bank file says came in was received.",
+            ),
+        ]
+        triggers: ClassVar = [
+            AppendOnly(),
+            CHECK_RECEIPT,
+            CHECK_OVERPAYMENT,
+            CHECK_MOVE,
+            CHECK_RETURN,
+            limit_refunds(
+                engagement="engagements_invoice WHERE id = NEW.invoice_id",
+                operation=pgtrigger.Insert,
+                condition=pgtrigger.Q(new__amount__lt=0),
             ),
         ]
 

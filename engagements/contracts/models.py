@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import pgtrigger
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
 from benchmarks.models import Benchmark
+from benchmarks.triggers import FSM, AppendOnly, Protect, ReadOnly
+from engagements.contracts.triggers import ADD_UP_MILESTONES, CHECK_ACCEPTANCE, CHECK_AMENDMENT
 from engagements.engagement.models import Engagement
 from engagements.people.models import User
 
@@ -190,6 +193,28 @@ class ContractVersion(models.Model):
                 violation_error_message="A contract is sealed exactly when it is offered.",
             ),
         ]
+        triggers: ClassVar = [
+            CHECK_AMENDMENT,
+            ADD_UP_MILESTONES,
+            ReadOnly(
+                name="sealed",
+                exclude=["state"],
+                condition=pgtrigger.Q(old__sealed_at__isnull=False),
+            ),
+            Protect(
+                name="sealed_deletion",
+                operation=pgtrigger.Delete,
+                condition=pgtrigger.Q(old__sealed_at__isnull=False),
+            ),
+            FSM(
+                "state",
+                {
+                    "draft": {"offered"},
+                    "offered": {"accepted", "declined", "withdrawn", "expired"},
+                    "accepted": {"superseded"},
+                },
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.engagement.reference} contract v{self.number}"
@@ -237,6 +262,10 @@ class Acceptance(models.Model):
                 name="acceptance_has_a_typed_name",
                 violation_error_message="Whoever accepts types their name.",
             ),
+        ]
+        triggers: ClassVar = [
+            AppendOnly(),
+            CHECK_ACCEPTANCE,
         ]
 
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from benchmarks.triggers import AppendOnly
 from engagements.engagement.models import Engagement
 
 
@@ -52,6 +53,9 @@ class Document(models.Model):
                 name="document_has_a_digest",
                 violation_error_message="A document has bytes and their SHA-256.",
             ),
+        ]
+        triggers: ClassVar = [
+            AppendOnly(),
         ]
 
     def __str__(self) -> str:

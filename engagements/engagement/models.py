@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from benchmarks.triggers import FSM
 from engagements.people.models import Customer, User
 
 
@@ -23,6 +26,25 @@ class Stage(models.TextChoices):
     REDIRECTED = "redirected", "Redirected"
     DECLINED = "declined", "Declined"
     CANCELLED = "cancelled", "Cancelled"
+
+
+MOVES: Mapping[Stage, frozenset[Stage]] = MappingProxyType(
+    {
+        Stage.SCOPING: frozenset({Stage.AUDITING, Stage.CANCELLED}),
+        Stage.AUDITING: frozenset(
+            {Stage.AUDITED, Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED}
+        ),
+        Stage.AUDITED: frozenset({Stage.OFFERED, Stage.CANCELLED}),
+        Stage.OFFERED: frozenset({Stage.ACTIVE, Stage.AUDITED, Stage.CANCELLED}),
+        Stage.ACTIVE: frozenset({Stage.MET, Stage.MISSED, Stage.CANCELLED}),
+        Stage.MET: frozenset({Stage.CLOSED}),
+        Stage.MISSED: frozenset({Stage.CLOSED}),
+        Stage.CLOSED: frozenset(),
+        Stage.REDIRECTED: frozenset(),
+        Stage.DECLINED: frozenset(),
+        Stage.CANCELLED: frozenset(),
+    }
+)
 
 
 class Engagement(models.Model):
@@ -45,6 +67,9 @@ class Engagement(models.Model):
                 name="engagement_stage_is_known",
                 violation_error_message="An engagement is in one of the known stages.",
             ),
+        ]
+        triggers: ClassVar = [
+            FSM("stage", MOVES),
         ]
 
     def __str__(self) -> str:

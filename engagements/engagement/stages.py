@@ -1,36 +1,15 @@
 """The stages of an engagement and the moves between them.
 
 Every service locks the engagement's row first and checks its preconditions under that lock, so
-writes in one engagement are serialised. A database trigger holds the same moves.
+writes in one engagement are serialised. A trigger refuses the same moves in the database.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from django.utils import timezone
 
 from engagements.common.errors import ApplicationError
-from engagements.engagement.models import Engagement, Stage
-
-MOVES: Mapping[Stage, frozenset[Stage]] = MappingProxyType(
-    {
-        Stage.SCOPING: frozenset({Stage.AUDITING, Stage.CANCELLED}),
-        Stage.AUDITING: frozenset(
-            {Stage.AUDITED, Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED}
-        ),
-        Stage.AUDITED: frozenset({Stage.OFFERED, Stage.CANCELLED}),
-        Stage.OFFERED: frozenset({Stage.ACTIVE, Stage.AUDITED, Stage.CANCELLED}),
-        Stage.ACTIVE: frozenset({Stage.MET, Stage.MISSED, Stage.CANCELLED}),
-        Stage.MET: frozenset({Stage.CLOSED}),
-        Stage.MISSED: frozenset({Stage.CLOSED}),
-        Stage.CLOSED: frozenset(),
-        Stage.REDIRECTED: frozenset(),
-        Stage.DECLINED: frozenset(),
-        Stage.CANCELLED: frozenset(),
-    }
-)
+from engagements.engagement.models import MOVES, Engagement, Stage
 
 
 def locked(engagement_id: int) -> Engagement:

@@ -15,7 +15,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from benchmarks.triggers import AppendOnly, WrittenByTriggers
 from engagements.engagement.models import Engagement
+from engagements.event_log.triggers import CHAIN_EVENTS
 from engagements.people.models import User
 
 DIGEST = r"^sha256:[0-9a-f]{64}$"
@@ -54,6 +56,10 @@ class Event(models.Model):
             ),
             models.CheckConstraint(condition=Q(digest__regex=DIGEST), name="event_has_a_digest"),
         ]
+        triggers: ClassVar = [
+            AppendOnly(),
+            CHAIN_EVENTS,
+        ]
 
     def __str__(self) -> str:
         return f"{self.verb}: {self.summary}"
@@ -67,6 +73,11 @@ class EventChain(models.Model):
     )
     length = models.PositiveIntegerField()
     head = models.CharField(max_length=71)
+
+    class Meta:
+        triggers: ClassVar = [
+            WrittenByTriggers(),
+        ]
 
     def __str__(self) -> str:
         return f"{self.length} events, {self.head}"
@@ -94,6 +105,9 @@ class EventAnchor(models.Model):
                 name="anchor_follows_another_unless_it_is_the_first",
             ),
             models.CheckConstraint(condition=Q(digest__regex=DIGEST), name="anchor_has_a_digest"),
+        ]
+        triggers: ClassVar = [
+            AppendOnly(),
         ]
 
     def __str__(self) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import pgtrigger
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
 from benchmarks.models import place_of_records
+from benchmarks.triggers import FSM, AppendOnly, Protect, ReadOnly
 from engagements.engagement.models import Engagement
 from engagements.people.models import User
 
@@ -99,6 +101,31 @@ class Evidence(models.Model):
                 "and a reason when it cannot be.",
             ),
         ]
+        triggers: ClassVar = [
+            Protect(name="deletion", operation=pgtrigger.Delete),
+            ReadOnly(
+                name="original",
+                fields=[
+                    "engagement",
+                    "name",
+                    "file",
+                    "digest",
+                    "size_bytes",
+                    "added_by",
+                    "added_by_name",
+                    "added_at",
+                ],
+            ),
+            FSM(
+                "state",
+                {
+                    "queued": {"reading"},
+                    "reading": {"queued", "read", "unreadable"},
+                    "read": {"queued"},
+                    "unreadable": {"queued"},
+                },
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -143,6 +170,9 @@ class Answer(models.Model):
                 name="answer_has_an_author",
                 violation_error_message="An answer says whose word it is.",
             ),
+        ]
+        triggers: ClassVar = [
+            AppendOnly(),
         ]
 
     def __str__(self) -> str:

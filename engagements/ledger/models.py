@@ -8,9 +8,18 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from benchmarks.triggers import AppendOnly, WrittenByTriggers
 from engagements.common.money import format_money
 from engagements.documents.models import Document
 from engagements.engagement.models import Engagement
+from engagements.ledger.triggers import (
+    BALANCE,
+    CHECK_CLOSING,
+    CHECK_MONTH,
+    KEEP_USED_ACCOUNT,
+    TOTAL_LEGS,
+    TOTAL_PERIOD,
+)
 from engagements.people.models import User
 
 
@@ -39,6 +48,9 @@ class Account(models.Model):
                 name="account_datev_number_has_4_to_8_digits",
                 violation_error_message="A DATEV account number has 4 to 8 digits.",
             ),
+        ]
+        triggers: ClassVar = [
+            KEEP_USED_ACCOUNT,
         ]
 
     def __str__(self) -> str:
@@ -94,6 +106,11 @@ class Entry(models.Model):
                 violation_error_message="An entry has two legs or more.",
             ),
         ]
+        triggers: ClassVar = [
+            AppendOnly(),
+            CHECK_MONTH,
+            BALANCE,
+        ]
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()} on {self.dated_on}"
@@ -132,6 +149,10 @@ class Leg(models.Model):
                 name="leg_is_not_nothing",
                 violation_error_message="A leg is a debit or a credit, never nothing.",
             ),
+        ]
+        triggers: ClassVar = [
+            AppendOnly(),
+            TOTAL_LEGS,
         ]
 
     def __str__(self) -> str:
@@ -172,6 +193,9 @@ class MonthTotal(models.Model):
                 fields=["account", "currency", "engagement"], name="month_total_of_account"
             ),
         ]
+        triggers: ClassVar = [
+            WrittenByTriggers(),
+        ]
 
     def __str__(self) -> str:
         return f"{self.month}: {self.debit} and {self.credit} {self.currency}"
@@ -193,6 +217,11 @@ class Period(models.Model):
                 violation_error_message="A period is a month, named by its first day.",
             ),
         ]
+        triggers: ClassVar = [
+            AppendOnly(),
+            CHECK_CLOSING,
+            TOTAL_PERIOD,
+        ]
 
     def __str__(self) -> str:
         return f"{self.month:%Y-%m}"
@@ -213,6 +242,9 @@ class PeriodTotal(models.Model):
             models.UniqueConstraint(
                 fields=["period", "account", "currency"], name="period_total_once"
             ),
+        ]
+        triggers: ClassVar = [
+            WrittenByTriggers(),
         ]
 
     def __str__(self) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import pgtrigger
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
+from benchmarks.triggers import FSM, AppendOnly, Protect, ReadOnly
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.common.money import format_money
+from engagements.payouts.triggers import CHECK_FAILED, CHECK_SENT, CHECK_TRANSFER
 from engagements.people.models import User
 from engagements.settlements.models import Settlement
 
@@ -28,6 +31,9 @@ class TransferFile(models.Model):
 
     class Meta:
         ordering: ClassVar = ["-made_at", "-pk"]
+        triggers: ClassVar = [
+            AppendOnly(),
+        ]
 
     def __str__(self) -> str:
         return self.message_id
@@ -87,6 +93,16 @@ class Transfer(models.Model):
                 name="transfer_ends_with_a_reference_or_a_reason",
                 violation_error_message="A transfer ends with a reference, or with a reason.",
             ),
+        ]
+        triggers: ClassVar = [
+            Protect(name="deletion", operation=pgtrigger.Delete),
+            ReadOnly(name="order", exclude=["outcome", "ended_at", "reference", "failure_reason"]),
+            Protect(
+                name="ended",
+                operation=pgtrigger.Update,
+                condition=~pgtrigger.Q(old__outcome=""),
+            ),
+            CHECK_TRANSFER,
         ]
 
     def __str__(self) -> str:
@@ -202,6 +218,45 @@ class OverpaymentRefund(models.Model):
                 name="overpayment_refund_ends_with_a_reference_or_a_reason",
                 violation_error_message="A transfer ends with a reference, or with a reason.",
             ),
+        ]
+        triggers: ClassVar = [
+            Protect(name="deletion", operation=pgtrigger.Delete),
+            Protect(
+                name="start",
+                operation=pgtrigger.Insert,
+                condition=~pgtrigger.Q(new__state="proposed"),
+            ),
+            Protect(
+                name="unmoved",
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Condition("NEW.state = OLD.state"),
+            ),
+            FSM(
+                "state",
+                {"proposed": {"paying", "voided"}, "paying": {"paid", "failed"}},
+            ),
+            ReadOnly(
+                name="terms_when_sent",
+                exclude=[
+                    "state",
+                    "sent_by",
+                    "sent_at",
+                    "left",
+                    "method",
+                    "payee",
+                    "iban",
+                    "bic",
+                    "file",
+                ],
+                condition=pgtrigger.Q(new__state="paying"),
+            ),
+            ReadOnly(
+                name="terms",
+                exclude=["state", "ended_by", "ended_at", "reference", "end_reason"],
+                condition=~pgtrigger.Q(new__state="paying"),
+            ),
+            CHECK_SENT,
+            CHECK_FAILED,
         ]
 
     def __str__(self) -> str:

@@ -14,8 +14,10 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 from django.utils import timezone
 
+from benchmarks.triggers import AppendOnly
 from engagements.common.money import UnknownCurrency, minor_digits
 from engagements.common.text import strip_invisible
+from engagements.people.triggers import COUNT_ACCESS_CHANGES, COUNT_MEMBERSHIP_CHANGES
 
 # ISO 3166-1; what CLDR lists beside them is no place that anybody has an address in.
 NO_COUNTRIES = frozenset({"EU", "EZ", "QO", "UN", "XA", "XB", "ZZ"})
@@ -75,6 +77,9 @@ class User(AbstractBaseUser, PermissionsMixin):
                 name="user_staff_are_admins",
                 violation_error_message="Only admins may open the admin site.",
             ),
+        ]
+        triggers: ClassVar = [
+            COUNT_ACCESS_CHANGES,
         ]
 
     def __str__(self) -> str:
@@ -203,6 +208,9 @@ class Membership(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["customer", "user"], name="membership_once_a_customer"),
         ]
+        triggers: ClassVar = [
+            COUNT_MEMBERSHIP_CHANGES,
+        ]
 
     def __str__(self) -> str:
         return f"{self.user} at {self.customer}: {self.rights}"
@@ -232,6 +240,9 @@ class BankAccount(models.Model):
                 name="bank_account_has_a_bic_or_none",
                 violation_error_message="A BIC has 8 or 11 characters.",
             ),
+        ]
+        triggers: ClassVar = [
+            AppendOnly(),
         ]
 
     def __str__(self) -> str:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import datetime as dt
 from typing import ClassVar
 
+import pgtrigger
 from django.db import models
 from django.db.models import F, Q, Value
 from django.db.models.functions import Greatest
 from django.utils import timezone
 
+from benchmarks.triggers import FSM, AppendOnly, Protect, ReadOnly
 from engagements.billing.models import Invoice
+from engagements.billing.payment_triggers import limit_refunds
 from engagements.common.money import format_money
 from engagements.contracts.models import ContractVersion
 from engagements.people.models import User
+from engagements.settlements.triggers import HOLD_DISPUTED, LOCK_SETTLEMENT
 
 
 class Settlement(models.Model):
@@ -60,7 +64,9 @@ class Settlement(models.Model):
     payment_reference = models.CharField(max_length=80, blank=True)
     voided_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     void_reason = models.TextField(blank=True)
-    credit_notes = models.ManyToManyField(Invoice, related_name="settlements")
+    credit_notes = models.ManyToManyField(
+        Invoice, through="SettlementCreditNote", related_name="settlements"
+    )
 
     class Meta:
         ordering: ClassVar = ["-proposed_at"]
@@ -128,6 +134,46 @@ class Settlement(models.Model):
                 | (Q(state="voided", voided_by__isnull=False) & ~Q(void_reason="")),
                 name="settlement_is_voided_with_a_reason",
                 violation_error_message="Who voids a settlement says why.",
+            ),
+        ]
+        triggers: ClassVar = [
+            Protect(name="deletion", operation=pgtrigger.Delete),
+            ReadOnly(
+                name="proposal",
+                fields=[
+                    "contract_version",
+                    "reason",
+                    "note",
+                    "currency",
+                    "payments_received",
+                    "refunded_before",
+                    "audit_cost",
+                    "audit_tax",
+                    "refund",
+                    "balance_due",
+                    "proposed_by",
+                    "proposed_at",
+                ],
+            ),
+            ReadOnly(
+                name="final",
+                exclude=["state"],
+                condition=pgtrigger.Q(old__state__in=["paid", "voided"]),
+            ),
+            FSM(
+                "state",
+                {
+                    "proposed": {"approved", "voided"},
+                    "approved": {"paying", "paid", "voided"},
+                    "paying": {"paid", "failed"},
+                    "failed": {"paying", "paid", "voided"},
+                },
+            ),
+            HOLD_DISPUTED,
+            limit_refunds(
+                engagement="engagements_contractversion WHERE id = NEW.contract_version_id",
+                operation=pgtrigger.Insert | pgtrigger.Update,
+                condition=pgtrigger.Q(new__state__in=["paying", "paid"]),
             ),
         ]
 
@@ -209,6 +255,27 @@ class Settlement(models.Model):
         return due_on is not None and due_on < timezone.localdate()
 
 
+class SettlementCreditNote(models.Model):
+    """A credit note that a settlement caused. Append-only."""
+
+    settlement = models.ForeignKey(Settlement, on_delete=models.PROTECT, related_name="+")
+    invoice = models.ForeignKey(Invoice, on_delete=models.PROTECT, related_name="+")
+
+    class Meta:
+        db_table = "engagements_settlement_credit_notes"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["settlement", "invoice"], name="settlement_credit_note_once"
+            ),
+        ]
+        triggers: ClassVar = [
+            AppendOnly(),
+        ]
+
+    def __str__(self) -> str:
+        return f"credit note {self.invoice_id} of settlement {self.settlement_id}"
+
+
 class Dispute(models.Model):
     """The customer's objection to a settlement. While it is open, the settlement is on hold."""
 
@@ -240,6 +307,16 @@ class Dispute(models.Model):
                 name="dispute_says_why_it_began_and_ended",
                 violation_error_message="A dispute has a reason, and its end a note.",
             ),
+        ]
+        triggers: ClassVar = [
+            Protect(name="deletion", operation=pgtrigger.Delete),
+            ReadOnly(name="claim", exclude=["resolution", "resolved_by", "resolved_at"]),
+            Protect(
+                name="resolved",
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Q(old__resolved_at__isnull=False),
+            ),
+            LOCK_SETTLEMENT,
         ]
 
     def __str__(self) -> str:

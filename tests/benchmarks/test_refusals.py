@@ -35,24 +35,24 @@ def record(claimed: Run) -> Record:
 def test_a_sealed_benchmark_is_append_only(
     benchmark_row: Benchmark, change: dict[str, object]
 ) -> None:
-    with refused("benchmarks_benchmark is append-only"):
+    with refused("benchmark.append_only"):
         write(benchmark_row, **change)
-    with refused("benchmarks_benchmark is append-only"):
+    with refused("benchmark.append_only"):
         delete(benchmark_row)
 
 
 def test_a_solution_is_append_only(solution: Solution) -> None:
-    with refused("benchmarks_solution is append-only"):
+    with refused("solution.append_only"):
         write(solution, source="def run(): ...")
-    with refused("benchmarks_solution is append-only"):
+    with refused("solution.append_only"):
         delete(solution)
 
 
 @pytest.mark.parametrize("change", [{"verdict": "missed"}, {"ratio": 9.9}, {"file": "other.json"}])
 def test_a_record_is_append_only(record: Record, change: dict[str, object]) -> None:
-    with refused("benchmarks_record is append-only"):
+    with refused("record.append_only"):
         write(record, **change)
-    with refused("benchmarks_record is append-only"):
+    with refused("record.append_only"):
         delete(record)
 
 
@@ -66,12 +66,12 @@ def test_a_run_keeps_what_it_measures(run: Run, column: str) -> None:
         "request_key": uuid.uuid4,
     }
     other = others[column]()
-    with refused("a run keeps what it measures"):
+    with refused("run.identity"):
         write(run, **{column: other})
 
 
 def test_the_attempts_of_a_run_only_rise(claimed: Run) -> None:
-    with refused("its attempts only rise"):
+    with refused("run.attempt"):
         write(claimed, attempt=0)
     write(claimed, attempt=2)
 
@@ -82,19 +82,18 @@ def test_a_concluded_run_is_never_changed(claimed: Run, end: str) -> None:
         runs.fail(run_id=claimed.pk, attempt=1, reason="The device was lost.")
     else:
         write(claimed, state="finished", leased_until=None, finished_at=timezone.now())
-    words = "never changed once it is concluded"
     again = {"state": "queued", "finished_at": None, "leased_until": None}
     for change in (again, {"failure_reason": "Another."}, {"progress": {"ratio": 9}}):
-        with refused(words):
+        with refused("run.concluded"):
             write(claimed, **change)
 
 
 def test_no_run_is_deleted_open_or_concluded(run: Run) -> None:
-    with refused("a run is never deleted"):
+    with refused("run.deletion"):
         delete(run)
     taken = runs.claim(run_id=run.pk, worker="tester:1")
     assert taken is not None
     write(taken, leased_until=timezone.now() + timedelta(minutes=1))
     runs.fail(run_id=run.pk, attempt=1, reason="The device was lost.")
-    with refused("a run is never deleted"):
+    with refused("run.deletion"):
         delete(run)

@@ -8,7 +8,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from benchmarks.triggers import AppendOnly
 from engagements.contracts.models import ContractVersion
+from engagements.contracts.triggers import freeze_parts
 from engagements.people.models import User
 
 
@@ -34,6 +36,9 @@ class Clause(models.Model):
                 violation_error_message="A clause has a title, a text and its SHA-256.",
             ),
         ]
+        triggers: ClassVar = [
+            AppendOnly(),
+        ]
 
     def __str__(self) -> str:
         return f"{self.title}, number {self.number}"
@@ -57,6 +62,9 @@ class ContractClause(models.Model):
             models.UniqueConstraint(
                 fields=["contract_version", "clause"], name="contract_clause_once"
             ),
+        ]
+        triggers: ClassVar = [
+            freeze_parts(),
         ]
 
     def __str__(self) -> str:

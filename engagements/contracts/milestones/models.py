@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import pgtrigger
 from django.db import models
 from django.db.models import Q
 
+from benchmarks.triggers import FSM
 from engagements.common.money import format_money
 from engagements.contracts.models import ContractVersion
+from engagements.contracts.triggers import freeze_parts
 
 
 class ReleaseCondition(models.TextChoices):
@@ -84,6 +87,25 @@ class Milestone(models.Model):
                 ),
                 name="milestone_is_dated_as_far_as_it_got",
                 violation_error_message="A milestone is released before it is billed.",
+            ),
+        ]
+        triggers: ClassVar = [
+            freeze_parts("sealed_rows", pgtrigger.Insert | pgtrigger.Delete),
+            freeze_parts(
+                "sealed_terms",
+                pgtrigger.Update,
+                pgtrigger.AnyChange(
+                    exclude=["state", "released_at", "billed_at", "billing_reference"]
+                ),
+            ),
+            # An invoice credited in full because it was wrong may be billed anew.
+            FSM(
+                "state",
+                {
+                    "pending": {"released", "void"},
+                    "released": {"billed", "void"},
+                    "billed": {"released", "void"},
+                },
             ),
         ]
 

@@ -9,6 +9,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from engagements.contracts.models import ContractVersion
+from engagements.contracts.triggers import freeze_parts
 from engagements.engagement.models import Engagement
 from engagements.people.models import User
 
@@ -68,6 +69,9 @@ class Pause(models.Model):
                 name="pause_says_who_and_why",
                 violation_error_message="A pause says who is waited for, and why.",
             ),
+        ]
+        triggers: ClassVar = [
+            freeze_parts(),
         ]
 
     def __str__(self) -> str:

@@ -18,6 +18,7 @@ from engagements.billing import credit_notes, invoices
 from engagements.documents.models import Document
 from engagements.engagement.models import Engagement
 from engagements.event_log import anchors
+from engagements.event_log.models import Event
 from engagements.payouts import refunds
 from engagements.settlements import services as settlements
 from tests.engagements.world import World, undone
@@ -74,15 +75,17 @@ def make_the_role(**options: str) -> list[str]:
     return statements
 
 
+# What refuses to change an event.
+GUARD = Event._meta.triggers[0].get_pgid(Event)  # type: ignore[attr-defined]
 DOORS = (
     "SET session_replication_role = replica",
     "CREATE TEMPORARY TABLE door (id int)",
     "CREATE TABLE door (id int)",
     "CREATE FUNCTION door() RETURNS int LANGUAGE sql AS 'SELECT 1'",
-    "CREATE OR REPLACE FUNCTION twofold_refuse_change() RETURNS trigger LANGUAGE plpgsql "
+    f"CREATE OR REPLACE FUNCTION {GUARD}() RETURNS trigger LANGUAGE plpgsql "
     "AS 'BEGIN RETURN NEW; END'",
-    "DROP FUNCTION twofold_refuse_change() CASCADE",
-    "ALTER FUNCTION twofold_refuse_change() RENAME TO door",
+    f"DROP FUNCTION {GUARD}() CASCADE",
+    f"ALTER FUNCTION {GUARD}() RENAME TO door",
     "COPY engagements_event TO PROGRAM 'cat'",
     "CREATE ROLE door SUPERUSER",
     f"ALTER ROLE {ROLE} SUPERUSER",

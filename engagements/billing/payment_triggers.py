@@ -1,0 +1,155 @@
+"""Check payments: an issued invoice, the bank's amount, overpayments and the engagement's total."""
+
+from __future__ import annotations
+
+import pgtrigger
+from pgtrigger.core import Condition, Operation
+
+from benchmarks.triggers import Trigger, refuse
+
+CHECK_RECEIPT = Trigger(
+    name="receipt",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert,
+    declare=[("line", "record")],
+    func=f"""
+    IF NOT EXISTS (SELECT 1 FROM engagements_invoice WHERE id = NEW.invoice_id
+                   AND kind = 'invoice' AND state = 'issued') THEN
+        {refuse("payment.invoice", "A payment must be for an issued invoice.")}
+    END IF;
+    IF NEW.bank_line_id IS NULL THEN
+        RETURN NEW;
+    END IF;
+    SELECT * INTO line FROM engagements_bankline WHERE id = NEW.bank_line_id FOR UPDATE;
+    IF line.amount < NEW.amount + (SELECT coalesce(sum(amount), 0) FROM engagements_payment
+                                   WHERE bank_line_id = line.id)
+        OR line.currency <> (SELECT currency FROM engagements_invoice WHERE id = NEW.invoice_id)
+    THEN
+        {
+        refuse(
+            "payment.bank_line",
+            "Payments of a bank line cannot exceed its amount or change its currency.",
+        )
+    }
+    END IF;
+    RETURN NEW;
+    """,
+)
+
+CHECK_OVERPAYMENT = Trigger(
+    name="overpayment",
+    when=pgtrigger.After,
+    operation=pgtrigger.Insert,
+    condition=pgtrigger.Q(new__kind__in=["moved", "paid_back"]),
+    declare=[("invoice", "record"), ("source", "record")],
+    func=f"""
+    SELECT * INTO invoice FROM engagements_invoice WHERE id = NEW.invoice_id;
+    PERFORM 1 FROM engagements_engagement WHERE id = invoice.engagement_id FOR NO KEY UPDATE;
+    IF NEW.amount > 0 THEN
+        SELECT payment.amount, other.id, other.customer_id, other.currency INTO source
+            FROM engagements_payment payment
+            JOIN engagements_invoice other ON other.id = payment.invoice_id
+            WHERE payment.id = NEW.moved_from_id AND payment.kind = 'moved';
+        IF source.amount IS DISTINCT FROM -NEW.amount OR source.id = invoice.id
+            OR source.customer_id <> invoice.customer_id OR source.currency <> invoice.currency
+        THEN
+            {
+        refuse(
+            "payment.moved_whole",
+            "An overpayment moves whole, to another invoice of its customer and currency.",
+        )
+    }
+        END IF;
+        RETURN NULL;
+    END IF;
+    IF (SELECT sum(amount) FROM engagements_payment WHERE invoice_id = invoice.id)
+        < invoice.gross - (SELECT coalesce(sum(gross), 0) FROM engagements_invoice
+                           WHERE corrects_id = invoice.id AND state = 'issued')
+    THEN
+        {refuse("payment.overpayment", "Only an overpayment can leave an invoice.")}
+    END IF;
+    IF EXISTS (
+        SELECT 1 FROM engagements_settlement settlement
+        JOIN engagements_contractversion contract ON contract.id = settlement.contract_version_id
+        WHERE contract.engagement_id = invoice.engagement_id AND settlement.state <> 'voided'
+    ) THEN
+        {refuse("payment.settled", "The settlement of a contract refunds its payments.")}
+    END IF;
+    RETURN NULL;
+    """,
+)
+
+# Deferred: money leaves one invoice first and arrives at the other in the same transaction.
+CHECK_MOVE = Trigger(
+    name="moved",
+    when=pgtrigger.After,
+    operation=pgtrigger.Insert,
+    timing=pgtrigger.Deferred,
+    condition=pgtrigger.Q(new__kind="moved", new__amount__lt=0),
+    func=f"""
+    IF NOT EXISTS (SELECT 1 FROM engagements_payment WHERE moved_from_id = NEW.id) THEN
+        {refuse("payment.moved_arrives", "A moved overpayment must arrive at another invoice.")}
+    END IF;
+    RETURN NULL;
+    """,
+)
+
+CHECK_RETURN = Trigger(
+    name="came_back",
+    when=pgtrigger.After,
+    operation=pgtrigger.Insert,
+    condition=pgtrigger.Q(new__kind="came_back"),
+    func=f"""
+    IF NOT EXISTS (
+        SELECT 1 FROM engagements_payment payment
+        JOIN engagements_payback refund ON refund.left_id = payment.id
+        WHERE payment.id = NEW.moved_from_id AND payment.kind = 'paid_back'
+            AND payment.invoice_id = NEW.invoice_id AND payment.amount = -NEW.amount
+            AND refund.state = 'paying'
+    ) THEN
+        {
+        refuse(
+            "payment.came_back",
+            "A returned transfer must equal the refund in progress of the same invoice.",
+        )
+    }
+    END IF;
+    RETURN NULL;
+    """,
+)
+
+
+def limit_refunds(*, engagement: str, operation: Operation, condition: Condition) -> Trigger:
+    """A trigger that refuses refunds of an engagement beyond its payments.
+
+    `engagement` is the SQL that finds the engagement's id. Its row is locked, as the services do
+    first of all: of two refunds at once the second sees the first.
+    """
+    return Trigger(
+        name="refund_limit",
+        when=pgtrigger.After,
+        operation=operation,
+        condition=condition,
+        declare=[("about", "bigint"), ("received", "numeric"), ("refunded", "numeric")],
+        func=f"""
+    SELECT engagement_id INTO about FROM {engagement};
+    PERFORM 1 FROM engagements_engagement WHERE id = about FOR NO KEY UPDATE;
+    SELECT coalesce(sum(payment.amount), 0) INTO received FROM engagements_payment payment
+        JOIN engagements_invoice invoice ON invoice.id = payment.invoice_id
+        WHERE invoice.engagement_id = about;
+    SELECT coalesce(sum(settlement.refund), 0) INTO refunded FROM engagements_settlement settlement
+        JOIN engagements_contractversion contract ON contract.id = settlement.contract_version_id
+        WHERE contract.engagement_id = about AND settlement.state IN ('paying', 'paid');
+    IF refunded > received THEN
+        {
+            refuse(
+                "settlement.refund_limit",
+                "The refunds of % exceed the payments of %.",
+                "refunded",
+                "received",
+            )
+        }
+    END IF;
+    RETURN NULL;
+    """,
+    )

@@ -1,0 +1,95 @@
+"""Freeze sealed terms with their parts, and check amendments, milestones and acceptances."""
+
+from __future__ import annotations
+
+import pgtrigger
+from pgtrigger.core import Condition, Operation
+
+from benchmarks.triggers import WRITES, Trigger, refuse
+
+CHECK_AMENDMENT = Trigger(
+    name="amendment",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert | pgtrigger.Update,
+    condition=pgtrigger.Q(new__amends__isnull=False),
+    func=f"""
+    IF NOT EXISTS (
+        SELECT 1 FROM engagements_contractversion
+        WHERE id = NEW.amends_id AND engagement_id = NEW.engagement_id
+          AND currency = NEW.currency AND tax_treatment = NEW.tax_treatment
+          AND tax_rate_percent = NEW.tax_rate_percent AND starts_on = NEW.starts_on
+    ) THEN
+        {
+        refuse(
+            "contract.amendment",
+            "An amendment keeps the engagement, currency, tax and start date.",
+        )
+    }
+    END IF;
+    RETURN NEW;
+    """,
+)
+
+# Deferred, so that a draft may be written milestone by milestone in one transaction.
+ADD_UP_MILESTONES = Trigger(
+    name="milestones_add_up",
+    when=pgtrigger.After,
+    operation=pgtrigger.Insert | pgtrigger.Update,
+    timing=pgtrigger.Deferred,
+    condition=pgtrigger.Q(new__sealed_at__isnull=False),
+    declare=[("parts", "numeric")],
+    func=f"""
+    SELECT coalesce(sum(amount), 0) + NEW.carried INTO parts FROM engagements_milestone
+        WHERE contract_version_id = NEW.id;
+    IF parts <> NEW.fee THEN
+        {
+        refuse(
+            "contract.milestones_add_up",
+            "The milestones add up to %, but the fee is %.",
+            "parts",
+            "NEW.fee",
+        )
+    }
+    END IF;
+    RETURN NULL;
+    """,
+)
+
+CHECK_ACCEPTANCE = Trigger(
+    name="offered",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert,
+    func=f"""
+    IF NOT EXISTS (SELECT 1 FROM engagements_contractversion
+                   WHERE id = NEW.contract_version_id AND state = 'offered'
+                     AND digest = NEW.digest) THEN
+        {
+        refuse(
+            "acceptance.offered",
+            "An acceptance must name the digest of the terms on offer.",
+        )
+    }
+    END IF;
+    RETURN NEW;
+    """,
+)
+
+
+def freeze_parts(
+    name: str = "sealed", operation: Operation = WRITES, condition: Condition | None = None
+) -> Trigger:
+    """A trigger that freezes a part of the terms once its version is sealed."""
+    return Trigger(
+        name=name,
+        when=pgtrigger.Before,
+        operation=operation,
+        condition=condition,
+        func=f"""
+        IF EXISTS (SELECT 1 FROM engagements_contractversion
+                   WHERE id IN (OLD.contract_version_id, NEW.contract_version_id)
+                     AND sealed_at IS NOT NULL) THEN
+            {refuse("contract.sealed_parts", "The parts of a sealed contract cannot be changed.")}
+        END IF;
+        RETURN coalesce(NEW, OLD);
+        """,
+    )

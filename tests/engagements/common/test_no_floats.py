@@ -20,7 +20,7 @@ MEASURED = {
     "common/wordings.py": "the similarity of two texts",
     "contracts/forms.py::SealBenchmarkForm": "the benchmark's document has its target as JSON",
     "documents/formatting.py::share": "the confidence of an interval",
-    "migrations/0003_audits.py": "the share of a file that was read, beside an audit's cost",
+    "migrations": "generated from the models; the columns have a test of their own",
     "templatetags/bars.py": "ratios and their interval, drawn to a scale",
     "templatetags/show.py": "ratios and shares beside amounts, each by a filter of its own",
     "workbench": "shares, hours and ratios; the fee is read as an amount",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -21,8 +22,8 @@ def paid(settlement: Settlement, world: World) -> Settlement:
 @pytest.mark.parametrize(
     ("kept", "said"),
     [
-        ("5000", "and EUR\xa05,950.00 (with tax) of it stays with us."),
-        ("0", "We keep nothing of the audit."),
+        ("5000", "EUR\xa05,950.00"),
+        ("0", "nothing"),
     ],
 )
 def test_what_went_back_before_is_told_apart_from_what_was_paid(
@@ -30,8 +31,11 @@ def test_what_went_back_before_is_told_apart_from_what_was_paid(
 ) -> None:
     row = paid(world.settlement(), world)
     what = settlement_text(row).amounts
-    assert what.startswith("You paid EUR\xa021,420.00. The audit was done and delivered, and EUR")
-    assert "EUR\xa07,140.00 (with tax) of it stays with us. The rest, EUR\xa014,280.00," in what
+    assert re.findall(r"EUR\xa0[\d,.]*\d", what) == [
+        "EUR\xa021,420.00",
+        "EUR\xa07,140.00",
+        "EUR\xa014,280.00",
+    ]
     further = settlements.propose(
         contract=row.contract_version,
         reason="further",
@@ -40,14 +44,13 @@ def test_what_went_back_before_is_told_apart_from_what_was_paid(
         by=world.finance,
     )
     what = settlement_text(further).amounts
-    paid_and_back = "You paid EUR\xa021,420.00, and EUR\xa014,280.00 of it went back before."
-    assert what.startswith(f"{paid_and_back} ")
+    assert re.findall(r"EUR\xa0[\d,.]*\d", what)[:2] == ["EUR\xa021,420.00", "EUR\xa014,280.00"]
     assert said in what
 
 
 @pytest.mark.parametrize(
     ("parts", "said"),
-    [(0, "EUR\xa07,140.00 of it is still open"), (1, "The rest, EUR\xa07,140.00, goes back")],
+    [(0, "EUR\xa07,140.00 remains payable"), (1, "We refund the rest, EUR\xa07,140.00")],
 )
 def test_what_is_owed_depends_on_what_was_paid(world: World, parts: int, said: str) -> None:
     assert said in settlement_text(world.missed(paid=parts).settlements.get()).amounts

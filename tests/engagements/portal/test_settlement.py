@@ -20,23 +20,17 @@ pytestmark = pytest.mark.django_db
 
 def test_a_missed_target_says_what_goes_back_and_when(client: Client) -> None:
     story = told.missed()
-    page = page_of(client, story)
-    assert "The settlement is being prepared." in page
-    assert "Not owed" in page
+    assert "EUR\xa09,401.00" not in page_of(client, story)
     told.approved(story)
     page = page_of(client, story)
-    assert "You paid EUR\xa017,136.00." in page
-    assert "The rest, EUR\xa09,401.00, goes back to you." in page
-    assert "We make the transfer next" in page
+    assert "EUR\xa017,136.00" in page
+    assert "EUR\xa09,401.00" in page
     refunds.start_payment(settlement=story.settlement, by=story.finance)
     refunds.mark_failed(settlement=story.settlement, reason="IBAN typo", by=story.finance)
     failed = page_of(client, story)
-    assert "We are on it" in failed
     assert "IBAN typo" not in failed
     refunds.mark_paid(settlement=story.settlement, reference="SEPA-77", by=story.finance)
-    page = page_of(client, story)
-    assert "reference SEPA-77" in page
-    assert "What you paid went back, less the audit." in page
+    assert "SEPA-77" in page_of(client, story)
 
 
 def test_the_customer_reads_by_when_the_refund_is_paid_and_whether_it_is_late(
@@ -46,9 +40,8 @@ def test_the_customer_reads_by_when_the_refund_is_paid_and_whether_it_is_late(
     due_on = story.settlement.refund_due_on
     assert due_on is not None
     page = page_of(client, story)
-    assert f"By the contract it is paid by {in_words(due_on)}." in page
-    assert "We do not know the account that it goes to yet" in page
-    assert f"Tell {story.engagement.lead} the account that your refund goes to." in page
+    assert in_words(due_on) in page
+    assert "badge--failed" not in page
     refund_accounts.add(
         customer=story.customer,
         holder="Longprompt GmbH",
@@ -57,12 +50,9 @@ def test_the_customer_reads_by_when_the_refund_is_paid_and_whether_it_is_late(
         by=story.finance,
     )
     page = page_of(client, story)
-    assert "It goes to Longprompt GmbH," in page
-    assert "We return what you paid, less the audit." in page
+    assert "DE02120300000000202051" in page
     on_day(due_on + timedelta(days=1))
-    page = page_of(client, story)
-    assert f"to be paid by {in_words(due_on)}: it is late." in page
-    assert f"less the audit. It was due by {in_words(due_on)} and is late." in page
+    assert "badge--failed" in page_of(client, story)
 
 
 def test_where_nothing_goes_back_no_transfer_is_promised(client: Client) -> None:
@@ -70,16 +60,11 @@ def test_where_nothing_goes_back_no_transfer_is_promised(client: Client) -> None
     bill = told.invoiced(story, 1)
     told.measured(story, 1.1)
     assert story.settlement.balance_due > 0
-    page = page_of(client, story)
-    assert "The settlement is being prepared." in page
-    assert "Then it stands here." in page
-    for wrong in ("The transfer follows", "What goes back to you", "What you paid goes back"):
-        assert wrong not in page, wrong
+    refund = format_money(story.settlement.payments_received, story.settlement.currency)
+    assert refund not in page_of(client, story)
     told.approved(story)
     page = page_of(client, story)
-    assert "Nothing is to be transferred to you." in page
-    assert "You paid no more than the audit costs: nothing goes back." in page
-    assert "We make the transfer next" not in page
+    assert format_money(story.settlement.balance_due, story.settlement.currency) in page
     assert bill.reference in page
 
 
@@ -97,5 +82,5 @@ def test_a_voided_settlement_was_never_anything_to_the_customer(client: Client) 
     story = told.missed()
     settlements.void(settlement=story.settlement, reason="Wrong figures, oops", by=story.finance)
     page = page_of(client, story)
-    assert "What goes back to you" not in page
+    assert 'id="settlement"' not in page
     assert "oops" not in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -36,9 +37,9 @@ def page_of(client: Client, story: Story, run: EngagementRun, name: str = "porta
 
 def test_a_run_in_the_queue_waits_its_turn(client: Client, story: Story) -> None:
     asked = told.requested(story)
-    page = page_of(client, story, asked)
-    assert "Waiting its turn" in page
-    assert "It is next." in page
+    client.force_login(story.viewer)
+    shown = client.get(reverse("portal-run", args=[story.reference, asked.pk]))
+    assert shown.context["live"].position == 1
 
 
 def test_progress_is_shown_live_and_without_scripts(client: Client, story: Story) -> None:
@@ -61,7 +62,6 @@ def test_progress_is_shown_live_and_without_scripts(client: Client, story: Story
         page = page_of(client, story, asked, name)
         assert "2.12×" in page
         assert 'aria-valuenow="31.2"' in page
-        assert "Timing both sides in turns" in page
         assert "gpu-rack-7" not in page
         assert 'hx-trigger="every 2s"' in page
     assert "<html" not in page
@@ -82,27 +82,13 @@ def test_the_live_part_turns_into_the_result_once_it_is_over_and_asks_no_more(
     assert "hx-trigger" not in page
 
 
-def test_the_kernels_own_figure_is_told_beside_the_steps(client: Client, story: Story) -> None:
+def test_the_operator_and_the_controls_are_shown_beside_the_step(
+    client: Client, story: Story
+) -> None:
     page = page_of(client, story, told.measured(story, 2.6))
-    assert "Why the kernel&#x27;s own figure is another" in page or (
-        "Why the kernel's own figure is another" in page
-    )
-    assert "by itself" in page
-    for kept in ("Controls", "Same code on both sides", "pairs of rounds count"):
-        assert kept in page
-
-
-def test_a_met_target_is_said_in_plain_words(client: Client, story: Story) -> None:
-    page = page_of(client, story, told.measured(story, 2.6))
-    assert "Work that takes an hour with what one gets off the shelf takes" in page
-    assert "Even the low end reaches the target" in page
-    assert "With 95% confidence" in page
+    for section in ("alone", "controls-title", "workloads"):
+        assert f'id="{section}"' in page
     assert "16x8192" in page
-
-
-def test_a_missed_target_is_said_as_plainly(client: Client, story: Story) -> None:
-    page = page_of(client, story, told.measured(story, 1.1))
-    assert "Even the high end stays below the target" in page
 
 
 def test_what_is_downloaded_repeats_the_verdict(client: Client, story: Story) -> None:
@@ -159,8 +145,8 @@ def test_a_lost_record_is_said_so_and_what_it_showed_stands(
     empty = {**settings.STORAGES["records"], "OPTIONS": {"location": str(tmp_path)}}
     settings.STORAGES = {**settings.STORAGES, "records": empty}
     page = page_of(client, story, asked)
-    assert "cannot be read from storage" in page
-    assert "Even the low end reaches the target" in page
+    assert 'role="alert"' in page
+    assert 'id="result"' in page
     for name, more in (
         ("portal-run-chart", ["workloads", "light"]),
         ("portal-run-file", ["record.json"]),
@@ -171,26 +157,22 @@ def test_a_lost_record_is_said_so_and_what_it_showed_stands(
 
 
 @pytest.mark.parametrize(
-    ("verdict", "words"),
+    ("verdict", "figure"),
     [
-        (Verdict.MET, "takes 24 minutes with ours"),
-        (Verdict.INCONCLUSIVE, "That it reaches 2.00× was not shown."),
-        (Verdict.INVALID, "This run says nothing about the speed."),
-        (Verdict.DISQUALIFIED, "This run says nothing about the speed."),
+        (Verdict.MET, "24 minutes"),
+        (Verdict.INCONCLUSIVE, "2.00×"),
+        (Verdict.INVALID, None),
+        (Verdict.DISQUALIFIED, None),
     ],
 )
-def test_no_more_is_said_of_the_speed_than_a_run_shows(verdict: Verdict, words: str) -> None:
-    assert words in shown(Estimate(EngagementRun(), 2.5, 1.2, 3.0, 2.0, verdict))
+def test_a_run_that_does_not_count_shows_no_figure(verdict: Verdict, figure: str | None) -> None:
+    text = shown(Estimate(EngagementRun(), 2.5, 1.2, 3.0, 2.0, verdict))
+    assert (figure in text) if figure else not re.search(r"\d", text)
 
 
 @pytest.mark.parametrize(
-    ("ratio", "words"),
-    [
-        (2.0, "takes 30 minutes"),
-        (1.0, "takes an hour with ours"),
-        (0.5, "takes 120 minutes"),
-        (12.0, "takes 5.0 minutes"),
-    ],
+    ("ratio", "duration"),
+    [(2.0, "30 minutes"), (1.0, "one hour with"), (0.5, "120 minutes"), (12.0, "5.0 minutes")],
 )
-def test_a_ratio_is_what_it_does_to_an_hour(ratio: float, words: str) -> None:
-    assert words in meaning(ratio)
+def test_a_ratio_is_explained_by_an_hour_of_work(ratio: float, duration: str) -> None:
+    assert duration in meaning(ratio)

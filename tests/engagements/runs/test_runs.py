@@ -10,7 +10,6 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from benchmarks.models import Run, Solution
 from engagements import closing, tasks
-from engagements.common.errors import ApplicationError
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.time_box.models import TimeBox
 from engagements.engagement.models import Stage
@@ -18,6 +17,7 @@ from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
 from engagements.settlements.models import Settlement
 from tests.engagements.world import World, days, fresh, measured
+from tests.errors import declined
 
 OnDay = Callable[[date], None]
 Sweep = Callable[[], None]
@@ -133,7 +133,7 @@ def test_a_solution_for_another_operator_is_refused(world: World) -> None:
     world.solution = Solution.objects.create(
         name="other", operator="other", filename="o.py", source="x", digest="sha256:" + "1" * 64
     )
-    with pytest.raises(ApplicationError, match="implements other"):
+    with declined("run.other_operator"):
         world.request(contract)
 
 

@@ -8,7 +8,7 @@ setting switches them off: pgtrigger's own ask `pgtrigger.ignore`, which any rol
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import pgtrigger
 from django.db import models
@@ -16,6 +16,8 @@ from pgtrigger import compiler
 
 WRITES = pgtrigger.Insert | pgtrigger.Update | pgtrigger.Delete
 CHANGES = pgtrigger.Update | pgtrigger.Delete
+
+State = TypeVar("State", bound=str)
 
 
 class TriggerSql(compiler.UpsertTriggerSql):
@@ -61,12 +63,12 @@ class Trigger(pgtrigger.Trigger):
 
     sql_class: type[TriggerSql] = TriggerSql
 
-    def compile(self, model: type[models.Model]) -> compiler.Trigger:
+    def compile(self, model: models.Model) -> compiler.Trigger:
         options: dict[str, Any] = dict(super().compile(model).sql.kwargs)
         del options["ignore_func_name"]
         return compiler.Trigger(name=self.name, sql=self.sql_class(**options))
 
-    def render_func(self, model: type[models.Model]) -> str:
+    def render_func(self, model: models.Model) -> str:
         """The function's body. What pgtrigger itself raises gets its code here."""
         using = _using(f"{model._meta.model_name}.{self.name}")
         return super().render_func(model).replace("TG_TABLE_NAME;", f"TG_TABLE_NAME {using};")
@@ -100,7 +102,7 @@ class WrittenByTriggers(Protect):
 class ReadOnly(Trigger, pgtrigger.ReadOnly):
     """Refuse changes of `fields`, or of all but `exclude`, on rows that meet `condition`."""
 
-    def get_condition(self, model: type[models.Model]) -> pgtrigger.Condition:
+    def get_condition(self, model: models.Model) -> pgtrigger.Condition:
         change = super().get_condition(model).resolve(model)
         if self.condition is None:
             return pgtrigger.Condition(change)
@@ -110,6 +112,6 @@ class ReadOnly(Trigger, pgtrigger.ReadOnly):
 class FSM(Trigger, pgtrigger.FSM):
     """Allow a field only the given moves, by the value that they begin with."""
 
-    def __init__(self, field: str, moves: Mapping[str, Collection[str]]) -> None:
+    def __init__(self, field: str, moves: Mapping[State, Collection[State]]) -> None:
         pairs = [(str(old), str(new)) for old, allowed in moves.items() for new in sorted(allowed)]
         super().__init__(name=f"{field}_move", field=field, transitions=pairs)

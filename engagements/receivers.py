@@ -34,7 +34,7 @@ def mail_signatories(sender: Any, *, event: Event, **kwargs: Any) -> None:
 def create_missing_accounts(sender: AppConfig, *, apps: Apps = installed, **kwargs: Any) -> None:
     """Create the ledger's missing accounts after `migrate`; edited ones keep their changes.
 
-    `apps` is the state migrated to, which has no ledger after a migration backwards.
+    `apps` is the migrated state, which may lack the ledger.
     """
     if "account" in apps.all_models["engagements"]:
         chart.write_missing()

@@ -62,7 +62,7 @@ def _digest() -> str:
         for folder in (found and found.submodule_search_locations) or ():
             for file in sorted(Path(folder).glob("*.py")):
                 told.update(f"{application.label}/{file.name}\0".encode() + file.read_bytes())
-    for file in ("benchmarks/triggers.py", "engagements/billing/balance_view.py"):
-        told.update((_ROOT / file).read_bytes())
+    for module in ("benchmarks/triggers.py", "engagements/billing/balance_view.py"):
+        told.update((_ROOT / module).read_bytes())
     told.update(repr(settings.INSTALLED_APPS).encode())
     return told.hexdigest()[:16]

@@ -4,15 +4,32 @@ import uuid
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
+from pgtrigger import registered
 
 from benchmarks.models import Benchmark, Record, Run, Solution
 from benchmarks.services import benchmarks, runs, solutions
+from benchmarks.triggers import Trigger
 from tests.benchmarks.conftest import OPERATOR, quick_document
 from tests.refusing import delete, refused, write
 
 pytestmark = pytest.mark.django_db
 DIGEST = "sha256:" + "1" * 64
+
+
+def test_no_session_setting_switches_a_trigger_off(benchmark_row: Benchmark) -> None:
+    guard = Benchmark._meta.triggers[0].get_pgid(Benchmark)  # type: ignore[attr-defined]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('pgtrigger.ignore', %s, true)", [f"{{{guard}}}"])
+    with refused("benchmark.append_only"):
+        write(benchmark_row, name="another")
+
+
+def test_every_trigger_is_of_the_kind_that_no_setting_switches_off() -> None:
+    triggers = [trigger for _, trigger in registered()]
+    assert triggers
+    assert [str(each) for each in triggers if not isinstance(each, Trigger)] == []
 
 
 @pytest.fixture

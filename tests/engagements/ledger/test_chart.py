@@ -17,12 +17,12 @@ ENGAGEMENTS = apps.get_app_config("engagements")
 def test_it_is_there_once_the_tables_are() -> None:
     assert Account.objects.exists()
     before = Account.objects.count()
-    receivers.write_chart(sender=ENGAGEMENTS)
+    receivers.create_missing_accounts(sender=ENGAGEMENTS)
     assert Account.objects.count() == before
 
 
-def test_who_migrates_back_to_before_the_ledger_is_not_asked_for_its_table(
+def test_a_state_without_the_ledger_gets_no_accounts(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     with django_assert_num_queries(0):
-        receivers.write_chart(sender=ENGAGEMENTS, apps=Apps())
+        receivers.create_missing_accounts(sender=ENGAGEMENTS, apps=Apps())

@@ -14,7 +14,7 @@ from benchmarks import storage
 from benchmarks.errors import BenchmarkError
 from benchmarks.models import Record, Run
 from benchmarks.records.canonical import digest_of_bytes
-from benchmarks.records.redaction import withheld
+from benchmarks.records.redaction import withhold_source
 from kernels import catalogue
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,7 +52,7 @@ def archive(*, run: Run, with_source: bool, why_without: str = "") -> bytes:
             missing="" if with_source else f"  ({why_without})",
         ).encode(),
         "benchmark.json": bytes(run.benchmark.canonical),
-        "record.json": content if with_source else withheld(content),
+        "record.json": content if with_source else withhold_source(content),
         **_sources(run),
     }
     if with_source:

@@ -66,6 +66,6 @@ def require_key() -> None:
             "that it prints with: manage.py signing_key add PUBLIC-KEY-FILE --name MACHINE"
         )
     try:
-        signatures.take_from(dict(os.environ))
+        signatures.take_key(dict(os.environ))
     except signatures.KeyUnusable as error:
         raise ImproperlyConfigured(f"The signing key is not usable: {error}.") from error

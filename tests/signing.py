@@ -24,4 +24,4 @@ def registered() -> Row:
 def signed(record: dict[str, Any]) -> bytes:
     """A record's file as the referee of the tests writes it; its key is registered."""
     registered()
-    return records.written(record, KEY)
+    return records.serialize(record, KEY)

@@ -53,7 +53,7 @@ def _new(arguments: argparse.Namespace) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     document = documents.load(_content(arguments.benchmark))
     _require_room_for(arguments.out)
-    key = signatures.take_from(os.environ)
+    key = signatures.take_key(os.environ)
     with ExitStack() as stack:
         # Readers of events need no progress bar.
         watcher = None if arguments.progress else stack.enter_context(terminal.watching(document))
@@ -66,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
             if said:
                 print(said, file=sys.stderr)
         return 3
-    _keep(arguments.out, records.written(measured, key))
+    _keep(arguments.out, records.serialize(measured, key))
     return 0
 
 
@@ -97,7 +97,7 @@ def _calibrate(arguments: argparse.Namespace) -> int:
     from benchmarks.harness.runs import calibration
 
     try:
-        found = calibration.calibrated(document)
+        found = calibration.calibrate(document)
     except (Caught, DeviceFailed, SideFailed) as error:
         print(printable.line(error, _LETTERS), file=sys.stderr)
         return 3

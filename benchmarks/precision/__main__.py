@@ -92,7 +92,7 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
     import torch
 
     from benchmarks.harness.runs import candidates
-    from benchmarks.harness.runs.preparation import prepared
+    from benchmarks.harness.runs.preparation import prepare
     from benchmarks.harness.sides import isolation, user_ids
     from benchmarks.precision import conditions
     from benchmarks.precision.bench import Bench
@@ -100,12 +100,12 @@ def measured(asked: argparse.Namespace) -> dict[str, Any]:
     os.environ[operators.SEARCH_PATH_VARIABLE] = str(conditions.FOLDER)
     started = time.monotonic()
     isolation.hide_referee()
-    key = signatures.take_from(os.environ)
+    key = signatures.take_key(os.environ)
     changes = {name: getattr(asked, name) for name in _CHANGEABLE if getattr(asked, name)}
     document = conditions.document(asked.device, changes)
     candidate = candidates.read(str(conditions.CANDIDATE))
     with user_ids.reserved() as first_user, folders.temporary() as folder, torch.no_grad():
-        setting = prepared(document, candidate, asked.device, folder, first_user)
+        setting = prepare(document, candidate, asked.device, folder, first_user)
         bench = Bench(setting)
         part: dict[str, Any] = {
             "id": secrets.token_hex(8),

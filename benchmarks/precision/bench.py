@@ -70,7 +70,7 @@ class Bench:
                     workload=workload(condition),
                     calls=self._calls.get(condition.name),
                     on_round=lambda *_: None,
-                    course=pairs.Course(rounds=self._setting.protocol["rounds"], level="operator"),
+                    plan=pairs.RoundPlan(rounds=self._setting.protocol["rounds"], level="operator"),
                 )
                 self._calls[condition.name] = entry["calls"]
                 entries[condition.name] = entry

@@ -29,7 +29,7 @@ class PartUnreadable(ValueError):
 
 def write(part: Mapping[str, Any], file: Path, key: SigningKey | None) -> None:
     """Write a part, signed if there is a key, compressed if the name ends in .gz."""
-    content = signatures.signed(part, key)
+    content = signatures.sign(part, key)
     file.write_bytes(gzip.compress(content, mtime=0) if file.suffix == ".gz" else content)
 
 
@@ -45,7 +45,7 @@ def _part(file: Path) -> dict[str, Any]:
         raise PartUnreadable(f"{file} is not JSON: {error}") from error
     if not (isinstance(part, dict) and {"id", "trials", *_SAME} <= part.keys()):
         raise PartUnreadable(f"{file} is no part of a measurement")
-    broken = schemas.complaint(part.get("signature"), schemas.nullable(signatures.SCHEMA))
+    broken = schemas.violation(part.get("signature"), schemas.nullable(signatures.SCHEMA))
     if broken:
         raise PartUnreadable(f"{file} has a signature that is none: {broken}")
     return {**part, "signed": committed.signature_of(content, committed.known_keys()).words}

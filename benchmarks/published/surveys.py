@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from benchmarks.harness.controls import limits
 from benchmarks.records import observations, schemas, signatures
-from benchmarks.records.canonical import canonical, digest, unambiguous
+from benchmarks.records.canonical import canonical, digest, parse_strictly
 from benchmarks.records.signatures import SigningKey
 
 SCHEMA_NAME = "twofold.survey/1"
@@ -111,10 +111,10 @@ def load(content: bytes) -> dict[str, Any]:
     if len(content) > MAX_BYTES:
         raise SurveyError(f"the survey is larger than {MAX_BYTES:,} bytes")
     try:
-        survey = unambiguous(content)
+        survey = parse_strictly(content)
     except (ValueError, RecursionError) as error:
         raise SurveyError(f"the survey is not JSON, or was cut off: {error}") from error
-    broken = schemas.complaint(survey, SCHEMA) or _contradiction(survey)
+    broken = schemas.violation(survey, SCHEMA) or _contradiction(survey)
     if broken:
         raise SurveyError(f"survey {broken}")
     assert isinstance(survey, dict)
@@ -144,13 +144,13 @@ def _contradiction(survey: Mapping[str, Any]) -> str | None:
     return None
 
 
-def written(draft: Mapping[str, Any], key: SigningKey | None) -> bytes:
+def serialize(draft: Mapping[str, Any], key: SigningKey | None) -> bytes:
     """The bytes of a survey's file: sealed by its digest, signed if there is a key."""
     sealed = {**draft, "digest": _digest(draft)}
-    broken = schemas.complaint({**sealed, "signature": None}, SCHEMA)
+    broken = schemas.violation({**sealed, "signature": None}, SCHEMA)
     if broken:
         raise SurveyError(f"survey {broken}")
-    return signatures.signed(sealed, key)
+    return signatures.sign(sealed, key)
 
 
 def _digest(survey: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ def digest_of_bytes(content: bytes) -> str:
     return "sha256:" + hashlib.sha256(content).hexdigest()
 
 
-def unambiguous(content: bytes) -> Any:
+def parse_strictly(content: bytes) -> Any:
     """Parse JSON strictly: no repeated fields, no NaN. Raises ValueError or RecursionError.
 
     Parsers disagree on repeated fields and on NaN.

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from benchmarks.records import schemas
-from benchmarks.records.canonical import canonical, unambiguous
+from benchmarks.records.canonical import canonical, parse_strictly
 
 SCHEMA_NAME = "twofold.benchmark/1"
 # Reading a record computes its schedule, and records are untrusted input.
@@ -134,7 +134,7 @@ def load(content: bytes) -> dict[str, Any]:
     if len(content) > MAX_BYTES:
         raise InvalidBenchmark(f"the benchmark is larger than {MAX_BYTES:,} bytes")
     try:
-        document = unambiguous(content)
+        document = parse_strictly(content)
     except (ValueError, RecursionError) as error:
         raise InvalidBenchmark(f"the benchmark is not JSON: {error}") from error
     check(document)
@@ -146,7 +146,7 @@ def load(content: bytes) -> dict[str, Any]:
 
 def check(document: Any) -> None:
     """Raise InvalidBenchmark, naming the field, unless `document` is usable."""
-    broken = schemas.complaint(document, SCHEMA)
+    broken = schemas.violation(document, SCHEMA)
     if broken:
         raise InvalidBenchmark(f"benchmark {broken}")
     try:

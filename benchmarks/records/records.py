@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from benchmarks.records import documents, observations, samples, schemas, signatures
-from benchmarks.records.canonical import canonical, digest, unambiguous
+from benchmarks.records.canonical import canonical, digest, parse_strictly
 from benchmarks.records.findings import FindingKind
 from benchmarks.records.redaction import without_source
 from benchmarks.records.signatures import SigningKey
@@ -186,7 +186,7 @@ def load(content: bytes) -> dict[str, Any]:
     if len(content) > MAX_BYTES:
         raise RecordError(f"the record is larger than {MAX_BYTES:,} bytes")
     record = _unpacked(_parsed(content))
-    broken = schemas.complaint(record, SCHEMA)
+    broken = schemas.violation(record, SCHEMA)
     if broken:
         raise RecordError(f"record {broken}")
     try:
@@ -201,7 +201,7 @@ def load(content: bytes) -> dict[str, Any]:
 
 def _parsed(content: bytes) -> Any:
     try:
-        return unambiguous(content)
+        return parse_strictly(content)
     except (ValueError, RecursionError) as error:
         raise RecordError(f"the record is not JSON, or was cut off: {error}") from error
 
@@ -211,11 +211,11 @@ def _unpacked(record: Any) -> Any:
     if not isinstance(record, dict) or not isinstance(record.get("replicates"), dict):
         return record
     packed = record["replicates"]
-    broken = schemas.complaint(packed, samples.PACKED_SCHEMA)
+    broken = schemas.violation(packed, samples.PACKED_SCHEMA)
     if broken:
         raise RecordError(f"record $.replicates: {broken}")
     try:
-        return {**record, "replicates": _parsed(samples.unpacked(packed))}
+        return {**record, "replicates": _parsed(samples.decompress(packed))}
     except ValueError as error:
         raise RecordError(f"record $.replicates: {error}") from error
 
@@ -231,7 +231,7 @@ def digest_of(record: Mapping[str, Any]) -> str:
     )
 
 
-def written(record: Mapping[str, Any], key: SigningKey | None) -> bytes:
+def serialize(record: Mapping[str, Any], key: SigningKey | None) -> bytes:
     """The bytes of a sealed record's file: samples compressed, signed by `key` if there is one."""
-    packed = {**record, "replicates": samples.packed(record["replicates"])}
-    return signatures.signed(packed, key)
+    packed = {**record, "replicates": samples.compress(record["replicates"])}
+    return signatures.sign(packed, key)

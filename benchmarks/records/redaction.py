@@ -20,6 +20,6 @@ def without_source(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**record, "candidate": {**candidate, "source": None}}
 
 
-def withheld(content: bytes) -> bytes:
+def withhold_source(content: bytes) -> bytes:
     """A record's file without the source; its digest and signature still verify."""
     return canonical(without_source(json.loads(content)))

@@ -27,13 +27,13 @@ PACKED_SCHEMA = schemas.exactly(
 )
 
 
-def packed(replicates: list[Any]) -> dict[str, str]:
+def compress(replicates: list[Any]) -> dict[str, str]:
     """The replicates, compressed."""
     content = base64.b64encode(zlib.compress(canonical(replicates), 9)).decode()
     return {"encoding": ENCODING, "content": content}
 
 
-def unpacked(data: dict[str, str]) -> bytes:
+def decompress(data: dict[str, str]) -> bytes:
     """The compressed JSON; ValueError when it is damaged or too large."""
     try:
         compressed = base64.b64decode(data["content"], validate=True)

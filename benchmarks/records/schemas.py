@@ -65,7 +65,7 @@ def published(schema: Schema, *, name: str, title: str) -> Schema:
     }
 
 
-def complaint(document: Any, schema: Schema) -> str | None:
+def violation(document: Any, schema: Schema) -> str | None:
     """Where and why `document` violates `schema`, in one line; None when it conforms."""
     errors = Draft202012Validator(schema).iter_errors(document)
     error = best_match(islice(errors, _MOST_ERRORS))

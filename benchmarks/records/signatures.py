@@ -177,7 +177,7 @@ def read_key(path: Path) -> SigningKey:
         raise KeyUnusable(f"cannot read the signing key {path}: {error.strerror}") from error
 
 
-def take_from(environment: MutableMapping[str, str]) -> SigningKey | None:
+def take_key(environment: MutableMapping[str, str]) -> SigningKey | None:
     """Remove the key from the environment and return it; None without a key.
 
     Processes started later inherit neither the key nor its path.
@@ -190,7 +190,7 @@ def take_from(environment: MutableMapping[str, str]) -> SigningKey | None:
     return private_key(given.encode()) if given else None
 
 
-def signed(record: Mapping[str, Any], key: SigningKey | None) -> bytes:
+def sign(record: Mapping[str, Any], key: SigningKey | None) -> bytes:
     """The canonical bytes of a record's file, signed by the key if there is one."""
     body = {name: value for name, value in record.items() if name != "signature"}
     signature = key.signature(canonical(without_source(body))) if key else None

@@ -210,7 +210,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--budget-s", type=float, default=75.0, help="begin no more after this")
     asked = parser.parse_args(arguments)
     try:
-        key = signatures.take_from(os.environ)
+        key = signatures.take_key(os.environ)
         draft = survey(
             asked.operator,
             asked.preset,
@@ -220,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (RuntimeError, signatures.KeyUnusable) as error:
         print(error, file=sys.stderr)
         return 2
-    asked.out.write_bytes(surveys.written(draft, key))
+    asked.out.write_bytes(surveys.serialize(draft, key))
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks import bundles, storage
 from benchmarks.models import Verdict
-from benchmarks.records.redaction import withheld
+from benchmarks.records.redaction import withhold_source
 from engagements.access import is_staff_member
 from engagements.people.models import User
 from engagements.runs.models import EngagementRun
@@ -42,4 +42,4 @@ def record_bytes(*, run: EngagementRun, with_source: bool) -> bytes:
     record = record_of(run)
     assert record is not None  # the caller shows a measured run
     content = storage.load(record)
-    return content if with_source else withheld(content)
+    return content if with_source else withhold_source(content)

@@ -103,7 +103,7 @@ def test_a_repetition_under_a_strangers_key_is_shown_as_such(
     finished: Run, record_bytes: bytes, tmp_path: Path
 ) -> None:
     stranger = signatures.make_key(tmp_path / "key")
-    foreign = records.written(records.load(record_bytes), stranger)
+    foreign = records.serialize(records.load(record_bytes), stranger)
     kept = repetitions.add(content=foreign, by="the tests", run=finished)
     assert kept.signer == f"signed by unknown key {stranger.public.id}"
     ours = repetitions.add(content=record_bytes, by="the tests")
@@ -117,7 +117,7 @@ def test_a_name_that_no_row_can_hold_is_kept_as_far_as_it_can_be_read(
 ) -> None:
     record = records.load(record_bytes)
     record["environment"]["device"]["name"] = "\0GPU of\x1ba stranger"
-    content = signing.signed(consistency.sealed(record))
+    content = signing.signed(consistency.seal(record))
     kept = repetitions.add(content=content, by="the tests", run=finished)
     assert kept.device_name == "GPU of a stranger"
 
@@ -131,7 +131,7 @@ def test_what_repeats_nothing_here_is_not_taken_in(finished: Run, record_bytes: 
         repetitions.add(content=signing.signed(record), by="the tests")
     other = records.load(record_bytes)
     other["candidate"] |= {"source": "pass", "source_digest": digest_of_bytes(b"pass")}
-    other = consistency.sealed(other)
+    other = consistency.seal(other)
     with raises_code("repetition.no_run"):
         repetitions.add(content=signing.signed(other), by="the tests")
     with raises_code("repetition.other_run"):

@@ -112,7 +112,7 @@ def speed_up(record: dict[str, Any]) -> None:
 def lower_the_target(record: dict[str, Any]) -> None:
     record["benchmark"]["target"] = 0.1
     record["benchmark_digest"] = digest_of_bytes(canonical(record["benchmark"]))
-    record["summary"] = consistency.sealed(record)["summary"]
+    record["summary"] = consistency.seal(record)["summary"]
 
 
 def swap_the_source(record: dict[str, Any]) -> None:
@@ -177,7 +177,7 @@ def test_a_caught_candidate_is_a_finished_run_without_a_ratio(
     ]
 
     record = runs.finish(
-        run_id=claimed.pk, attempt=1, record_bytes=signing.signed(consistency.sealed(caught))
+        run_id=claimed.pk, attempt=1, record_bytes=signing.signed(consistency.seal(caught))
     )
 
     claimed.refresh_from_db()

@@ -25,13 +25,13 @@ def _rejected(run: Run, content: bytes, code: str) -> None:
 
 
 def test_an_unsigned_record_is_refused(claimed: Run, record_bytes: bytes) -> None:
-    unsigned = records.written(records.load(record_bytes), None)
+    unsigned = records.serialize(records.load(record_bytes), None)
     _rejected(claimed, unsigned, "record.unsigned")
 
 
 def test_an_unknown_key_is_refused(claimed: Run, record_bytes: bytes, tmp_path: Path) -> None:
     stranger = signatures.make_key(tmp_path / "key")
-    content = records.written(records.load(record_bytes), stranger)
+    content = records.serialize(records.load(record_bytes), stranger)
     _rejected(claimed, content, "record.unknown_key")
     assert stranger.public.id in claimed.failure_reason
 

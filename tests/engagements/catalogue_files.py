@@ -59,9 +59,9 @@ class Folder:
             "source_digest": digest_of_bytes(source.read_bytes()),
             "source": source.read_text(),
         }
-        resealed = consistency.sealed({**record, "benchmark_digest": digest(document)})
+        resealed = consistency.seal({**record, "benchmark_digest": digest(document)})
         file = self._folder(operator) / f"{preset}.record.json"
-        file.write_bytes(records.written(resealed, self.key))
+        file.write_bytes(records.serialize(resealed, self.key))
         return file
 
     def add_survey(self, operator: str, times_us: Mapping[str, float | None]) -> Path:
@@ -120,7 +120,7 @@ class Folder:
             "elapsed_s": 60.0,
         }
         file = self._folder(operator) / "h200.survey.json"
-        file.write_bytes(surveys.written(draft, self.key))
+        file.write_bytes(surveys.serialize(draft, self.key))
         return file
 
     def _folder(self, operator: str) -> Path:

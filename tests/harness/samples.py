@@ -72,7 +72,7 @@ def made_record(
     benchmark = document or softmax_benchmark()
     chosen = device or {"kind": "cpu", "name": "A processor", "memory_bytes": 1 << 30}
     chosen = {"cache_bytes": None, **chosen}
-    return consistency.sealed(
+    return consistency.seal(
         {
             "schema": "twofold.record/1",
             "benchmark": benchmark,

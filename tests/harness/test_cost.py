@@ -29,10 +29,8 @@ def test_the_parts_of_a_real_run_add_up_to_all_of_it(honest_record: Document) ->
 def test_the_command_prints_shares_and_the_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = consistency.sealed(
-        {**twice_as_fast(), "phases_s": {"measuring": 15.0, "starting": 45.0}}
-    )
-    (tmp_path / "record.json").write_bytes(records.written(made, None))
+    made = consistency.seal({**twice_as_fast(), "phases_s": {"measuring": 15.0, "starting": 45.0}})
+    (tmp_path / "record.json").write_bytes(records.serialize(made, None))
     assert commands.main(["cost", str(tmp_path / "record.json")]) == 0
     said = capsys.readouterr().out
     assert "| rounds that count | 15.0 | 25% |" in said
@@ -50,13 +48,13 @@ def test_what_took_some_time_never_took_0_percent() -> None:
 def test_a_record_from_before_phases_stays_readable(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "record.json").write_bytes(records.written(twice_as_fast(), None))
+    (tmp_path / "record.json").write_bytes(records.serialize(twice_as_fast(), None))
     assert commands.main(["verify", str(tmp_path / "record.json")]) == 0
     assert commands.main(["cost", str(tmp_path / "record.json")]) == 2
     assert "does not say where its time went" in capsys.readouterr().err
 
 
 def test_changed_phases_fail_the_digest() -> None:
-    made = consistency.sealed({**twice_as_fast(), "phases_s": {"measuring": 15.0}})
+    made = consistency.seal({**twice_as_fast(), "phases_s": {"measuring": 15.0}})
     made["phases_s"]["measuring"] = 1.0
     assert any("changed after it was sealed" in problem for problem in consistency.problems(made))

@@ -16,7 +16,7 @@ import pytest
 from benchmarks.harness.failures import SetupError, SideFailed
 from benchmarks.harness.sides import processes
 from benchmarks.harness.sides.processes import SideProcess
-from benchmarks.harness.sides.sandboxes import Arrangement, Cell
+from benchmarks.harness.sides.sandboxes import Arrangement, Sandbox
 from tests.harness.softmax import EXPLOITS, Measure, softmax_benchmark
 
 
@@ -45,7 +45,7 @@ def test_any_exit_status_and_any_signal_is_reported(
     ending: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "_ARGUMENTS", ("-c", f"import os, signal; {ending}"))
-    cell = Cell(
+    sandbox = Sandbox(
         arrangement=Arrangement(),
         user=os.geteuid(),
         cache=tmp_path / "cache",
@@ -57,7 +57,7 @@ def test_any_exit_status_and_any_signal_is_reported(
             role="candidate",
             replicate=0,
             scratch=tmp_path / "scratch",
-            cell=cell,
+            sandbox=sandbox,
             threads=1,
             stops_when_idle=False,
         ) as side,

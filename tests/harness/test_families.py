@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks.harness.sides import process_trees
-from benchmarks.harness.sides.process_trees import Idleness, Standing, woke
+from benchmarks.harness.sides.process_trees import Idleness, ThreadState, woke
 
 pytestmark = pytest.mark.alone
 
@@ -85,8 +85,8 @@ def test_work_between_turns_is_held_against_the_side(spinning: int) -> None:
     idleness.begins()
     time.sleep(1.0)
     idleness.ends()
-    assert idleness.complaint is not None
-    assert "worked while it was not its turn" in idleness.complaint
+    assert idleness.violation is not None
+    assert "worked while it was not its turn" in idleness.violation
 
 
 def test_a_side_that_waits_has_nothing_to_answer_for(spinning: int) -> None:
@@ -96,7 +96,7 @@ def test_a_side_that_waits_has_nothing_to_answer_for(spinning: int) -> None:
         idleness.begins()
         time.sleep(0.1)
         idleness.ends()
-    assert idleness.complaint is None
+    assert idleness.violation is None
 
 
 def test_a_side_that_is_not_stopped_may_keep_a_compiler_busy(spinning: int) -> None:
@@ -104,7 +104,7 @@ def test_a_side_that_is_not_stopped_may_keep_a_compiler_busy(spinning: int) -> N
     unstopped.begins()
     time.sleep(0.5)
     unstopped.ends()
-    assert unstopped.complaint is None
+    assert unstopped.violation is None
     # From here on it is held still, or should be.
     unstopped.stopped = True
     unstopped.begins()
@@ -113,7 +113,7 @@ def test_a_side_that_is_not_stopped_may_keep_a_compiler_busy(spinning: int) -> N
         assert time.monotonic() < deadline
         time.sleep(0.05)
     unstopped.ends()
-    assert unstopped.complaint is not None
+    assert unstopped.violation is not None
 
 
 SLEEPS = """
@@ -125,10 +125,10 @@ while True:
 
 
 def test_who_does_not_stand_yet_may_leave_the_kernel_and_not_compute() -> None:
-    asleep: process_trees.Threads = {1: Standing(stopped=False, switches=5, ran_ns=0)}
-    assert not woke(asleep, {1: Standing(stopped=True, switches=8, ran_ns=900_000)})
+    asleep: process_trees.Threads = {1: ThreadState(stopped=False, switches=5, ran_ns=0)}
+    assert not woke(asleep, {1: ThreadState(stopped=True, switches=8, ran_ns=900_000)})
     # One stretch of work in a thread that a flood of timers kept from ever standing.
-    assert woke(asleep, {1: Standing(stopped=False, switches=6, ran_ns=20_000_000)})
+    assert woke(asleep, {1: ThreadState(stopped=False, switches=6, ran_ns=20_000_000)})
 
 
 HAS_A_NAME = """
@@ -169,9 +169,9 @@ def test_who_is_woken_while_stopped_is_told_however_little_it_does(before_the_lo
                 process_trees.stop(found.pid, None)
             idleness.ends()
         found.kill()
-    assert still.complaint is None
-    assert woken.complaint is not None
-    assert "times that it waited for its turn, stopped as it was" in woken.complaint
+    assert still.violation is None
+    assert woken.violation is not None
+    assert "times that it waited for its turn, stopped as it was" in woken.violation
 
 
 def test_the_time_that_counting_takes_is_time_waited(
@@ -189,4 +189,4 @@ def test_the_time_that_counting_takes_is_time_waited(
     idleness.begins()
     idleness.ends()
     assert idleness.worked_s > 0.1
-    assert idleness.complaint is None
+    assert idleness.violation is None

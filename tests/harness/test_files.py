@@ -96,7 +96,7 @@ def test_what_runs_is_the_source_that_was_read_whatever_the_machines_encoding(
     monkeypatch.setattr(io, "text_encoding", ascii_here)
     source = '"""Größe: 4096 \N{MULTIPLICATION SIGN} 8."""\r\n'
     candidate = Candidate(name="c", source=source)
-    setting = preparation.prepared(softmax_benchmark(), candidate, "cpu", tmp_path, 0)
+    setting = preparation.prepare(softmax_benchmark(), candidate, "cpu", tmp_path, 0)
     assert setting.candidate.read_bytes() == source.encode()
 
 

@@ -14,7 +14,7 @@ from benchmarks.harness.devices import contents
 from benchmarks.harness.devices.checksums import Checksum
 from benchmarks.harness.devices.layouts import Layout
 from benchmarks.harness.failures import Caught
-from benchmarks.harness.rounds.check_totals import Tally
+from benchmarks.harness.rounds.check_totals import CheckTotals
 from benchmarks.harness.rounds.inspections import Inspection
 from benchmarks.harness.rounds.probes import Probe
 from benchmarks.harness.rounds.settings import Setting
@@ -46,7 +46,7 @@ def _inspected(finish: Callable[[torch.Tensor, torch.Tensor], object]) -> None:
 
     checksum = Checksum(HERE)
     setting = SimpleNamespace(
-        quiet=SimpleNamespace(undisturbed=undisturbed),
+        idle_check=SimpleNamespace(undisturbed=undisturbed),
         checksum=checksum,
         protocol={"checked_calls": 4},
         document={"tolerance": EXACT},
@@ -59,7 +59,7 @@ def _inspected(finish: Callable[[torch.Tensor, torch.Tensor], object]) -> None:
         replicate=0,
         workload={"name": "wide", "axes": {}},
         state=cast(SharedState, state),
-        tally=Tally(),
+        totals=CheckTotals(),
         level="operator",
     ).inspect(
         inputs=(LAYOUT, inputs, inputs.clone()),

@@ -1,4 +1,4 @@
-"""What a side must not be able to do, tried from inside its cell in every arrangement there is.
+"""What a side must not be able to do, tried from inside its sandbox in every arrangement there is.
 
 The processes are real and confined as a side is, but carry no torch: each tries one thing and
 prints what came of it.
@@ -25,7 +25,7 @@ import pytest
 from benchmarks.harness.devices.cpu import CpuDevice
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides import escape_attempts, isolation, sandboxes, user_ids, visible_files
-from benchmarks.harness.sides.sandboxes import Arrangement, Cell
+from benchmarks.harness.sides.sandboxes import Arrangement, Sandbox
 
 ROOT = Path(__file__).parents[2]
 FULL_AS_ROOT = sandboxes._AS_ROOT[0]
@@ -54,8 +54,8 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture(params=[FULL_AS_ROOT, WITHOUT_PROCESS_IDS], ids=["all", "no-process-ids"])
-def cell(request: pytest.FixtureRequest, folder: Path, first_user: int) -> Cell:
-    return made_cell(request.param, folder, first_user)
+def sandbox(request: pytest.FixtureRequest, folder: Path, first_user: int) -> Sandbox:
+    return made_sandbox(request.param, folder, first_user)
 
 
 @pytest.fixture
@@ -65,21 +65,21 @@ def first_user() -> Iterator[int]:
         yield first
 
 
-def made_cell(
+def made_sandbox(
     arrangement: Arrangement, folder: Path, first_user: int, role: str = "candidate"
-) -> Cell:
+) -> Sandbox:
     candidate = folder / "candidate.py"
-    found = sandboxes._cells(
+    found = sandboxes._sandboxes(
         arrangement, folder=folder, candidate=candidate, cuda=False, first_user=first_user
     )
     return {str(key): value for key, value in found.items()}[role]
 
 
 @pytest.fixture
-def inside(cell: Cell, folder: Path) -> Inside:
-    """`inside("expression or statements")`: what `answer` was at the end, tried in the cell."""
+def inside(sandbox: Sandbox, folder: Path) -> Inside:
+    """`inside("expression or statements")`: what `answer` was at the end, tried in the sandbox."""
 
-    def run(code: str, *, within: Cell = cell, **names: Any) -> Any:
+    def run(code: str, *, within: Sandbox = sandbox, **names: Any) -> Any:
         process = started(within, folder, code, **names)
         assert process.stdout is not None
         # Not to the end of the stream: what a side left behind would hold it open.
@@ -93,9 +93,9 @@ def inside(cell: Cell, folder: Path) -> Inside:
     return run
 
 
-def started(cell: Cell, folder: Path, code: str, **names: Any) -> subprocess.Popen[bytes]:
+def started(sandbox: Sandbox, folder: Path, code: str, **names: Any) -> subprocess.Popen[bytes]:
     scratch = folder / f"scratch{time.monotonic_ns()}"
-    cell.make_scratch(scratch)
+    sandbox.make_scratch(scratch)
     lines = ["import errno, json, os, socket, sys, time", *code.strip("\n").splitlines()]
     # `tried` tells an error by its name, so that a test says which refusal it expects.
     prelude = (
@@ -110,7 +110,7 @@ def started(cell: Cell, folder: Path, code: str, **names: Any) -> subprocess.Pop
     program = prelude + values + "\n".join(lines) + "\nprint(json.dumps(answer), flush=True)"
     inner = [sys.executable, "-I", "-S", "-c", program]
     return subprocess.Popen(
-        cell.command(inner, scratch=scratch),
+        sandbox.command(inner, scratch=scratch),
         cwd=scratch,
         env={"PATH": os.environ["PATH"]},
         stdin=subprocess.DEVNULL,
@@ -143,10 +143,10 @@ def test_the_referee_cannot_be_read(inside: Inside) -> None:
 
 
 def test_the_referee_and_the_other_side_cannot_be_signalled(
-    inside: Inside, folder: Path, cell: Cell, first_user: int
+    inside: Inside, folder: Path, sandbox: Sandbox, first_user: int
 ) -> None:
-    other = made_cell(cell.arrangement, folder, first_user, "baseline")
-    waiting = started(replace(other, user=cell.user + 1), folder, "time.sleep(60); answer = 0")
+    other = made_sandbox(sandbox.arrangement, folder, first_user, "baseline")
+    waiting = started(replace(other, user=sandbox.user + 1), folder, "time.sleep(60); answer = 0")
     answer = inside(
         "answer = [tried(lambda: os.kill(pid, 9)) for pid in pids]",
         pids=[os.getpid(), os.getppid(), waiting.pid],
@@ -205,10 +205,10 @@ def test_a_read_only_view_does_not_rest_on_the_rights_of_files(
     open_to_all = tmp_path / "operators"
     open_to_all.mkdir()
     open_to_all.chmod(0o777)
-    cell = made_cell(FULL_AS_ROOT, folder, first_user)
-    cell = replace(cell, shown=(*cell.shown, str(open_to_all)))
+    sandbox = made_sandbox(FULL_AS_ROOT, folder, first_user)
+    sandbox = replace(sandbox, shown=(*sandbox.shown, str(open_to_all)))
     process = started(
-        cell,
+        sandbox,
         folder,
         "answer = tried(lambda: open(f'{path}/planted.py', 'w'))",
         path=str(open_to_all),
@@ -234,12 +234,12 @@ def test_only_what_was_shown_is_there(inside: Inside, folder: Path) -> None:
     assert set(answer["checkout"]) <= {"benchmarks", "kernels", ".venv", "tests"}
 
 
-def test_the_sides_share_no_cache(inside: Inside, cell: Cell, folder: Path) -> None:
+def test_the_sides_share_no_cache(inside: Inside, sandbox: Sandbox, folder: Path) -> None:
     other = folder / "baseline.cache"
     assert inside("answer = tried(lambda: os.listdir(path))", path=str(other)) in REFUSED
     keep = "answer = tried(lambda: open(f'{path}/kernel.so', 'w').write('compiled'))"
-    assert inside(keep, path=str(cell.cache)) == "done"
-    assert inside("answer = open(f'{path}/kernel.so').read()", path=str(cell.cache)) == "compiled"
+    assert inside(keep, path=str(sandbox.cache)) == "done"
+    assert inside("answer = open(f'{path}/kernel.so').read()", path=str(sandbox.cache)) == "compiled"
 
 
 def test_what_is_compiled_lies_where_nobody_can_be_before(tmp_path: Path) -> None:
@@ -292,8 +292,8 @@ def test_no_key_of_the_referees_session_is_handed_on(inside: Inside) -> None:
     assert answer == [-1, -1, True]
 
 
-def test_a_fork_bomb_meets_a_limit(inside: Inside, cell: Cell) -> None:
-    few = replace(cell, limits={**cell.limits, "RLIMIT_NPROC": 20})
+def test_a_fork_bomb_meets_a_limit(inside: Inside, sandbox: Sandbox) -> None:
+    few = replace(sandbox, limits={**sandbox.limits, "RLIMIT_NPROC": 20})
     count, refusal = inside(
         "started = 0\n"
         "def bomb():\n"
@@ -307,10 +307,10 @@ def test_a_fork_bomb_meets_a_limit(inside: Inside, cell: Cell) -> None:
     )
     assert refusal == "EAGAIN"
     assert 0 < count <= 20
-    assert processes_of(cell.user) == []
+    assert processes_of(sandbox.user) == []
 
 
-def test_nothing_outlives_its_cell(inside: Inside, cell: Cell) -> None:
+def test_nothing_outlives_its_sandbox(inside: Inside, sandbox: Sandbox) -> None:
     answer = inside(
         "import signal\n"
         "if os.fork() == 0:\n"
@@ -322,13 +322,13 @@ def test_nothing_outlives_its_cell(inside: Inside, cell: Cell) -> None:
         "answer = 'left one behind'"
     )
     assert answer == "left one behind"
-    assert processes_of(cell.user) == []
+    assert processes_of(sandbox.user) == []
 
 
 def test_a_full_scratch_folder_is_the_sides_own_trouble(
-    inside: Inside, cell: Cell, folder: Path
+    inside: Inside, sandbox: Sandbox, folder: Path
 ) -> None:
-    small = replace(cell, scratch_bytes=1 << 20)
+    small = replace(sandbox, scratch_bytes=1 << 20)
     free = shutil.disk_usage(folder).free
     fill = "answer = tried(lambda: open('filler', 'wb').write(b'x' * (4 << 20)))"
     assert inside(fill, within=small) == "ENOSPC"
@@ -346,8 +346,8 @@ def test_out_of_memory_the_side_goes_first_and_cannot_say_otherwise(inside: Insi
     assert refusal in REFUSED
 
 
-def test_one_file_can_only_grow_so_far(inside: Inside, cell: Cell) -> None:
-    short = replace(cell, limits={**cell.limits, "RLIMIT_FSIZE": 1 << 20})
+def test_one_file_can_only_grow_so_far(inside: Inside, sandbox: Sandbox) -> None:
+    short = replace(sandbox, limits={**sandbox.limits, "RLIMIT_FSIZE": 1 << 20})
     code = (
         "import signal\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
@@ -355,7 +355,7 @@ def test_one_file_can_only_grow_so_far(inside: Inside, cell: Cell) -> None:
         "os.write(handle, b'x' * (1 << 20))\n"
         "answer = tried(lambda: os.write(handle, b'x'))"
     )
-    assert inside(code, within=short, path=str(cell.cache)) == "EFBIG"
+    assert inside(code, within=short, path=str(sandbox.cache)) == "EFBIG"
 
 
 def test_an_ordinary_user_confines_by_a_user_namespace() -> None:
@@ -390,13 +390,15 @@ def test_an_ordinary_user_confines_by_a_user_namespace() -> None:
 def test_a_machine_that_allows_nothing_is_told_from_one_that_does(
     folder: Path, first_user: int
 ) -> None:
-    cell = made_cell(Arrangement(), folder, first_user)
-    found = sandboxes._try(cell, folder=folder, arena=None)
+    sandbox = made_sandbox(Arrangement(), folder, first_user)
+    found = sandboxes._try(sandbox, folder=folder, arena=None)
     assert isinstance(found, dict)
     assert not found["unprivileged_user"]
     assert not found["no_network"]
     assert not found["files_hidden"]
-    made = sandboxes.Cells(by_role={"candidate": cell}, found=found, refused=("mount: refused",))
+    made = sandboxes.Sandboxes(
+        by_role={"candidate": sandbox}, found=found, refused=("mount: refused",)
+    )
     with pytest.raises(SetupError, match=r"not in force here: .*no_network.*mount: refused"):
         isolation.require(isolation.FULL, CpuDevice(), made)
     isolation.require((), CpuDevice(), made)
@@ -407,7 +409,7 @@ def test_where_the_machines_root_is_kept_the_code_is_read_only_all_the_same(
     folder: Path, arrangement: Arrangement, first_user: int
 ) -> None:
     """What CUDA is measured in, where it does not start in a root folder of its own."""
-    found = sandboxes._try(made_cell(arrangement, folder, first_user), folder=folder, arena=None)
+    found = sandboxes._try(made_sandbox(arrangement, folder, first_user), folder=folder, arena=None)
     assert isinstance(found, dict), found
     missing = {name for name, held in found.items() if not held}
     assert missing == {"files_hidden"} | (

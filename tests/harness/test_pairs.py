@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks.harness.rounds import pairs, workload_side
-from benchmarks.harness.rounds.pairs import Course
+from benchmarks.harness.rounds.pairs import RoundPlan
 from benchmarks.harness.rounds.phases import Phases
 from tests.harness.softmax import Measure
 
@@ -28,7 +28,7 @@ class _Lane:
     `beside_us` is what its other rounds cost beside their calls.
     """
 
-    tally = SimpleNamespace(as_data=dict)
+    totals = SimpleNamespace(as_data=dict)
     reading = None
 
     def __init__(
@@ -71,7 +71,7 @@ def _measured(
         for role in CALLS_US
     }
     seen: list[float] = []
-    pair = pairs._Pair(setting, lanes, state, Course(rounds=rounds))
+    pair = pairs._Pair(setting, lanes, state, RoundPlan(rounds=rounds))
     return pair.rounds(CALLS, lambda index, baseline_us, candidate_us: seen.append(baseline_us))
 
 

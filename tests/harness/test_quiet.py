@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks.harness.devices.arenas import Device
-from benchmarks.harness.devices.idle import Quiet
+from benchmarks.harness.devices.idle import IdleCheck
 from benchmarks.harness.failures import Caught, DeviceFailed, Role
 from benchmarks.harness.rounds import pairs
 
@@ -48,43 +48,43 @@ def test_a_device_that_answers_at_once_hands_over() -> None:
     device = _Slow()
     private = torch.ones(1 << 10, dtype=torch.uint8)
     shared = torch.zeros_like(private)
-    assert Quiet(cast(Device, device), device.clock).hands_over(shared, private)
+    assert IdleCheck(cast(Device, device), device.clock).hands_over(shared, private)
     assert torch.equal(shared, private)
 
 
-def _busy() -> tuple[_Slow, Quiet]:
+def _busy() -> tuple[_Slow, IdleCheck]:
     device = _Slow()
-    quiet = Quiet(cast(Device, device), device.clock)
-    assert quiet.undisturbed()
+    idle_check = IdleCheck(cast(Device, device), device.clock)
+    assert idle_check.undisturbed()
     device.slice_s = _SLICE_S
-    return device, quiet
+    return device, idle_check
 
 
 def test_a_device_that_answers_late_is_at_work_for_somebody() -> None:
-    _, quiet = _busy()
-    assert not quiet.undisturbed()
+    _, idle_check = _busy()
+    assert not idle_check.undisturbed()
     private = torch.ones(1 << 10, dtype=torch.uint8)
     shared = torch.zeros_like(private)
-    assert not quiet.hands_over(shared, private)
+    assert not idle_check.hands_over(shared, private)
     assert torch.equal(shared, private)
 
 
 @pytest.mark.parametrize("guilty", ["candidate", "baseline"])
 def test_the_side_whose_end_leaves_it_quiet_is_blamed(guilty: Role) -> None:
-    device, quiet = _busy()
-    found = _blamed(device, quiet, guilty)
+    device, idle_check = _busy()
+    found = _blamed(device, idle_check, guilty)
     assert isinstance(found, Caught)
     assert (found.finding.kind, found.finding.side) == ("idle", guilty)
 
 
 def test_neither_side_is_blamed_for_a_stranger() -> None:
-    device, quiet = _busy()
-    found = _blamed(device, quiet, None)
+    device, idle_check = _busy()
+    found = _blamed(device, idle_check, None)
     assert isinstance(found, DeviceFailed)
     assert "somebody else" in str(found)
 
 
-def _blamed(device: _Slow, quiet: Quiet, guilty: Role | None) -> Exception:
+def _blamed(device: _Slow, idle_check: IdleCheck, guilty: Role | None) -> Exception:
     sides = {role: _Side(device, guilty=role == guilty) for role in ("baseline", "candidate")}
-    setting = type("Setting", (), {"quiet": quiet})()
+    setting = type("Setting", (), {"idle_check": idle_check})()
     return pairs._blamed(cast(Any, setting), cast(Any, sides), 0, "wide")

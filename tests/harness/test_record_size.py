@@ -42,7 +42,7 @@ def test_the_longest_run_of_the_largest_candidate_stays_under_two_megabytes() ->
         _SOURCE_BYTES // 1000
     )
     record["replicates"] = [_replicate(drawn) for _ in range(_REPLICATES)]
-    content = records.written(record, None)
+    content = records.serialize(record, None)
     assert len(content) > _SOURCE_BYTES
     assert len(content) < 2_000_000
     assert records.load(content)["replicates"] == record["replicates"]

@@ -118,7 +118,7 @@ def test_readings_that_are_not_those_of_the_rounds_are_no_telemetry() -> None:
     columns = {name: [1] for name in ("sm_mhz", "memory_mhz", "power_w", "temperature_c")}
     side = {**columns, "throttle": [0]}
     _first_workload(record)["telemetry"] = {"baseline": side, "candidate": side}
-    assert "not one reading a round" in consistency.sealed(record)["summary"]["reasons"][0]
+    assert "not one reading a round" in consistency.seal(record)["summary"]["reasons"][0]
 
 
 def test_a_record_that_nothing_follows_from_is_told_and_breaks_nobody() -> None:

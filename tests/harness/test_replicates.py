@@ -18,9 +18,9 @@ def renewed(*, rounds: int, state: list[Any]) -> list[str]:
         document={"workloads": [{"name": "long"}, {"name": "short"}]},
         definition={"program_state": state},
     )
-    courses = replicates._courses(cast(Setting, setting))
-    assert set(courses) == {"long", "short"}
-    return [name for name, course in courses.items() if course.renews_state]
+    plans = replicates._plans(cast(Setting, setting))
+    assert set(plans) == {"long", "short"}
+    return [name for name, plan in plans.items() if plan.renews_state]
 
 
 def test_the_state_of_one_workload_is_renewed() -> None:

@@ -54,7 +54,7 @@ def _verify(content: bytes, folder: Path, *options: str | Path) -> int:
 def test_a_signed_record_holds_under_its_key(
     key: SigningKey, public_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    content = records.written(twice_as_fast(), key)
+    content = records.serialize(twice_as_fast(), key)
     assert _verify(content, tmp_path, "--public-key", public_file) == 0
     assert f"signed by key {key.public.id}, and unchanged since" in capsys.readouterr().out
     assert _verify(content, tmp_path) == 0
@@ -62,7 +62,7 @@ def test_a_signed_record_holds_under_its_key(
 
 
 def test_a_changed_byte_fails(key: SigningKey) -> None:
-    content = records.written(twice_as_fast(), key)
+    content = records.serialize(twice_as_fast(), key)
     start = content.index(b'"signature":')
     body = [*range(0, start, 41), *range(start, len(content), 5)]
     for index in body:
@@ -76,8 +76,8 @@ def test_a_changed_byte_fails(key: SigningKey) -> None:
 def test_a_record_without_its_source_still_holds(
     key: SigningKey, public_file: Path, tmp_path: Path
 ) -> None:
-    content = records.written(twice_as_fast(), key)
-    without = redaction.withheld(content)
+    content = records.serialize(twice_as_fast(), key)
+    without = redaction.withhold_source(content)
     assert twice_as_fast()["candidate"]["source"].strip().encode() not in without
     assert records.load(without)["candidate"]["source"] is None
     assert _verify(without, tmp_path, "--public-key", public_file) == 0
@@ -91,9 +91,9 @@ def test_a_record_without_its_source_still_holds(
 def test_a_change_sealed_again_fails_the_signature_alone(
     key: SigningKey, public_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    signed = json.loads(records.written(twice_as_fast(), key))
+    signed = json.loads(records.serialize(twice_as_fast(), key))
     better = made_record([replicate_entry(workload_entry("wide", [(400.0, 100.0)] * 3))])
-    forged = json.loads(records.written(better, None)) | {"signature": signed["signature"]}
+    forged = json.loads(records.serialize(better, None)) | {"signature": signed["signature"]}
     assert _verify(canonical(forged), tmp_path, "--public-key", public_file) == 1
     assert capsys.readouterr().err == "signature: the record was changed after it was signed\n"
 
@@ -101,7 +101,7 @@ def test_a_change_sealed_again_fails_the_signature_alone(
 def test_an_unsigned_record_says_so_and_satisfies_nobody_who_asks_for_a_key(
     public_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    content = records.written(twice_as_fast(), None)
+    content = records.serialize(twice_as_fast(), None)
     assert _verify(content, tmp_path) == 0
     assert capsys.readouterr().out.endswith("not signed\n")
     assert _verify(content, tmp_path, "--public-key", public_file) == 3
@@ -111,7 +111,7 @@ def test_an_unsigned_record_says_so_and_satisfies_nobody_who_asks_for_a_key(
 def test_another_key_vouches_for_nothing(
     key: SigningKey, public_file: Path, tmp_path: Path
 ) -> None:
-    content = records.written(twice_as_fast(), signatures.make_key(tmp_path / "other"))
+    content = records.serialize(twice_as_fast(), signatures.make_key(tmp_path / "other"))
     assert _verify(content, tmp_path, "--public-key", public_file) == 3
     claimed = json.loads(content)
     claimed["signature"]["key_id"] = key.public.id
@@ -145,11 +145,11 @@ def test_the_key_is_taken_out_of_the_environment(key: SigningKey, tmp_path: Path
         (signatures.KEY_VARIABLE, (tmp_path / "key").read_text()),
     ]:
         environment = {name: value, "PATH": "/bin"}
-        taken = signatures.take_from(environment)
+        taken = signatures.take_key(environment)
         assert taken is not None
         assert taken.public == key.public
         assert environment == {"PATH": "/bin"}
-    assert signatures.take_from({"PATH": "/bin"}) is None
+    assert signatures.take_key({"PATH": "/bin"}) is None
     assert seed not in repr(key)
 
 
@@ -168,7 +168,7 @@ def test_a_key_that_cannot_be_used_is_said_without_showing_it(
     environment: dict[str, str], complaint: str
 ) -> None:
     with pytest.raises(KeyUnusable, match=complaint) as raised:
-        signatures.take_from(environment)
+        signatures.take_key(environment)
     assert "c2hvcnQ=" not in str(raised.value)
 
 
@@ -183,7 +183,7 @@ def test_a_long_run_stays_under_two_megabytes(key: SigningKey) -> None:
         return replicate_entry(*(workload_entry(name, drawn) for name, drawn in rounds.items()))
 
     record = {**twice_as_fast(), "replicates": [replicate() for _ in range(20)]}
-    content = records.written(record, key)
+    content = records.serialize(record, key)
     assert len(content) < 500_000
     assert len(canonical(record)) > 2 * len(content)
     assert records.load(content)["replicates"] == record["replicates"]
@@ -198,14 +198,14 @@ def test_a_long_run_stays_under_two_megabytes(key: SigningKey) -> None:
     ],
 )
 def test_damaged_samples_are_refused(content: str, complaint: str) -> None:
-    record = json.loads(records.written(twice_as_fast(), None))
+    record = json.loads(records.serialize(twice_as_fast(), None))
     record["replicates"]["content"] = content
     with pytest.raises(records.RecordError, match=complaint):
         records.load(canonical(record))
 
 
 def test_samples_that_swell_beyond_reason_are_refused() -> None:
-    record = json.loads(records.written(twice_as_fast(), None))
+    record = json.loads(records.serialize(twice_as_fast(), None))
     bomb = zlib.compress(b" " * 9_000_000, 9)
     record["replicates"]["content"] = base64.b64encode(bomb).decode()
     with pytest.raises(records.RecordError, match="too large"):
@@ -222,7 +222,7 @@ def test_the_published_schemas_accept_what_is_written_and_are_schemas(
         Draft202012Validator.check_schema(published[name])
         assert "/1)" in published[name]["title"]
     record = twice_as_fast()
-    Draft202012Validator(published["record"]).validate(json.loads(records.written(record, key)))
+    Draft202012Validator(published["record"]).validate(json.loads(records.serialize(record, key)))
     Draft202012Validator(published["record"]).validate(json.loads(canonical(record)))
     Draft202012Validator(published["benchmark"]).validate(record["benchmark"])
     broken = {**record, "summary": {}}

@@ -83,14 +83,14 @@ def _draft() -> dict[str, Any]:
 
 
 def test_the_strongest_baseline_is_the_quickest_that_ran_everywhere() -> None:
-    survey = surveys.load(surveys.written(_draft(), None))
+    survey = surveys.load(surveys.serialize(_draft(), None))
     found = surveys.strongest_baseline(survey)
     assert found is not None
     assert (found.name, found.program_us, found.operator_us) == ("quick", 200.0, 20.0)
 
 
 def test_a_share_of_the_roofline_is_of_the_measured_ceilings_by_weight() -> None:
-    survey = surveys.load(surveys.written(_draft(), None))
+    survey = surveys.load(surveys.serialize(_draft(), None))
     [ours] = [one for one in surveys.figures(survey) if one.name == "ours"]
     # 10 us to move the bytes of the large one, 10 us to compute the small one.
     assert ours.operator_us == pytest.approx(0.75 * 10 + 0.25 * 30)
@@ -98,13 +98,13 @@ def test_a_share_of_the_roofline_is_of_the_measured_ceilings_by_weight() -> None
     # Shares are of floating-point products; eight bits are quicker than they are.
     draft = _draft()
     draft["environment"]["ceilings"]["matmul_flops_per_s"]["int8"] = 1.5e15
-    survey = surveys.load(surveys.written(draft, None))
+    survey = surveys.load(surveys.serialize(draft, None))
     [ours] = [one for one in surveys.figures(survey) if one.name == "ours"]
     assert ours.roofline_share == pytest.approx(10.0 / 15.0)
 
 
 def test_one_that_did_not_run_everywhere_has_no_figure_but_a_reason() -> None:
-    survey = surveys.load(surveys.written(_draft(), None))
+    survey = surveys.load(surveys.serialize(_draft(), None))
     [half] = [one for one in surveys.figures(survey) if one.name == "half"]
     assert half.operator_us is half.program_us is half.roofline_share is None
     assert half.why == "not available: needs a library"
@@ -112,11 +112,11 @@ def test_one_that_did_not_run_everywhere_has_no_figure_but_a_reason() -> None:
 
 def test_a_survey_is_held_to_the_key_that_signed_it(tmp_path: Path) -> None:
     key = signatures.make_key(tmp_path / "key")
-    content = surveys.written(_draft(), key)
+    content = surveys.serialize(_draft(), key)
     known = {key.public.id: key.public}
     assert committed.signature_of(content, known).valid
     assert not committed.signature_of(content, {}).valid
-    assert committed.signature_of(surveys.written(_draft(), None), known).words == "not signed"
+    assert committed.signature_of(surveys.serialize(_draft(), None), known).words == "not signed"
     changed = content.replace(b'"median_us":20', b'"median_us":90')
     assert changed != content
     assert not committed.signature_of(changed, known).valid
@@ -134,7 +134,7 @@ def test_a_survey_that_no_figure_follows_from_is_refused(part: str) -> None:
     else:
         draft[part].append(draft[part][0])
     with pytest.raises(surveys.SurveyError, match=part):
-        surveys.load(surveys.written(draft, None))
+        surveys.load(surveys.serialize(draft, None))
 
 
 def test_what_was_packed_to_swell_is_not_unpacked_whole(tmp_path: Path) -> None:

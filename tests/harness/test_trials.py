@@ -90,7 +90,7 @@ def _special_sizes(document: Document, *, free_bytes: int) -> set[tuple[tuple[st
     return {tuple(trial.axes.items()) for trial in kept}
 
 
-def _room(document: Document) -> correctness._Room:
+def _room(document: Document) -> correctness._TrialMemory:
     here = arenas.device("cpu")
     setting = SimpleNamespace(
         document=document,
@@ -100,7 +100,7 @@ def _room(document: Document) -> correctness._Room:
         source=contents.generator(here.torch_device),
         checksum=Checksum(here.torch_device),
     )
-    return correctness._Room(cast(Setting, setting), correctness.drawn(document)[0])
+    return correctness._TrialMemory(cast(Setting, setting), correctness.drawn(document)[0])
 
 
 def test_a_trials_reference_is_made_only_when_the_side_has_answered(
@@ -108,9 +108,9 @@ def test_a_trials_reference_is_made_only_when_the_side_has_answered(
 ) -> None:
     """On a GPU a side may find the referee's memory, and results in it are nobody's to copy."""
     order: list[str] = []
-    reference = correctness._Room._reference
+    reference = correctness._TrialMemory._reference
 
-    def noted(room: correctness._Room, call: int) -> dict[str, torch.Tensor]:
+    def noted(room: correctness._TrialMemory, call: int) -> dict[str, torch.Tensor]:
         order.append("reference")
         return reference(room, call)
 
@@ -118,7 +118,7 @@ def test_a_trials_reference_is_made_only_when_the_side_has_answered(
         order.append("side")
         return {}
 
-    monkeypatch.setattr(correctness._Room, "_reference", noted)
+    monkeypatch.setattr(correctness._TrialMemory, "_reference", noted)
     with _room(document) as room:
         _, complaint = room.tried(cast(SideProcess, SimpleNamespace(ask=ask)))
     assert order == ["side", "reference"]
@@ -191,11 +191,11 @@ def test_special_values_are_planted_in_one_element_a_call() -> None:
 def test_answers_that_differ_in_bits_are_recorded_and_beyond_the_tolerance_told() -> None:
     layout = Layout.plan(SPECS, {"rows": 2, "columns": 3}, "float32", 3)
     memory = torch.zeros(layout.nbytes, dtype=torch.uint8)
-    assert repeated_inputs.compared(layout, memory, range(3), TOLERANCE).identical == 2
+    assert repeated_inputs.compare_repeats(layout, memory, range(3), TOLERANCE).identical == 2
     layout.tensors(memory, 1)["x"][0, 0] = 1e-4
-    found = repeated_inputs.compared(layout, memory, range(3), TOLERANCE)
-    assert (found.calls, found.identical, found.complaint) == (2, 1, None)
+    found = repeated_inputs.compare_repeats(layout, memory, range(3), TOLERANCE)
+    assert (found.calls, found.identical, found.failure) == (2, 1, None)
     layout.tensors(memory, 2)["x"][1, 1] = 0.5
     assert "differs by up to 0.5" in str(
-        repeated_inputs.compared(layout, memory, range(3), TOLERANCE).complaint
+        repeated_inputs.compare_repeats(layout, memory, range(3), TOLERANCE).failure
     )

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.harness.sides import process_trees, processes
 from benchmarks.harness.sides.processes import SideProcess
-from benchmarks.harness.sides.sandboxes import Arrangement, Cell
+from benchmarks.harness.sides.sandboxes import Arrangement, Sandbox
 
 CHILDREN = 20
 CROWD = f"""
@@ -30,7 +30,7 @@ with open(f"{{os.getpid()}}.ran", "a") as ran:
 def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SideProcess]:
     """A side of many processes, each of which says when it ran; none of them runs now."""
     monkeypatch.setattr(processes, "_ARGUMENTS", ("-c", CROWD))
-    cell = Cell(
+    sandbox = Sandbox(
         arrangement=Arrangement(),
         user=os.geteuid(),
         cache=tmp_path / "cache",
@@ -41,7 +41,7 @@ def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SideProce
         role="candidate",
         replicate=0,
         scratch=tmp_path / "scratch",
-        cell=cell,
+        sandbox=sandbox,
         threads=1,
         stops_when_idle=True,
     ) as side:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.controls.outcome import Control
-from benchmarks.harness.statistics.exclusions import counted
+from benchmarks.harness.statistics.exclusions import counted_rounds
 
 NAME = "baseline as calibrated"
 
@@ -24,7 +24,7 @@ def judge(record: Mapping[str, Any]) -> Control:
         return Control(name=NAME, passed=False, detail=detail)
     band = calibration["band"]
     seen, outside = [], []
-    for name, replicates in counted(record).samples.items():
+    for name, replicates in counted_rounds(record).samples.items():
         expected = calibration["baseline_us"][name]
         took = float(np.mean([baseline.mean() for baseline, _ in replicates]))
         text = f"{name}: {took:,.1f} us, calibrated {expected:,.1f} us"

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.controls.outcome import Control
-from benchmarks.harness.statistics.exclusions import counted
+from benchmarks.harness.statistics.exclusions import counted_rounds
 
 NAME = "one call at a time"
 # Rounds of one call per side, in every replicate and workload.
@@ -31,7 +31,7 @@ def judge(record: Mapping[str, Any]) -> Control:
     if record["environment"]["device"]["kind"] != "cuda":
         why = "a processor is busy with other things for longer than a round of one call lasts"
         return Control(name=NAME, passed=None, detail=why)
-    among_many = counted(record).samples
+    among_many = counted_rounds(record).samples
     seen, failed = [], []
     for workload in record["benchmark"]["workloads"]:
         name = workload["name"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.harness.controls import limits
 from benchmarks.harness.controls.outcome import Control
-from benchmarks.harness.statistics.exclusions import SIDES, counted
+from benchmarks.harness.statistics.exclusions import SIDES, counted_rounds
 
 NAME = "no faster than the machine"
 # A copy is slower than reads alone, and a large square product slower than the best shape, so the
@@ -29,7 +29,7 @@ def judge(record: Mapping[str, Any]) -> Control:
     if ceilings is None or costs is None:
         why = "the machine's ceilings or the operator's costs are not known"
         return Control(name=NAME, passed=None, detail=why)
-    samples = counted(record).samples
+    samples = counted_rounds(record).samples
     under, seen = [], []
     for cost in costs:
         floor = floor_us(cost, ceilings, record["environment"]["device"]["cache_bytes"])

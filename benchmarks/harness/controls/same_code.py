@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.harness.controls.outcome import Control
 from benchmarks.harness.statistics import student_t
 from benchmarks.harness.statistics.estimates import Floats
-from benchmarks.harness.statistics.exclusions import counted, times_us
+from benchmarks.harness.statistics.exclusions import counted_rounds, times_us
 from benchmarks.harness.statistics.interruptions import sealed_band, uninterrupted
 
 NAME = "same code on both sides"
@@ -71,7 +71,7 @@ def counting(record: Mapping[str, Any], pair: Mapping[str, Any]) -> tuple[Floats
 
 def _between_processes(record: Mapping[str, Any], workload: str) -> tuple[float, int] | None:
     """The spread of the ratio between two baseline processes; None for a single replicate."""
-    means = [baseline.mean() for baseline, _ in counted(record).samples[workload]]
+    means = [baseline.mean() for baseline, _ in counted_rounds(record).samples[workload]]
     if len(means) < 2:
         return None
     mean = sum(means) / len(means)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.harness.controls.outcome import Control
-from benchmarks.harness.statistics.exclusions import SIDES, counted
+from benchmarks.harness.statistics.exclusions import SIDES, counted_rounds
 from benchmarks.harness.statistics.throttling import names
 
 NAME = "steady clocks"
@@ -24,7 +24,7 @@ def judge(record: Mapping[str, Any]) -> Control:
     if not seen:
         why = record["observations"]["gpu"]["why_not"] or "no round was watched"
         return Control(name=NAME, passed=None, detail=why)
-    found = counted(record)
+    found = counted_rounds(record)
     most = record["benchmark"]["protocol"]["max_discarded"]
     reasons = 0
     for columns in seen:

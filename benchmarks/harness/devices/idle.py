@@ -29,11 +29,11 @@ _SLOWER = 1.3
 _LAUNCH_S = 200e-6
 
 
-class NotQuiet(Exception):
+class DeviceNotIdle(Exception):
     """The device was repeatedly busy although no side had a turn."""
 
 
-class Quiet:
+class IdleCheck:
     """Idle checks; created before any side starts, to time an undisturbed copy. No-op on a CPU."""
 
     def __init__(self, device: Device, clock: Callable[[], float] = time.perf_counter) -> None:

@@ -15,7 +15,7 @@ _IDLE_S = 1.1
 _COLUMNS = ("sm_mhz", "memory_mhz", "power_w", "temperature_c", "throttle")
 
 
-class Watch:
+class Monitor:
     """Reads telemetry if there is any; `why_not` is the reason if not."""
 
     def __init__(self, telemetry: Telemetry | NoTelemetry) -> None:

@@ -11,7 +11,7 @@ from benchmarks.harness.rounds.repeated_inputs import Repeats
 
 
 @dataclass
-class Tally:
+class CheckTotals:
     """Totals of the candidate's output checks in one workload of one replicate."""
 
     calls_checked: int = 0

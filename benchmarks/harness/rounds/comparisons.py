@@ -21,7 +21,7 @@ class Comparison:
     max_rel_error: float
     elements: int
     matched: int
-    complaint: str | None
+    failure: str | None
 
 
 def compare(
@@ -50,11 +50,11 @@ def compare(
         max_rel_error=max_rel,
         elements=error.numel(),
         matched=matched,
-        complaint=_complaint(name, matched, error.numel(), max_abs, tolerance),
+        failure=_failure(name, matched, error.numel(), max_abs, tolerance),
     )
 
 
-def _complaint(
+def _failure(
     name: str, matched: int, elements: int, max_abs: float, tolerance: Mapping[str, float]
 ) -> str | None:
     share = matched / elements if elements else 1.0

@@ -20,7 +20,7 @@ from benchmarks.harness.devices.arenas import Arena
 from benchmarks.harness.devices.layouts import Layout
 from benchmarks.harness.failures import Caught, Finding, Role
 from benchmarks.harness.rounds import repeated_inputs
-from benchmarks.harness.rounds.check_totals import Tally
+from benchmarks.harness.rounds.check_totals import CheckTotals
 from benchmarks.harness.rounds.comparisons import compare
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.sides import operators, printable
@@ -55,8 +55,8 @@ class _Attempt:
     """The candidate's result in a trial, and the contents that it was given."""
 
     trial: Trial
-    tally: Tally
-    complaint: str | None
+    totals: CheckTotals
+    failure: str | None
     given: Mapping[str, torch.Tensor]
 
 
@@ -68,7 +68,7 @@ def run(*, setting: Setting, sides: Mapping[Role, SideProcess], replicate: int) 
     with setting.phases.of("trials", whole=True):
         trials = [trial for trial in drawn(setting.document) if _fits(setting, trial)]
         attempts = [_attempted(setting, sides["candidate"], trial) for trial in trials]
-        if any(attempt.complaint for attempt in attempts):
+        if any(attempt.failure for attempt in attempts):
             # Its leftover work or memory could make the baseline fail, too, and excuse it.
             sides["candidate"].end()
         tried = [_judged(setting, sides["baseline"], replicate, each) for each in attempts]
@@ -132,8 +132,8 @@ def _drawn_axes(document: Mapping[str, Any], *, ones: bool = False) -> tuple[str
 def _fits(setting: Setting, trial: Trial) -> bool:
     """Whether it fits into memory; held-back sizes are required and must."""
     needed = _COPIES * sum(_layout(setting, trial, part).nbytes for part in _PARTS)
-    room = _SHARE_OF_FREE_MEMORY * setting.device.free_bytes()
-    return trial.kind == "held_back" or needed <= room
+    memory = _SHARE_OF_FREE_MEMORY * setting.device.free_bytes()
+    return trial.kind == "held_back" or needed <= memory
 
 
 def _layout(setting: Setting, trial: Trial, part: str) -> Layout:
@@ -149,10 +149,10 @@ def _layout(setting: Setting, trial: Trial, part: str) -> Layout:
 
 
 def _attempted(setting: Setting, candidate: SideProcess, trial: Trial) -> _Attempt:
-    with _Room(setting, trial) as room:
-        tally, complaint = room.tried(candidate)
-        given = {} if complaint is None else room.given
-    return _Attempt(trial=trial, tally=tally, complaint=complaint, given=given)
+    with _TrialMemory(setting, trial) as memory:
+        totals, failure = memory.tried(candidate)
+        given = {} if failure is None else memory.given
+    return _Attempt(trial=trial, totals=totals, failure=failure, given=given)
 
 
 def _judged(
@@ -160,15 +160,15 @@ def _judged(
 ) -> dict[str, Any]:
     """The record's entry. Raises Caught where the baseline passes and the candidate does not."""
     trial, outcome, message = attempt.trial, "right", None
-    if attempt.complaint is not None:
+    if attempt.failure is not None:
         # The same contents, in memory that the candidate never had.
-        with _Room(setting, trial, attempt.given) as room:
-            _, excuse = room.tried(baseline)
+        with _TrialMemory(setting, trial, attempt.given) as memory:
+            _, excuse = memory.tried(baseline)
         if excuse is None:
             raise Caught(_finding(attempt, replicate))
         outcome = "left_out"
-        message = f"the candidate {attempt.complaint}; the baseline {excuse}"
-    checks = attempt.tally.as_data()
+        message = f"the candidate {attempt.failure}; the baseline {excuse}"
+    checks = attempt.totals.as_data()
     del checks["calls_probed"]
     return {
         "name": trial.name,
@@ -188,11 +188,11 @@ def _finding(attempt: _Attempt, replicate: int) -> Finding:
         side="candidate",
         replicate=replicate,
         workload=trial.name,
-        message=f"the candidate {attempt.complaint}, at {trial.name}, where the baseline is right",
+        message=f"the candidate {attempt.failure}, at {trial.name}, where the baseline is right",
     )
 
 
-class _Room:
+class _TrialMemory:
     """The memory of a side's trial; `given` are contents to use again."""
 
     def __init__(
@@ -225,7 +225,7 @@ class _Room:
         contents.repeat(drawn["inputs"], self._layouts["inputs"], [_CALLS - 1])
         return drawn
 
-    def __enter__(self) -> _Room:
+    def __enter__(self) -> _TrialMemory:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -242,7 +242,7 @@ class _Room:
         )
         return expected
 
-    def tried(self, side: SideProcess) -> tuple[Tally, str | None]:
+    def tried(self, side: SideProcess) -> tuple[CheckTotals, str | None]:
         """Have a side run the calls; returns what was wrong, if anything. Raises SideFailed."""
         outputs = self._arenas["outputs"].memory
         canaries = contents.poison(outputs, self._layouts["outputs"])
@@ -261,14 +261,14 @@ class _Room:
             limit_s=self._setting.protocol["setup_limit_s"],
             doing=f"in a trial at {self._trial.name}",
         )
-        tally = Tally()
+        totals = CheckTotals()
         if answer.get("error") is not None:
-            return tally, f"raised {printable.line(answer['error'], _ERROR_LETTERS)}"
+            return totals, f"raised {printable.line(answer['error'], _ERROR_LETTERS)}"
         # Compute the reference only now: on a GPU, forged handles could open its results.
-        return tally, self._complaint(outputs.clone(), canaries, tally)
+        return totals, self._failure(outputs.clone(), canaries, totals)
 
-    def _complaint(
-        self, memory: torch.Tensor, canaries: dict[str, int], tally: Tally
+    def _failure(
+        self, memory: torch.Tensor, canaries: dict[str, int], totals: CheckTotals
     ) -> str | None:
         layout = self._layouts["outputs"]
         for part, private in self.given.items():
@@ -282,16 +282,16 @@ class _Room:
             if bool(past.any() | before.any()):
                 return f"wrote beside {region.name}"
         for call in range(_CALLS):
-            tally.calls_checked += 1
+            totals.calls_checked += 1
             expected = self._reference(call)
             for name, output in layout.tensors(memory, call).items():
                 comparison = compare(name, output, expected[name], self._tolerance())
-                tally.add(comparison)
-                if comparison.complaint:
-                    return f"gave a wrong result: {comparison.complaint}"
-        found = repeated_inputs.compared(layout, memory, [0, _CALLS - 1], self._tolerance())
-        tally.add_repeats(found)
-        return found.complaint
+                totals.add(comparison)
+                if comparison.failure:
+                    return f"gave a wrong result: {comparison.failure}"
+        found = repeated_inputs.compare_repeats(layout, memory, [0, _CALLS - 1], self._tolerance())
+        totals.add_repeats(found)
+        return found.failure
 
     def _tolerance(self) -> dict[str, float]:
         sealed: dict[str, float] = dict(self._setting.document["tolerance"])

@@ -13,7 +13,7 @@ from benchmarks.harness.devices.contents import poison_shows
 from benchmarks.harness.devices.layouts import Layout
 from benchmarks.harness.failures import Caught, Finding, FindingKind, Role
 from benchmarks.harness.rounds import repeated_inputs
-from benchmarks.harness.rounds.check_totals import Tally
+from benchmarks.harness.rounds.check_totals import CheckTotals
 from benchmarks.harness.rounds.comparisons import compare
 from benchmarks.harness.rounds.probes import Probe
 from benchmarks.harness.rounds.settings import Setting
@@ -32,7 +32,7 @@ class Inspection:
     replicate: int
     workload: dict[str, Any]
     state: SharedState
-    tally: Tally
+    totals: CheckTotals
     level: str
 
     def inspect(
@@ -53,7 +53,7 @@ class Inspection:
         memory on a GPU. `repeated`: every call had the same input. `ran`: the requested calls.
         """
         at_the_clock = self._check_probe(outputs[0], canaries, probe, ran)
-        if not self.setting.quiet.undisturbed():
+        if not self.setting.idle_check.undisturbed():
             self._caught("probe", "answered early: it still worked after the clock had stopped")
         self._check_written(*outputs, canaries, ran)
         layout, shared, private = inputs
@@ -68,12 +68,12 @@ class Inspection:
         if repeated:
             self._check_repeats(*outputs)
         self._require_state(self.state.seems_intact())
-        self.tally.calls_probed += len(ran)
+        self.totals.calls_probed += len(ran)
 
     def check_idleness(self, idleness: Idleness) -> None:
         """Raise Caught if the side worked during the other side's turns."""
-        if idleness.complaint is not None:
-            self._caught("idle", idleness.complaint)
+        if idleness.violation is not None:
+            self._caught("idle", idleness.violation)
 
     def check_state(self) -> None:
         """Raise Caught if any of the state changed."""
@@ -165,14 +165,14 @@ class Inspection:
                 if all_s > round_s:
                     break
             self._check_call(input_layout.tensors(private, call), outputs, call)
-            self.tally.calls_checked += 1
+            self.totals.calls_checked += 1
 
     def _check_repeats(self, layout: Layout, memory: torch.Tensor) -> None:
         tolerance = self.setting.document["tolerance"]
-        found = repeated_inputs.compared(layout, memory, range(layout.calls), tolerance)
-        self.tally.add_repeats(found)
-        if found.complaint:
-            self._caught("moving", found.complaint)
+        found = repeated_inputs.compare_repeats(layout, memory, range(layout.calls), tolerance)
+        self.totals.add_repeats(found)
+        if found.failure:
+            self._caught("moving", found.failure)
 
     def _check_call(
         self, inputs: dict[str, torch.Tensor], outputs: tuple[Layout, torch.Tensor], call: int
@@ -185,6 +185,6 @@ class Inspection:
         for name, output in layout.tensors(memory, call).items():
             tolerance = self.setting.document["tolerance"]
             comparison = compare(name, output, expected[name], tolerance)
-            self.tally.add(comparison)
-            if comparison.complaint:
-                self._caught("output", f"gave a wrong result: {comparison.complaint}")
+            self.totals.add(comparison)
+            if comparison.failure:
+                self._caught("output", f"gave a wrong result: {comparison.failure}")

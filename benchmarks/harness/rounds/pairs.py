@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.harness.devices import monitor
-from benchmarks.harness.devices.idle import NotQuiet
+from benchmarks.harness.devices.idle import DeviceNotIdle
 from benchmarks.harness.devices.telemetry import Reading
 from benchmarks.harness.failures import Caught, DeviceFailed, Finding, Role
 from benchmarks.harness.rounds.fixed_costs import FixedCost
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.rounds.shared_state import SharedState
 from benchmarks.harness.rounds.sizing import Sizing
-from benchmarks.harness.rounds.workload_side import Lane
+from benchmarks.harness.rounds.workload_side import WorkloadSide
 from benchmarks.harness.sides.processes import SideProcess
 
 _RANDOM = random.SystemRandom()
@@ -29,7 +29,7 @@ OnRound = Callable[[int, float, float], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Course:
+class RoundPlan:
     """The rounds to run in one workload.
 
     `single_rounds` one-call rounds follow the others. `renews_state`: the state gets new contents
@@ -50,11 +50,11 @@ class Setup:
     elapsed_s: float = 0.0
     memory_bytes: int | None = None
 
-    def add(self, lane: Lane) -> None:
+    def add(self, workload_side: WorkloadSide) -> None:
         """Add a workload: times add up, and the largest memory counts."""
-        self.elapsed_s += lane.setup_s
-        if lane.setup_memory_bytes is not None:
-            self.memory_bytes = max(self.memory_bytes or 0, lane.setup_memory_bytes)
+        self.elapsed_s += workload_side.setup_s
+        if workload_side.setup_memory_bytes is not None:
+            self.memory_bytes = max(self.memory_bytes or 0, workload_side.setup_memory_bytes)
 
     def as_data(self) -> dict[str, Any]:
         """Plain JSON data for the record."""
@@ -70,33 +70,33 @@ def measure(
     workload: dict[str, Any],
     calls: int | None,
     on_round: OnRound,
-    course: Course,
+    plan: RoundPlan,
 ) -> dict[str, Any]:
     """Measure one workload and return the record's entry; `calls` None sizes the rounds.
 
     Raises SideFailed or Caught.
     """
-    with SharedState(setting, workload["axes"], course.level) as state, ExitStack() as stack:
-        lanes = {
+    with SharedState(setting, workload["axes"], plan.level) as state, ExitStack() as stack:
+        workload_sides = {
             role: stack.enter_context(
-                Lane(
+                WorkloadSide(
                     setting=setting,
                     side=side,
                     replicate=replicate,
                     workload=workload,
                     state=state,
-                    level=course.level,
+                    level=plan.level,
                 )
             )
             for role, side in sides.items()
         }
         try:
-            _set_up(setting, lanes, setups)
-            entry = _Pair(setting, lanes, state, course).measure(calls, on_round)
-            setting.watch.look_around(side.pid for side in sides.values())
-            for lane in lanes.values():
-                lane.release()
-        except NotQuiet:
+            _set_up(setting, workload_sides, setups)
+            entry = _Pair(setting, workload_sides, state, plan).measure(calls, on_round)
+            setting.monitor.look_around(side.pid for side in sides.values())
+            for workload_side in workload_sides.values():
+                workload_side.release()
+        except DeviceNotIdle:
             raise _blamed(setting, sides, replicate, workload["name"]) from None
         except BaseException:
             # End the sides before the memory that they have open is freed.
@@ -106,13 +106,15 @@ def measure(
     return {"name": workload["name"], **entry}
 
 
-def _set_up(setting: Setting, lanes: dict[Role, Lane], setups: dict[Role, Setup]) -> None:
+def _set_up(
+    setting: Setting, workload_sides: dict[Role, WorkloadSide], setups: dict[Role, Setup]
+) -> None:
     """Set up both sides in random order, each up to its first round."""
     with setting.phases.of("setup"):
-        for role in _RANDOM.sample(sorted(lanes), len(lanes)):
-            lanes[role].setup()
-            setups[role].add(lanes[role])
-            lanes[role].round_us()
+        for role in _RANDOM.sample(sorted(workload_sides), len(workload_sides)):
+            workload_sides[role].setup()
+            setups[role].add(workload_sides[role])
+            workload_sides[role].round_us()
 
 
 def _blamed(
@@ -121,7 +123,7 @@ def _blamed(
     """End one side after the other: the one whose end leaves the device idle kept it busy."""
     for role in ("candidate", "baseline"):
         sides[role].end()
-        if setting.quiet.undisturbed():
+        if setting.idle_check.undisturbed():
             message = f"the {role} left work running on the device while it was not its turn"
             return Caught(
                 Finding(
@@ -139,26 +141,26 @@ class _Pair:
     def __init__(
         self,
         setting: Setting,
-        lanes: dict[Role, Lane],
+        workload_sides: dict[Role, WorkloadSide],
         state: SharedState,
-        course: Course,
+        plan: RoundPlan,
     ) -> None:
         self._setting = setting
-        self._lanes = lanes
+        self._workload_sides = workload_sides
         self._state = state
-        self._course = course
+        self._plan = plan
         self._cost = FixedCost(0.0)
 
     def measure(self, calls: int | None, on_round: OnRound) -> dict[str, Any]:
         """The record's entry of this workload; `calls` None sizes the rounds first."""
         phases = self._setting.phases
         with phases.of("sizing"):
-            sizing = Sizing(self._setting, self._lanes, self._state)
+            sizing = Sizing(self._setting, self._workload_sides, self._state)
             chosen = sizing.calls() if calls is None else calls
             sizing.bind(chosen)
         with ExitStack() as stack:
-            for lane in self._lanes.values():
-                stack.enter_context(lane.side.held())
+            for workload_side in self._workload_sides.values():
+                stack.enter_context(workload_side.side.held())
             with phases.of("warming_up"):
                 self.warm_up()
             with phases.of("measuring"):
@@ -166,7 +168,7 @@ class _Pair:
                 entry["single"] = self.singles(chosen)
         # A write to the state that no round's check saw is attributed to the candidate, because the
         # baseline is the catalogue's own code.
-        self._lanes["candidate"].check_state()
+        self._workload_sides["candidate"].check_state()
         return entry
 
     def _empty_us(self) -> float:
@@ -174,10 +176,14 @@ class _Pair:
 
         The lower, because a candidate could answer empty rounds slowly to have more subtracted.
         """
-        count = _EMPTY_ROUNDS_BESIDE_PARTS if self._lanes["baseline"].has_parts else _EMPTY_ROUNDS
+        count = (
+            _EMPTY_ROUNDS_BESIDE_PARTS
+            if self._workload_sides["baseline"].has_parts
+            else _EMPTY_ROUNDS
+        )
         medians = [
-            statistics.median(lane.empty_round_us() for _ in range(count))
-            for lane in self._lanes.values()
+            statistics.median(workload_side.empty_round_us() for _ in range(count))
+            for workload_side in self._workload_sides.values()
         ]
         return min(medians)
 
@@ -186,7 +192,10 @@ class _Pair:
         protocol = self._setting.protocol
         done, busy_us = 0, 0.0
         while done < protocol["warmup_rounds"] or busy_us < 1e3 * protocol["warmup_ms"]:
-            busy_us += sum(lane.round_us(repeated=True) for lane in self._lanes.values())
+            busy_us += sum(
+                workload_side.round_us(repeated=True)
+                for workload_side in self._workload_sides.values()
+            )
             done += 1
 
     def rounds(self, calls: int, on_round: OnRound) -> dict[str, Any]:
@@ -195,10 +204,10 @@ class _Pair:
         The lower fixed cost of these counts: too high a cost would raise a ratio above 1.
         """
         cost = self._cost = FixedCost(self._empty_us())
-        count = self._course.rounds
+        count = self._plan.rounds
         rounds: list[tuple[Role, dict[Role, float]]] = []
-        readings: dict[Role, list[Reading | None]] = {role: [] for role in self._lanes}
-        renewed_before = _RANDOM.randrange(1, count) if self._course.renews_state else None
+        readings: dict[Role, list[Reading | None]] = {role: [] for role in self._workload_sides}
+        renewed_before = _RANDOM.randrange(1, count) if self._plan.renews_state else None
         for index in range(count):
             if index == renewed_before:
                 self.renew_state()
@@ -213,10 +222,10 @@ class _Pair:
             "calls": calls,
             "overhead_us": off_us,
             "working_set_bytes": self._state.layout.nbytes
-            + calls * self._lanes["baseline"].call_bytes(),
+            + calls * self._workload_sides["baseline"].call_bytes(),
             "rounds": [_entry(first, took_us, off_us, calls) for first, took_us in rounds],
             "telemetry": monitor.columns(readings),
-            "checks": self._lanes["candidate"].tally.as_data(),
+            "checks": self._workload_sides["candidate"].totals.as_data(),
         }
 
     def _one_of_each(self, readings: dict[Role, list[Reading | None]]) -> dict[Role, float]:
@@ -226,18 +235,22 @@ class _Pair:
         other one equally often, and both gain the same. That is the only use of the candidate's
         part round.
         """
-        turns = [(role, True) for role in self._lanes]
-        turns += [(role, False) for role, lane in self._lanes.items() if lane.has_parts]
+        turns = [(role, True) for role in self._workload_sides]
+        turns += [
+            (role, False)
+            for role, workload_side in self._workload_sides.items()
+            if workload_side.has_parts
+        ]
         whole_us: dict[Role, float] = {}
         for role, whole in _RANDOM.sample(turns, len(turns)):
-            lane = self._lanes[role]
+            workload_side = self._workload_sides[role]
             if whole:
-                whole_us[role] = lane.round_us()
-                readings[role].append(lane.reading)
+                whole_us[role] = workload_side.round_us()
+                readings[role].append(workload_side.reading)
             elif role == "baseline":
-                self._cost.parts_us.append(lane.part_us())
+                self._cost.parts_us.append(workload_side.part_us())
             else:
-                lane.part_us()
+                workload_side.part_us()
         return whole_us
 
     def renew_state(self) -> None:
@@ -248,10 +261,10 @@ class _Pair:
         """
         with self._setting.phases.of("setup"):
             # Check first: a write to the old contents would not show afterwards.
-            self._lanes["candidate"].check_state()
+            self._workload_sides["candidate"].check_state()
             self._state.refill()
-            for role in _RANDOM.sample(sorted(self._lanes), len(self._lanes)):
-                self._lanes[role].renew()
+            for role in _RANDOM.sample(sorted(self._workload_sides), len(self._workload_sides)):
+                self._workload_sides[role].renew()
         with self._setting.phases.of("warming_up"):
             self.warm_up()
 
@@ -260,12 +273,12 @@ class _Pair:
 
         The fixed cost of so short a round is that of an empty one.
         """
-        if calls == 1 or self._course.single_rounds == 0:
+        if calls == 1 or self._plan.single_rounds == 0:
             return None
-        took_us: dict[Role, list[float]] = {role: [] for role in self._lanes}
-        for _ in range(self._course.single_rounds):
-            for role in _RANDOM.sample(sorted(self._lanes), len(self._lanes)):
-                took_us[role].append(self._lanes[role].single_us() - self._cost.empty_us)
+        took_us: dict[Role, list[float]] = {role: [] for role in self._workload_sides}
+        for _ in range(self._plan.single_rounds):
+            for role in _RANDOM.sample(sorted(self._workload_sides), len(self._workload_sides)):
+                took_us[role].append(self._workload_sides[role].single_us() - self._cost.empty_us)
         return took_us
 
 

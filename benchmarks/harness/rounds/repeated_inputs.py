@@ -16,15 +16,15 @@ class Repeats:
     """How many repeated `calls` gave bitwise `identical` outputs.
 
     Differing bits are recorded (atomics cause honest ones). A difference beyond the tolerance means
-    a race or invented results, and is in `complaint`.
+    a race or invented results, and is in `failure`.
     """
 
     calls: int
     identical: int
-    complaint: str | None
+    failure: str | None
 
 
-def compared(
+def compare_repeats(
     layout: Layout, memory: torch.Tensor, calls: Sequence[int], tolerance: Mapping[str, float]
 ) -> Repeats:
     """Compare the outputs of `calls`, which had the same inputs, with those of the first."""
@@ -34,14 +34,14 @@ def compared(
         bits = layout.slots(memory, region)[:, : region.elements]
         same = (bits[others] == bits[first]).all(dim=1).tolist()
         changed |= {call for call, alike in zip(others, same, strict=True) if not alike}
-    complaint = None
+    failure = None
     answers = layout.tensors(memory, first)
     for call in sorted(changed):
         for name, other in layout.tensors(memory, call).items():
             comparison = compare(name, other, answers[name], tolerance)
-            if comparison.complaint and complaint is None:
-                complaint = (
+            if comparison.failure and failure is None:
+                failure = (
                     f"gave two answers to one input: {name} of two calls differs by up to "
                     f"{comparison.max_abs_error:.4g}"
                 )
-    return Repeats(calls=len(others), identical=len(others) - len(changed), complaint=complaint)
+    return Repeats(calls=len(others), identical=len(others) - len(changed), failure=failure)

@@ -11,10 +11,10 @@ import torch
 
 from benchmarks.harness.devices.arenas import Device
 from benchmarks.harness.devices.checksums import Checksum
-from benchmarks.harness.devices.idle import Quiet
-from benchmarks.harness.devices.monitor import Watch
+from benchmarks.harness.devices.idle import IdleCheck
+from benchmarks.harness.devices.monitor import Monitor
 from benchmarks.harness.rounds.phases import Phases
-from benchmarks.harness.sides.sandboxes import Cells
+from benchmarks.harness.sides.sandboxes import Sandboxes
 
 ReferenceStep = Callable[..., dict[str, torch.Tensor]]
 
@@ -23,10 +23,9 @@ ReferenceStep = Callable[..., dict[str, torch.Tensor]]
 class Setting:
     """The benchmark, the device, the references and the tools of a run.
 
-    `reference` is that of the operator alone, None where it has none; `watch` monitors the device;
-    `source` draws contents on it; `candidate` is a private copy of the candidate's file; `scratch`
-    holds the sides' folders; `cells` are the sandboxes; `quiet` checks that the device is idle;
-    `phases` accounts for time.
+    `reference` is that of the operator alone, None where it has none; `source` draws contents on
+    the device; `candidate` is a private copy of the candidate's file; `scratch` holds the sides'
+    folders; `phases` accounts for time.
     """
 
     document: dict[str, Any]
@@ -36,10 +35,10 @@ class Setting:
     source: torch.Generator
     checksum: Checksum
     candidate: Path
-    watch: Watch
-    quiet: Quiet
+    monitor: Monitor
+    idle_check: IdleCheck
     scratch: Path
-    cells: Cells
+    sandboxes: Sandboxes
     threads: int
     phases: Phases = field(default_factory=Phases)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from benchmarks.harness.failures import Role
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.rounds.shared_state import SharedState
-from benchmarks.harness.rounds.workload_side import Lane
+from benchmarks.harness.rounds.workload_side import WorkloadSide
 
 _SIZING_ROUNDS = 3
 _LARGEST_STEP = 16
@@ -21,15 +21,17 @@ _MARGIN = 1.1
 class Sizing:
     """Finds the number of calls by trial."""
 
-    def __init__(self, setting: Setting, lanes: Mapping[Role, Lane], state: SharedState) -> None:
+    def __init__(
+        self, setting: Setting, workload_sides: Mapping[Role, WorkloadSide], state: SharedState
+    ) -> None:
         self._setting = setting
-        self._lanes = lanes
+        self._workload_sides = workload_sides
         self._state = state
 
     def bind(self, calls: int) -> None:
         """Give both sides room for `calls` calls."""
-        for lane in self._lanes.values():
-            lane.bind(calls)
+        for workload_side in self._workload_sides.values():
+            workload_side.bind(calls)
 
     def calls(self) -> int:
         """The calls with which the faster side's round is as long as the protocol asks.
@@ -55,16 +57,20 @@ class Sizing:
     def _fastest_us(self, calls: int) -> float:
         """The fastest of a few rounds of either side, since noise only lengthens a round."""
         self.bind(calls)
-        return min(lane.round_us() for lane in self._lanes.values() for _ in range(_SIZING_ROUNDS))
+        return min(
+            workload_side.round_us()
+            for workload_side in self._workload_sides.values()
+            for _ in range(_SIZING_ROUNDS)
+        )
 
     def _calls_that_fit(self) -> int:
         # Both sides' arenas and the referee's own copies.
         room = self._setting.device.free_bytes() * _SHARE_OF_FREE_MEMORY
-        return max(1, int(room / (3 * self._lanes["baseline"].call_bytes())))
+        return max(1, int(room / (3 * self._workload_sides["baseline"].call_bytes())))
 
     def _calls_that_outgrow_the_cache(self) -> int:
         cache = self._setting.device.cache_bytes()
         if cache is None:
             return 1
         missing = _CACHES_TO_OUTGROW * cache - self._state.layout.nbytes
-        return max(1, math.ceil(missing / self._lanes["baseline"].call_bytes()))
+        return max(1, math.ceil(missing / self._workload_sides["baseline"].call_bytes()))

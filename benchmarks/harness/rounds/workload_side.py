@@ -13,11 +13,11 @@ import torch
 
 from benchmarks.harness.devices import contents
 from benchmarks.harness.devices.arenas import Arena, Device
-from benchmarks.harness.devices.idle import NotQuiet
+from benchmarks.harness.devices.idle import DeviceNotIdle
 from benchmarks.harness.devices.layouts import Layout
 from benchmarks.harness.devices.telemetry import Reading
 from benchmarks.harness.rounds import fixed_costs
-from benchmarks.harness.rounds.check_totals import Tally
+from benchmarks.harness.rounds.check_totals import CheckTotals
 from benchmarks.harness.rounds.inspections import Inspection
 from benchmarks.harness.rounds.probes import Probe
 from benchmarks.harness.rounds.settings import Setting
@@ -38,7 +38,7 @@ def _spares_a_processor(device: Device) -> bool:
     return device.kind != "cpu" and len(os.sched_getaffinity(0)) >= _PROCESSORS_TO_SPARE_ONE
 
 
-class Lane:
+class WorkloadSide:
     """A side's calls in one workload; the context frees the referee's memory."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Lane:
         self._awake = _spares_a_processor(setting.device)
         self.setup_s = 0.0
         self.setup_memory_bytes: int | None = None
-        self.tally = Tally()
+        self.totals = CheckTotals()
         self._setting = setting
         self._replicate = replicate
         self._workload = workload
@@ -71,11 +71,11 @@ class Lane:
             replicate=replicate,
             workload=workload,
             state=state,
-            tally=self.tally,
+            totals=self.totals,
             level=level,
         )
 
-    def __enter__(self) -> Lane:
+    def __enter__(self) -> WorkloadSide:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -190,7 +190,7 @@ class Lane:
             canaries = self._filled(inputs, outputs, repeated)
         elapsed_us = self._clocked(ran)
         # Read before the checks load the device.
-        self.reading = self._setting.watch.reading()
+        self.reading = self._setting.monitor.reading()
         with self._setting.phases.of("checking"):
             self._inspection.inspect(
                 inputs=(self._inputs, inputs, self._private_inputs),
@@ -217,9 +217,9 @@ class Lane:
             self._sealed_inputs = self._setting.checksum.of(private)
             canaries = contents.poison(outputs, self._outputs)
             self._probe.draw()
-            if self._setting.quiet.hands_over(inputs, private):
+            if self._setting.idle_check.hands_over(inputs, private):
                 return canaries
-        raise NotQuiet
+        raise DeviceNotIdle
 
     def renew(self) -> None:
         """Have the side rebuild its step on the refilled state."""

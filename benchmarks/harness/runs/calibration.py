@@ -14,7 +14,7 @@ import torch
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.runs import environment, replicates
 from benchmarks.harness.runs.candidates import Candidate
-from benchmarks.harness.runs.preparation import prepared
+from benchmarks.harness.runs.preparation import prepare
 from benchmarks.harness.sides import folders, isolation, operators, user_ids
 from benchmarks.harness.statistics.exclusions import times_us
 from benchmarks.records import documents
@@ -28,7 +28,7 @@ _NOBODY = Candidate(name="nobody", filename="nobody.py", source="")
 
 
 @torch.no_grad()
-def calibrated(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any]:
+def calibrate(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any]:
     """The document with its `calibration` measured, and the baseline's version pinned.
 
     Raises SetupError, SideFailed or DeviceFailed as a run does, and Caught for a baseline with
@@ -39,7 +39,7 @@ def calibrated(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any
     times: dict[str, list[float]] = {}
     with user_ids.reserved() as first_user, folders.temporary() as folder:
         device_kind = document["hardware"]["device"]
-        setting = prepared(document, _NOBODY, device_kind, folder, first_user)
+        setting = prepare(document, _NOBODY, device_kind, folder, first_user)
         workloads, rounds = document["workloads"], setting.protocol["rounds"]
         for index in range(pairs):
             for entry in replicates.same_code(setting, index, workloads, rounds):

@@ -17,7 +17,7 @@ import torch
 from benchmarks.harness.devices.arenas import Device
 from benchmarks.harness.devices.cpu import CpuDevice
 from benchmarks.harness.sides import isolation
-from benchmarks.harness.sides.sandboxes import Cells
+from benchmarks.harness.sides.sandboxes import Sandboxes
 
 
 def cores() -> int:
@@ -27,9 +27,11 @@ def cores() -> int:
     return min(allowed, int(told)) if told.isdecimal() and int(told) else allowed
 
 
-def capture(device: Device, cells: Cells, ceilings: dict[str, Any] | None) -> dict[str, Any]:
+def capture(
+    device: Device, sandboxes: Sandboxes, ceilings: dict[str, Any] | None
+) -> dict[str, Any]:
     """The record's `environment`."""
-    return {**machine(device, ceilings), "isolation": isolation.in_force(device, cells)}
+    return {**machine(device, ceilings), "isolation": isolation.in_force(device, sandboxes)}
 
 
 def machine(device: Device, ceilings: dict[str, Any] | None) -> dict[str, Any]:

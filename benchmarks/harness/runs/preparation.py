@@ -11,8 +11,8 @@ from benchmarks.harness.devices import arenas
 from benchmarks.harness.devices.arenas import Device
 from benchmarks.harness.devices.checksums import Checksum
 from benchmarks.harness.devices.contents import generator
-from benchmarks.harness.devices.idle import Quiet
-from benchmarks.harness.devices.monitor import Watch
+from benchmarks.harness.devices.idle import IdleCheck
+from benchmarks.harness.devices.monitor import Monitor
 from benchmarks.harness.devices.telemetry import Telemetry, open_for
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.rounds.phases import Phases
@@ -20,14 +20,14 @@ from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.runs import environment
 from benchmarks.harness.runs.candidates import Candidate
 from benchmarks.harness.sides import operators, sandboxes
-from benchmarks.harness.sides.sandboxes import CellError, Cells
+from benchmarks.harness.sides.sandboxes import SandboxError, Sandboxes
 
 # Threads of a side on a GPU. Each is stopped and inspected between turns: with one per processor,
 # twice, that took a third of a run on an H200's host.
 _THREADS_BESIDE_A_GPU = 4
 
 
-def prepared(
+def prepare(
     document: dict[str, Any],
     candidate: Candidate,
     device_kind: str,
@@ -55,19 +55,19 @@ def prepared(
         device=device,
         reference_step=operators.part(document["operator"], "reference").reference_step,
         reference=getattr(operators.part(document["operator"], "reference"), "reference", None),
-        watch=Watch(telemetry or open_for(device)),
-        quiet=Quiet(device),
+        monitor=Monitor(telemetry or open_for(device)),
+        idle_check=IdleCheck(device),
         source=generator(device.torch_device),
         checksum=Checksum(device.torch_device),
         candidate=copy,
         scratch=folder,
-        cells=_cells(device, folder, copy, first_user),
+        sandboxes=_sandboxes(device, folder, copy, first_user),
         threads=threads if device.kind == "cpu" else min(threads, _THREADS_BESIDE_A_GPU),
         phases=phases or Phases(),
     )
 
 
-def _cells(device: Device, folder: Path, candidate: Path, first_user: int) -> Cells:
+def _sandboxes(device: Device, folder: Path, candidate: Path, first_user: int) -> Sandboxes:
     """The sandboxes, where on CUDA the referee's memory must open."""
     arena = device.allocate(1, read_only=False)
     try:
@@ -75,7 +75,7 @@ def _cells(device: Device, folder: Path, candidate: Path, first_user: int) -> Ce
         return sandboxes.prepare(
             folder=folder, candidate=candidate, arena=handle.get("ipc"), first_user=first_user
         )
-    except CellError as error:
+    except SandboxError as error:
         raise SetupError(str(error)) from error
     finally:
         arena.close()

@@ -17,7 +17,7 @@ from benchmarks.harness.rounds.phases import Phases
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.runs import environment, replicates
 from benchmarks.harness.runs.candidates import Candidate
-from benchmarks.harness.runs.preparation import prepared
+from benchmarks.harness.runs.preparation import prepare
 from benchmarks.harness.runs.progress import Progress
 from benchmarks.harness.sides import folders, isolation, operators, user_ids
 from benchmarks.harness.statistics import interim
@@ -52,14 +52,14 @@ def run(
     progress.started()
     with user_ids.reserved() as first_user, folders.temporary() as folder:
         with phases.of("preparing"):
-            setting = prepared(
+            setting = prepare(
                 document, candidate, device_kind, folder, first_user, telemetry, phases
             )
-            isolation.require(required_isolation, setting.device, setting.cells)
-            setting.watch.begin()
+            isolation.require(required_isolation, setting.device, setting.sandboxes)
+            setting.monitor.begin()
             measured = ceilings.measure(setting.device, document["dtype"])
         draft = _begun(document, candidate) | {
-            "environment": environment.capture(setting.device, setting.cells, measured),
+            "environment": environment.capture(setting.device, setting.sandboxes, measured),
             "command": command,
             "started_at": started_at.isoformat(timespec="seconds"),
         }
@@ -67,7 +67,7 @@ def run(
     draft["finished_at"] = datetime.now(UTC).isoformat(timespec="seconds")
     draft["phases_s"] = phases.seconds()
     draft["elapsed_s"] = round(time.monotonic() - started, 3)
-    record = consistency.sealed(draft)
+    record = consistency.seal(draft)
     progress.finished(record["summary"])
     return record
 
@@ -97,7 +97,7 @@ def _measure(setting: Setting, draft: dict[str, Any], progress: Progress) -> Non
     try:
         if _measure_replicates(setting, draft, progress):
             _measure_same_code(setting, draft)
-        draft["observations"]["gpu"] = setting.watch.as_data()
+        draft["observations"]["gpu"] = setting.monitor.as_data()
     except (torch.OutOfMemoryError, MemoryError) as error:
         reason = str(error).partition("\n")[0]
         raise DeviceFailed(f"the benchmark does not fit this device: {reason}") from error

@@ -11,12 +11,12 @@ from typing import Any
 from benchmarks.harness.controls import one_by_one
 from benchmarks.harness.failures import ROLES, Caught, Role
 from benchmarks.harness.rounds import correctness, pairs
-from benchmarks.harness.rounds.pairs import Course, Setup
+from benchmarks.harness.rounds.pairs import RoundPlan, Setup
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.runs.progress import Progress
 from benchmarks.harness.sides import folders, isolation
 from benchmarks.harness.sides.processes import SideProcess
-from benchmarks.harness.sides.sandboxes import Cell
+from benchmarks.harness.sides.sandboxes import Sandbox
 from benchmarks.records import observations
 
 _RANDOM = random.SystemRandom()
@@ -40,7 +40,7 @@ def measure(
     with ExitStack() as stack:
         sides = start(setting, index, order, stack)
         workloads = setting.document["workloads"]
-        courses = _courses(setting)
+        plans = _plans(setting)
         for workload in _RANDOM.sample(workloads, len(workloads)):
             name = workload["name"]
             measured[name] = pairs.measure(
@@ -51,7 +51,7 @@ def measure(
                 workload=workload,
                 calls=calls.get(name),
                 on_round=progress.rounds_of(replicate=index, workload=name),
-                course=courses[name],
+                plan=plans[name],
             )
             calls[name] = measured[name]["calls"]
         # After the workloads, so that those run in fresh processes.
@@ -66,13 +66,13 @@ def measure(
     }
 
 
-def _courses(setting: Setting) -> dict[str, Course]:
-    """The course of each workload; a random one has its state refilled between two rounds."""
-    course = Course(rounds=setting.protocol["rounds"], single_rounds=one_by_one.ROUNDS)
-    courses = {workload["name"]: course for workload in setting.document["workloads"]}
-    if setting.definition["program_state"] and course.rounds > 1:
-        courses[_RANDOM.choice(list(courses))] = replace(course, renews_state=True)
-    return courses
+def _plans(setting: Setting) -> dict[str, RoundPlan]:
+    """The plan of each workload; a random one has its state refilled between two rounds."""
+    plan = RoundPlan(rounds=setting.protocol["rounds"], single_rounds=one_by_one.ROUNDS)
+    plans = {workload["name"]: plan for workload in setting.document["workloads"]}
+    if setting.definition["program_state"] and plan.rounds > 1:
+        plans[_RANDOM.choice(list(plans))] = replace(plan, renews_state=True)
+    return plans
 
 
 def _operator_alone(
@@ -93,7 +93,7 @@ def _operator_alone(
                     workload=workload,
                     calls=None,
                     on_round=_unseen,
-                    course=Course(rounds=rounds, level="operator"),
+                    plan=RoundPlan(rounds=rounds, level="operator"),
                 )
             )
             for workload in setting.document["workloads"]
@@ -121,7 +121,7 @@ def same_code(
                         workload=workload,
                         calls=None,
                         on_round=_unseen,
-                        course=Course(rounds=rounds),
+                        plan=RoundPlan(rounds=rounds),
                     )
                 )
                 for workload in workloads
@@ -157,7 +157,7 @@ def start(
                     role=role,
                     replicate=index,
                     scratch=folder / role,
-                    cell=_cell(setting, role, runs[role]),
+                    sandbox=_sandbox(setting, role, runs[role]),
                     threads=setting.threads,
                     stops_when_idle=setting.device.freezes_idle_side,
                 )
@@ -168,14 +168,14 @@ def start(
     return sides
 
 
-def _cell(setting: Setting, role: Role, code: Role) -> Cell:
+def _sandbox(setting: Setting, role: Role, code: Role) -> Sandbox:
     """The sandbox of a role; other code than the role's own gets an empty cache.
 
     A candidate could leave compiled code in its cache for the A/A pair's baseline, to have it
     caught or to fail a control rather than miss its target.
     """
-    cell = setting.cells.by_role[role]
-    return cell if code == role else cell.apart(setting.scratch / f"{role}.runs.{code}.cache")
+    sandbox = setting.sandboxes.by_role[role]
+    return sandbox if code == role else sandbox.apart(setting.scratch / f"{role}.runs.{code}.cache")
 
 
 def _start_message(setting: Setting, role: Role) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.harness.devices.arenas import Device
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.sides.operators import SEARCH_PATH_VARIABLE
-from benchmarks.harness.sides.sandboxes import Cells
+from benchmarks.harness.sides.sandboxes import Sandboxes
 
 # The names for `--require-isolation`.
 FULL = (
@@ -93,10 +93,10 @@ def address_space_bytes(device: Device) -> int | None:
     return max(int(device.memory_bytes() * _SHARE_OF_MEMORY), _LEAST_ADDRESS_SPACE_BYTES)
 
 
-def in_force(device: Device, cells: Cells) -> dict[str, bool]:
+def in_force(device: Device, sandboxes: Sandboxes) -> dict[str, bool]:
     """Each protection, and whether it is in force in this run, for the record.
 
-    Those that depend on the machine come from `cells.found`, where they were attempted.
+    Those that depend on the machine come from `sandboxes.found`, where they were attempted.
     """
     return {
         "separate_processes": True,
@@ -108,7 +108,7 @@ def in_force(device: Device, cells: Cells) -> dict[str, bool]:
         "idle_side_stopped": True,
         "state_mapped_read_only": device.read_only_state,
         "address_space_limited": device.kind == "cpu",
-        **cells.found,
+        **sandboxes.found,
     }
 
 
@@ -130,10 +130,10 @@ def required(text: str) -> tuple[str, ...]:
     return names
 
 
-def require(names: Sequence[str], device: Device, cells: Cells) -> None:
+def require(names: Sequence[str], device: Device, sandboxes: Sandboxes) -> None:
     """Raise SetupError, with the reasons, unless all of `names` are in force."""
-    held = in_force(device, cells)
+    held = in_force(device, sandboxes)
     missing = [name for name in names if not held.get(name, False)]
     if missing:
-        why = f" ({'; '.join(cells.refused)})" if cells.refused else ""
+        why = f" ({'; '.join(sandboxes.refused)})" if sandboxes.refused else ""
         raise SetupError(f"isolation not in force here: {', '.join(missing)}{why}")

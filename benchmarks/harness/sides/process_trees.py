@@ -45,7 +45,7 @@ _FORGIVEN_SWITCHES_OF_LATE = 20
 _FORGIVEN_RUN_NS_OF_LATE = 5_000_000
 
 
-class Standing(NamedTuple):
+class ThreadState(NamedTuple):
     """A thread's state: whether it is stopped, its context switches and its run time."""
 
     stopped: bool
@@ -53,7 +53,7 @@ class Standing(NamedTuple):
     ran_ns: int
 
 
-Threads = dict[int, Standing | None]
+Threads = dict[int, ThreadState | None]
 
 
 def members(first: int, user: int | None) -> set[int]:
@@ -65,12 +65,12 @@ def members(first: int, user: int | None) -> set[int]:
         if pid in found:
             continue
         found.add(pid)
-        for _, children in _of_tasks(pid, "children"):
+        for _, children in _task_files(pid, "children"):
             waiting += map(int, children.split())
-    return found | (set() if user is None else _of_user(user))
+    return found | (set() if user is None else _pids_of_user(user))
 
 
-def _of_user(user: int) -> set[int]:
+def _pids_of_user(user: int) -> set[int]:
     found = set()
     for entry in os.scandir("/proc"):
         with contextlib.suppress(OSError):
@@ -79,7 +79,7 @@ def _of_user(user: int) -> set[int]:
     return found
 
 
-def _told(file: str) -> bytes:
+def _read(file: str) -> bytes:
     """Read a file under /proc.
 
     Called in every turn for some seventy threads on an H200's host: reading by `Path` took a third
@@ -92,13 +92,13 @@ def _told(file: str) -> bytes:
         os.close(descriptor)
 
 
-def _of_tasks(pid: int, name: str) -> Iterator[tuple[str, bytes]]:
+def _task_files(pid: int, name: str) -> Iterator[tuple[str, bytes]]:
     """The /proc folder of every live thread with its file `name`."""
     with contextlib.suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):
             folder = f"/proc/{pid}/task/{task}"
             with contextlib.suppress(OSError):
-                yield folder, _told(f"{folder}/{name}")
+                yield folder, _read(f"{folder}/{name}")
 
 
 def _stat(pid: int) -> list[str]:
@@ -118,21 +118,21 @@ def signal_all(pids: set[int], number: int) -> None:
 
 def stop(first: int, user: int | None) -> set[int]:
     """Stop all processes and return them; those that keep forking show in their processor time."""
-    family: set[int] = set()
-    told: set[int] = set()
+    pids: set[int] = set()
+    signalled: set[int] = set()
     for sweep in range(_MOST_SWEEPS):
-        family = members(first, user)
-        states = {pid: (_stat(pid) or ["X"])[0] for pid in family}
-        untold = {pid for pid in family - told if states[pid] in _FIRST_THREAD_ONLY}
-        running = untold | {pid for pid, state in states.items() if state not in _STOPPED}
+        pids = members(first, user)
+        states = {pid: (_stat(pid) or ["X"])[0] for pid in pids}
+        unsignalled = {pid for pid in pids - signalled if states[pid] in _FIRST_THREAD_ONLY}
+        running = unsignalled | {pid for pid, state in states.items() if state not in _STOPPED}
         if not running:
             break
         signal_all(running, signal.SIGSTOP)
-        told |= running
+        signalled |= running
         if sweep:
             # A sleeping process needs a processor to stop on.
             time.sleep(_SWEEP_S)
-    return family
+    return pids
 
 
 def resume(first: int, user: int | None) -> None:
@@ -140,26 +140,26 @@ def resume(first: int, user: int | None) -> None:
     signal_all(members(first, user), signal.SIGCONT)
 
 
-def processor_s(family: set[int]) -> float:
+def processor_s(pids: set[int]) -> float:
     """Processor time of the processes so far, including dead children."""
     ticks = 0
-    for pid in family:
+    for pid in pids:
         fields = _stat(pid)
         # utime, stime, cutime and cstime, counted from the state as field 0.
         ticks += sum(map(int, fields[11:15])) if len(fields) > 14 else 0
     return ticks / _TICKS_PER_S
 
 
-def threads(family: set[int]) -> Threads:
+def threads(pids: set[int]) -> Threads:
     """Every thread's state; None where the kernel does not report it."""
     return {
-        int(folder.rpartition("/")[2]): _standing(folder, status)
-        for pid in family
-        for folder, status in _of_tasks(pid, "status")
+        int(folder.rpartition("/")[2]): _thread_state(folder, status)
+        for pid in pids
+        for folder, status in _task_files(pid, "status")
     }
 
 
-def _standing(folder: str, status: bytes) -> Standing | None:
+def _thread_state(folder: str, status: bytes) -> ThreadState | None:
     # Search from the end: a thread's own name comes before the kernel's fields.
     _, *switches = status.rsplit(b"ctxt_switches:", 2)
     if len(switches) < 2:
@@ -167,28 +167,28 @@ def _standing(folder: str, status: bytes) -> Standing | None:
     stopped = status.partition(b"\nState:")[2].split(None, 1)[0] in (b"T", b"t")
     ran_ns = 0
     with contextlib.suppress(OSError):
-        ran_ns = int(_told(f"{folder}/schedstat").split(None, 1)[0])
-    return Standing(stopped, sum(int(counted.split(None, 1)[0]) for counted in switches), ran_ns)
+        ran_ns = int(_read(f"{folder}/schedstat").split(None, 1)[0])
+    return ThreadState(stopped, sum(int(counted.split(None, 1)[0]) for counted in switches), ran_ns)
 
 
 def woke(before: Threads, after: Threads) -> bool:
     """Whether a stopped thread ran, or a thread appeared that no stopped one can have started."""
     ran_ns = late_ran_ns = 0
-    for thread, stood in before.items():
-        stands = after.get(thread)
-        if stood is None:
+    for thread, earlier in before.items():
+        later = after.get(thread)
+        if earlier is None:
             continue
-        switches = 0 if stands is None else stands.switches - stood.switches
-        if not stood.stopped:
-            late_ran_ns += 0 if stands is None else stands.ran_ns - stood.ran_ns
+        switches = 0 if later is None else later.switches - earlier.switches
+        if not earlier.stopped:
+            late_ran_ns += 0 if later is None else later.ran_ns - earlier.ran_ns
             if switches > _FORGIVEN_SWITCHES_OF_LATE or late_ran_ns > _FORGIVEN_RUN_NS_OF_LATE:
                 return True
             continue
-        if stands is None or not stands.stopped or switches > _FORGIVEN_SWITCHES:
+        if later is None or not later.stopped or switches > _FORGIVEN_SWITCHES:
             return True
-        ran_ns += stands.ran_ns - stood.ran_ns
-    everyone_stood = all(stood is not None and stood.stopped for stood in before.values())
-    return ran_ns > _FORGIVEN_RUN_NS or (everyone_stood and not after.keys() <= before.keys())
+        ran_ns += later.ran_ns - earlier.ran_ns
+    all_stopped = all(earlier is not None and earlier.stopped for earlier in before.values())
+    return ran_ns > _FORGIVEN_RUN_NS or (all_stopped and not after.keys() <= before.keys())
 
 
 @dataclass
@@ -204,36 +204,36 @@ class Idleness:
     worked_s: float = 0.0
     allowed_s: float = _FORGIVEN_S
     _since: tuple[float, float] | None = None
-    _standing: Threads = field(default_factory=dict)
+    _states: Threads = field(default_factory=dict)
 
-    def begins(self, family: set[int] | None = None) -> None:
-        """Start of a wait; `family` saves a search where the processes are known."""
+    def begins(self, pids: set[int] | None = None) -> None:
+        """Start of a wait; `pids` saves a search where the processes are known."""
         # One search per round: it is slow on a host of many processes.
-        if family is None:
-            family = members(self.first, self.user)
-        self._since = (time.monotonic(), processor_s(family))
-        self._standing = threads(family) if self.stopped else {}
+        if pids is None:
+            pids = members(self.first, self.user)
+        self._since = (time.monotonic(), processor_s(pids))
+        self._states = threads(pids) if self.stopped else {}
 
     def ends(self) -> set[int]:
         """End of a wait; returns the processes."""
-        family = members(self.first, self.user)
+        pids = members(self.first, self.user)
         if self._since is None:
-            return family
+            return pids
         began, used = self._since
-        self.worked_s += max(0.0, processor_s(family) - used)
+        self.worked_s += max(0.0, processor_s(pids) - used)
         # Read after the accounting, because searching a host's processes can outlast the wait.
         waited_s = time.monotonic() - began
         self.waits += 1
         self.waited_s += waited_s
         forgiven = _FORGIVEN_WHILE_STOPPED if self.stopped else _FORGIVEN_WHILE_RUNNING
         self.allowed_s += forgiven * waited_s
-        if self._standing:
-            self.wakes += woke(self._standing, threads(family))
+        if self._states:
+            self.wakes += woke(self._states, threads(pids))
         self._since = None
-        return family
+        return pids
 
     @property
-    def complaint(self) -> str | None:
+    def violation(self) -> str | None:
         """How the side broke the rule; None if it did not."""
         if self.wakes > _FORGIVEN_WAKES + _FORGIVEN_WAKES_SHARE * self.waits:
             return (

@@ -22,7 +22,7 @@ from benchmarks.harness.sides.channel import (
     encode,
 )
 from benchmarks.harness.sides.process_trees import Idleness
-from benchmarks.harness.sides.sandboxes import Cell
+from benchmarks.harness.sides.sandboxes import Sandbox
 
 # -P: never import from the scratch folder, which the side can write.
 _ARGUMENTS = ("-P", "-X", "faulthandler", "-m", "benchmarks.harness.sides.side")
@@ -43,7 +43,7 @@ class SideProcess:
         role: Role,
         replicate: int,
         scratch: Path,
-        cell: Cell,
+        sandbox: Sandbox,
         threads: int,
         stops_when_idle: bool,
     ) -> None:
@@ -51,29 +51,31 @@ class SideProcess:
         self.role = role
         self.where = f"replicate {replicate + 1}"
         self._stops_when_idle = stops_when_idle
-        self._cell = cell
-        cell.make_scratch(scratch)
+        self._sandbox = sandbox
+        sandbox.make_scratch(scratch)
         self._log = (scratch.parent / f"{scratch.name}.log").open("w+b")
         self._channel, theirs = Channel.pair()
         with theirs:
             inner = [sys.executable, *_ARGUMENTS, "--channel", str(theirs.fileno())]
             self._process = subprocess.Popen(
-                cell.command(inner, scratch=scratch),
+                sandbox.command(inner, scratch=scratch),
                 cwd=scratch,
-                env=isolation.side_environment(scratch=scratch, cache=cell.cache, threads=threads),
+                env=isolation.side_environment(
+                    scratch=scratch, cache=sandbox.cache, threads=threads
+                ),
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=subprocess.STDOUT,
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
-        self.idleness = Idleness(*self._family, stopped=stops_when_idle)
+        self.idleness = Idleness(*self._root, stopped=stops_when_idle)
 
     @property
     def pid(self) -> int:
         """The side's own process id, below unshare and confine.py."""
         pid = self._process.pid
-        if self._cell.arrangement.own_process_ids:
+        if self._sandbox.arrangement.own_process_ids:
             # unshare waits for process 1 of the namespace, and that for the side. Any may have
             # died.
             with contextlib.suppress(OSError):
@@ -89,7 +91,7 @@ class SideProcess:
         """Kill the side and its descendants. Idempotent."""
         self._signal(signal.SIGKILL)
         self._process.wait()
-        self._cell.end_leftovers()
+        self._sandbox.end_leftovers()
 
     def __exit__(self, *exc: object) -> None:
         self.end()
@@ -108,10 +110,10 @@ class SideProcess:
         """
         # Search before the clock starts: otherwise the first of many processes would run before the
         # last is found.
-        family = self.idleness.ends()
+        pids = self.idleness.ends()
         began_ns = time.perf_counter_ns()
         if self._stops_when_idle:
-            process_trees.signal_all(family, signal.SIGCONT)
+            process_trees.signal_all(pids, signal.SIGCONT)
         try:
             yield began_ns
         finally:
@@ -134,22 +136,22 @@ class SideProcess:
         self._stops_when_idle = stops
         self.idleness.stopped = stops
         if not stops:
-            process_trees.resume(*self._family)
+            process_trees.resume(*self._root)
         self._wait_for_turn()
 
     @property
-    def _family(self) -> tuple[int, int | None]:
+    def _root(self) -> tuple[int, int | None]:
         """Its first process, and the user id if only this side has it."""
-        arrangement = self._cell.arrangement
+        arrangement = self._sandbox.arrangement
         alone = arrangement.own_user and not arrangement.own_process_ids
-        return self._process.pid, self._cell.user if alone else None
+        return self._process.pid, self._sandbox.user if alone else None
 
     def _wait_for_turn(self) -> None:
-        family = None
+        pids = None
         if self._stops_when_idle:
             self._signal(signal.SIGSTOP)
-            family = process_trees.stop(*self._family)
-        self.idleness.begins(family)
+            pids = process_trees.stop(*self._root)
+        self.idleness.begins(pids)
 
     def start(self, message: dict[str, Any]) -> None:
         """Send the start message; `started` waits for the answer."""

@@ -77,12 +77,12 @@ _AS_OTHERS = (
 )
 
 
-class CellError(RuntimeError):
+class SandboxError(RuntimeError):
     """No arrangement works on this machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class Sandbox:
     """The sandbox of one role's processes throughout a run."""
 
     arrangement: Arrangement
@@ -103,7 +103,7 @@ class Cell:
         self.cache.mkdir(mode=0o700, exist_ok=True)
         self._own(self.cache)
 
-    def apart(self, cache: Path) -> Cell:
+    def apart(self, cache: Path) -> Sandbox:
         """The same sandbox with an empty cache."""
         other = replace(self, cache=cache)
         other.make_cache()
@@ -176,41 +176,41 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cells:
+class Sandboxes:
     """Both sides' sandboxes, and the protections found in force."""
 
-    by_role: dict[Role, Cell]
+    by_role: dict[Role, Sandbox]
     found: dict[str, bool]
     refused: tuple[str, ...]
     """The errors of the stricter arrangements."""
 
 
-def prepare(*, folder: Path, candidate: Path, arena: str | None, first_user: int) -> Cells:
+def prepare(*, folder: Path, candidate: Path, arena: str | None, first_user: int) -> Sandboxes:
     """Set up sandboxes for a run below `folder`, in the strictest arrangement that works.
 
     `arena` is a CUDA memory handle that a side must be able to open; the sides' users are
-    `first_user` and the next. Raises CellError when no arrangement works.
+    `first_user` and the next. Raises SandboxError when no arrangement works.
     """
     # A side without its own root folder passes through here to its scratch folder.
     folder.chmod(0o711)
     refused: list[str] = []
     for arrangement in _arrangements():
         try:
-            cells = _cells(
+            sandboxes = _sandboxes(
                 arrangement,
                 folder=folder,
                 candidate=candidate,
                 cuda=arena is not None,
                 first_user=first_user,
             )
-            trial = _try(cells["candidate"], folder=folder, arena=arena)
+            trial = _try(sandboxes["candidate"], folder=folder, arena=arena)
         except OSError as error:
             # For example, a container without such users.
             trial = str(error)
         if isinstance(trial, dict):
-            return Cells(by_role=cells, found=trial, refused=tuple(refused))
+            return Sandboxes(by_role=sandboxes, found=trial, refused=tuple(refused))
         refused.append(trial)
-    raise CellError(f"no side can be started here: {refused[-1]}")
+    raise SandboxError(f"no side can be started here: {refused[-1]}")
 
 
 def _arrangements() -> tuple[Arrangement, ...]:
@@ -219,37 +219,37 @@ def _arrangements() -> tuple[Arrangement, ...]:
     return _AS_ROOT if os.geteuid() == 0 else _AS_OTHERS
 
 
-def _cells(
+def _sandboxes(
     arrangement: Arrangement, *, folder: Path, candidate: Path, cuda: bool, first_user: int
-) -> dict[Role, Cell]:
-    cells: dict[Role, Cell] = {}
+) -> dict[Role, Sandbox]:
+    sandboxes: dict[Role, Sandbox] = {}
     for offset, role in enumerate(ROLES):
         shown = visible_files.shown([candidate] if role == "candidate" else [])
-        cells[role] = Cell(
+        sandboxes[role] = Sandbox(
             arrangement=arrangement,
             user=first_user + offset if arrangement.own_user else os.geteuid(),
             cache=folder / f"{role}.cache",
             shown=tuple(shown),
             devices=tuple(visible_files.devices(cuda=cuda)),
         )
-    for cell in cells.values():
-        cell.make_cache()
-    return cells
+    for sandbox in sandboxes.values():
+        sandbox.make_cache()
+    return sandboxes
 
 
-def _try(cell: Cell, *, folder: Path, arena: str | None) -> dict[str, bool] | str:
+def _try(sandbox: Sandbox, *, folder: Path, arena: str | None) -> dict[str, bool] | str:
     """The protections found in force, or why the arrangement does not work."""
     scratch = folder / f"trial.{_RANDOM.randrange(1 << 32):x}"
     secret = folder / "referee.secret"
     secret.touch(mode=0o600)
-    cell.make_scratch(scratch)
+    sandbox.make_scratch(scratch)
     asked = {
         "referee": os.getpid(),
         "process_ids": os.readlink("/proc/self/ns/pid"),
         "code": visible_files.code(),
         "secret": str(secret),
-        "user": cell.user if cell.arrangement.own_user else None,
-        "scratch_bytes": cell.scratch_bytes,
+        "user": sandbox.user if sandbox.arrangement.own_user else None,
+        "scratch_bytes": sandbox.scratch_bytes,
         "arena": arena,
         "keyring": escape_attempts.session_keyring(),
     }
@@ -258,7 +258,7 @@ def _try(cell: Cell, *, folder: Path, arena: str | None) -> dict[str, bool] | st
     inner = [*program, str(_HERE / "escape_attempts.py"), json.dumps(asked)]
     try:
         ended = subprocess.run(
-            cell.command(inner, scratch=scratch),
+            sandbox.command(inner, scratch=scratch),
             cwd=scratch,
             env=trial_environment(),
             stdin=subprocess.DEVNULL,
@@ -269,10 +269,10 @@ def _try(cell: Cell, *, folder: Path, arena: str | None) -> dict[str, bool] | st
         )
         answer: Any = json.loads(ended.stdout) if ended.returncode == 0 else None
     except (subprocess.TimeoutExpired, OSError, json.JSONDecodeError) as error:
-        return f"{', '.join(cell.arrangement.namespaces) or 'no namespace'}: {error}"
+        return f"{', '.join(sandbox.arrangement.namespaces) or 'no namespace'}: {error}"
     if answer is None:
         last = (ended.stderr.strip().splitlines() or [f"status {ended.returncode}"])[-1]
-        return f"{', '.join(cell.arrangement.namespaces) or 'no namespace'}: {last[:300]}"
+        return f"{', '.join(sandbox.arrangement.namespaces) or 'no namespace'}: {last[:300]}"
     return {name: bool(held) for name, held in answer.items()}
 
 
@@ -286,5 +286,5 @@ def _program(name: str) -> str:
     """The full path of a program, valid in the side's root folder, too."""
     found = shutil.which(name)
     if found is None:
-        raise CellError(f"util-linux's {name} is not installed here")
+        raise SandboxError(f"util-linux's {name} is not installed here")
     return found

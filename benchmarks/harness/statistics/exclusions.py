@@ -21,7 +21,7 @@ SIDES = ("baseline", "candidate")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
+class CountedRounds:
     """The rounds that count, and how many pairs were excluded for which reason."""
 
     samples: Samples
@@ -34,7 +34,7 @@ class Counted:
     """By side, interrupted pairs in which this side alone was slow."""
 
 
-def counted(record: Mapping[str, Any], replicates: int | None = None) -> Counted:
+def counted_rounds(record: Mapping[str, Any], replicates: int | None = None) -> CountedRounds:
     """Count the rounds of the first `replicates` replicates; of all by default."""
     chosen = record["replicates"][:replicates]
     usual_mhz, band = _usual_clocks(chosen), sealed_band(record)
@@ -59,7 +59,7 @@ def counted(record: Mapping[str, Any], replicates: int | None = None) -> Counted
             samples.setdefault(workload["name"], []).append((baseline[kept], candidate[kept]))
             all_of = kept | ~off
             whole.setdefault(workload["name"], []).append((baseline[all_of], candidate[all_of]))
-    return Counted(
+    return CountedRounds(
         samples=samples,
         rounds=rounds,
         interrupted=left_out,

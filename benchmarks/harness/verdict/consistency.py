@@ -16,7 +16,7 @@ _RELATIVE_TOLERANCE = 1e-9
 _MOST_DIFFERENCES, _MOST_LETTERS = 20, 500
 
 
-def sealed(record: Mapping[str, Any]) -> dict[str, Any]:
+def seal(record: Mapping[str, Any]) -> dict[str, Any]:
     """The record with its derived parts recomputed and its digest set."""
     with_summary = {**record, **_following(record)}
     return {**with_summary, "digest": digest_of(with_summary), "signature": None}
@@ -49,7 +49,7 @@ def _following(record: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "summary": summary.as_data(),
         "controls": verdicts.controls_of(record),
-        "operator": operator_alone.summarised(record) if believed else None,
+        "operator": operator_alone.summarize(record) if believed else None,
     }
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks.harness.controls import same_code
 from benchmarks.harness.statistics import estimates
 from benchmarks.harness.statistics.estimates import Samples
-from benchmarks.harness.statistics.exclusions import Counted
+from benchmarks.harness.statistics.exclusions import CountedRounds
 
 # A single round among many may be fast by chance.
 _QUICKEST = 0.1
@@ -46,7 +46,7 @@ def of_rounds(samples: Samples, weights: Mapping[str, float]) -> float:
     return usual / quickest - 1
 
 
-def doubt_of_rounds(
+def noisy_rounds(
     record: Mapping[str, Any], samples: Samples, weights: Mapping[str, float], ratio: float
 ) -> str | None:
     """Why noisy rounds allow no verdict on `ratio`; None where they do."""
@@ -59,7 +59,7 @@ def doubt_of_rounds(
     )
 
 
-def doubt_of_same_code(record: Mapping[str, Any], ratio: float) -> str | None:
+def noisy_same_code(record: Mapping[str, Any], ratio: float) -> str | None:
     """Why the A/A pair allows no verdict on `ratio`; None where it does, or without a pair."""
     pair = record["observations"]["same_code"]
     if pair is None:
@@ -74,8 +74,8 @@ def doubt_of_same_code(record: Mapping[str, Any], ratio: float) -> str | None:
     )
 
 
-def doubt_of_left_out(
-    record: Mapping[str, Any], found: Counted, weights: Mapping[str, float], ratio: float
+def one_sided_exclusions(
+    record: Mapping[str, Any], found: CountedRounds, weights: Mapping[str, float], ratio: float
 ) -> str | None:
     """Why excluded rounds allow no `met` at this ratio; None where they do, or below the target.
 
@@ -98,9 +98,7 @@ def doubt_of_left_out(
     )
 
 
-def doubt_of_slowed_baseline(
-    record: Mapping[str, Any], samples: Samples, ratio: float
-) -> str | None:
+def slowed_baseline(record: Mapping[str, Any], samples: Samples, ratio: float) -> str | None:
     """Why the baseline's pace allows no `met` at this ratio; None where it does.
 
     The A/A pair runs after the candidate has ended. A baseline that was slower beside the candidate

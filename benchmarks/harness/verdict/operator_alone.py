@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.statistics.exclusions import counted, times_us
+from benchmarks.harness.statistics.exclusions import counted_rounds, times_us
 from benchmarks.harness.statistics.interruptions import sealed_band, uninterrupted
 
 
-def summarised(record: Mapping[str, Any]) -> dict[str, Any] | None:
+def summarize(record: Mapping[str, Any]) -> dict[str, Any] | None:
     """The record's `operator`; None where the operator was not measured alone."""
     entries = record["observations"]["operator"]
     if not entries:
@@ -26,7 +26,7 @@ def summarised(record: Mapping[str, Any]) -> dict[str, Any] | None:
             float(np.mean([baseline.mean() for baseline, _ in replicates])),
             float(np.mean([candidate.mean() for _, candidate in replicates])),
         )
-        for name, replicates in counted(record).samples.items()
+        for name, replicates in counted_rounds(record).samples.items()
     }
     costs = {cost["name"]: cost for cost in record["observations"]["costs"] or []}
     return {

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from benchmarks.harness import controls
 from benchmarks.harness.statistics import interim
 from benchmarks.harness.statistics.estimates import Estimate, Estimates, estimate
-from benchmarks.harness.statistics.exclusions import Counted, counted
+from benchmarks.harness.statistics.exclusions import CountedRounds, counted_rounds
 from benchmarks.harness.verdict import completeness, noise
 
 Verdict = Literal["met", "missed", "inconclusive", "invalid", "disqualified"]
@@ -107,9 +107,9 @@ def recompute(record: Mapping[str, Any]) -> Summary:
     return _with_estimate(record, taken)
 
 
-def counts_of(record: Mapping[str, Any]) -> Counted:
+def counts_of(record: Mapping[str, Any]) -> CountedRounds:
     """The rounds of a record that count, and those that were excluded."""
-    return counted(record)
+    return counted_rounds(record)
 
 
 def looks_of(record: Mapping[str, Any]) -> list[Look]:
@@ -149,15 +149,15 @@ def look(record: Mapping[str, Any], replicates: int) -> Look:
     """
     benchmark = record["benchmark"]
     level = interim.confidence_at(benchmark["protocol"], replicates, benchmark["confidence"])
-    found = counted(record, replicates)
+    found = counted_rounds(record, replicates)
     weights = {workload["name"]: workload["weight"] for workload in benchmark["workloads"]}
     estimates = estimate(found.samples, weights, confidence=level)
     overall = estimates.overall
     verdict, reason = _judged(overall, benchmark["target"], level)
     reasons = [reason]
     doubts = (
-        noise.doubt_of_rounds(record, found.samples, weights, overall.ratio),
-        noise.doubt_of_left_out(record, found, weights, overall.ratio),
+        noise.noisy_rounds(record, found.samples, weights, overall.ratio),
+        noise.one_sided_exclusions(record, found, weights, overall.ratio),
     )
     for doubt in doubts:
         if doubt is not None:
@@ -187,8 +187,8 @@ def _with_estimate(record: Mapping[str, Any], taken: list[Look]) -> Summary:
     overall = last.estimates.overall
     # The A/A pair is measured after all replicates.
     found = (
-        noise.doubt_of_same_code(record, overall.ratio),
-        noise.doubt_of_slowed_baseline(record, counted(record).samples, overall.ratio),
+        noise.noisy_same_code(record, overall.ratio),
+        noise.slowed_baseline(record, counted_rounds(record).samples, overall.ratio),
     )
     doubts = tuple(doubt for doubt in found if doubt is not None)
     return Summary(

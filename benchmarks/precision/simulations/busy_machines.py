@@ -106,7 +106,7 @@ def judged(record: dict[str, Any]) -> str:
     if same_code.judge(record).passed is False:
         return "invalid"
     look = verdicts.look(record, len(record["replicates"]))
-    doubt = noise.doubt_of_same_code(record, look.estimates.overall.ratio)
+    doubt = noise.noisy_same_code(record, look.estimates.overall.ratio)
     return look.verdict if doubt is None else "inconclusive"
 
 

@@ -49,7 +49,7 @@ def record(
         _replicate(draw, document, speedup, noise)
         for _ in range(document["protocol"]["replicates"])
     ]
-    return consistency.sealed(
+    return consistency.seal(
         {
             "schema": "twofold.record/1",
             "benchmark": document,

@@ -76,12 +76,12 @@ BASELINES = (
 
 
 def flops(axes: Axes) -> int:
-    """None: rows are copied."""
+    """Zero: rows are copied."""
     return 0
 
 
 def bytes_moved(axes: Axes, dtype: str) -> int:
-    """Every token's id, its row once read (each row of the table at most once) and written."""
+    """Minimum traffic of one call: ids, each used row of the table, and the output."""
     tokens = axes["batch"] * axes["seq_len"]
     rows = tokens + min(tokens, axes["vocab"])
     return rows * axes["hidden"] * ITEM_BYTES[dtype] + tokens * ID_BYTES

@@ -1,1 +1,1 @@
-"""Causal self-attention over whole prompts: the case for which libraries exist."""
+"""Causal self-attention over whole prompts."""

@@ -14,8 +14,8 @@ from kernels.definition import (
 )
 from kernels.tolerances import tolerances
 
-# Queries and keys each this much larger than 1: a softmax over thousands of keys is close to
-# zero everywhere otherwise, and an attention that is left out would pass.
+# Standard deviation of queries and keys. At 1 a softmax over thousands of keys is nearly zero
+# everywhere, and a step without its attention would pass.
 QKV_SCALE = 1.6
 
 DOCUMENT = ("batch", "seq_len")
@@ -40,7 +40,7 @@ DEFINITION = Definition(
     program_state=llama.attention_weights(qkv_scale=QKV_SCALE),
     program_inputs=attention.hidden_state("x", *DOCUMENT),
     program_outputs=attention.hidden_state("y", *DOCUMENT),
-    # A whole prompt of keys is the longest sum; norm, projections and attention are stored.
+    # The longest sum is over a whole prompt; norm, projections and attention are stored.
     tolerances=tolerances(terms=1 << 13, roundings=4),
     held_back=HeldBack(
         free=("batch", "seq_len"),
@@ -84,7 +84,7 @@ def flops(axes: Axes) -> int:
 
 
 def bytes_moved(axes: Axes, dtype: str) -> int:
-    """The least one operator call can move: q, k, v and the output once."""
+    """Minimum traffic of one call: q, k, v and the output once."""
     return attention.bytes_moved(axes, dtype, tokens=axes["batch"] * axes["seq_len"])
 
 

@@ -19,7 +19,7 @@ from kernels.definition import (
 from kernels.tolerances import tolerances
 
 ROWS = ("tokens", "hidden")
-# Told by heads and qkv_heads, and in no tensor's shape.
+# Follows from heads and qkv_heads, and is in no tensor's shape.
 DERIVED = "kv_heads"
 
 DEFINITION = Definition(
@@ -49,7 +49,7 @@ DEFINITION = Definition(
         free=("tokens",),
         strided=("tokens",),
         special=(
-            # exp(-gate) overflows here; what it divides must come out as zero.
+            # exp(-gate) overflows here; the quotient must be zero.
             SpecialValues(name="large gates", contents={"x": Contents(scale=30.0)}, gain=1000.0),
             SpecialValues(name="tokens of zeros", contents={"x": Contents(scale=0.0)}),
             SpecialValues(name="a NaN in a token", contents={"x": Contents(plant="nan")}),
@@ -81,7 +81,7 @@ def flops(axes: Axes) -> int:
 
 
 def bytes_moved(axes: Axes, dtype: str) -> int:
-    """The weights and the tokens read once, the result written once; no inner state."""
+    """Minimum traffic of one call: weights and tokens read once, the result written once."""
     weights = 3 * axes["hidden"] * axes["ffn"]
     return (weights + 2 * axes["tokens"] * axes["hidden"]) * ITEM_BYTES[dtype]
 

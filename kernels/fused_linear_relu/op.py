@@ -54,9 +54,9 @@ DEFINITION = Definition(
         free=("batch",),
         strided=("batch",),
         special=(
-            # Then the bias alone decides what the ReLU lets through.
+            # The bias alone decides the output of the ReLU.
             SpecialValues(name="rows of zeros", contents={"x": Contents(scale=0.0)}),
-            # ReLU keeps NaN: it is no maximum that drops it.
+            # ReLU keeps NaN, where a maximum could drop it.
             SpecialValues(name="a NaN in a row", contents={"x": Contents(plant="nan")}),
             SpecialValues(name="an infinite bias", contents={"bias": Contents(plant="inf")}),
         ),
@@ -88,12 +88,12 @@ BASELINES = (
 
 
 def flops(axes: Axes) -> int:
-    """Multiply-adds of one operator call, counted as two; bias and ReLU are no share of it."""
+    """Multiply-adds of one operator call, counted as two; bias and ReLU do not count."""
     return 2 * axes["batch"] * axes["hidden"] * axes["ffn"]
 
 
 def bytes_moved(axes: Axes, dtype: str) -> int:
-    """The least one operator call can move: x, w and bias read once, y written once."""
+    """Minimum traffic of one call: x, w and bias read once, y written once."""
     batch, hidden, ffn = axes["batch"], axes["hidden"], axes["ffn"]
     return (batch * hidden + ffn * hidden + ffn + batch * ffn) * ITEM_BYTES[dtype]
 
@@ -121,7 +121,7 @@ PRESETS = {
         ),
     ),
     # OPT-6.7B: hidden 4096, ffn 16384, biases and ReLU (Zhang et al., OPT, 2022, table 1). The
-    # small ones are of the size of ranking and control models.
+    # small ones have the sizes of ranking and control models.
     "h200": presets.h200(
         title="The MLP of OPT-6.7B from one token to prefill, a square and two small ones",
         baseline="epilogue",

@@ -18,17 +18,17 @@ from kernels.definition import (
 )
 from kernels.tolerances import tolerances
 
-# Standard deviation of the int8 weights: three of it fill their range, as quantised weights do.
+# Standard deviation of the int8 weights: three fill the range, as with quantised weights.
 WEIGHT_SIZE = 40.0
-# Scales are drawn from 0 up, so twice what brings a product back to 1.
+# Scales are drawn from 0 up, so twice the scale that brings a product to 1.
 SCALE_SIZE = 2.0 / WEIGHT_SIZE
-# Keys this much larger than 1 let a few of them dominate a softmax, as in trained models: what
-# the projections before it got wrong shows in the step.
+# Standard deviation of the keys: a few of them dominate a softmax, as in trained models, so that
+# errors of the projections before it show in the step.
 KEY_SCALE = 2.0
 
-# The deepest Program of the presets, and what one of its layers stores in 16 bits, one after the
-# other: norm, projection, rotation (twice), attention, its projection, sum; norm, gate and up,
-# SiLU, product, down projection, sum; and 16-bit weights are rounded once more than int8 ones.
+# The deepest Program of the presets, and the results that one of its layers stores in 16 bits:
+# norm, projection, rotation (twice), attention, its projection, sum; norm, gate and up, SiLU,
+# product, down projection, sum; and 16-bit weights are rounded once more than int8 ones.
 LAYERS = 4
 ROUNDINGS_A_LAYER = 14
 
@@ -83,7 +83,7 @@ DEFINITION = Definition(
     ),
     program_inputs=(TensorSpec(name="x", shape=("batch", "hidden")),),
     program_outputs=(TensorSpec(name="y", shape=("batch", "hidden")),),
-    # The down projection sums over the MLP. What a layer rounds goes into all that follow it.
+    # The down projection sums over the MLP. A layer's rounding is carried into all later layers.
     tolerances=tolerances(terms=14336, roundings=LAYERS * ROUNDINGS_A_LAYER),
     held_back=HeldBack(
         free=("batch",),
@@ -91,7 +91,7 @@ DEFINITION = Definition(
         special=(
             SpecialValues(name="rows of zeros", contents={"x": Contents(scale=0.0)}),
             SpecialValues(name="large activations", contents={"x": Contents(scale=8.0)}, gain=8.0),
-            # One row's NaN stays in its own row, and is not lost there.
+            # One row's NaN must appear in its own row and nowhere else.
             SpecialValues(name="a NaN in a row", contents={"x": Contents(plant="nan")}),
         ),
     ),
@@ -123,7 +123,7 @@ def flops(axes: Axes) -> int:
 
 
 def bytes_moved(axes: Axes, dtype: str) -> int:
-    """Weights once at a byte each, scales, activations and results once."""
+    """Minimum traffic of one call: weights at a byte each, scales, activations, results."""
     weights = axes["in_features"] * axes["out_features"]
     rows = axes["batch"] * (axes["in_features"] + axes["out_features"])
     return weights + (axes["out_features"] + rows) * ITEM_BYTES[dtype]

@@ -21,32 +21,32 @@ from kernels.definition import (
 
 SCALE_BYTES = 4
 
-# Weights' size before their scale, and twice what brings a product back to 1: scales are drawn
-# from 0 up.
+# Standard deviation of the weights, and twice the scale that brings a product to 1: scales are
+# drawn from 0 up.
 WEIGHT_SIZE = 40.0
 WEIGHT_SCALE = 2.0 / WEIGHT_SIZE
 
 
-# The largest number of a row of normal ones is rarely further out, in standard deviations.
-_MOST_SIGMAS = 5.0
+# In standard deviations, the largest number of a row of normal ones is rarely larger.
+_MAX_SIGMAS = 5.0
 _SIGMAS = 6.0
-# One number in so many may be a step of q off, where a quotient lies halfway between two.
+# One number in so many may differ by a step of q, where a quotient is halfway between two.
 _A_STEP_OFF = 1000
-_STEP = _MOST_SIGMAS / 127
+_STEP = _MAX_SIGMAS / 127
 
 
 def _tolerance(max_rel: float) -> Tolerance:
-    """Near to exact: the arithmetic is defined to the last bit, so all that is left is rounding.
+    """Nearly exact: the arithmetic is defined to the last bit, so only rounding may differ.
 
     A step of q moves a row of the Program's result by scale * weight * weight_scale. Of `hidden`
-    numbers in a row one in a thousand may be a step off, so an element is off by
+    numbers in a row one in a thousand may be a step off, so an element's error is
 
         step * sqrt(hidden / 1000) * (2 / sqrt(3)) / sqrt(hidden)
 
     as a standard deviation, where 2 / sqrt(3) / sqrt(hidden) is the size of a weight times its
-    scale (drawn from 0 up to WEIGHT_SCALE): the same at every length. Six of it are the bound.
-    `max_rel` is for the rounding of the result. Together they are less than one step of q even
-    at 127, so that 999 of 1000 of q must be the very number.
+    scale (drawn from 0 to WEIGHT_SCALE): the same at every length. The bound is six times that.
+    `max_rel` covers the rounding of the result. Together they are less than one step of q even at
+    127, so that 999 of 1000 elements of q must be exact.
     """
     weight = WEIGHT_SIZE * WEIGHT_SCALE / math.sqrt(3)
     max_abs = _SIGMAS * _STEP * weight / math.sqrt(_A_STEP_OFF)
@@ -96,7 +96,7 @@ DEFINITION = Definition(
     program_outputs=(TensorSpec(name="y", shape=("tokens", "out_features")),),
     tolerances={
         "float32": _tolerance(2e-6),
-        # One and a half times the one rounding to 11 and to 8 bits.
+        # One and a half times the single rounding to 11 and to 8 bits.
         "float16": _tolerance(7.3e-4),
         "bfloat16": _tolerance(5.9e-3),
     },
@@ -123,7 +123,7 @@ def flops(axes: Axes) -> int:
 
 
 def bytes_moved(axes: Axes, dtype: str) -> int:
-    """Every number read once, its int8 and its row's scale written once."""
+    """Minimum traffic of one call: numbers read once, int8 and scales written once."""
     numbers = axes["tokens"] * axes["hidden"]
     return numbers * (ITEM_BYTES[dtype] + 1) + axes["tokens"] * SCALE_BYTES
 

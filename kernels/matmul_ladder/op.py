@@ -48,12 +48,12 @@ DEFINITION = Definition(
     # activation each store their result.
     tolerances=tolerances(terms=24576, roundings=4),
     held_back=HeldBack(
-        # Not batch: each of its matrices is another weight.
+        # Not batch: each of its matrices has its own weight.
         free=("m",),
         strided=("m",),
         special=(
             SpecialValues(name="rows of zeros", contents={"a": Contents(scale=0.0)}),
-            # A row's NaN stays in its row, and is not lost there.
+            # A row's NaN must appear in its own row and nowhere else.
             SpecialValues(name="a NaN in a row", contents={"a": Contents(plant="nan")}),
             SpecialValues(name="an infinity in a row", contents={"a": Contents(plant="inf")}),
         ),
@@ -76,7 +76,7 @@ def flops(axes: Axes) -> int:
 
 
 def bytes_moved(axes: Axes, dtype: str) -> int:
-    """The least one operator call can move: a and b read once, c written once."""
+    """Minimum traffic of one call: a and b read once, c written once."""
     m, n, k = axes["m"], axes["n"], axes["k"]
     return axes["batch"] * (m * k + k * n + m * n) * ITEM_BYTES[dtype]
 

@@ -196,7 +196,7 @@ def _scatter(
     tiles = (load + BLOCK_M - 1) // BLOCK_M
     end = tl.cumsum(tiles, 0)
     begin = (end - tiles) * BLOCK_M
-    # Programs do two things by number: a token is copied, a tile is told its expert.
+    # Program i copies token i and sets the expert of tile i.
     if me < tokens:
         col = tl.arange(0, BLOCK_W)
         wide = col < WIDTH

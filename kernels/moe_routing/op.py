@@ -18,10 +18,10 @@ from kernels.definition import (
 )
 from kernels.tolerances import tolerances
 
-# Logits of this size over log-popularities give loads like those that Zipf's law names: with 64
+# Standard deviation of the logits. With the log-popularities it gives loads by Zipf's law: with 64
 # experts, 6 a token and zipf_percent 120 the busiest has 9.7 times the mean.
 LOGIT_SCALE = 1.28
-# What an expert gives is about 0.6 in size, and six of them weighed together 0.4.
+# With this scale an expert's output is about 0.6 in size, and the weighted sum of six 0.4.
 DOWN_SCALE = 2.5
 
 ROWS = ("tokens", "hidden")
@@ -30,10 +30,10 @@ DOWN = TensorSpec(
     name="w_down", shape=("experts", "hidden", "inner"), scale=DOWN_SCALE, fan_in=("inner",)
 )
 
-# Who is chosen is a step, not a slope: where a token's last expert in and first one out score even
-# to fp32's rounding, honest routers choose differently (about one call of 30 at 4096 tokens). That
-# token is then off by what tells the two experts apart, a sixth at most of sqrt(2) * 0.6: six
-# standard deviations of it are 0.85. The share that must match bounds how often.
+# The choice of experts is discontinuous: if a token's last chosen and first unchosen expert score
+# equally within fp32's rounding, honest routers may choose differently (about one call of 30 at
+# 4096 tokens). That token's error is the difference of the two experts, at most a sixth of
+# sqrt(2) * 0.6; six standard deviations of it are 0.85. The matched share limits how many.
 SIX_SIGMAS_OF_ANOTHER_EXPERT = 0.85
 TOLERANCES = {
     # Longest sum: the hidden state. Stored: norm, inner state, expert, sum; then the attention.
@@ -106,7 +106,7 @@ DEFINITION = Definition(
                 contents={"router_logits": Contents(scale=30.0)},
             ),
             SpecialValues(name="tokens of zeros", contents={"x": Contents(scale=0.0)}),
-            # One token's NaN goes to its experts and comes back to that token alone.
+            # One token's NaN must appear in that token and nowhere else.
             SpecialValues(name="a NaN in a token", contents={"x": Contents(plant="nan")}),
         ),
     ),
@@ -135,14 +135,14 @@ def flops(axes: Axes) -> int:
 
 
 def bytes_moved(axes: Axes, dtype: str) -> int:
-    """The least one operator call moves: tokens in and out, logits, each busy expert's weights."""
+    """Minimum traffic of one call: tokens in and out, logits, weights of experts in use."""
     weights = int(3 * busy_experts(axes) * axes["hidden"] * axes["inner"])
     rows = 2 * axes["tokens"] * axes["hidden"]
     return (weights + rows) * ITEM_BYTES[dtype] + 4 * axes["tokens"] * axes["experts"]
 
 
 def busy_experts(axes: Axes) -> float:
-    """How many experts get a token, on average, were each choice drawn by popularity."""
+    """Expected number of experts with a token, if choices were drawn by popularity."""
     shares = [(1 + rank) ** (-axes["zipf_percent"] / 100) for rank in range(axes["experts"])]
     picked = [min(1.0, axes["top_k"] * share / sum(shares)) for share in shares]
     return sum(1 - (1 - share) ** axes["tokens"] for share in picked)

@@ -25,10 +25,10 @@ TABLE = ("seq_len", "half_dim")
 QUERY = ("batch", "seq_len", "heads", "head_dim")
 KEY = ("batch", "seq_len", "kv_heads", "head_dim")
 
-# With these a cosine's and a sine's share of a result come out near 1 together.
+# Standard deviation of cosines and sines: their shares of a result add up to about 1.
 TABLE_SCALE = 0.7
-# Queries and keys each this much larger than 1: a softmax over flat scores is nearly the same
-# for every rotation, and a step that leaves the embedding out would pass.
+# Standard deviation of queries and keys. At 1 a softmax over flat scores is nearly the same for
+# every rotation, and a step without the embedding would pass.
 QKV_SCALE = 1.4
 
 DEFINITION = Definition(
@@ -64,7 +64,7 @@ DEFINITION = Definition(
         strided=("seq_len",),
         special=(
             SpecialValues(name="queries of zeros", contents={"q": Contents(scale=0.0)}),
-            # One NaN stays in its own pair, and is not lost there.
+            # One NaN must appear in its own pair and nowhere else.
             SpecialValues(name="a NaN in a query", contents={"q": Contents(plant="nan")}),
             SpecialValues(name="an infinity in a key", contents={"k": Contents(plant="inf")}),
         ),
@@ -93,17 +93,17 @@ BASELINES = (
 
 def flops(axes: Axes) -> int:
     """Multiply-adds of one operator call, counted as two: three operations an output."""
-    return 3 * _turned(axes)
+    return 3 * _rotated(axes)
 
 
 def bytes_moved(axes: Axes, dtype: str) -> int:
-    """Queries and keys read and written once, both tables read once."""
+    """Minimum traffic of one call: queries and keys read and written, both tables read."""
     tables = 2 * axes["seq_len"] * axes["half_dim"] * TABLE_BYTES
-    return 2 * _turned(axes) * ITEM_BYTES[dtype] + tables
+    return 2 * _rotated(axes) * ITEM_BYTES[dtype] + tables
 
 
-def _turned(axes: Axes) -> int:
-    """Numbers that one call turns."""
+def _rotated(axes: Axes) -> int:
+    """Numbers that one call rotates."""
     tokens = axes["batch"] * axes["seq_len"]
     return tokens * (axes["heads"] + axes["kv_heads"]) * axes["head_dim"]
 

@@ -18,10 +18,10 @@ from kernels.definition import (
 )
 from kernels.tolerances import tolerances
 
-# Scores have a standard deviation of KEY_SCALE times the query's own size. At 1 a softmax over
-# 32K keys is nearly flat, its output nearly zero, and an attention that is simply left out
-# would pass; at these scales about a dozen keys dominate, as in trained models, and a missing
-# part of the cache shows in the output. Own keys are fewer, so they are larger.
+# Standard deviations of the keys. At 1 a softmax over 32K keys is nearly flat, its output nearly
+# zero, and a step without its attention would pass. At these scales about a dozen keys dominate, as
+# in trained models, and a missing part of the cache shows in the output. Own keys are fewer and
+# therefore larger.
 PREFIX_KEY_SCALE = 2.8
 OWN_KEY_SCALE = 4.0
 
@@ -73,14 +73,14 @@ DEFINITION = Definition(
         free=("batch", "prefix_len", "own_len"),
         strided=("batch",),
         special=(
-            # exp() of such scores overflows unless the largest is taken off first.
+            # exp() of such scores overflows unless the row's maximum is subtracted first.
             SpecialValues(
                 name="large scores",
                 contents={"prefix_k": Contents(scale=16.0), "own_k": Contents(scale=16.0)},
                 gain=4.0,
             ),
             SpecialValues(name="a query of zeros", contents={"q": Contents(scale=0.0)}),
-            # One sequence's NaN stays in its own head, and is not lost there.
+            # One sequence's NaN must appear in its own head and nowhere else.
             SpecialValues(name="a NaN in a query", contents={"q": Contents(plant="nan")}),
         ),
     ),
@@ -116,7 +116,7 @@ def flops(axes: Axes) -> int:
 
 
 def bytes_moved(axes: Axes, dtype: str) -> int:
-    """The least one operator call can move: the prefix once, own parts, inputs, output."""
+    """Minimum traffic of one call: the prefix once, own parts, inputs, output."""
     prefix = 2 * axes["prefix_len"] * axes["kv_heads"]
     own = 2 * axes["batch"] * axes["kv_heads"] * (axes["own_len"] + 1)
     queries = 2 * axes["batch"] * axes["heads"]

@@ -15,8 +15,8 @@ from kernels.definition import (
 )
 from kernels.tolerances import tolerances
 
-# Queries and keys each this much larger than 1: a softmax over thousands of keys is close to
-# zero everywhere otherwise, and an attention that is left out would pass.
+# Standard deviation of queries and keys. At 1 a softmax over thousands of keys is nearly zero
+# everywhere, and a step without its attention would pass.
 QKV_SCALE = 1.5
 
 DOCUMENT = ("batch", "blocks", "block")
@@ -43,7 +43,7 @@ DEFINITION = Definition(
         "kept_percent": "share of all other blocks that are attended to",
         **llama.AXES,
     },
-    # One mask for a document serves all its layers, so it is known before a step begins.
+    # One mask serves all layers of a document, so it is known before a step begins.
     state=(KEEP,),
     inputs=attention.inputs(*DOCUMENT, scale=QKV_SCALE),
     outputs=(attention.output(*DOCUMENT),),
@@ -75,7 +75,7 @@ BASELINES = (
 
 
 def pairs(axes: Axes) -> int:
-    """Query-key pairs of one document and head, as many as are to be expected of the mask."""
+    """Expected query-key pairs of one document and head under a random mask."""
     blocks, size = axes["blocks"], axes["block"]
     seen, chosen = 0, 0
     for block in range(blocks):
@@ -92,7 +92,7 @@ def flops(axes: Axes) -> int:
 
 
 def bytes_moved(axes: Axes, dtype: str) -> int:
-    """The least one operator call can move: q, k, v and the output once; the mask is nothing."""
+    """Minimum traffic of one call: q, k, v and the output once; the mask is negligible."""
     tokens = axes["batch"] * axes["blocks"] * axes["block"]
     return attention.bytes_moved(axes, dtype, tokens=tokens)
 

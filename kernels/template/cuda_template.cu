@@ -1,8 +1,8 @@
 /* python
-"""Template of a CUDA candidate: shared-prefix decode attention, right and not fast.
+"""Template of a CUDA candidate: shared-prefix decode attention, correct but slow.
 
-Copy it, rename it (cuda_mine.cu), replace the kernel below. This first comment is its launcher,
-in Python; the rest is CUDA C++. The interface and its rules: kernels/CANDIDATES.md.
+Copy it, rename it (cuda_mine.cu), and replace the kernel below. This first comment is the launcher
+in Python; the rest is CUDA C++. The interface and its rules are in kernels/CANDIDATES.md.
 """
 
 import torch
@@ -14,7 +14,7 @@ THREADS = 128
 
 
 def prepare(state, axes):
-    """Once a layer, untimed: compile, and lay state out anew if it helps."""
+    """Called once a layer, untimed: compile; may copy state to another layout."""
     macros = [
         ("SCALAR", SCALAR[state["prefix_k"].dtype]),
         ("WIDTH", str(axes["head_dim"])),
@@ -40,7 +40,7 @@ def run(prepared, inputs, out):
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-// One block takes one sequence's one head. Every thread runs an online softmax over every
+// One block computes one head of one sequence. Every thread runs an online softmax over every
 // THREADS-th key; at the end the threads' parts are merged by their largest scores.
 struct Part {
     float top, total, acc[WIDTH];
@@ -85,13 +85,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) decode(
     tops[thread] = part.top;
     totals[thread] = part.total;
     __syncthreads();
-    // Thread 0 always has a key. A thread without one has a total of 0 and takes no part.
+    // Thread 0 always has a key. A thread without one has a total of 0 and is skipped.
     float top = tops[0], total = 0.0f;
     for (int t = 1; t < THREADS; ++t)
         if (totals[t] != 0.0f) top = fmaxf(top, tops[t]);
     for (int t = 0; t < THREADS; ++t)
         if (totals[t] != 0.0f) total += totals[t] * expf(tops[t] - top);
-    // One thread after another, so that sums come out the same every time.
+    // One thread after another, so that sums are the same every time.
     for (int t = 0; t < THREADS; ++t) {
         if (t == thread && part.total != 0.0f)
             for (int d = 0; d < WIDTH; ++d) merged[d] += part.acc[d] * expf(part.top - top);

@@ -1,7 +1,7 @@
-"""Template of a candidate in plain torch: shared-prefix decode attention, right and not fast.
+"""Template of a candidate in plain torch: shared-prefix decode attention, correct but slow.
 
-Copy it, rename it (torch_mine.py), replace the inside of `prepare` and `run`. The interface and
-its rules are on one page: kernels/CANDIDATES.md.
+Copy it, rename it (torch_mine.py), and replace the bodies of `prepare` and `run`. The interface and
+its rules are in kernels/CANDIDATES.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class _Prepared:
 
 
 def prepare(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> _Prepared:
-    """Once a layer, untimed: lay state out anew if it helps. State itself is read-only."""
+    """Called once a layer, untimed; may copy state to another layout. State is read-only."""
     return _Prepared(
         prefix_k=state["prefix_k"],
         prefix_v=state["prefix_v"],

@@ -1,8 +1,8 @@
-"""Template of a Triton candidate: shared-prefix decode attention, right and not fast.
+"""Template of a Triton candidate: shared-prefix decode attention, correct but slow.
 
-Copy it, rename it (triton_mine.py), replace the kernel. One program takes one sequence's one
-head and reads its keys one block after another. The interface and its rules are on one page:
-kernels/CANDIDATES.md. With TRITON_INTERPRET=1 it runs on the processor, to be tested there.
+Copy it, rename it (triton_mine.py), and replace the kernel. One program computes one head of one
+sequence, block by block of keys. The interface and its rules are in kernels/CANDIDATES.md. With
+TRITON_INTERPRET=1 it runs on the processor for testing.
 """
 
 # A kernel's pointers and constexpr arguments have Triton's types, which Python cannot say.
@@ -70,7 +70,7 @@ def _decode(q_ptr, k_new_ptr, v_new_ptr, prefix_k, prefix_v, own_k, own_v, out_p
 
 
 def prepare(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> Mapping[str, Tensor]:
-    """Once a layer, untimed: lay state out anew if it helps. State itself is read-only."""
+    """Called once a layer, untimed; may copy state to another layout. State is read-only."""
     return {name: tensor.contiguous() for name, tensor in state.items()}
 
 

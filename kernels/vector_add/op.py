@@ -35,7 +35,7 @@ DEFINITION = Definition(
     program_state=(TensorSpec(name="earlier", shape=("layers", *VECTOR)),),
     program_inputs=(TensorSpec(name="gradient", shape=VECTOR),),
     program_outputs=(TensorSpec(name="total", shape=VECTOR),),
-    # Every micro-batch stores its sum once, and four of them are about twice as large as one.
+    # Every micro-batch stores its sum once, and the sum of four is about twice as large as one.
     tolerances=tolerances(terms=1, roundings=8),
     held_back=HeldBack(
         free=("length",),
@@ -62,7 +62,7 @@ def flops(axes: Axes) -> int:
 
 
 def bytes_moved(axes: Axes, dtype: str) -> int:
-    """Both vectors read once, their sum written once."""
+    """Minimum traffic of one call: both vectors read once, their sum written once."""
     return 3 * axes["length"] * ITEM_BYTES[dtype]
 
 

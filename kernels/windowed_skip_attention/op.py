@@ -14,8 +14,8 @@ from kernels.definition import (
 )
 from kernels.tolerances import tolerances
 
-# Queries and keys each this much larger than 1: a softmax over a flat window is close to zero
-# everywhere, and an attention that leaves the skip keys out would pass.
+# Standard deviation of queries and keys. At 1 a softmax over a window is nearly zero everywhere,
+# and an attention without the skip keys would pass.
 QKV_SCALE = 1.4
 
 DOCUMENT = ("batch", "seq_len")
@@ -91,7 +91,7 @@ def flops(axes: Axes) -> int:
 
 
 def bytes_moved(axes: Axes, dtype: str) -> int:
-    """The least one operator call can move: q, k, v and the output once."""
+    """Minimum traffic of one call: q, k, v and the output once."""
     return attention.bytes_moved(axes, dtype, tokens=axes["batch"] * axes["seq_len"])
 
 

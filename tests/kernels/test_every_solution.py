@@ -144,7 +144,7 @@ def test_inputs_may_have_gaps(operator: str, name: str) -> None:
     ],
 )
 @pytest.mark.parametrize("size", [FEW, SMALL])
-def test_special_values_come_out_as_the_reference_has_them(
+def test_special_values_match_the_reference(
     operator: str, name: str, special: SpecialValues, size: str
 ) -> None:
     what, axes = catalogue.definition(operator), sizes_of(operator)[size]
@@ -155,7 +155,7 @@ def test_special_values_come_out_as_the_reference_has_them(
 
 
 @pytest.mark.parametrize(("operator", "name"), _ours())
-def test_a_second_call_remembers_nothing_of_the_first(operator: str, name: str) -> None:
+def test_a_second_call_is_independent_of_the_first(operator: str, name: str) -> None:
     what, axes = catalogue.definition(operator), sizes_of(operator)[SMALL]
     solution = _loaded(operator, name)
     state = draw(what.state, axes, torch.float32, "cpu")

@@ -18,7 +18,7 @@ def _gpus(ratio: str, weeks: str) -> int | None:
     )
 
 
-def test_the_table_of_the_readme_is_what_the_function_gives() -> None:
+def test_the_readmes_table_matches_the_function() -> None:
     page = README.read_text().splitlines()
     lines = [line.split("|")[1:-1] for line in page if line.startswith("| 1.")]
     assert len(lines) == 3

@@ -60,7 +60,7 @@ def test_a_network_left_out_shows_in_the_step() -> None:
     assert not compare(out["y"], expected["y"], WHAT.tolerances["bfloat16"])[0]
 
 
-def test_the_kernel_for_hopper_says_so_elsewhere() -> None:
+def test_the_hopper_kernel_is_unavailable_elsewhere() -> None:
     state = draw(WHAT.state, TINY, torch.bfloat16, "cpu")
     with pytest.raises(NotAvailable, match=r"Hopper|Triton 3\.6"):
         solutions.candidate("fused_ffn/cuda_gluon").prepare(state, TINY)

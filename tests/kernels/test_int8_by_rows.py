@@ -84,7 +84,7 @@ def test_a_warp_reads_the_columns_of_x_that_its_weights_are_for(turns: int) -> N
 
 @pytest.mark.parametrize("tokens", [1, 7, 16, 17, 64, 200])
 @pytest.mark.parametrize(("features", "depth"), WIDTHS + ODD_WIDTHS)
-def test_cuts_fit_a_multiprocessor_and_hold_every_feature(
+def test_cuts_fit_a_multiprocessor_and_cover_every_feature(
     kernel: ModuleType, features: int, depth: int, tokens: int
 ) -> None:
     found: list[Any] = kernel.cuts(features, depth, tokens, MULTIPROCESSORS)
@@ -123,7 +123,7 @@ def test_blocks_of_two_calls_share_a_multiprocessor_only_by_warps_and_where_call
         assert {cut.resident for cut in wide} == {1}
 
 
-def test_without_a_hopper_gpu_it_says_so(kernel: ModuleType) -> None:
+def test_the_kernel_is_unavailable_without_a_hopper_gpu(kernel: ModuleType) -> None:
     state = {"weight": torch.zeros(8, 8, dtype=torch.int8), "scale": torch.ones(8)}
     with pytest.raises(NotAvailable, match="Hopper"):
         kernel.prepare(state, {"batch": 1, "in_features": 8, "out_features": 8})

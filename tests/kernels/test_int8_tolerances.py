@@ -126,7 +126,7 @@ def test_a_step_off_in_fewer_than_one_of_a_thousand_is_a_tie_and_passes() -> Non
         pytest.param(_quantised(scale_by=1.02), id="scales two percent too large"),
     ],
 )
-def test_what_is_no_tie_is_caught_in_the_step(wrong: Solution) -> None:
+def test_errors_larger_than_a_tie_are_caught_in_the_step(wrong: Solution) -> None:
     right, words = _stands(QUANTIZE, _ROWS, wrong)
     assert not right, words
 

@@ -41,7 +41,7 @@ def test_every_lane_finds_its_operands_in_its_sixteen_bytes(kernel: ModuleType) 
 
 @pytest.mark.parametrize("tokens", [1, 7, 16, 64, 200])
 @pytest.mark.parametrize(("features", "depth"), WIDTHS + ODD_WIDTHS)
-def test_cuts_fit_a_multiprocessor_and_hold_every_feature(
+def test_cuts_fit_a_multiprocessor_and_cover_every_feature(
     kernel: ModuleType, features: int, depth: int, tokens: int
 ) -> None:
     found: list[Any] = kernel.cuts(features, depth, tokens, MULTIPROCESSORS)
@@ -64,7 +64,7 @@ def test_widths_of_a_model_leave_few_multiprocessors_without_work(kernel: Module
             assert MULTIPROCESSORS * 2 // 3 <= blocks <= MULTIPROCESSORS
 
 
-def test_without_a_hopper_gpu_it_says_so(kernel: ModuleType) -> None:
+def test_the_kernel_is_unavailable_without_a_hopper_gpu(kernel: ModuleType) -> None:
     state = {"weight": torch.zeros(8, 8, dtype=torch.int8), "scale": torch.ones(8)}
     with pytest.raises(NotAvailable, match="Hopper"):
         kernel.prepare(state, {"batch": 1, "in_features": 8, "out_features": 8})

@@ -43,7 +43,7 @@ def test_few_rows_have_cuts_of_their_own_and_each_has_a_name(rung: ModuleType) -
     assert set(rung.variants(2).values()) == {*few, *many}
 
 
-def test_what_it_is_not_written_for_is_refused(rung: ModuleType) -> None:
+def test_unsupported_tensors_are_declined(rung: ModuleType) -> None:
     axes = {"batch": 1, "m": 2, "n": 8, "k": 8}
     with pytest.raises(NotAvailable, match="16-bit"):
         rung.prepare({"b": torch.zeros(1, 8, 8)}, axes)

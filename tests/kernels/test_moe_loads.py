@@ -45,7 +45,7 @@ def test_all_experts_are_busy_with_a_prompt_and_few_with_one_token() -> None:
     assert busy_experts({**axes, "tokens": 1}) <= 6
 
 
-def test_choices_sorted_by_expert_begin_where_they_are_said_to() -> None:
+def test_choices_sorted_by_expert_begin_at_the_returned_offsets() -> None:
     router = Router.of(EVEN, CPU)
     _, chosen = router.choose(_logits(EVEN))
     order, begins = router.sort(chosen)

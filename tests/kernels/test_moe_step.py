@@ -47,7 +47,7 @@ def test_a_later_token_does_not_change_an_earlier_one() -> None:
     torch.testing.assert_close(whole[:5], part)
 
 
-def test_the_kernel_for_hopper_says_so_elsewhere() -> None:
+def test_the_hopper_kernel_is_unavailable_elsewhere() -> None:
     state = draw(WHAT.state, TINY, torch.bfloat16, "cpu")
     with pytest.raises(NotAvailable, match=r"Hopper|Triton 3\.6"):
         solutions.candidate("moe_routing/cuda_gluon").prepare(state, TINY)

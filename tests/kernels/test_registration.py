@@ -41,7 +41,7 @@ def test_a_candidate_is_one_operator_of_a_compiled_graph(operator: str, name: st
 
 
 @pytest.mark.parametrize(("operator", "name"), candidates_here())
-def test_the_schema_and_the_fake_say_what_the_kernel_does(operator: str, name: str) -> None:
+def test_schema_and_fake_agree_with_the_kernel(operator: str, name: str) -> None:
     what, axes = catalogue.definition(operator), sizes_of(operator)["everything free is one"]
     registered: Any = registration.register(operator, name)
     torch.library.opcheck(

@@ -9,7 +9,7 @@ from kernels.shared_prefix_attention.baselines import PAGE, _paged
 
 
 @pytest.mark.parametrize(("prefix_len", "own_len"), [(1, 0), (77, 5), (32, 16), (16, 31)])
-def test_pages_hold_the_prompt_once_and_each_sequence_with_a_free_slot(
+def test_pages_contain_the_prompt_once_and_each_sequence_with_a_free_slot(
     prefix_len: int, own_len: int
 ) -> None:
     torch.manual_seed(1)

@@ -18,7 +18,7 @@ def test_a_signature_is_read_from_a_real_report() -> None:
     assert (naive.stall, naive.shared_bytes) == ("lg_throttle", 1024)
 
 
-def test_what_the_profiler_did_not_count_is_none() -> None:
+def test_missing_counters_are_none() -> None:
     metrics = {
         "gpu__time_duration.sum": ("1,234.5", "us"),
         "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio": ("2.0", "inst"),
@@ -32,7 +32,7 @@ def test_what_the_profiler_did_not_count_is_none() -> None:
     assert (nothing.stall, nothing.stall_share) == (None, None)
 
 
-def test_a_table_has_a_line_for_every_kernel_and_a_dash_for_what_was_not_counted() -> None:
+def test_a_table_has_a_line_a_kernel_and_a_dash_for_missing_counters() -> None:
     found = [*signatures.read(CAPTURE.read_text()), ("uncounted", signatures.signature({}))]
     head, *lines = signatures.table(found).splitlines()
     assert len(lines) == len(found)

@@ -17,7 +17,7 @@ def _tiny() -> dict[str, int]:
     return dict(catalogue.presets(OPERATOR)["tiny"].workloads[0].axes)
 
 
-def test_a_block_sees_what_is_near_the_beginning_and_what_was_chosen() -> None:
+def test_a_block_sees_near_first_and_chosen_blocks() -> None:
     keep = torch.ones(6, 6)
     keep[5, 2] = keep[1, 4] = 0.0
     seen = allowed(keep, {"window_blocks": 2, "global_blocks": 1, "kept_percent": 10})

@@ -67,7 +67,7 @@ def test_gradients_are_those_of_the_formula(sizes: dict[str, int], kind: torch.d
     _assert_close(dict(got), _expected(keep, inputs, grad, sizes), BOUNDS[kind])
 
 
-def test_a_column_that_nobody_else_sees_gets_its_own_blocks_gradients() -> None:
+def test_a_column_seen_by_its_own_block_alone_gets_gradients() -> None:
     axes = {**ODD, "blocks": 4, "heads": 2, "kv_heads": 2}
     # Block 1 is seen by itself alone, block 2 sees all there is before it.
     keep = torch.ones(4, 4)
@@ -99,7 +99,7 @@ def test_the_registered_operator_is_differentiated_by_torch() -> None:
     _assert_close(got, _expected(keep, inputs, grad, axes), BOUNDS[torch.float32])
 
 
-def test_lists_name_what_is_true_row_by_row_and_the_longest_row_first() -> None:
+def test_lists_have_the_true_columns_by_row_and_the_longest_row_first() -> None:
     seen = torch.tensor([[True, False, False], [False, False, False], [True, False, True]])
     begins, places, order = _listed(seen)
     assert begins.tolist() == [0, 1, 1, 3]

@@ -57,7 +57,7 @@ def model(family: str = "Llama", **changes: Any) -> Any:
 
 
 @torch.no_grad()
-def test_prompts_are_attended_by_the_catalogue_s_kernel_with_the_same_logits(
+def test_prompts_use_the_catalogues_kernel_with_the_same_logits(
     counted: list[Counted],
 ) -> None:
     asked = model()
@@ -68,7 +68,7 @@ def test_prompts_are_attended_by_the_catalogue_s_kernel_with_the_same_logits(
 
 
 @torch.no_grad()
-def test_what_the_kernel_does_not_do_is_left_to_transformers(counted: list[Counted]) -> None:
+def test_unsupported_attention_uses_transformers(counted: list[Counted]) -> None:
     asked = model()
     padded = asked(PROMPT, attention_mask=PADDED).logits
     written = asked.generate(PROMPT, max_new_tokens=3, do_sample=False)
@@ -80,7 +80,7 @@ def test_what_the_kernel_does_not_do_is_left_to_transformers(counted: list[Count
     assert counted[0].calls == 2
 
 
-def test_training_goes_where_there_are_gradients(counted: list[Counted]) -> None:
+def test_training_uses_a_kernel_with_gradients(counted: list[Counted]) -> None:
     asked = model()
     asked.set_attn_implementation(transformers_attention.register("torch_naive"))
     asked(PROMPT, labels=PROMPT).loss.backward()

@@ -1,7 +1,8 @@
-"""Every Solution of every operator agrees with the reference, at sizes and contents drawn from
-the operator's Definition: a new operator is covered by being in the catalogue.
+"""Every Solution of every operator agrees with the reference.
 
-On the processor, Triton's kernels through its interpreter. What cannot run is skipped in words.
+Sizes and contents come from the operator's Definition, so that a new operator is covered by being
+in the catalogue. Everything runs on the processor, Triton kernels in its interpreter; a Solution
+that cannot run here is skipped with the reason.
 """
 
 from __future__ import annotations

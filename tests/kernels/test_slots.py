@@ -16,8 +16,8 @@ from kernels.solutions import Solution
 from kernels.trials import draw, poison
 from tests.kernels.drawing import candidates_here
 
-# One candidate of each operator, the last: a kernel where one runs here.
-CANDIDATES = dict(candidates_here())
+# One candidate of each operator. Triton's would be interpreted, which takes ten times as long.
+CANDIDATES = {op: name for op, name in candidates_here() if name.startswith("torch_")}
 
 
 class Outside(TorchDispatchMode):

@@ -21,7 +21,7 @@ from engagements.billing import reminders
 from engagements.common.errors import ApplicationError
 from engagements.contracts import mails as contract_mails
 from engagements.contracts import offers
-from engagements.contracts.milestones import releases
+from engagements.contracts.milestones import services as milestones
 from engagements.contracts.time_box import warnings
 from engagements.contracts.time_box.models import TimeBox
 from engagements.documents import failures
@@ -131,8 +131,8 @@ SWEEPS: Mapping[str, tuple[Callable[[], Iterable[Any]], Callable[[Any], object]]
     ),
     "anchor event log": (_once, lambda _: anchors.take_when_due()),
     "release milestones": (
-        lambda: releases.dated(),
-        lambda row: releases.release_dated(contract=row),
+        lambda: milestones.due(),
+        lambda row: milestones.release_due(contract=row),
     ),
     "remind": (lambda: reminders.due(), lambda row: reminders.remind(invoice=row)),
     "issue document": (_missing_documents, _issue),

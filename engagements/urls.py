@@ -6,7 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from engagements.audit import chart_views, report_views
 from engagements.audit import views as audit
 from engagements.catalogue import views as catalogue
-from engagements.contracts import amendment_views, first_draft_views
+from engagements.contracts import amendment_views
 from engagements.contracts import views as contract
 from engagements.contracts.clauses import views as clauses
 from engagements.contracts.time_box import views as time
@@ -27,7 +27,7 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("audit/findings/<slug:check>/", audit.record, name="audit-finding"),
     path("audit/findings/<slug:check>/override/", audit.override, name="audit-override"),
     path("audit/deliver/", audit.deliver, name="audit-deliver"),
-    path("audit/draft/", first_draft_views.draft, name="audit-draft"),
+    path("audit/draft/", contract.draft_from_audit, name="audit-draft"),
     path("audit/report/", report_views.show, name="audit-report"),
     path("audit/pictures/<slug:check>-<slug:theme>.svg", chart_views.show, name="audit-picture"),
     path("evidence/", evidence.show, name="engagement-evidence"),

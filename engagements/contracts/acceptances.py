@@ -1,4 +1,4 @@
-"""Each party's act of accepting exactly one digest, and what the second one sets going."""
+"""Accept sealed terms by their digest; both acceptances put a version in force."""
 
 from __future__ import annotations
 
@@ -12,9 +12,14 @@ from engagements.common import validation
 from engagements.common.client_ip import current_address
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
-from engagements.contracts import activation, signatories
+from engagements.common.queue import enqueue
+from engagements.contracts import signatories, versions
+from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.milestones.services import release
 from engagements.contracts.models import Acceptance, ContractVersion, Party
 from engagements.contracts.signatories import named_to_accept
+from engagements.contracts.terms import released_amount
+from engagements.contracts.time_box import services as time_box
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import events
@@ -34,11 +39,10 @@ def accept(
 ) -> ContractVersion:
     """Accept the sealed terms for one party, in either order.
 
-    `digest` is that of the terms that `by` was shown: it has to be the sealed one. `address` is
-    that of the request being answered unless another is given, `signed_in_at` when `by` last
-    proved who they are. The second acceptance puts the contract in force: the engagement is
-    active, the time-box is set, and the milestones that waited for the signature are released;
-    an amendment takes the place of what it amends.
+    `digest` is that of the terms shown to `by`, and has to be the sealed one. `address` defaults
+    to that of the current request; `signed_in_at` is the last sign-in of `by`. The second
+    acceptance puts the version in force: the engagement becomes active, the time-box starts, and
+    milestones due on signature are released. An amendment replaces the version it amends.
     """
     engagement = stages.locked(contract.engagement_id)
     row = ContractVersion.objects.select_related("amends", "signatory").get(pk=contract.pk)
@@ -46,14 +50,14 @@ def accept(
     _require_right(engagement, party, by)
     if digest != row.digest or not row.digest:
         raise ApplicationError(
-            "These are not the terms that were sealed: open the contract again.",
-            code="contracts.todo",
+            "These are not the sealed terms. Open the contract again.",
+            code="acceptance.other_digest",
         )
     if row.acceptances.filter(party=party).exists():
         return row
     if row.state != ContractVersion.State.OFFERED:
         raise ApplicationError(
-            f"Version {row.number} of the contract is not on offer.", code="contracts.todo"
+            f"Version {row.number} of the contract is not on offer.", code="offer.not_open"
         )
     if party == Party.CUSTOMER:
         _require_open_to(by, row)
@@ -63,43 +67,38 @@ def accept(
     acceptance.typed_name = _signature(typed_name)
     acceptance.address, acceptance.signed_in_at = address or current_address(), signed_in_at
     validation.save_validated(acceptance)
-    _go_on(row, acceptance)
+    is_in_force = row.acceptances.count() == len(Party)
+    is_first = is_in_force and not row.is_amendment
+    _record(engagement, acceptance, stages.move(engagement, Stage.ACTIVE) if is_first else {})
+    if is_in_force:
+        _activate(row)
     return row
 
 
-def _go_on(contract: ContractVersion, acceptance: Acceptance) -> None:
-    """Tell of an acceptance; the second one puts the contract in force."""
-    engagement = contract.engagement
-    is_in_force = contract.acceptances.count() == len(Party)
-    is_first = is_in_force and not contract.is_amendment
-    _tell(engagement, acceptance, stages.move(engagement, Stage.ACTIVE) if is_first else {})
-    if is_in_force:
-        activation.activate(contract)
-
-
 def _require_open_to(by: User, contract: ContractVersion) -> None:
-    """Refuse an offer whose time is over, and whom it does not name."""
+    """Check that the offer has not expired and that `by` may accept it."""
     last = contract.valid_until
     if last is not None and timezone.localdate() > last:
         raise ApplicationError(
-            f"The offer was valid until {in_words(last)}: ask for another.", code="contracts.todo"
+            f"This offer expired on {in_words(last)}. Ask for another.", code="offer.expired"
         )
     if not signatories.may_accept(by, contract):
         named = named_to_accept(contract)
         raise ApplicationError(
-            f"These terms name {named}, who alone signs for the customer.", code="contracts.todo"
+            f"Only {named} may accept these terms for the customer.",
+            code="acceptance.other_signatory",
         )
 
 
-def _tell(engagement: Engagement, acceptance: Acceptance, changes: dict[str, list[str]]) -> None:
+def _record(engagement: Engagement, acceptance: Acceptance, changes: dict[str, list[str]]) -> None:
     name, number = acceptance.typed_name, acceptance.contract_version.number
     is_customer = acceptance.party == Party.CUSTOMER
-    whom = engagement.customer if is_customer else "the consultancy"
+    party = engagement.customer if is_customer else "the consultancy"
     facts = {"party": acceptance.party, "typed_name": name, "digest": acceptance.digest}
     events.record(
         engagement=engagement,
         verb="contract.accepted",
-        summary=f"{name} accepted version {number} of the contract for {whom}.",
+        summary=f"{name} accepted version {number} of the contract for {party}.",
         actor=acceptance.user,
         address=acceptance.address,
         changes={**facts, **changes},
@@ -110,14 +109,70 @@ def _tell(engagement: Engagement, acceptance: Acceptance, changes: dict[str, lis
 def _signature(typed_name: str) -> str:
     name = validation.text(typed_name, noun="The typed name")
     if not any(character.isalpha() for character in name):
-        raise ApplicationError("Type your full name: it is the signature.", code="contracts.todo")
+        raise ApplicationError("Enter your full name as your signature.", code="acceptance.no_name")
     return name
 
 
 def _require_right(engagement: Engagement, party: str, by: User) -> None:
     if party not in Party.values:
-        raise ApplicationError(f"{party!r} is no party of this contract.", code="contracts.todo")
+        raise ApplicationError(
+            f"{party!r} is not a party to this contract.", code="acceptance.no_party"
+        )
     if party == Party.CUSTOMER:
         access.require_signatory(engagement, by)
     else:
         access.require_consultant(by)
+
+
+def _activate(contract: ContractVersion) -> None:
+    """Put a version in force: start or move the time-box and release milestones."""
+    if contract.is_amendment:
+        _replace(contract)
+    else:
+        contract.state = ContractVersion.State.ACCEPTED
+        contract.save(update_fields=["state"])
+        accepted_on = timezone.localdate(contract.acceptances.latest("accepted_at").accepted_at)
+        time_box.start(contract=contract, starts_on=max(contract.starts_on, accepted_on))
+    release(contract=contract)
+    enqueue("issue_document", "contract", f"contract:{contract.pk}:accepted")
+
+
+def _replace(contract: ContractVersion) -> None:
+    amended = contract.amends
+    assert amended is not None  # is_amendment
+    _require_unchanged(contract, amended)
+    amended.milestones.filter(state=Milestone.State.PENDING).update(state=Milestone.State.VOID)
+    amended.state = ContractVersion.State.SUPERSEDED
+    amended.save(update_fields=["state"])
+    contract.state = ContractVersion.State.ACCEPTED
+    contract.save(update_fields=["state"])
+    events.record(
+        engagement=contract.engagement,
+        verb="contract.amended",
+        summary=f"Version {contract.number} is in force in place of version {amended.number}.",
+        actor=None,
+        changes={"version": [amended.number, contract.number], "digest": contract.digest},
+        for_customer=True,
+    )
+    time_box.move(contract=contract)
+
+
+def _require_unchanged(contract: ContractVersion, amended: ContractVersion) -> None:
+    engagement = contract.engagement
+    stages.require_stage(engagement, Stage.ACTIVE, to="for its contract to be amended")
+    if amended.state != ContractVersion.State.ACCEPTED:
+        raise ApplicationError(
+            f"Version {amended.number}, which this one amends, is not in force.",
+            code="amendment.not_in_force",
+        )
+    if versions.open_acceptance_run(engagement):
+        raise ApplicationError(
+            f"Wait for the verdict of the acceptance run under version {amended.number}.",
+            code="amendment.run_open",
+        )
+    if released_amount(contract) != contract.previously_released:
+        raise ApplicationError(
+            "A milestone was released after this amendment was sealed. Withdraw it and draft it "
+            "again.",
+            code="amendment.milestone_released",
+        )

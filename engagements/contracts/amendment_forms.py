@@ -1,8 +1,8 @@
-"""An amendment: what changes, and why."""
+"""Form of an amendment."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 
@@ -10,7 +10,7 @@ from engagements import access
 from engagements.common.amount_fields import AmountField
 from engagements.common.choice_fields import BenchmarkField, offer_rows
 from engagements.common.date_fields import DayField
-from engagements.contracts.amendments import Change
+from engagements.contracts.amendments import ARGUMENT, Change
 from engagements.contracts.drafting import PauseDraft
 from engagements.contracts.models import MAX_WEEKS, ContractVersion
 from engagements.contracts.time_box.models import Pause
@@ -28,7 +28,7 @@ NEEDED: dict[str, tuple[str, ...]] = {
 
 
 class AmendmentForm(forms.Form):
-    """One change of the contract in force. Only what belongs to the chosen change is read."""
+    """One change of the contract in force. Fields of other changes are ignored."""
 
     change = forms.ChoiceField(
         label="What changes", choices=Amendment, widget=forms.RadioSelect, initial="more_time"
@@ -37,14 +37,14 @@ class AmendmentForm(forms.Form):
         label="Why",
         max_length=1000,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="Stands in the amendment, where both parties read it.",
+        help_text="Both parties read it in the amendment.",
     )
     valid_until = DayField(label="Valid until", required=False)
     weeks = forms.IntegerField(label="Weeks in all", required=False, max_value=MAX_WEEKS)
     pause_from = DayField(
         label="From",
         required=False,
-        help_text="The first day of an agreed pause changes that one: it ends earlier or later.",
+        help_text="Enter the first day of an agreed pause to change its end.",
     )
     pause_until = DayField(label="Until", required=False, help_text="Both days included.")
     waits_for = forms.CharField(
@@ -52,14 +52,14 @@ class AmendmentForm(forms.Form):
         required=False,
         max_length=Pause._meta.get_field("waits_for").max_length,
     )
-    pause_reason = forms.CharField(label="What for", required=False, max_length=1000)
+    pause_reason = forms.CharField(label="Reason for the pause", required=False, max_length=1000)
     benchmark = BenchmarkField(
         required=False,
         empty_label="Choose a sealed benchmark",
         help_text="Its target becomes the contract's target.",
     )
     signatory = forms.ModelChoiceField(
-        label="Signs for the customer from then on",
+        label="New signatory of the customer",
         queryset=User.objects.none(),
         required=False,
         empty_label="Any signatory",
@@ -71,16 +71,16 @@ class AmendmentForm(forms.Form):
             currency=contract.currency,
             label=f"Whole fee in {contract.currency}, net",
             required=False,
-            help_text="What is still pending takes the difference, in proportion.",
+            help_text="Pending milestones share the difference in proportion.",
         )
         self.fields["weeks"].help_text = f"{contract.weeks} now, at most {MAX_WEEKS}."
         who = [user.pk for user in signatories_of(contract.engagement.customer)]
         offer_rows(self.fields["signatory"], User.objects.filter(pk__in=who))
         self.fields["signatory"].initial = contract.signatory_id
-        self.fields["signatory"].help_text = _who_agrees(contract)
+        self.fields["signatory"].help_text = _accepted_by(contract)
 
     def clean(self) -> dict[str, Any]:
-        """What the chosen change needs is given."""
+        """Require the fields of the chosen change."""
         values = super().clean() or {}
         for name in NEEDED.get(values.get("change", ""), ()):
             if values.get(name) in (None, "") and name not in self.errors:
@@ -89,35 +89,29 @@ class AmendmentForm(forms.Form):
 
     @property
     def to(self) -> Change:
-        """The change as the service takes it."""
+        """The change for the service."""
         values = self.cleaned_data
-        change = Amendment(values["change"])
-        if change == Amendment.MORE_TIME:
-            return {"weeks": values["weeks"]}
-        if change == Amendment.PAUSE:
-            return {
-                "pause": PauseDraft(
-                    starts_on=values["pause_from"],
-                    ends_on=values["pause_until"],
-                    waits_for=values["waits_for"],
-                    reason=values["pause_reason"],
-                )
-            }
-        if change == Amendment.BENCHMARK:
-            return {"benchmark": values["benchmark"]}
-        if change == Amendment.SIGNATORY:
-            return {"signatory": values["signatory"]}
-        return {"fee": values["fee"]}
+        name = ARGUMENT[Amendment(values["change"])]
+        if name != "pause":
+            return cast(Change, {name: values[name]})
+        return {
+            "pause": PauseDraft(
+                starts_on=values["pause_from"],
+                ends_on=values["pause_until"],
+                waits_for=values["waits_for"],
+                reason=values["pause_reason"],
+            )
+        }
 
 
-def _who_agrees(contract: ContractVersion) -> str:
-    """Who signs now, and so accepts that another does; and what to do where they cannot."""
+def _accepted_by(contract: ContractVersion) -> str:
+    """Who accepts an amendment of the signatory."""
     named = contract.signatory
     if named is None:
-        return "Any signatory signs now, and accepts this."
+        return "Any signatory may accept this amendment."
     if not access.may_sign(named, contract.engagement.customer):
-        return f"{named}, who signed, may sign no more: any signatory accepts this."
+        return f"{named} may no longer sign; any signatory may accept this amendment."
     return (
-        f"{named} signs now, and accepts this. Where they cannot, their company has their right "
-        "to sign taken away first: then any signatory accepts it."
+        f"{named} has to accept this amendment. If they cannot, withdraw their right to sign "
+        "first; then any signatory may accept it."
     )

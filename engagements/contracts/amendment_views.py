@@ -1,7 +1,8 @@
-"""An amendment of the contract in force: what changes and why, with the document it would make."""
+"""Page of an amendment: its form and the preview of its document."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -12,28 +13,28 @@ from django.views.decorators.http import require_http_methods
 from engagements import access
 from engagements.access import actor, consultant_page
 from engagements.common.pages import REFUSALS, UNPROCESSABLE, refuse
-from engagements.contracts import amendments, previews
+from engagements.contracts import amendments
 from engagements.contracts.amendment_forms import AmendmentForm
 from engagements.contracts.models import ContractVersion
-from engagements.contracts.previews import Preview
+from engagements.contracts.readings import Preview, preview_of
 from engagements.contracts.summary import ContractSummary, contract_summary_of
 from engagements.engagement.models import Engagement, Stage
 
 
 def may_draft(summary: ContractSummary) -> bool:
-    """Whether the contract may be amended: it is in force and nothing else is open."""
+    """Whether the contract is in force and no other version is open."""
     return summary.engagement.stage == Stage.ACTIVE and summary.open_version is None
 
 
 @consultant_page
 @require_http_methods(["GET", "POST"])
 def amend(request: HttpRequest, reference: str) -> HttpResponse:
-    """The form; sent with `do=preview` it shows the document and saves nothing."""
+    """Show and save the form; with `do=preview`, only show the document."""
     engagement = access.engagement_for(request.user, reference)
     summary = contract_summary_of(engagement)
     contract = summary.in_force
     if contract is None or not may_draft(summary):
-        messages.error(request, "Only a contract in force is amended, one version at a time.")
+        messages.error(request, "Only a contract in force can be amended, one version at a time.")
         return redirect("engagement-contract", reference)
     if request.method == "GET":
         return _page(request, contract, AmendmentForm(contract=contract))
@@ -45,10 +46,12 @@ def amend(request: HttpRequest, reference: str) -> HttpResponse:
             drafted = amendments.draft(
                 engagement=engagement, **_values(form), **form.to, by=actor(request)
             )
-        except REFUSALS as refused:
-            refuse(request, refused, form)
+        except REFUSALS as error:
+            refuse(request, error, form)
         else:
-            messages.success(request, f"Version {drafted.number} is drafted: seal and offer it.")
+            messages.success(
+                request, f"Version {drafted.number} is drafted. Seal and offer it next."
+            )
             return redirect("engagement-contract", reference)
     return _page(request, contract, form, status=UNPROCESSABLE)
 
@@ -62,7 +65,14 @@ def _preview(
 ) -> HttpResponse:
     preview = Preview()
     if form.is_valid():
-        preview = previews.of_amendment(engagement, by=actor(request), **_values(form), **form.to)
+        compose = partial(
+            amendments.preview,
+            engagement=engagement,
+            by=actor(request),
+            **_values(form),
+            **form.to,
+        )
+        preview = preview_of(compose, amended=contract)
     if request.headers.get("HX-Request"):
         return render(request, "contracts/_preview.html", {"preview": preview})
     return _page(request, contract, form, preview=preview)

@@ -1,16 +1,15 @@
-"""A version of the contract with its parts, put together and checked before it is written."""
+"""A version of the contract with its parts, assembled and checked before it is written."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import NotRequired, TypedDict
+from typing import Any
 
 from django.utils import timezone
 
-from benchmarks.models import Benchmark
 from engagements.audit.models import Audit
 from engagements.common import money, validation
 from engagements.common.dates import in_words
@@ -18,45 +17,24 @@ from engagements.common.errors import ApplicationError
 from engagements.common.ratios import agreed
 from engagements.common.text import strip_invisible
 from engagements.contracts.clauses.models import Clause, ContractClause
+from engagements.contracts.fields import FIELDS
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.time_box.models import Pause
-from engagements.people.models import User
 
 # Three times 33.33 is a third each.
-SHARES_MAY_MISS = Decimal("0.1")
-# A time-box has ten weeks: what is to happen later than this is a slip of the hand.
+SHARE_TOLERANCE = Decimal("0.1")
+# A time-box has ten weeks at most: a later day is a typing error.
 FURTHEST = timedelta(days=3 * 365)
-
-
-class Figures(TypedDict):
-    """The terms but for their parts. Amounts are net, in `currency`."""
-
-    benchmark: Benchmark
-    fee: Decimal
-    audit_cost: Decimal
-    currency: str
-    tax_rate_percent: Decimal
-    weeks: int
-    starts_on: date
-    target: Decimal
-    inconclusive: str
-    tax_treatment: NotRequired[str]
-    tax_note: NotRequired[str]
-    payment_days: NotRequired[int]
-    dispute_days: NotRequired[int]
-    refund_days: NotRequired[int | None]
-    valid_until: NotRequired[date | None]
-    signatory: NotRequired[User | None]
 
 
 @dataclass(frozen=True)
 class MilestoneDraft:
-    """A part of the fee and the condition (a ReleaseCondition) that it waits for.
+    """A part of the fee and its release condition (a ReleaseCondition).
 
-    Either a net `amount`, or a `share` in percent of what the amounts leave of the fee: shares
-    come to 100 and divide it by largest remainder, so that nothing is left over; three times
-    33.33 is a third each. `due_on` is the day that the condition `date` names.
+    Either a net `amount`, or a `share` in percent of the fee less all amounts: shares add up to
+    100 and are divided by largest remainder; three times 33.33 is a third each. `due_on` is the
+    day of the condition `date`.
     """
 
     title: str
@@ -68,7 +46,7 @@ class MilestoneDraft:
 
 @dataclass(frozen=True)
 class PauseDraft:
-    """Days on which the clock stands still, both included: who is waited for, and why."""
+    """Days on which the clock is stopped, both included: who is waited for, and why."""
 
     starts_on: date
     ends_on: date
@@ -77,8 +55,8 @@ class PauseDraft:
 
 
 @dataclass
-class Sheet:
-    """A version with its parts, as they stand or as they would be written."""
+class ContractDraft:
+    """A version with its parts, as stored or as they would be written."""
 
     contract: ContractVersion
     milestones: list[Milestone]
@@ -86,15 +64,25 @@ class Sheet:
     pauses: list[Pause]
 
 
-def stored(contract: ContractVersion) -> Sheet:
-    """A version as it is stored."""
+def stored(contract: ContractVersion) -> ContractDraft:
+    """A version with its parts, as stored."""
     clauses = contract.clauses.select_related("clause").order_by("position")
-    return Sheet(
+    return ContractDraft(
         contract=contract,
         milestones=list(contract.milestones.order_by("position")),
         clauses=[row.clause for row in clauses],
         pauses=list(contract.pauses.order_by("starts_on")),
     )
+
+
+def set_terms(contract: ContractVersion, values: Mapping[str, Any]) -> ContractVersion:
+    """Set terms of a draft by their names in FIELDS. Raises TypeError for an unknown name."""
+    unknown = set(values) - {each.name for each in FIELDS}
+    if unknown:
+        raise TypeError(f"A contract has no terms named {sorted(unknown)}.")
+    for name, value in values.items():
+        setattr(contract, name, value)
+    return contract
 
 
 def assemble(
@@ -103,11 +91,11 @@ def assemble(
     milestones: Sequence[MilestoneDraft],
     clauses: Sequence[Clause],
     pauses: Sequence[PauseDraft] = (),
-) -> Sheet:
-    """Put `contract`, with its figures set, together with its parts. Nothing is written.
+) -> ContractDraft:
+    """Combine `contract`, its terms set, with its parts. Nothing is written.
 
-    Refused when the parts do not come to the fee exactly, or the terms contradict what was
-    audited or sealed before.
+    Raises ApplicationError when the milestones do not add up to the fee, or the terms contradict
+    the audit or the sealed benchmark.
     """
     currency = contract.currency
     contract.fee = validation.amount(contract.fee, currency, noun="The fee")
@@ -126,130 +114,122 @@ def assemble(
             zip(milestones, _amounts(contract, milestones), strict=True), start=1
         )
     ]
-    sheet = Sheet(contract, rows, list(clauses), [_pause(each) for each in pauses])
-    check(sheet)
-    return sheet
+    draft = ContractDraft(contract, rows, list(clauses), [_pause(each) for each in pauses])
+    check(draft)
+    return draft
 
 
-def write(sheet: Sheet) -> ContractVersion:
-    """Write a sheet down, in place of what its draft had before."""
-    contract = sheet.contract
+def write(draft: ContractDraft) -> ContractVersion:
+    """Save a draft and replace its stored parts."""
+    contract = draft.contract
     validation.save_validated(contract)
     for earlier in (contract.milestones, contract.clauses, contract.pauses):
         earlier.all().delete()
-    for milestone in sheet.milestones:
-        milestone.contract_version = contract
-        validation.save_validated(milestone)
-    for pause in sheet.pauses:
-        pause.contract_version = contract
-        validation.save_validated(pause)
-    for position, clause in enumerate(sheet.clauses, start=1):
+    parts: list[Milestone | Pause] = [*draft.milestones, *draft.pauses]
+    for part in parts:
+        part.contract_version = contract
+        validation.save_validated(part)
+    for position, clause in enumerate(draft.clauses, start=1):
         validation.save_validated(
             ContractClause(contract_version=contract, clause=clause, position=position)
         )
     return contract
 
 
-def check(sheet: Sheet) -> None:
-    """What the terms have to agree with, outside their own rows."""
-    contract = sheet.contract
-    total = sum((row.amount for row in sheet.milestones), contract.carried)
+def check(draft: ContractDraft) -> None:
+    """Check the terms against their milestones, the audit and the benchmark."""
+    contract = draft.contract
+    total = sum((row.amount for row in draft.milestones), contract.previously_released)
     if total != contract.fee:
         raise ApplicationError(
             f"The milestones add up to {total:f}, the fee is {contract.fee:f} {contract.currency}.",
-            code="contracts.todo",
+            code="contract.milestones_not_fee",
         )
-    if any(row.amount <= 0 for row in sheet.milestones):
-        raise ApplicationError("A milestone is worth more than nothing.", code="contracts.todo")
+    if any(row.amount <= 0 for row in draft.milestones):
+        raise ApplicationError(
+            "Enter an amount above 0 for every milestone.", code="milestone.not_positive"
+        )
     audit = Audit.objects.get(engagement=contract.engagement)
     if contract.currency != audit.currency:
         raise ApplicationError(
-            f"The audit was priced in {audit.currency}, and so is the contract.",
-            code="contracts.todo",
+            f"The audit is priced in {audit.currency}; use the same currency.",
+            code="contract.other_currency",
         )
     if contract.audit_cost > audit.cost:
         raise ApplicationError(
-            f"The audit cost that is kept is at most what the audit was priced at, {audit.cost:f}.",
-            code="contracts.todo",
+            f"The audit cost must not exceed the price of the audit, {audit.cost:f}.",
+            code="contract.audit_cost_too_high",
         )
     sealed = Decimal(str(contract.benchmark.document["target"]))
     if sealed != contract.target:
         raise ApplicationError(
-            f"The benchmark is sealed with a target of {agreed(sealed)}; the contract says "
-            f"{agreed(contract.target)}. They have to be the same.",
-            code="contracts.todo",
+            f"The sealed benchmark has a target of {agreed(sealed)}, the contract has "
+            f"{agreed(contract.target)}. Use the same target.",
+            code="contract.other_target",
         )
-    _require_days_within_reach(sheet)
+    _require_days_within_reach(draft)
 
 
-def figures(contract: ContractVersion) -> dict[str, str]:
-    """What of the stored terms the event log keeps."""
-    sheet, currency = stored(contract), contract.currency
-    return {
-        "fee": money.plain(contract.fee, currency),
-        "audit_cost": money.plain(contract.audit_cost, currency),
-        "currency": currency,
-        "tax_rate_percent": f"{Decimal(contract.tax_rate_percent):.2f}",
-        "tax_treatment": str(contract.tax_treatment),
-        "payment_days": str(contract.payment_days),
-        "dispute_days": str(contract.dispute_days),
-        "refund_days": str(contract.refund_days or ""),
-        "weeks": str(contract.weeks),
-        "starts_on": contract.starts_on.isoformat(),
-        "valid_until": contract.valid_until.isoformat() if contract.valid_until else "",
-        "signatory": str(contract.signatory or ""),
-        "target": f"{contract.target:.2f}",
-        "inconclusive": str(contract.inconclusive),
-        "benchmark": contract.benchmark.digest,
+def logged_terms(contract: ContractVersion) -> dict[str, str]:
+    """The stored terms as the event log keeps them."""
+    draft, logged = stored(contract), {}
+    for each in FIELDS:
+        if each.seal is not None:
+            value = each.seal(contract)
+            value = value[each.logged] if each.logged and value is not None else value
+            logged[each.name] = "" if value is None else str(value)
+    return logged | {
         "milestones": "; ".join(
-            f"{row.title}: {money.plain(row.amount, currency)} ({row.condition})"
-            for row in sheet.milestones
+            f"{row.title}: {money.plain(row.amount, contract.currency)} ({row.condition})"
+            for row in draft.milestones
         ),
-        "pauses": "; ".join(str(pause) for pause in sheet.pauses),
-        "clauses": "; ".join(f"{row.slug} {row.number}" for row in sheet.clauses),
+        "pauses": "; ".join(str(pause) for pause in draft.pauses),
+        "clauses": "; ".join(f"{row.slug} {row.number}" for row in draft.clauses),
     }
 
 
-def _require_days_within_reach(sheet: Sheet) -> None:
-    named = [sheet.contract.starts_on, *(pause.ends_on for pause in sheet.pauses)]
-    named += [row.due_on for row in sheet.milestones if row.due_on is not None]
+def _require_days_within_reach(draft: ContractDraft) -> None:
+    named = [draft.contract.starts_on, *(pause.ends_on for pause in draft.pauses)]
+    named += [row.due_on for row in draft.milestones if row.due_on is not None]
     furthest = max(named)
     if furthest > timezone.localdate() + FURTHEST:
         raise ApplicationError(
-            f"{in_words(furthest)} is more than three years away: look at the year.",
-            code="contracts.todo",
+            f"{in_words(furthest)} is more than three years away; check the year.",
+            code="contract.day_too_far",
         )
 
 
 def _amounts(contract: ContractVersion, drafts: Sequence[MilestoneDraft]) -> list[Decimal]:
-    """Every milestone's net amount; shares divide what the fixed amounts leave of the fee."""
+    """Every milestone's net amount; shares divide the fee less all amounts."""
     currency = contract.currency
     fixed: dict[int, Decimal] = {}
     shares: dict[int, Decimal] = {}
     for index, part in enumerate(drafts):
         if (part.amount is None) is (part.share is None):
             raise ApplicationError(
-                f"“{part.title}” is either an amount or a share of the fee.", code="contracts.todo"
+                f"“{part.title}”: enter either an amount or a share of the fee.",
+                code="milestone.amount_or_share",
             )
         if part.amount is not None:
             fixed[index] = validation.amount(part.amount, currency, noun=f"“{part.title}”")
         elif part.share is not None:
             if not part.share.is_finite() or part.share <= 0:
                 raise ApplicationError(
-                    f"“{part.title}”: a share is more than nothing.", code="contracts.todo"
+                    f"“{part.title}”: enter a share above 0.", code="milestone.not_positive"
                 )
             shares[index] = part.share
     if shares:
         whole = sum(shares.values(), Decimal(0))
-        if abs(whole - 100) > SHARES_MAY_MISS:
+        if abs(whole - 100) > SHARE_TOLERANCE:
             raise ApplicationError(
-                f"The shares come to {whole.normalize():f}%, not to 100%.", code="contracts.todo"
+                f"The shares add up to {whole.normalize():f}% instead of 100%.",
+                code="milestone.shares_not_100",
             )
-        rest = contract.fee - contract.carried - sum(fixed.values(), Decimal(0))
+        rest = contract.fee - contract.previously_released - sum(fixed.values(), Decimal(0))
         if rest <= 0:
             raise ApplicationError(
-                "The amounts leave nothing of the fee for the shares to divide.",
-                code="contracts.todo",
+                "The amounts use up the fee: nothing remains for the shares.",
+                code="milestone.nothing_to_share",
             )
         parts = money.allocate(rest, list(shares.values()), currency)
         fixed |= dict(zip(shares, parts, strict=True))

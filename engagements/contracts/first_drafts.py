@@ -1,4 +1,4 @@
-"""The first draft of a contract, from what a passing audit found. A person revises it."""
+"""Draft a contract from a passing audit. A person revises it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from engagements.audit.models import Audit
 from engagements.common.errors import ApplicationError
 from engagements.contracts import services as contracts
 from engagements.contracts.drafting import MilestoneDraft
+from engagements.contracts.fields import NOTICE
 from engagements.contracts.milestones.models import ReleaseCondition
 from engagements.contracts.models import MAX_WEEKS, MIN_WEEKS, ContractVersion
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement, Stage
 from engagements.people.models import User
 
-NOTICE = timedelta(days=7)
-# What is left of the fee beside the audit, in percent.
+# Shares of the fee less the audit, in percent.
 PARTS = (
     ("Contract signed", ReleaseCondition.SIGNED, Decimal(35)),
     ("Target met on the agreed benchmark", ReleaseCondition.TARGET_MET, Decimal(45)),
@@ -33,10 +33,9 @@ PARTS = (
 
 @transaction.atomic
 def from_audit(*, engagement: Engagement, by: User) -> ContractVersion:
-    """Draft the contract of an audit that passed: its shapes, the closest baseline, its target.
+    """Draft the contract of a passing audit: its shapes, the closest baseline, its target.
 
-    Weeks and fee are those that the audit's payback was computed with. Refused with what is
-    missing.
+    Weeks and fee are those of the audit's payback. Raises ApplicationError naming what is missing.
     """
     row = stages.locked(engagement.pk)
     access.require_consultant(by)
@@ -65,7 +64,7 @@ def from_audit(*, engagement: Engagement, by: User) -> ContractVersion:
 
 
 def _time_box(weeks: int) -> int:
-    """Weeks inside the limits of a time-box; a person sees and changes them."""
+    """Weeks inside the limits of a time-box; a person may change them."""
     return min(MAX_WEEKS, max(MIN_WEEKS, weeks))
 
 

@@ -1,137 +1,63 @@
-"""The contract: its terms with milestones, the benchmark it seals, and the house's acceptance."""
+"""Forms of the contract: terms, milestones, benchmark, acceptance and handover."""
 
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import groupby
 from typing import Any
 
 from django import forms
-from django.forms import BaseFormSet, formset_factory
+from django.forms import BaseFormSet, BoundField, formset_factory
 
-from engagements.common.amount_fields import AmountField, PartField, Share
-from engagements.common.choice_fields import BenchmarkField, Choice, offer_rows
+from engagements.audit.models import Audit
+from engagements.common.amount_fields import PartField, Share
+from engagements.common.choice_fields import Choice, offer_rows
 from engagements.common.date_fields import DayField
 from engagements.contracts.clauses.models import Clause
 from engagements.contracts.drafting import MilestoneDraft
+from engagements.contracts.fields import FIELDS
+from engagements.contracts.milestones.conditions import CONDITIONS
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
-from engagements.contracts.models import (
-    MAX_DISPUTE_DAYS,
-    MAX_PAYMENT_DAYS,
-    MAX_REFUND_DAYS,
-    MAX_WEEKS,
-    MIN_WEEKS,
-    Acceptance,
-    ContractVersion,
-)
-from engagements.people.models import Customer, User
-from engagements.people.signatories import signatories_of
+from engagements.contracts.models import Acceptance, ContractVersion
 from kernels import catalogue
 
 MOST_MILESTONES = 12
 
 
 class TermsForm(forms.Form):
-    """The terms but for the milestones. Amounts are net, in the audit's currency."""
+    """The terms as declared in fields.FIELDS, and the governing clauses."""
 
-    benchmark = BenchmarkField(
-        empty_label="Choose a sealed benchmark",
-        help_text="Its target is the contract's target.",
-    )
-    tax_rate_percent = forms.DecimalField(
-        label="Tax rate, percent",
-        min_value=Decimal(0),
-        max_value=Decimal("99.99"),
-        max_digits=5,
-        decimal_places=2,
-        help_text="Added to the fee and to the audit cost.",
-    )
-    tax_treatment = forms.ChoiceField(
-        label="Tax",
-        choices=ContractVersion.TaxTreatment,
-        initial=ContractVersion.TaxTreatment.RATE,
-    )
-    tax_note = forms.CharField(
-        label="Sentence on the invoice",
-        max_length=500,
-        required=False,
-        help_text="Needed where no tax is added, as in: Steuerschuldnerschaft des "
-        "Leistungsempfängers (reverse charge).",
-    )
-    payment_days = forms.IntegerField(
-        label="Days to pay",
-        min_value=0,
-        max_value=MAX_PAYMENT_DAYS,
-        help_text="From the day of the invoice.",
-    )
-    dispute_days = forms.IntegerField(
-        label="Days to dispute",
-        min_value=0,
-        max_value=MAX_DISPUTE_DAYS,
-        help_text="Of a settlement, once shown; after the time-box it waits as long.",
-    )
-    refund_days = forms.IntegerField(
-        label="Days to refund",
-        min_value=1,
-        max_value=MAX_REFUND_DAYS,
-        help_text="From the day on which a settlement is proposed.",
-    )
-    valid_until = DayField(
-        label="Valid until", required=False, help_text="The last day on which it may be accepted."
-    )
-    signatory = forms.ModelChoiceField(
-        label="Signs for the customer",
-        queryset=User.objects.none(),
-        required=False,
-        empty_label="Any signatory",
-    )
     governed_by = forms.ModelMultipleChoiceField(
-        label="Governing texts",
+        label="Governing clauses",
         queryset=Clause.objects.none(),
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
-    weeks = forms.IntegerField(
-        min_value=MIN_WEEKS,
-        max_value=MAX_WEEKS,
-        help_text=f"The time-box: {MIN_WEEKS} to {MAX_WEEKS} weeks.",
-    )
-    starts_on = DayField(label="Starts on")
-    inconclusive = forms.ChoiceField(
-        label="An inconclusive run",
-        choices=ContractVersion.Inconclusive,
-        widget=forms.RadioSelect,
-    )
-    field_order = ("benchmark", "fee", "audit_cost")
 
-    def __init__(
-        self, *args: Any, currency: str, customer: Customer, offered: list[Clause], **kwargs: Any
-    ) -> None:
+    def __init__(self, *args: Any, audit: Audit, offered: list[Clause], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["fee"] = AmountField(
-            currency=currency,
-            label=f"Fee in {currency}, net",
-            help_text="The whole fixed fee, the audit in it.",
-        )
-        self.fields["audit_cost"] = AmountField(
-            currency=currency,
-            label=f"Audit cost in {currency}, net",
-            help_text="Kept if the target is missed.",
-        )
-        who = [user.pk for user in signatories_of(customer)]
-        offer_rows(self.fields["signatory"], User.objects.filter(pk__in=who))
-        texts = Clause.objects.filter(pk__in=[clause.pk for clause in offered])
-        offer_rows(self.fields["governed_by"], texts)
-        self.order_fields(self.field_order)
+        for each in FIELDS:
+            if each.form is not None:
+                self.fields[each.name] = each.form(audit)
+        clauses = Clause.objects.filter(pk__in=[clause.pk for clause in offered])
+        offer_rows(self.fields["governed_by"], clauses)
+
+    @property
+    def rows(self) -> list[list[BoundField]]:
+        """The fields of the terms, as they lie side by side."""
+        entered = [each for each in FIELDS if each.form is not None]
+        rows = groupby(entered, key=lambda each: each.row or each.name)
+        return [[self[each.name] for each in row] for _, row in rows]
 
     def clean(self) -> dict[str, Any]:
-        """No tax is added where none is owed, and then the invoice says why."""
+        """Without tax, set the rate to 0 and require the sentence for invoices."""
         values = super().clean() or {}
         if values.get("tax_treatment") == ContractVersion.TaxTreatment.RATE:
             values["tax_note"] = ""
         elif "tax_treatment" in values:
             values["tax_rate_percent"] = Decimal(0)
             if not values.get("tax_note"):
-                self.add_error("tax_note", "Say which sentence the invoice needs.")
+                self.add_error("tax_note", "Enter the sentence for invoices without tax.")
         return values
 
 
@@ -151,17 +77,18 @@ class MilestoneForm(forms.Form):
         self.order_fields(("title", "amount", "condition", "due_on"))
 
     def clean(self) -> dict[str, Any]:
-        """A day belongs to the condition that waits for one, and to no other."""
+        """Require a day for a condition that needs one, and drop it otherwise."""
         values = super().clean() or {}
-        if values.get("condition") != ReleaseCondition.DATE:
+        condition = CONDITIONS.get(values.get("condition"))
+        if condition is None or not condition.needs_day:
             values["due_on"] = None
         elif not values.get("due_on"):
-            self.add_error("due_on", "Say which day.")
+            self.add_error("due_on", "Enter the day.")
         return values
 
     @property
     def draft(self) -> MilestoneDraft:
-        """The milestone as the service takes it."""
+        """The milestone for the services."""
         part, rest = self.cleaned_data["amount"], dict(self.cleaned_data)
         is_share = isinstance(part, Share)
         rest["amount"] = None if is_share else part
@@ -174,6 +101,7 @@ MilestoneFormSet: type[BaseFormSet[MilestoneForm]] = formset_factory(
     min_num=1,
     validate_min=True,
     max_num=MOST_MILESTONES,
+    absolute_max=MOST_MILESTONES,
     validate_max=True,
 )
 
@@ -193,7 +121,7 @@ def preset_choices() -> list[Choice]:
 
 
 class SealBenchmarkForm(forms.Form):
-    """A benchmark of the catalogue, to be sealed with the target that was agreed."""
+    """A benchmark of the catalogue, to be sealed with the agreed target."""
 
     preset = forms.ChoiceField(label="From the catalogue", choices=preset_choices)
     target = forms.DecimalField(
@@ -207,20 +135,52 @@ class SealBenchmarkForm(forms.Form):
 
     @property
     def document(self) -> dict[str, Any]:
-        """The benchmark document that these choices make."""
+        """The benchmark document of these choices."""
         operator, _, preset = self.cleaned_data["preset"].partition("/")
         document = catalogue.benchmark_document(operator, preset)
         return {**document, "target": float(self.cleaned_data["target"])}
 
 
 class AcceptForm(forms.Form):
-    """The consultancy's acceptance of exactly the terms whose digest was on the screen."""
+    """Acceptance of exactly the terms whose digest was on the screen."""
 
     typed_name = forms.CharField(
         label="Your full name",
         max_length=Acceptance._meta.get_field("typed_name").max_length,
-        help_text="Typing your name is the consultancy's signature.",
-        error_messages={"required": "Type your full name: it is the signature."},
+        help_text="Your typed name is your signature.",
+        error_messages={"required": "Enter your full name as your signature."},
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
+    # The digest that was shown; the service compares it with the sealed one.
     digest = forms.CharField(widget=forms.HiddenInput, max_length=71)
+
+
+class AcceptContractForm(AcceptForm):
+    """The customer's acceptance."""
+
+    agreed = forms.BooleanField(
+        label="I have read these terms and accept them for my company.",
+        error_messages={"required": "Tick the box to accept the terms."},
+    )
+    field_order = ("typed_name", "agreed", "digest")
+
+
+class DeclineContractForm(forms.Form):
+    """Decline an offer, with a reason."""
+
+    reason = forms.CharField(
+        label="Reason",
+        max_length=2000,
+        help_text="We read this and reply, with other terms where possible.",
+        error_messages={"required": "Enter a reason, so that we know what to change."},
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
+
+
+class AcceptHandoverForm(forms.Form):
+    """Accept the handover."""
+
+    agreed = forms.BooleanField(
+        label="We have received what was agreed and accept the handover.",
+        error_messages={"required": "Tick the box to accept the handover."},
+    )

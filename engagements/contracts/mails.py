@@ -1,4 +1,4 @@
-"""The contract by mail: as offered to those who may sign it, as accepted to both parties."""
+"""Mail contracts: the offer to its signatories, the accepted contract to both parties."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from engagements.notifications import mails
 from engagements.notifications.models import Mail
 
 State = ContractVersion.State
-# What was issued earlier is no news: nobody is mailed what lay here for years.
-IS_NEWS_FOR = timedelta(days=7)
+# Documents issued earlier are not mailed.
+MAIL_PERIOD = timedelta(days=7)
 
 
 def unsent() -> list[Document]:
-    """The contracts issued lately of which no mail was written."""
+    """Recently issued contracts without a mail."""
     written = Mail.objects.filter(key=Concat(Value("document:"), OuterRef("subject")))
     issued = Document.objects.filter(
-        kind=Document.Kind.CONTRACT, issued_at__gte=timezone.now() - IS_NEWS_FOR
+        kind=Document.Kind.CONTRACT, issued_at__gte=timezone.now() - MAIL_PERIOD
     )
     return list(issued.filter(~Exists(written)).defer("content"))
 
 
 @transaction.atomic
 def write(*, document: Document) -> list[Mail]:
-    """Write the mails that take a contract to whom it concerns; a second time nothing changes.
+    """Write the mails of a contract, once.
 
-    Any other document, and an offer that is no longer one, is mailed to nobody.
+    Other documents, and offers that are no longer open, are not mailed.
     """
     if document.kind != Document.Kind.CONTRACT:
         return []
@@ -47,7 +47,7 @@ def write(*, document: Document) -> list[Mail]:
             key=f"document:{document.subject}",
             engagement=contract.engagement,
             recipient=recipient,
-            subject=document.title if act else f"{document.title}, for you to accept or decline",
+            subject=document.title if act else f"{document.title}: ready for your signature",
             body=f"{contract.engagement.title}\n\n{body}\n\n"
             f"Digest of the terms: {contract.digest}\nDigest of this file: {document.digest}\n",
             document=document,
@@ -57,27 +57,27 @@ def write(*, document: Document) -> list[Mail]:
 
 
 def _accepted(contract: ContractVersion) -> dict[str, str]:
-    """The mail to each of those who accepted it, which leads to the page that they have of it."""
-    told = (
+    """The mail to each person who accepted the contract."""
+    text = (
         f"Both parties have accepted version {contract.number} of the contract. It is attached, "
-        "signed by the consultancy: keep it as it is, byte for byte.\n\nThe engagement:"
+        "signed by the consultancy. Keep the file unchanged.\n\nThe engagement:"
     )
     pages = {Party.CUSTOMER: "portal-engagement", Party.CONSULTANCY: "engagement"}
     return {
-        each.user.email: f"{told} "
+        each.user.email: f"{text} "
         + links.to_page(pages[Party(each.party)], contract.engagement.reference)
         for each in contract.acceptances.select_related("user")
     }
 
 
 def _offered(contract: ContractVersion) -> dict[str, str]:
-    """The mail to each who may sign it."""
-    who = terms_of(contract)["signatories"]["customer"]
-    recipients = [each["email"] for each in who] if contract.state == State.OFFERED else []
+    """The mail to each signatory named in the offer."""
+    people = terms_of(contract)["signatories"]["customer"]
+    recipients = [each["email"] for each in people] if contract.state == State.OFFERED else []
     until = f" until {in_words(contract.valid_until)}" if contract.valid_until else ""
     body = (
-        f"Version {contract.number} of the contract is offered to you{until}. It is attached; "
-        "you accept or decline it in the portal, where its digest stands on the screen:\n\n"
+        f"Version {contract.number} of the contract is ready for your signature{until}. It is "
+        "attached. Accept or decline it in the portal, which shows the same digest:\n\n"
         + links.to_page("portal-contract", contract.engagement.reference)
     )
     return dict.fromkeys(recipients, body)

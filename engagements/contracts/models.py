@@ -1,4 +1,4 @@
-"""The contract: numbered versions of its terms, and their acceptance."""
+"""Contracts: numbered versions of the terms, and their acceptance."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ MAX_PAYMENT_DAYS, MAX_DISPUTE_DAYS, MAX_REFUND_DAYS = 120, 90, 60
 class ContractVersion(models.Model):
     """A numbered version of the terms, sealed as canonical JSON with its SHA-256.
 
-    Until it is sealed (offered) it is a draft and may change; afterwards a trigger refuses
-    every change but that of its state. `fee` and `audit_cost` are net amounts in `currency`;
-    `tax_rate_percent` is added to both. `target` is the end-to-end ratio over the baseline.
+    A draft may change until it is offered, which seals it; then only its state changes, held by
+    a trigger. `fee` and `audit_cost` are net amounts in `currency`; `tax_rate_percent` is added to
+    both. `target` is the end-to-end ratio over the baseline. Terms are declared in fields.FIELDS.
 
-    An amendment names the version that it `amends` and repeats all its terms, changed. Parts of
-    the fee that were released before stay with the version that released them: `carried` (net)
-    is what they come to, and the milestones of the amendment are the rest.
+    An amendment repeats the terms of the version it `amends`, with one change. Milestones released
+    before stay with their version: `previously_released` is their net sum, and the milestones of
+    the amendment are the rest of the fee.
     """
 
     class State(models.TextChoices):
@@ -41,13 +41,13 @@ class ContractVersion(models.Model):
         SUPERSEDED = "superseded", "Superseded"
 
     class Inconclusive(models.TextChoices):
-        """What a run means that could not show the target either way."""
+        """The meaning of an inconclusive run."""
 
         MISSED = "missed", "counts as missed: the consultancy bears the doubt"
         REPEAT = "repeat", "decides nothing: it is measured again inside the time-box"
 
     class TaxTreatment(models.TextChoices):
-        """How the fee is taxed. All but a rate want the sentence that the invoice needs."""
+        """How the fee is taxed; without tax, invoices need a sentence."""
 
         RATE = "rate", "At a rate"
         REVERSE_CHARGE = "reverse_charge", "Reverse charge: the customer owes the tax"
@@ -71,14 +71,14 @@ class ContractVersion(models.Model):
     currency = models.CharField(max_length=3)
     tax_rate_percent = models.DecimalField(max_digits=5, decimal_places=2, default=0)
     tax_treatment = models.CharField(max_length=14, choices=TaxTreatment, default=TaxTreatment.RATE)
-    tax_note = models.TextField(blank=True, help_text="The sentence that the invoice needs.")
+    tax_note = models.TextField(blank=True, help_text="The sentence for invoices without tax.")
     payment_days = models.PositiveSmallIntegerField(default=14)
     dispute_days = models.PositiveSmallIntegerField(default=14)
     refund_days = models.PositiveSmallIntegerField(
         null=True,
         blank=True,
         default=14,
-        help_text="Within which a refund is paid; older contracts name no such term.",
+        help_text="Period for a refund; empty for none.",
     )
     weeks = models.PositiveSmallIntegerField()
     starts_on = models.DateField()
@@ -91,7 +91,7 @@ class ContractVersion(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text="Who is to sign for the customer; any of its signatories when empty.",
+        help_text="The sole signatory of the customer; any when empty.",
     )
     target = models.DecimalField(max_digits=5, decimal_places=2, default=2)
     inconclusive = models.CharField(max_length=8, choices=Inconclusive, default=Inconclusive.MISSED)
@@ -100,7 +100,7 @@ class ContractVersion(models.Model):
     )
     amendment = models.CharField(max_length=10, choices=Amendment, blank=True)
     amendment_reason = models.TextField(blank=True)
-    carried = models.DecimalField(max_digits=14, decimal_places=3, default=0)
+    previously_released = models.DecimalField(max_digits=14, decimal_places=3, default=0)
     drafted_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     canonical = models.BinaryField(null=True, blank=True)
@@ -115,38 +115,38 @@ class ContractVersion(models.Model):
                 fields=["engagement"],
                 condition=Q(state="accepted"),
                 name="contract_one_accepted_version",
-                violation_error_message="One version of a contract is in force at a time.",
+                violation_error_message="Another version of the contract is in force.",
             ),
             models.UniqueConstraint(
                 fields=["engagement"],
                 condition=Q(state__in=["draft", "offered"]),
                 name="contract_one_open_version",
-                violation_error_message="Another version is being drafted or on offer already.",
+                violation_error_message="Another version is in draft or on offer.",
             ),
             models.CheckConstraint(
                 condition=Q(weeks__gte=MIN_WEEKS, weeks__lte=MAX_WEEKS),
                 name="contract_runs_3_to_10_weeks",
-                violation_error_message="A time-box is 3 to 10 weeks.",
+                violation_error_message="Enter 3 to 10 weeks.",
             ),
             models.CheckConstraint(
                 condition=Q(fee__gt=0),
                 name="contract_fee_is_positive",
-                violation_error_message="The fee is more than nothing.",
+                violation_error_message="Enter a fee above 0.",
             ),
             models.CheckConstraint(
                 condition=Q(audit_cost__gte=0, audit_cost__lte=F("fee")),
                 name="contract_audit_cost_is_within_the_fee",
-                violation_error_message="The audit cost is between nothing and the fee.",
+                violation_error_message="Enter an audit cost from 0 to the fee.",
             ),
             models.CheckConstraint(
                 condition=Q(target__gt=1),
                 name="contract_target_is_a_speedup",
-                violation_error_message="The target is more than 1×.",
+                violation_error_message="Enter a target above 1×.",
             ),
             models.CheckConstraint(
                 condition=Q(tax_rate_percent__gte=0, tax_rate_percent__lt=100),
                 name="contract_tax_rate_is_a_share",
-                violation_error_message="The tax rate is a percentage from 0 to under 100.",
+                violation_error_message="Enter a tax rate from 0 to under 100 percent.",
             ),
             models.CheckConstraint(
                 condition=(Q(tax_treatment="rate", tax_note=""))
@@ -155,7 +155,7 @@ class ContractVersion(models.Model):
                     & ~Q(tax_note="")
                 ),
                 name="contract_tax_is_treated_one_way",
-                violation_error_message="Tax is a rate, or none with the sentence that says why.",
+                violation_error_message="Enter a tax rate, or 0 and the sentence for invoices.",
             ),
             models.CheckConstraint(
                 condition=Q(payment_days__lte=MAX_PAYMENT_DAYS, dispute_days__lte=MAX_DISPUTE_DAYS),
@@ -172,14 +172,20 @@ class ContractVersion(models.Model):
                 violation_error_message=f"A refund is paid within 1 to {MAX_REFUND_DAYS} days.",
             ),
             models.CheckConstraint(
-                condition=Q(amends__isnull=True, amendment="", amendment_reason="", carried=0)
+                condition=Q(
+                    amends__isnull=True, amendment="", amendment_reason="", previously_released=0
+                )
                 | (
-                    Q(amends__isnull=False, carried__gte=0, carried__lte=F("fee"))
+                    Q(
+                        amends__isnull=False,
+                        previously_released__gte=0,
+                        previously_released__lte=F("fee"),
+                    )
                     & ~Q(amendment="")
                     & ~Q(amendment_reason="")
                 ),
                 name="contract_amendment_says_what_and_why",
-                violation_error_message="An amendment says what it changes, and why.",
+                violation_error_message="Enter what the amendment changes, and the reason.",
             ),
             models.CheckConstraint(
                 condition=Q(state="draft", sealed_at__isnull=True, digest="", canonical=None)
@@ -190,7 +196,7 @@ class ContractVersion(models.Model):
                     canonical__isnull=False,
                 ),
                 name="contract_is_sealed_once_it_leaves_the_draft",
-                violation_error_message="A contract is sealed exactly when it is offered.",
+                violation_error_message="Offer the contract to seal it.",
             ),
         ]
         triggers: ClassVar = [
@@ -234,7 +240,7 @@ class Party(models.TextChoices):
 
 
 class Acceptance(models.Model):
-    """One party's act of accepting exactly one digest. Append-only."""
+    """One party's acceptance of exactly one digest. Append-only."""
 
     contract_version = models.ForeignKey(
         ContractVersion, on_delete=models.PROTECT, related_name="acceptances"
@@ -245,7 +251,7 @@ class Acceptance(models.Model):
     digest = models.CharField(max_length=71)
     address = models.GenericIPAddressField("IP address", null=True, blank=True)
     signed_in_at = models.DateTimeField(
-        null=True, blank=True, help_text="When they had last proved who they are."
+        null=True, blank=True, help_text="Time of the last sign-in."
     )
     accepted_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -255,12 +261,12 @@ class Acceptance(models.Model):
             models.UniqueConstraint(
                 fields=["contract_version", "party"],
                 name="acceptance_once_a_party",
-                violation_error_message="This party has accepted these terms already.",
+                violation_error_message="This party has accepted these terms.",
             ),
             models.CheckConstraint(
                 condition=~Q(typed_name=""),
                 name="acceptance_has_a_typed_name",
-                violation_error_message="Whoever accepts types their name.",
+                violation_error_message="Enter your full name.",
             ),
         ]
         triggers: ClassVar = [

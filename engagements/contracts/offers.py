@@ -1,4 +1,4 @@
-"""The offer: sealed, read, taken back by either side, or expired."""
+"""Offers: sealed and offered, viewed, declined, withdrawn, expired."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.common.queue import enqueue
 from engagements.contracts import drafting
-from engagements.contracts import terms as terms_
+from engagements.contracts import terms as contract_terms
 from engagements.contracts.models import ContractVersion, Party
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement, Stage
@@ -24,10 +24,13 @@ State = ContractVersion.State
 
 
 @transaction.atomic
-def offer(*, contract: ContractVersion, by: User, read: str | None = None) -> ContractVersion:
-    """Seal the draft and offer it to the customer. From here on nothing in it changes.
+def offer(
+    *, contract: ContractVersion, by: User, expected_version: str | None = None
+) -> ContractVersion:
+    """Seal a draft and offer it to the customer. Its terms never change afterwards.
 
-    `read` is the `digest_of_draft` that `by` was shown: refused when it is another by now.
+    `expected_version` is the `digest_of_draft` that `by` was shown; raises ApplicationError when
+    the draft has changed since.
     """
     row, engagement = locked(contract)
     access.require_consultant(by)
@@ -35,20 +38,20 @@ def offer(*, contract: ContractVersion, by: User, read: str | None = None) -> Co
         return row
     if row.state != State.DRAFT:
         raise ApplicationError(
-            f"Version {row.number} was offered before: draft another.", code="contracts.todo"
+            f"Version {row.number} is no draft. Draft another version.", code="contract.not_a_draft"
         )
     stage = Stage.ACTIVE if row.is_amendment else Stage.AUDITED
     stages.require_stage(engagement, stage, to="for its contract to be offered")
-    require_as_read(row, read)
-    sheet = drafting.stored(row)
-    drafting.check(sheet)
-    _require_somebody_who_signs(row)
+    require_version(row, expected_version)
+    draft = drafting.stored(row)
+    drafting.check(draft)
+    _require_signatory(row)
     if row.valid_until and row.valid_until < timezone.localdate():
         raise ApplicationError(
-            f"The offer would be valid until {in_words(row.valid_until)}: that day has passed.",
-            code="contracts.todo",
+            f"Choose a later day than {in_words(row.valid_until)} for the end of the offer.",
+            code="offer.expired",
         )
-    row.canonical, row.digest = terms_.seal(terms_.compose(sheet))
+    row.canonical, row.digest = contract_terms.seal(contract_terms.compose(draft))
     row.state, row.sealed_at = State.OFFERED, timezone.now()
     validation.save_validated(row)
     moved = {} if row.is_amendment else stages.move(engagement, Stage.OFFERED)
@@ -65,35 +68,35 @@ def offer(*, contract: ContractVersion, by: User, read: str | None = None) -> Co
 
 
 def digest_of_draft(contract: ContractVersion) -> str:
-    """The digest that sealing a draft now would give it: another for every word that changes."""
-    return terms_.seal(terms_.compose(drafting.stored(contract)))[1]
+    """The digest that sealing a draft now would give it."""
+    return contract_terms.seal(contract_terms.compose(drafting.stored(contract)))[1]
 
 
-def require_as_read(draft: ContractVersion, read: str | None) -> None:
-    """Refuse what is done to another draft than the one that was shown; None was not asked."""
-    if read is not None and read != digest_of_draft(draft):
+def require_version(draft: ContractVersion, expected_version: str | None) -> None:
+    """Check that a draft has not changed since it was shown; None skips the check."""
+    if expected_version is not None and expected_version != digest_of_draft(draft):
         raise ApplicationError(
-            "Somebody has changed this draft since you opened it. Read what it says now, on "
-            "another page where you have typed something here, and then do this again.",
-            code="contracts.todo",
+            "This draft changed while you were working on it. Review it again; open it in another "
+            "tab if you want to keep what you have entered here.",
+            code="contract.changed",
         )
 
 
 @transaction.atomic
 def note_viewed(*, contract: ContractVersion, by: User) -> None:
-    """Note that somebody of the customer has read an offer, the first time they do."""
+    """Record the first time that a person of the customer views an offer."""
     if contract.state != State.OFFERED or by.is_staff_member:
         return
-    seen = {"verb": "contract.viewed", "actor": by, "changes__version": contract.number}
-    if contract.engagement.events.filter(**seen).exists():
+    viewed = {"verb": "contract.viewed", "actor": by, "changes__version": contract.number}
+    if contract.engagement.events.filter(**viewed).exists():
         return
     row, engagement = locked(contract)
-    if row.state != State.OFFERED or engagement.events.filter(**seen).exists():
+    if row.state != State.OFFERED or engagement.events.filter(**viewed).exists():
         return
     events.record(
         engagement=engagement,
         verb="contract.viewed",
-        summary=f"{by} has read version {row.number} of the contract.",
+        summary=f"{by} viewed version {row.number} of the contract.",
         actor=by,
         changes={"version": row.number, "digest": row.digest},
         for_customer=True,
@@ -104,41 +107,41 @@ def note_viewed(*, contract: ContractVersion, by: User) -> None:
 def decline(
     *, contract: ContractVersion, reason: str, by: User, address: str | None = None
 ) -> ContractVersion:
-    """The customer's signatory says no to the offer. Another version may be drafted."""
+    """Decline an offer, for the customer. Another version may be drafted."""
     row, engagement = locked(contract)
     access.require_signatory(engagement, by)
     if row.state == State.DECLINED:
         return row
     if row.acceptances.filter(party="customer").exists():
         raise ApplicationError(
-            f"{engagement.customer} has accepted these terms already.", code="contracts.todo"
+            f"{engagement.customer} has accepted these terms.", code="offer.accepted"
         )
-    return _take_back(row, engagement, State.DECLINED, reason, by, address)
+    return _end(row, engagement, State.DECLINED, reason, by, address)
 
 
 @transaction.atomic
 def withdraw(*, contract: ContractVersion, reason: str, by: User) -> ContractVersion:
-    """The consultancy takes its offer back, as long as not both sides have accepted it."""
+    """Withdraw an offer, for the consultancy, until both parties have accepted it."""
     row, engagement = locked(contract)
     access.require_consultant(by)
     if row.state == State.WITHDRAWN:
         return row
-    return _take_back(row, engagement, State.WITHDRAWN, reason, by, None)
+    return _end(row, engagement, State.WITHDRAWN, reason, by, None)
 
 
 @transaction.atomic
 def expire(*, contract: ContractVersion) -> ContractVersion:
-    """End an offer whose time is over: its last day has passed and the customer has not accepted
-    it, or it would amend a contract that has come to its verdict."""
+    """Expire an offer: its last day has passed without the customer's acceptance, or it would
+    amend a contract that has been decided."""
     row, engagement = locked(contract)
     if row.state == State.EXPIRED:
         return row
-    why = _why_over(row, engagement)
-    if why is None:
+    reason = _expiry_reason(row, engagement)
+    if reason is None:
         raise ApplicationError(
-            f"Version {row.number} may still be accepted.", code="contracts.todo"
+            f"Version {row.number} may still be accepted.", code="offer.still_open"
         )
-    return _take_back(row, engagement, State.EXPIRED, why, None, None)
+    return _end(row, engagement, State.EXPIRED, reason, None, None)
 
 
 def expiring() -> list[ContractVersion]:
@@ -149,11 +152,11 @@ def expiring() -> list[ContractVersion]:
     return list(offered.defer("canonical").distinct())
 
 
-def _why_over(contract: ContractVersion, engagement: Engagement) -> str | None:
+def _expiry_reason(contract: ContractVersion, engagement: Engagement) -> str | None:
     if contract.state != State.OFFERED:
         return None
     if contract.is_amendment and engagement.stage != Stage.ACTIVE:
-        return "the contract that it would amend has been decided."
+        return "the contract it amends has been decided."
     last = contract.valid_until
     if last is None or last >= timezone.localdate():
         return None
@@ -162,7 +165,7 @@ def _why_over(contract: ContractVersion, engagement: Engagement) -> str | None:
     return None
 
 
-def _take_back(
+def _end(
     contract: ContractVersion,
     engagement: Engagement,
     state: ContractVersion.State,
@@ -172,7 +175,7 @@ def _take_back(
 ) -> ContractVersion:
     if contract.state != State.OFFERED:
         raise ApplicationError(
-            f"Version {contract.number} of the contract is not on offer.", code="contracts.todo"
+            f"Version {contract.number} of the contract is not on offer.", code="offer.not_open"
         )
     why = validation.text(reason, noun="The reason")
     moved = {} if contract.is_amendment else stages.move(engagement, Stage.AUDITED)
@@ -191,16 +194,17 @@ def _take_back(
     return contract
 
 
-def _require_somebody_who_signs(contract: ContractVersion) -> None:
+def _require_signatory(contract: ContractVersion) -> None:
     customer = contract.engagement.customer
-    who = signatories_of(customer)
-    if not who:
+    signatories = signatories_of(customer)
+    if not signatories:
         raise ApplicationError(
-            f"Nobody may sign for {customer} yet: name a signatory first.", code="contracts.todo"
+            f"{customer} has no signatory. Give one of its people the right to sign.",
+            code="offer.no_signatory",
         )
-    if contract.signatory is not None and contract.signatory not in who:
+    if contract.signatory is not None and contract.signatory not in signatories:
         raise ApplicationError(
-            f"{contract.signatory} may not sign for {customer}.", code="contracts.todo"
+            f"{contract.signatory} may not sign for {customer}.", code="contract.not_a_signatory"
         )
 
 

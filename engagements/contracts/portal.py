@@ -1,4 +1,4 @@
-"""The contract: read it as it was sealed, accept or decline exactly that."""
+"""Pages of the contract for the customer: read the sealed terms, accept or decline them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from engagements.common.errors import ApplicationError
 from engagements.common.money import gross_of
 from engagements.contracts import acceptances, offers, signatories
 from engagements.contracts.differences import differences
+from engagements.contracts.fields import facts
+from engagements.contracts.forms import AcceptContractForm, DeclineContractForm
 from engagements.contracts.models import ContractVersion, Party
-from engagements.contracts.portal_forms import AcceptContractForm, DeclineContractForm
-from engagements.contracts.queries import acceptance_of, sealed_contracts
 from engagements.contracts.readings import document_of
 from engagements.contracts.signatories import named_to_accept, who_signs
 from engagements.contracts.terms import pauses_of, terms_of
+from engagements.contracts.versions import acceptance_of, sealed_contracts
 from engagements.people import fresh_sign_in
+
+# Terms that the page shows in rows of its own, with tax or with pauses.
+OWN_ROWS = ("fee", "audit_cost", "tax_treatment", "weeks", "signatory")
 
 
 @access.portal_page
 @require_safe
 def contract_page(request: HttpRequest, reference: str, number: int | None = None) -> HttpResponse:
-    """A sealed version of the contract; without a number the one that counts now.
-
-    That somebody of the customer read an offer is noted, the first time they do.
-    """
+    """Show a sealed version, by default the current one, and record its first view."""
     contract = _contract(request, reference, number)
     offers.note_viewed(contract=contract, by=actor(request))
     return _render(request, contract)
@@ -42,9 +43,9 @@ def contract_page(request: HttpRequest, reference: str, number: int | None = Non
 @access.portal_page
 @require_POST
 def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
-    """Accept the terms whose digest was on the screen, after a fresh sign-in."""
+    """Accept the terms that were shown, after a fresh sign-in."""
     contract = _contract(request, reference, number)
-    form = AcceptContractForm(request.POST, contract=contract)
+    form = AcceptContractForm(request.POST)
     if not signatories.may_accept(request.user, contract):
         return _render(request, contract, status=403)
     fresh_sign_in.require_fresh_sign_in(request)
@@ -59,8 +60,8 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
                 address=current_address(),
                 signed_in_at=fresh_sign_in.signed_in_at(request),
             )
-        except ApplicationError as refusal:
-            form.add_error(None, str(refusal))
+        except ApplicationError as error:
+            form.add_error(None, str(error))
         else:
             messages.success(request, "You have accepted the contract.")
             return redirect("portal-engagement", reference=reference)
@@ -70,7 +71,7 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
 @access.portal_page
 @require_POST
 def decline(request: HttpRequest, reference: str, number: int) -> HttpResponse:
-    """Decline the offered terms with a reason."""
+    """Decline the offer, with a reason."""
     contract = _contract(request, reference, number)
     form = DeclineContractForm(request.POST)
     if not access.may_sign(request.user, contract.engagement.customer):
@@ -78,26 +79,28 @@ def decline(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     if form.is_valid():
         try:
             offers.decline(contract=contract, reason=form.cleaned_data["reason"], by=actor(request))
-        except ApplicationError as refusal:
-            form.add_error(None, str(refusal))
+        except ApplicationError as error:
+            form.add_error(None, str(error))
         else:
-            messages.success(request, "You have declined the contract. We have been told why.")
+            messages.success(
+                request, "You have declined the contract. We have received your reason."
+            )
             return redirect("portal-engagement", reference=reference)
     return _render(request, contract, decline_form=form, status=422)
 
 
 def _contract(request: HttpRequest, reference: str, number: int | None) -> ContractVersion:
-    """The numbered version, or the one that counts: on offer, else in force, else the newest."""
+    """The numbered version; by default the one on offer, else in force, else the newest."""
     if number is None:
         engagement = access.engagement_for(request.user, reference)
         states = (ContractVersion.State.OFFERED, ContractVersion.State.ACCEPTED)
         versions = {version.state: version for version in reversed(sealed_contracts(engagement))}
-        counting = next((versions[state] for state in states if state in versions), None)
-        number = counting.number if counting else None
+        current = next((versions[state] for state in states if state in versions), None)
+        number = current.number if current else None
     contract = access.contract_for(request.user, reference, number)
     if contract.is_sealed:
         return contract
-    # People of the house see drafts elsewhere; the portal shows what a customer can see.
+    # Consultants see drafts on their own pages; the portal shows only sealed versions.
     newest = sealed_contracts(contract.engagement).first()
     if newest is None or number is not None:
         raise Http404("No such contract.")
@@ -130,7 +133,7 @@ def _render(
         "can_sign": signatories.may_accept(request.user, contract),
         "signatories": who_signs(contract),
         "named": named_to_accept(contract),
-        "accept_form": accept_form or AcceptContractForm(contract=contract),
+        "accept_form": accept_form or AcceptContractForm(initial={"digest": contract.digest}),
         "decline_form": decline_form or DeclineContractForm(),
         "document": document_of(contract),
     }
@@ -138,10 +141,10 @@ def _render(
 
 
 def readable_terms(contract: ContractVersion) -> dict[str, Any]:
-    """The sealed terms with amounts, rates and days as values that can be formatted."""
+    """The sealed terms, with amounts and days as values for the template."""
     terms = terms_of(contract)
     rate, currency = Decimal(terms["tax_rate_percent"]), terms["currency"]
-    fee, audit = Decimal(terms["fee"]), Decimal(terms["audit_cost"])
+    audit = Decimal(terms["audit_cost"])
     parts, before = (
         [
             {
@@ -156,21 +159,19 @@ def readable_terms(contract: ContractVersion) -> dict[str, Any]:
     )
     return {
         **terms,
-        "fee": fee,
+        "facts": [fact for fact in facts(terms) if fact.name not in OWN_ROWS],
+        "fee": Decimal(terms["fee"]),
         "fee_gross": sum((part["gross"] for part in (*before, *parts)), Decimal(0)),
         "audit_cost": audit,
         "audit_gross": gross_of(audit, rate, currency),
         "tax_rate": f"{rate.normalize():f}",
         "is_taxed": terms["tax"]["treatment"] == ContractVersion.TaxTreatment.RATE,
         "began_on": _day(terms["began_on"]),
-        "valid_until": _day(terms["valid_until"]),
+        "starts_on": _day(terms["starts_on"]),
         "pauses": pauses_of(terms),
         "amendment": _amendment(terms["amends"]),
-        "carried": before,
-        "target": Decimal(terms["target"]),
-        "starts_on": datetime.date.fromisoformat(terms["starts_on"]),
+        "released_before": before,
         "milestones": parts,
-        "hardware": _hardware(terms["benchmark"]["hardware"]),
     }
 
 
@@ -181,12 +182,4 @@ def _day(text: str | None) -> datetime.date | None:
 def _amendment(amends: dict[str, Any] | None) -> dict[str, Any] | None:
     if amends is None:
         return None
-    return {**amends, "what": ContractVersion.Amendment(amends["changes"]).label}
-
-
-def _hardware(sealed: dict[str, Any]) -> str:
-    """The device that the benchmark names, or of which kind it has to be."""
-    if sealed["name"]:
-        return str(sealed["name"])
-    kind = "GPU" if sealed["device"] == "cuda" else "CPU"
-    return f"a {kind}; the record says which one it was measured on"
+    return {**amends, "label": ContractVersion.Amendment(amends["changes"]).label}

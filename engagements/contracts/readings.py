@@ -1,38 +1,51 @@
-"""One version of the contract to be read: its terms, its document, and how it differs."""
+"""One version of the contract as a page shows it, and the preview of a draft."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.http import Http404
 
+from benchmarks.models import Benchmark
+from engagements.common.errors import ApplicationError
+from engagements.common.wordings import Difference
 from engagements.contracts import drafting
-from engagements.contracts import terms as terms_
 from engagements.contracts.differences import differences
+from engagements.contracts.document import body_context
+from engagements.contracts.fields import facts
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.summary import ContractSummary
+from engagements.contracts.terms import compose, terms_of
 from engagements.documents.models import Document
 
 
-def of(summary: ContractSummary, contract: ContractVersion, *, against: str) -> dict[str, Any]:
-    """What a page shows of `contract`, set against the version `against` (a number), or against
-    the one that it amends or follows. Http404 when there is no such version."""
+def version_context(
+    summary: ContractSummary, contract: ContractVersion, *, against: str
+) -> dict[str, Any]:
+    """Return the template context of `contract`, compared with another version.
+
+    `against` is that version's number; by default the one it amends, else the one before it.
+    Raises Http404 for an unknown number.
+    """
     other = _other(summary, contract, against)
-    terms = reading_of(contract)
+    terms = current_terms(contract)
     return {
         "terms": terms,
+        "facts": list(facts(terms)),
         "document": document_of(contract),
         "against": other,
         "others": [row for row in summary.versions if row.number != contract.number],
-        "differences": differences(reading_of(other), terms) if other else [],
+        "differences": differences(current_terms(other), terms) if other else [],
     }
 
 
-def reading_of(contract: ContractVersion) -> dict[str, Any]:
-    """The terms as sealed, or those that sealing the draft now would fix."""
+def current_terms(contract: ContractVersion) -> dict[str, Any]:
+    """The sealed terms, or those that sealing the draft now would fix."""
     if contract.is_sealed:
-        return terms_.terms_of(contract)
-    return terms_.compose(drafting.stored(contract))
+        return terms_of(contract)
+    return compose(drafting.stored(contract))
 
 
 def document_of(contract: ContractVersion) -> Document | None:
@@ -45,6 +58,33 @@ def document_of(contract: ContractVersion) -> Document | None:
         ).defer("content")
     }
     return next((found[subject] for subject in subjects if subject in found), None)
+
+
+@dataclass(frozen=True)
+class Preview:
+    """The document that a draft would make, or the `error` why it cannot be drafted.
+
+    Empty while the form has errors.
+    """
+
+    body: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
+    differences: Sequence[Difference] = ()
+
+
+def preview_of(
+    compose_terms: Callable[[], dict[str, Any]], amended: ContractVersion | None = None
+) -> Preview:
+    """Preview the terms that a service composes, compared with the version they amend."""
+    try:
+        terms = compose_terms()
+    except ApplicationError as error:
+        return Preview(error=str(error))
+    benchmark = Benchmark.objects.get(digest=terms["benchmark"]["digest"])
+    return Preview(
+        body=body_context(terms, benchmark.document),
+        differences=differences(terms_of(amended), terms) if amended else (),
+    )
 
 
 def _other(

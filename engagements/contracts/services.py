@@ -1,9 +1,9 @@
-"""The contract: drafted here, sealed by the offer, accepted by both sides or not at all."""
+"""Draft, revise, preview and discard the terms of a contract."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
@@ -12,15 +12,12 @@ from engagements import access
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.contracts import drafting
-from engagements.contracts import terms as terms_
+from engagements.contracts import terms as contract_terms
 from engagements.contracts.clauses import services as clauses
 from engagements.contracts.clauses.models import Clause
-from engagements.contracts.drafting import Figures, MilestoneDraft
+from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.models import ContractVersion
-from engagements.contracts.offers import (
-    locked,
-    require_as_read,
-)
+from engagements.contracts.offers import locked, require_version
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import events
@@ -36,16 +33,17 @@ def draft(
     milestones: Sequence[MilestoneDraft],
     by: User,
     governed_by: Sequence[Clause] | None = None,
-    **figures: Unpack[Figures],
+    **terms: Any,
 ) -> ContractVersion:
-    """Draft the next version of the terms. The milestones add up to the fee exactly.
+    """Draft the next version of a contract.
 
-    Without `governed_by` the newest number of every clause stands in it.
+    `terms` are named as in fields.FIELDS. The milestones add up to the fee exactly. Without
+    `governed_by` the newest number of every clause applies.
     """
     row = stages.locked(engagement.pk)
     access.require_consultant(by)
     stages.require_stage(row, Stage.AUDITED, to="for a contract to be drafted")
-    contract = _with(next_version(row, by), figures)
+    contract = drafting.set_terms(next_version(row, by), terms)
     chosen = clauses.newest() if governed_by is None else governed_by
     drafting.write(drafting.assemble(contract, milestones=milestones, clauses=chosen))
     events.record(
@@ -53,19 +51,19 @@ def draft(
         verb="contract.drafted",
         summary=f"Version {contract.number} of the contract was drafted.",
         actor=by,
-        changes=drafting.figures(contract),
+        changes=drafting.logged_terms(contract),
     )
     return contract
 
 
 def next_version(engagement: Engagement, by: User) -> ContractVersion:
-    """The row of the next version, not saved, under the engagement's lock.
+    """The unsaved row of the next version, under the engagement's lock.
 
-    Refused while another is open.
+    Raises ApplicationError while another version is open.
     """
     if engagement.contracts.filter(state__in=[State.DRAFT, State.OFFERED]).exists():
         raise ApplicationError(
-            "Another version is being drafted or on offer already.", code="contracts.todo"
+            "Another version is in draft or on offer.", code="contract.version_open"
         )
     last = engagement.contracts.aggregate(last=Max("number"))["last"] or 0
     return ContractVersion(engagement=engagement, number=last + 1, drafted_by=by)
@@ -78,28 +76,27 @@ def revise(
     milestones: Sequence[MilestoneDraft],
     by: User,
     governed_by: Sequence[Clause] | None = None,
-    read: str | None = None,
-    **figures: Unpack[Figures],
+    expected_version: str | None = None,
+    **terms: Any,
 ) -> ContractVersion:
-    """Rewrite a draft. Sealed terms are never changed: withdraw the offer and draft anew.
+    """Revise a draft. Sealed terms never change: withdraw the offer and draft another version.
 
-    Without `governed_by` the clauses that stand in it stay. `read` is the `digest_of_draft` that
-    `by` started from: refused when it is another by now.
+    Without `governed_by` the draft keeps its clauses. `expected_version` is the `digest_of_draft`
+    that `by` started from; raises ApplicationError when the draft has changed since.
     """
     row, engagement = locked(contract)
     access.require_consultant(by)
     stages.require_stage(engagement, Stage.AUDITED, to="for a draft to change")
     if row.state != State.DRAFT:
         raise ApplicationError(
-            f"Version {row.number} is sealed and is never changed: draft another.",
-            code="contracts.todo",
+            f"Version {row.number} is sealed. Draft another version.", code="contract.sealed"
         )
-    require_as_read(row, read)
-    before = drafting.figures(row)
+    require_version(row, expected_version)
+    before = drafting.logged_terms(row)
     chosen = drafting.stored(row).clauses if governed_by is None else governed_by
-    row = _with(row, figures)
+    row = drafting.set_terms(row, terms)
     drafting.write(drafting.assemble(row, milestones=milestones, clauses=chosen))
-    after = drafting.figures(row)
+    after = drafting.logged_terms(row)
     events.record(
         engagement=engagement,
         verb="contract.revised",
@@ -116,46 +113,42 @@ def preview(
     milestones: Sequence[MilestoneDraft],
     by: User,
     governed_by: Sequence[Clause] | None = None,
-    **figures: Unpack[Figures],
+    **terms: Any,
 ) -> dict[str, Any]:
-    """The terms that offering these now would seal; nothing is written.
+    """The terms that offering this draft now would seal. Nothing is written.
 
-    Refused where drafting them would be.
+    Raises ApplicationError where drafting would.
     """
     opened = engagement.contracts.filter(state=State.DRAFT).first()
-    contract = opened or next_version(engagement, by)
+    contract = drafting.set_terms(opened or next_version(engagement, by), terms)
     contract.engagement = engagement
     chosen = clauses.newest() if governed_by is None else governed_by
-    sheet = drafting.assemble(_with(contract, figures), milestones=milestones, clauses=chosen)
+    assembled = drafting.assemble(contract, milestones=milestones, clauses=chosen)
     validation.full_clean(contract)
-    return terms_.compose(sheet)
+    return contract_terms.compose(assembled)
 
 
 @transaction.atomic
-def discard(*, contract: ContractVersion, by: User, read: str | None = None) -> None:
-    """Throw a draft away: it was never put before anybody. `read` as for `offer`."""
+def discard(*, contract: ContractVersion, by: User, expected_version: str | None = None) -> None:
+    """Delete a draft, which was never offered. `expected_version` as for `revise`."""
     row, engagement = locked(contract)
     access.require_consultant(by)
     if row.state != State.DRAFT:
-        raise ApplicationError(f"Version {row.number} is sealed and stays.", code="contracts.todo")
-    require_as_read(row, read)
+        raise ApplicationError(
+            f"Version {row.number} is sealed and cannot be discarded.", code="contract.sealed"
+        )
+    require_version(row, expected_version)
     if row.runs.exists():
         raise ApplicationError(
-            f"Trial runs were asked for under version {row.number}: revise it instead.",
-            code="contracts.todo",
+            f"Version {row.number} has trial runs. Revise it instead.",
+            code="contract.has_trial_runs",
         )
     events.record(
         engagement=engagement,
         verb="contract.discarded",
         summary=f"The draft of version {row.number} was discarded.",
         actor=by,
-        changes=drafting.figures(row),
+        changes=drafting.logged_terms(row),
     )
     row.milestones.all().delete()
     row.delete()
-
-
-def _with(contract: ContractVersion, figures: Figures) -> ContractVersion:
-    for name, value in figures.items():
-        setattr(contract, name, value)
-    return contract

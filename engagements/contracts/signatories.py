@@ -1,4 +1,4 @@
-"""Who may bind a customer, and who of them signs a contract."""
+"""Who may accept a contract for the customer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from engagements.people.signatories import signatories_of
 
 
 def who_signs(contract: ContractVersion) -> list[User]:
-    """Who may accept `contract` for its customer: the one who is named to, else any signatory."""
+    """The people who may accept `contract`: its sole signatory, else any of the customer's."""
     named = named_to_accept(contract)
     if named is not None:
         return [named]
@@ -17,20 +17,19 @@ def who_signs(contract: ContractVersion) -> list[User]:
 
 
 def named_to_accept(contract: ContractVersion) -> User | None:
-    """Who alone accepts `contract` for its customer; None where any signatory does.
+    """The sole signatory who may accept `contract`; None where any signatory may.
 
-    It is whom the terms name. An amendment of who signs is accepted by whom the version before
-    it names, as long as they may sign.
+    An amendment of the signatory is accepted by the one named in the amended version, while that
+    person may sign.
     """
     if contract.amendment != ContractVersion.Amendment.SIGNATORY:
         return contract.signatory
-    assert contract.amends is not None  # what is no amendment has no kind of one
+    assert contract.amends is not None  # only an amendment has a kind
     before = contract.amends.signatory
     return before if before in signatories_of(contract.engagement.customer) else None
 
 
 def may_accept(user: Person | None, contract: ContractVersion) -> bool:
-    """Whether `user` accepts `contract` for its customer: the one who is named to, else any
-    signatory."""
+    """Whether `user` may accept `contract` for its customer."""
     is_named = named_to_accept(contract) in (None, user)
     return is_named and may_sign(user, contract.engagement.customer)

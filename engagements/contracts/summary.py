@@ -18,7 +18,7 @@ State = ContractVersion.State
 
 
 def versions_for_summary() -> QuerySet[ContractVersion]:
-    """Contract versions with their benchmark, acceptances and pauses, to prefetch."""
+    """Contract versions with benchmark, acceptances and pauses, to prefetch."""
     return (
         ContractVersion.objects.defer("canonical")
         .select_related("benchmark")
@@ -66,7 +66,7 @@ class ContractSummary:
 
     @cached_property
     def open_version(self) -> ContractVersion | None:
-        """The version that is being drafted or on offer."""
+        """The version in draft or on offer."""
         opened = (State.DRAFT, State.OFFERED)
         return next((row for row in self.versions if row.state in opened), None)
 

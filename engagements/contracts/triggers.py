@@ -39,7 +39,7 @@ ADD_UP_MILESTONES = Trigger(
     condition=pgtrigger.Q(new__sealed_at__isnull=False),
     declare=[("parts", "numeric")],
     func=f"""
-    SELECT coalesce(sum(amount), 0) + NEW.carried INTO parts FROM engagements_milestone
+    SELECT coalesce(sum(amount), 0) + NEW.previously_released INTO parts FROM engagements_milestone
         WHERE contract_version_id = NEW.id;
     IF parts <> NEW.fee THEN
         {

@@ -1,10 +1,12 @@
-"""TODO docstring."""
+"""Find versions of an engagement's contract: in force, sealed, accepted."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engagements.contracts.models import ContractVersion
+from django.db.models import Prefetch, QuerySet
+
+from engagements.contracts.models import Acceptance, ContractVersion, Party
 from engagements.engagement.models import Engagement
 
 if TYPE_CHECKING:
@@ -12,10 +14,25 @@ if TYPE_CHECKING:
 
 
 def open_acceptance_run(engagement: Engagement) -> EngagementRun | None:
-    """The acceptance run whose verdict is still to come, if there is one."""
+    """The acceptance run without a verdict yet, if there is one."""
     return engagement.runs.filter(purpose="acceptance", concluded_at__isnull=True).first()
 
 
 def contract_in_force(engagement: Engagement) -> ContractVersion | None:
-    """The version that both parties accepted, if there is one."""
+    """The version accepted by both parties, if there is one."""
     return engagement.contracts.filter(state=ContractVersion.State.ACCEPTED).first()
+
+
+def sealed_contracts(engagement: Engagement) -> QuerySet[ContractVersion]:
+    """Every version that was offered to the customer, newest first."""
+    acceptances = Acceptance.objects.select_related("user")
+    return (
+        engagement.contracts.filter(sealed_at__isnull=False)
+        .select_related("benchmark", "engagement__customer", "signatory")
+        .prefetch_related(Prefetch("acceptances", queryset=acceptances))
+    )
+
+
+def acceptance_of(contract: ContractVersion, party: Party) -> Acceptance | None:
+    """One party's acceptance of a version."""
+    return next((row for row in contract.acceptances.all() if row.party == party), None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from engagements.audit.models import Audit, Check, FindingOutcome
-from engagements.contracts.milestones.models import ReleaseCondition
 from engagements.engagement.models import Stage
 
 # What each check asks, for readers who run models and write no kernels.
@@ -55,14 +54,6 @@ STAGE_LABELS: dict[str, str] = {
     Stage.REDIRECTED: "Redirected",
     Stage.DECLINED: "Declined",
     Stage.CANCELLED: "Cancelled",
-}
-
-RELEASE_LABELS: dict[str, str] = {
-    ReleaseCondition.SIGNED: "when both parties have signed",
-    ReleaseCondition.AUDIT_DELIVERED: "when the audit is delivered",
-    ReleaseCondition.DATE: "on the agreed date",
-    ReleaseCondition.TARGET_MET: "when the target is met",
-    ReleaseCondition.HANDOVER: "when you accept the handover",
 }
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from engagements.billing.milestones import MilestoneLine
 from engagements.common.dates import in_words
 from engagements.common.money import format_money
-from engagements.contracts.milestones.models import Milestone
-from engagements.portal.labels import RELEASE_LABELS
+from engagements.contracts.milestones.conditions import CONDITIONS
+from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.settlements.models import Settlement
 
 
@@ -25,7 +25,7 @@ class MilestoneRow:
 def milestone_row(line: MilestoneLine) -> MilestoneRow:
     """Describe a milestone for the customer."""
     milestone = line.milestone
-    due = f"Due {RELEASE_LABELS[milestone.condition]}."
+    due = f"Due {CONDITIONS[ReleaseCondition(milestone.condition)].customer_text}."
     if milestone.state == Milestone.State.VOID:
         return MilestoneRow(line, "void", "Cancelled", "Cancelled: nothing is due.")
     if milestone.state == Milestone.State.PENDING:

@@ -12,10 +12,10 @@ from engagements.audit.models import Audit, Check, Finding, FindingOutcome
 from engagements.billing.milestones import MilestoneLine, milestone_lines
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion
-from engagements.contracts.queries import sealed_contracts
 from engagements.contracts.signatories import who_signs
 from engagements.contracts.time_box.burn_down import BurnDown, burn_down_of
 from engagements.contracts.time_box.models import TimeBox
+from engagements.contracts.versions import sealed_contracts
 from engagements.documents.models import Document
 from engagements.engagement.models import Engagement
 from engagements.event_log.models import Event

@@ -9,8 +9,8 @@ from django.urls import reverse
 from engagements.audit.models import Audit
 from engagements.common.dates import in_words
 from engagements.contracts.models import Party
-from engagements.contracts.queries import acceptance_of
 from engagements.contracts.time_box.burn_down import BurnDown
+from engagements.contracts.versions import acceptance_of
 from engagements.engagement.models import Stage
 from engagements.portal.labels import OUTCOME_SENTENCE, joined
 from engagements.portal.queries import PortalEngagement

@@ -16,8 +16,8 @@ from engagements.access import actor
 from engagements.common.client_ip import current_address
 from engagements.common.errors import ApplicationError
 from engagements.contracts import signatories
+from engagements.contracts.forms import AcceptHandoverForm
 from engagements.contracts.milestones import services as milestones
-from engagements.contracts.portal_forms import AcceptHandoverForm
 from engagements.engagement.models import Engagement
 from engagements.people import fresh_sign_in
 from engagements.portal.labels import CHECK_MEANING, FINDING_LABELS, OUTCOME_SENTENCE, STAGE_LABELS

@@ -17,8 +17,7 @@ from engagements.common.errors import ApplicationError
 from engagements.common.queue import enqueue
 from engagements.common.ratios import agreed, measured
 from engagements.contracts import versions
-from engagements.contracts.milestones.models import ReleaseCondition
-from engagements.contracts.milestones.releases import release
+from engagements.contracts.milestones.services import release
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.time_box.models import TimeBox
 from engagements.engagement import stages
@@ -183,7 +182,7 @@ def _meet(engagement: Engagement, contract: ContractVersion, run: EngagementRun)
         changes={**stages.move(engagement, Stage.MET), "run": run.pk},
         for_customer=True,
     )
-    release(contract=contract, condition=ReleaseCondition.TARGET_MET)
+    release(contract=contract)
     postings.target_met(contract, dated_on=timezone.localdate())
 
 

@@ -1,4 +1,4 @@
-"""The words of a contract, as its document has them."""
+"""Render the body of a contract's document."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ register = template.Library()
 
 
 @register.inclusion_tag("contracts/document/_body.html")
-def contract_words(words: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What `engagements.contracts.document.words` found, as the document says it."""
-    return words
+def contract_body(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Render the context of `engagements.contracts.document.body_context`."""
+    return body

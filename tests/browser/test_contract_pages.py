@@ -13,7 +13,7 @@ from engagements.contracts import amendments, offers
 from engagements.contracts.clauses import services as clauses
 from engagements.contracts.drafting import PauseDraft
 from engagements.contracts.models import ContractVersion, Party
-from engagements.contracts.time_box import entries
+from engagements.contracts.time_box import hours
 from tests.browser.conftest import Window
 from tests.browser.test_looks import Viewer
 from tests.engagements.world import World, days, today
@@ -36,7 +36,7 @@ def amended(world: World, contract: ContractVersion) -> ContractVersion:
         by=world.consultant,
         pause=pause,
     )
-    entries.add(
+    hours.add(
         engagement=contract.engagement,
         worked_on=today(),
         hours=Decimal("7.5"),

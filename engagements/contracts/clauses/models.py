@@ -1,4 +1,4 @@
-"""Governing texts: clauses by slug and number, and which of them stand in a contract."""
+"""Governing clauses by slug and number, and their place in a contract."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from engagements.people.models import User
 
 
 class Clause(models.Model):
-    """One text that governs contracts, as it was published. Append-only: a change is the next
-    number. Contracts that name an older number keep it. `digest` is that of the text alone."""
+    """One published number of a clause. Append-only: a change is the next number, and contracts
+    keep theirs. `digest` is that of the text alone."""
 
     slug = models.SlugField(max_length=40)
     number = models.PositiveSmallIntegerField()
@@ -33,7 +33,7 @@ class Clause(models.Model):
             models.CheckConstraint(
                 condition=Q(digest__regex=r"^sha256:[0-9a-f]{64}$") & ~Q(title="") & ~Q(text=""),
                 name="clause_has_a_text_and_its_digest",
-                violation_error_message="A clause has a title, a text and its SHA-256.",
+                violation_error_message="Enter a title and a text.",
             ),
         ]
         triggers: ClassVar = [

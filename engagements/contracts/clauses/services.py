@@ -1,31 +1,34 @@
-"""Governing texts: published by number, never changed, chosen by each contract.
+"""Governing clauses: published by number, never changed, chosen by each contract.
 
-The texts that the house starts with lie beside this application, one file each; what is
-published later is the next number of its slug, and contracts take the newest of each.
+The first ones are the files in `texts`. A later publication is the next number of its slug;
+contracts take the newest of each.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.db import connection, transaction
+from django.db.models import Count
 
 from benchmarks.records.canonical import digest_of_bytes
 from engagements import access
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
-from engagements.contracts.clauses.models import Clause
+from engagements.common.wordings import Difference
+from engagements.contracts.clauses.models import Clause, ContractClause
 from engagements.people.models import User
 
 TEXTS = Path(__file__).resolve().parent / "texts"
-# Names the advisory lock under which clauses are published. Any number of our own does.
+# Number of the advisory lock for publishing clauses.
 _CLAUSES = 0x7F0C
 
 
 def newest() -> list[Clause]:
-    """The newest number of every clause, in the order in which contracts have them.
+    """The newest number of every clause, in the order of the contract.
 
-    The texts that the house starts with are published when there are none yet.
+    Publishes the files in `texts` where there are no clauses.
     """
     if not Clause.objects.exists():
         _publish_texts()
@@ -38,20 +41,19 @@ def newest() -> list[Clause]:
 def publish(
     *, slug: str, title: str, text: str, by: User, after: int | None = None
 ) -> tuple[Clause, bool]:
-    """Publish a text as the next number of `slug`; the clause, and whether it is new: the newest
-    published again stays as it is.
+    """Publish a text as the next number of `slug`; returns the clause and whether it is new.
 
-    `after` is the number that `by` started from. Refused where another one is the newest by now.
+    An unchanged text returns the newest clause. `after` is the number that `by` started from;
+    raises ApplicationError where it is no longer the newest.
     """
     if not access.is_admin(by):
-        raise ApplicationError("Admins publish clauses.", code="contracts.todo")
-    _wait_for_others()
+        raise ApplicationError("Only admins may publish clauses.", code="clause.admins_only")
+    _lock_publishing()
     last = _last(slug)
     if last is not None and after is not None and after != last.number:
         raise ApplicationError(
-            f"“{slug}” is at number {last.number} already: change that one, so that nothing "
-            "of it is lost unread.",
-            code="contracts.todo",
+            f"“{slug}” is now at number {last.number}. Review that one and change it.",
+            code="clause.changed",
         )
     clause = _publish(slug, title, text, by, last)
     return clause, clause != last
@@ -64,14 +66,14 @@ def digest_of(text: str) -> str:
 
 @transaction.atomic
 def _publish_texts() -> None:
-    _wait_for_others()
+    _lock_publishing()
     for file in _files():
         title, _, text = file.read_text(encoding="utf-8").partition("\n")
         slug = file.stem.partition("-")[2]
         _publish(slug, title.lstrip("# "), text, None, _last(slug))
 
 
-def _wait_for_others() -> None:
+def _lock_publishing() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_CLAUSES])
 
@@ -94,3 +96,40 @@ def _publish(slug: str, title: str, text: str, by: User | None, last: Clause | N
 
 def _files() -> list[Path]:
     return sorted(TEXTS.glob("*.md"))
+
+
+@dataclass(frozen=True)
+class PublishedClause:
+    """One number of a clause, the number `before` it, and how many engagements have it in a
+    sealed contract."""
+
+    clause: Clause
+    before: Clause | None
+    engagements: int
+
+    @property
+    def differences(self) -> list[Difference]:
+        """The differences from the number before; none for the first."""
+        if self.before is None:
+            return []
+        return changes(self.before, title=self.clause.title, text=self.clause.text)
+
+
+def changes(before: Clause, *, title: str, text: str) -> list[Difference]:
+    """The differences of `title` and `text` from a clause."""
+    pairs = (("Title", before.title, title), ("Text", before.text, text))
+    return [Difference(*pair) for pair in pairs if pair[1] != pair[2]]
+
+
+def published() -> dict[int, PublishedClause]:
+    """Every number of every clause by its primary key, newest number first."""
+    sealed = ContractClause.objects.filter(contract_version__sealed_at__isnull=False)
+    counted = sealed.values_list("clause").annotate(
+        Count("contract_version__engagement", distinct=True)
+    )
+    engagements, found = dict(counted), {}
+    rows = list(Clause.objects.select_related("published_by").order_by("slug", "-number"))
+    for row, earlier in zip(rows, [*rows[1:], None], strict=True):
+        before = earlier if earlier is not None and earlier.slug == row.slug else None
+        found[row.pk] = PublishedClause(row, before, engagements.get(row.pk, 0))
+    return found

@@ -1,9 +1,10 @@
-"""The governing texts: every number of each, and publishing the next."""
+"""Page of the governing clauses: every number of each, and publishing the next."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -14,32 +15,50 @@ from engagements import access
 from engagements.access import actor, consultant_page
 from engagements.common.pages import REFUSALS, UNPROCESSABLE, refuse
 from engagements.contracts.clauses import services as clauses
-from engagements.contracts.clauses.forms import ClauseForm
 from engagements.contracts.clauses.models import Clause
-from engagements.contracts.clauses.queries import changes, published
+from engagements.contracts.clauses.services import changes, published
+
+
+class ClauseForm(forms.Form):
+    """The next number of a clause, or a new clause."""
+
+    slug = forms.SlugField(
+        label="Short name",
+        max_length=Clause._meta.get_field("slug").max_length,
+        help_text="Such as law: publishes its next number, or a new clause.",
+    )
+    title = forms.CharField(max_length=Clause._meta.get_field("title").max_length)
+    text = forms.CharField(
+        max_length=20_000,
+        widget=forms.Textarea(attrs={"rows": 16}),
+        help_text="An empty line starts a paragraph.",
+    )
+    after = forms.IntegerField(min_value=0, initial=0, widget=forms.HiddenInput)
 
 
 @consultant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def show(request: HttpRequest) -> HttpResponse:
-    """What governs contracts; admins publish. `?from=law` starts from the newest number, and
-    sent with `do=preview` the page shows what would change and publishes nothing."""
+    """Show the clauses, and publish one as an admin.
+
+    `?from=law` fills the form with the newest number; `do=preview` only shows the differences.
+    """
     may_publish = access.is_admin(request.user)
     if request.method != "POST":
         return _page(request, ClauseForm(initial=_start(request)) if may_publish else None)
     if not may_publish:
-        raise PermissionDenied("Admins publish clauses.")
+        raise PermissionDenied("Only admins may publish clauses.")
     form = ClauseForm(request.POST)
     if form.is_valid():
         if request.POST.get("do") == "preview":
             return _page(request, form, preview=_preview(form))
         try:
             clause, is_new = clauses.publish(**form.cleaned_data, by=actor(request))
-        except REFUSALS as refused:
-            refuse(request, refused, form)
+        except REFUSALS as error:
+            refuse(request, error, form)
         else:
-            told = "is published: drafts from now on take it" if is_new else "says that already"
-            messages.success(request, f"{clause} {told}.")
+            outcome = "is published. New drafts use it." if is_new else "has this text already."
+            messages.success(request, f"{clause} {outcome}")
             return redirect("clauses")
     return _page(request, form, status=UNPROCESSABLE)
 
@@ -61,15 +80,15 @@ def _start(request: HttpRequest) -> dict[str, Any]:
 
 
 def _preview(form: ClauseForm) -> dict[str, Any]:
-    """What publishing would change; without a number before, the text itself."""
-    typed = form.cleaned_data
-    before = _newest(typed["slug"])
-    text = typed["text"].replace("\r\n", "\n")
+    """The differences from the newest number, or a new clause itself."""
+    values = form.cleaned_data
+    before = _newest(values["slug"])
+    text = values["text"].replace("\r\n", "\n")
     return {
         "before": before,
-        "title": typed["title"],
+        "title": values["title"],
         "text": text,
-        "differences": changes(before, title=typed["title"], text=text) if before else [],
+        "differences": changes(before, title=values["title"], text=text) if before else [],
     }
 
 

@@ -1,5 +1,5 @@
-"""The contract: the sealed terms in words, and once accepted, by whom."""
+"""The document of a contract: the sealed terms, and once accepted, by whom."""
 
-from engagements.contracts.document.context import NOUN, compose, due, words
+from engagements.contracts.document.context import NOUN, body_context, compose, due
 
-__all__ = ["NOUN", "compose", "due", "words"]
+__all__ = ["NOUN", "body_context", "compose", "due"]

@@ -1,4 +1,4 @@
-"""The facts of a contract, from its sealed terms and never from live rows."""
+"""The document of a contract, from its sealed terms only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from benchmarks.records.canonical import digest_of_bytes
 from engagements.common import money
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
+from engagements.contracts import wording
 from engagements.contracts.document.example import worked_example
+from engagements.contracts.fields import facts
 from engagements.contracts.models import Acceptance, ContractVersion, Party
 from engagements.contracts.terms import pauses_of, terms_of
 from engagements.contracts.time_box.services import last_day
@@ -23,7 +25,7 @@ from engagements.documents.subjects import Subject
 
 NOUN = "contract"
 ACCEPTED = "accepted"
-# Both parties accepted it, whether an amendment has taken its place since or not.
+# Accepted by both parties, amended since or not.
 AGREED = (ContractVersion.State.ACCEPTED, ContractVersion.State.SUPERSEDED)
 TAX = {
     ContractVersion.TaxTreatment.RATE: "Tax is added at the rate above",
@@ -33,7 +35,7 @@ TAX = {
 
 
 def due() -> Iterator[Subject]:
-    """Every sealed version as offered, and again with its acceptances once both are there."""
+    """Every sealed version as offered, and as accepted once both parties have."""
     sealed = ContractVersion.objects.filter(sealed_at__isnull=False)
     for pk, state in sealed.values_list("pk", "state"):
         yield Subject(NOUN, pk)
@@ -42,19 +44,24 @@ def due() -> Iterator[Subject]:
 
 
 def compose(subject: Subject) -> RenderableDocument:
-    """The sealed version, as offered or as accepted by both. Refused before that."""
+    """Compose the sealed version, as offered or as accepted.
+
+    Raises ApplicationError before it is sealed or accepted.
+    """
     contract = ContractVersion.objects.select_related("engagement__customer", "benchmark").get(
         pk=subject.pk
     )
     if contract.sealed_at is None or contract.canonical is None:
-        raise ApplicationError("A contract is issued once it is sealed.", code="contracts.todo")
+        raise ApplicationError(
+            "Offer the contract before its document is issued.", code="contract.not_sealed"
+        )
     if subject.act not in ("", ACCEPTED):
         raise ValueError(f"A contract is issued as offered or as accepted, not {subject.act!r}.")
     acceptances = list(contract.acceptances.select_related("user")) if subject.act else []
     if subject.act and len(acceptances) < len(Party):
         raise ApplicationError(
-            "The accepted contract is issued once both parties have accepted it.",
-            code="contracts.todo",
+            "Both parties have to accept the contract first.",
+            code="contract.not_accepted",
         )
     _require_intact(contract)
     reference, number = contract.engagement.reference, contract.number
@@ -69,7 +76,7 @@ def compose(subject: Subject) -> RenderableDocument:
         seal=contract.digest,
         sealed="The sealed terms, attached as terms.json",
         summary=f"Fixed fee, fixed time, measured target: {contract.engagement.title}.",
-        context=words(
+        context=body_context(
             terms_of(contract),
             contract.benchmark.document,
             sealed_at=contract.sealed_at,
@@ -81,43 +88,41 @@ def compose(subject: Subject) -> RenderableDocument:
 
 
 def _enclosures(benchmark: bytes, terms: bytes) -> tuple[Enclosure, ...]:
-    """What was sealed, for a machine to read: its bytes have the digests that are printed."""
+    """The sealed JSON, whose digests are printed."""
     return (
-        Enclosure(
-            "benchmark.json", benchmark, "The sealed benchmark that the target is measured on"
-        ),
-        Enclosure("terms.json", terms, "The sealed terms that are accepted"),
+        Enclosure("benchmark.json", benchmark, "The sealed benchmark"),
+        Enclosure("terms.json", terms, "The sealed terms"),
     )
 
 
 def _require_intact(contract: ContractVersion) -> None:
-    """The bytes are those that the digests name; a document never papers over a difference."""
+    """Check the stored bytes against their digests."""
     assert contract.canonical is not None
     if digest_of_bytes(bytes(contract.canonical)) != contract.digest:
         raise ApplicationError(
-            "The stored terms are not those that were sealed.", code="contracts.todo"
+            "The stored terms differ from the sealed ones.", code="contract.terms_altered"
         )
     benchmark = contract.benchmark
     if digest_of_bytes(bytes(benchmark.canonical)) != terms_of(contract)["benchmark"]["digest"]:
         raise ApplicationError(
-            "The stored benchmark is not the one that the terms name.", code="contracts.todo"
+            "The stored benchmark differs from the one in the terms.",
+            code="contract.benchmark_altered",
         )
 
 
-def words(
+def body_context(
     terms: dict[str, Any],
     benchmark: dict[str, Any],
     *,
     sealed_at: datetime | None = None,
     acceptances: Sequence[Acceptance] = (),
 ) -> dict[str, Any]:
-    """What the contract says, from its terms and the document of its benchmark.
+    """Return the context of `_body.html`, from the terms and the document of their benchmark.
 
-    Without `sealed_at` it is a draft, of which pages show what it would say.
+    Without `sealed_at` it is the preview of a draft.
     """
     starts_on = _starts_on(terms, acceptances)
     rate = Decimal(terms["tax_rate_percent"])
-    until = terms["valid_until"]
     return {
         "terms": terms,
         "amends": _amends(terms),
@@ -125,13 +130,17 @@ def words(
         "customer": formatting.party(terms["parties"]["customer"]),
         "sealed_on": in_words(sealed_at) if sealed_at else "",
         "sealed_at": formatting.moment(sealed_at) if sealed_at else "",
-        "valid_until": in_words(date.fromisoformat(until)) if until else "",
+        "valid_until": wording.day(terms["valid_until"]),
         "target": formatting.plain_number(Decimal(terms["target"])),
-        "fee": money.format_money(Decimal(terms["fee"]), terms["currency"]),
-        "audit_cost": money.format_money(Decimal(terms["audit_cost"]), terms["currency"]),
+        "fee": wording.amount(terms["fee"], terms["currency"]),
+        "audit_cost": wording.amount(terms["audit_cost"], terms["currency"]),
         "tax_rate": formatting.percent(rate),
         "has_tax": rate > 0,
-        "tax_word": TAX[terms["tax"]["treatment"]],
+        "sentences": {
+            section: [fact.text for fact in facts(terms, section=section)]
+            for section in ("fee", "time_box")
+        },
+        "tax_text": TAX[terms["tax"]["treatment"]],
         "tax_note": terms["tax"]["note"],
         "starts_on": in_words(starts_on),
         "ends_on": in_words(last_day(starts_on, terms["weeks"], pauses_of(terms))),
@@ -145,14 +154,14 @@ def words(
         "interrupted_band": _band(benchmark["protocol"], "interrupted_band"),
         "workloads": [_workload(each) for each in benchmark["workloads"]],
         "confidence": formatting.share(terms["benchmark"]["confidence"]),
-        "hardware": _hardware(terms["benchmark"]["hardware"]),
+        "hardware": wording.hardware(terms["benchmark"]["hardware"]),
         "signing": [_signing(terms, party, acceptances) for party in ("consultancy", "customer")],
         "is_accepted": bool(acceptances),
     }
 
 
 def _starts_on(terms: dict[str, Any], acceptances: Sequence[Acceptance]) -> date:
-    """The first day of the time-box: the one agreed, or that of the second acceptance after it."""
+    """The first day of the time-box: the agreed one, or a later second acceptance."""
     if terms["began_on"]:
         return date.fromisoformat(terms["began_on"])
     accepted = (timezone.localdate(each.accepted_at) for each in acceptances)
@@ -179,17 +188,11 @@ def _changes_who_signs(terms: dict[str, Any]) -> bool:
 
 def _signs_from_now_on(terms: dict[str, Any]) -> str:
     named = terms["signatory"]
-    return f"{named['name']} and nobody else" if named else "any signatory"
+    return f"only {named['name']}" if named else "any signatory"
 
 
 def _pause(pause: dict[str, str]) -> dict[str, str]:
-    days = {name: in_words(date.fromisoformat(pause[name])) for name in ("starts_on", "ends_on")}
-    return {**pause, **days}
-
-
-def _hardware(hardware: dict[str, Any]) -> str:
-    kind = "CUDA GPU" if hardware["device"] == "cuda" else "CPU"
-    return f"{hardware['name']} ({kind})" if hardware["name"] else f"any {kind}"
+    return {**pause, **{name: wording.day(pause[name]) for name in ("starts_on", "ends_on")}}
 
 
 def _milestones(terms: dict[str, Any], parts: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
@@ -202,7 +205,7 @@ def _milestones(terms: dict[str, Any], parts: Sequence[dict[str, Any]]) -> list[
             {
                 "position": str(milestone["position"]),
                 "title": milestone["title"],
-                "released_when": _when(milestone),
+                "released_when": _released_when(milestone),
                 "version": str(milestone.get("version", "")),
                 "net": formatting.figure(net, currency),
                 "tax": formatting.figure(tax, currency),
@@ -212,20 +215,21 @@ def _milestones(terms: dict[str, Any], parts: Sequence[dict[str, Any]]) -> list[
     return rows
 
 
-def _when(milestone: dict[str, Any]) -> str:
+def _released_when(milestone: dict[str, Any]) -> str:
     if "due_on" in milestone:
-        return f"{in_words(date.fromisoformat(milestone['due_on']))} has come"
+        return f"{wording.day(milestone['due_on'])} has come"
     return str(milestone.get("released_when", ""))
 
 
 def _totals(terms: dict[str, Any]) -> dict[str, str]:
-    """The foot of the table. Refused when the parts do not come to the fee."""
+    """The totals of the table. Raises ApplicationError when they are not the fee."""
     currency, rate = terms["currency"], Decimal(terms["tax_rate_percent"])
     parts = [Decimal(each["amount"]) for each in (*terms["released_before"], *terms["milestones"])]
     net = sum(parts, Decimal(0))
     if net != Decimal(terms["fee"]):
         raise ApplicationError(
-            f"The milestones come to {net} and the fee is {terms['fee']}.", code="contracts.todo"
+            f"The milestones add up to {net}, the fee is {terms['fee']}.",
+            code="contract.milestones_not_fee",
         )
     tax = sum((money.tax_on(part, rate, currency) for part in parts), Decimal(0))
     return {
@@ -241,7 +245,7 @@ def _workload(workload: dict[str, Any]) -> dict[str, str]:
 
 
 def _band(protocol: dict[str, Any], name: str) -> str:
-    """How far a machine, or a round, may be from usual; older benchmarks say nothing of it."""
+    """A tolerance band of the protocol; empty where the benchmark has none."""
     band = protocol.get(name)
     return formatting.share(band) if band else ""
 
@@ -264,6 +268,6 @@ def _signing(
         "person": f"{accepted.user.name}, {accepted.user.email}" if accepted else "",
         "accepted_at": formatting.moment(accepted.accepted_at) if accepted else "",
         "address": (accepted.address or "") if accepted else "",
-        "proved_at": _moment(accepted.signed_in_at) if accepted else "",
+        "signed_in_at": _moment(accepted.signed_in_at) if accepted else "",
         "digest": accepted.digest if accepted else "",
     }

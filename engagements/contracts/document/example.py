@@ -1,4 +1,4 @@
-"""The promise in numbers: what goes back when the target is missed."""
+"""The promise in numbers: the refund after a missed target."""
 
 from __future__ import annotations
 
@@ -7,20 +7,23 @@ from decimal import Decimal
 from typing import Any
 
 from engagements.common import money
+from engagements.contracts.milestones.conditions import CONDITIONS
 from engagements.contracts.milestones.models import ReleaseCondition
 from engagements.documents import formatting
 
-_BEFORE_THE_VERDICT = (ReleaseCondition.SIGNED, ReleaseCondition.AUDIT_DELIVERED)
-
 
 def worked_example(terms: Mapping[str, Any]) -> dict[str, Any]:
-    """Two cases side by side: only what falls due before the verdict was paid, and the whole.
+    """Two cases: only the milestones before the verdict are paid, and the whole fee is.
 
     The arithmetic is that of a settlement: payments as received, with their tax, less the
     audit cost and the tax on it.
     """
     before = terms["released_before"]
-    early = [m for m in terms["milestones"] if m["condition"] in _BEFORE_THE_VERDICT]
+    early = [
+        each
+        for each in terms["milestones"]
+        if CONDITIONS[ReleaseCondition(each["condition"])].precedes_verdict
+    ]
     cases = [_case(terms, [*before, *early]), _case(terms, [*before, *terms["milestones"]])]
     is_taxed = Decimal(terms["tax_rate_percent"]) > 0
     rows = [

@@ -25,8 +25,8 @@ class ReleaseCondition(models.TextChoices):
 class Milestone(models.Model):
     """A part of the fee (net, in the contract's currency) with its release condition.
 
-    Released means it may be billed; billed means that it stands on an issued invoice, whose
-    number is the `billing_reference`.
+    A released milestone may be billed; a billed one is on the issued invoice whose number is
+    `billing_reference`.
     """
 
     class State(models.TextChoices):
@@ -46,10 +46,10 @@ class Milestone(models.Model):
         decimal_places=2,
         null=True,
         blank=True,
-        help_text="Its weight among the parts that divide what fixed amounts leave of the fee.",
+        help_text="Percentage of the fee less all fixed amounts.",
     )
     condition = models.CharField(max_length=16, choices=ReleaseCondition)
-    due_on = models.DateField(null=True, blank=True, help_text="The day that a date waits for.")
+    due_on = models.DateField(null=True, blank=True, help_text="The day of the condition date.")
     state = models.CharField(max_length=8, choices=State, default=State.PENDING)
     released_at = models.DateTimeField(null=True, blank=True)
     billed_at = models.DateTimeField(null=True, blank=True)
@@ -64,18 +64,18 @@ class Milestone(models.Model):
             models.CheckConstraint(
                 condition=Q(amount__gt=0),
                 name="milestone_amount_is_positive",
-                violation_error_message="A milestone is worth more than nothing.",
+                violation_error_message="Enter an amount above 0.",
             ),
             models.CheckConstraint(
                 condition=Q(condition="date", due_on__isnull=False)
                 | (~Q(condition="date") & Q(due_on__isnull=True)),
                 name="milestone_date_has_its_day",
-                violation_error_message="A milestone that waits for a date says which day.",
+                violation_error_message="Enter the day of a milestone released on a date.",
             ),
             models.CheckConstraint(
                 condition=Q(share__isnull=True) | Q(share__gt=0),
                 name="milestone_share_is_positive",
-                violation_error_message="A share is more than nothing.",
+                violation_error_message="Enter a share above 0.",
             ),
             models.CheckConstraint(
                 condition=Q(state="pending", billed_at__isnull=True)
@@ -86,7 +86,7 @@ class Milestone(models.Model):
                     & ~Q(billing_reference="")
                 ),
                 name="milestone_is_dated_as_far_as_it_got",
-                violation_error_message="A milestone is released before it is billed.",
+                violation_error_message="Release the milestone before it is billed.",
             ),
         ]
         triggers: ClassVar = [

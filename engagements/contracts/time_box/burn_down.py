@@ -1,4 +1,4 @@
-"""How a time-box runs down: day by day, without the days on which its clock stands."""
+"""The days of a time-box, used and left, without its paused days."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from engagements.contracts.time_box.models import Pause, TimeBox
 
 @dataclass(frozen=True)
 class BurnDown:
-    """The first and last day, the pauses of the version in force, today, and the hours put in by
-    day."""
+    """A time-box on the day `today`, with the pauses of the version in force and the hours worked
+    on each day."""
 
     starts_on: date
     ends_on: date
@@ -33,36 +33,36 @@ class BurnDown:
 
     @cached_property
     def paused(self) -> frozenset[date]:
-        """The days of the time-box on which the clock stands."""
+        """The paused days of the time-box."""
         return frozenset(time_box.paused_days(self.pauses)) & set(self.days)
 
     def left_after(self, day: date) -> int:
-        """How many days of the clock are left when `day` is over."""
+        """Days of the clock left at the end of `day`."""
         return sum(each > day and each not in self.paused for each in self.days)
 
     @property
     def left(self) -> int:
-        """How many days of the clock are left, today among them."""
+        """Days of the clock left, including today."""
         return self.left_after(self.today - timedelta(days=1))
 
     @property
     def used(self) -> int:
-        """How many days of the clock are over."""
+        """Days of the clock used."""
         return self.total - self.left
 
     @property
     def total(self) -> int:
-        """How many days the clock runs in all."""
+        """Days of the clock in all."""
         return len(self.days) - len(self.paused)
 
     @property
     def week(self) -> int:
-        """In which week of the clock today is, from 1; the last one once it is over."""
+        """The current week of the clock, from 1; the last one once it is over."""
         return min(self.used // time_box.DAYS_A_WEEK + 1, self.weeks)
 
     @property
     def weeks(self) -> int:
-        """How many weeks the clock runs in all."""
+        """Weeks of the clock in all."""
         return -(-self.total // time_box.DAYS_A_WEEK)
 
     @property
@@ -77,24 +77,23 @@ class BurnDown:
 
     @property
     def is_paused(self) -> bool:
-        """Whether the clock stands today."""
+        """Whether today is paused."""
         return self.today in self.paused
 
     @property
     def stopping(self) -> list[Pause]:
-        """The pauses for which the clock stands today."""
-        held = (pause for pause in self.pauses if pause.starts_on <= self.today <= pause.ends_on)
-        return list(held) if self.is_paused else []
+        """The pauses that include today."""
+        current = (pause for pause in self.pauses if pause.starts_on <= self.today <= pause.ends_on)
+        return list(current) if self.is_paused else []
 
     @property
     def ahead(self) -> list[Pause]:
-        """The pauses that are still to come."""
+        """The pauses after today."""
         return [pause for pause in self.pauses if self.today < pause.starts_on <= self.ends_on]
 
     @property
     def resumes_on(self) -> date:
-        """The next day on which the clock runs, where it stands today. A last day never stands:
-        the time-box is longer by every day on which it did."""
+        """The next day that is not paused. There is one: the last day never is."""
         return next(day for day in self.days if day >= self.today and day not in self.paused)
 
     @property
@@ -104,21 +103,20 @@ class BurnDown:
 
     @property
     def why_paused(self) -> str:
-        """What is waited for today, and when the clock runs again."""
+        """The reasons of today's pauses, and when the clock runs again."""
         return (
-            f"The clock stands still and runs again on {in_words(self.resumes_on)}. "
-            f"What is waited for: {' '.join(pause.reason for pause in self.stopping)}"
+            f"The time-box is paused until {in_words(self.resumes_on)}. "
+            f"Reason: {' '.join(pause.reason for pause in self.stopping)}"
         )
 
     @property
-    def told(self) -> str:
-        """The picture in words."""
+    def description(self) -> str:
+        """The chart in words."""
         hours = sum(self.hours.values(), Decimal(0))
         paused = f", {len(self.paused)} days paused" if self.paused else ""
         return (
-            f"{self.left} days of the clock are left until "
-            f"{in_words(self.ends_on)}{paused}; "
-            f"{hours.normalize():f} hours are noted."
+            f"{self.left} days left until {in_words(self.ends_on)}{paused}; "
+            f"{hours.normalize():f} hours recorded."
         )
 
 
@@ -129,7 +127,7 @@ def burn_down_of(
     today: date,
     hours: Mapping[date, Decimal] | None = None,
 ) -> BurnDown:
-    """The time-box of `box` with the pauses of `contract`, the version in force."""
+    """The burn-down of `box` with the pauses of `contract`, the version in force."""
     return BurnDown(
         starts_on=box.starts_on,
         ends_on=box.ends_on,

@@ -1,4 +1,4 @@
-"""The time-box: when the work runs, what stops its clock, the hours put in, its warnings."""
+"""The time-box with its pauses, recorded hours and warnings."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from engagements.people.models import User
 
 
 class TimeBox(models.Model):
-    """When the work runs: the calendar weeks of the contract in force from `starts_on`, longer
-    by its pauses; `ends_on` is the last day."""
+    """The calendar weeks of the contract in force from `starts_on`, extended by its pauses;
+    `ends_on` is the last day."""
 
     engagement = models.OneToOneField(Engagement, on_delete=models.PROTECT, related_name="time_box")
     starts_on = models.DateField()
@@ -29,7 +29,7 @@ class TimeBox(models.Model):
             models.CheckConstraint(
                 condition=Q(ends_on__gt=F("starts_on")),
                 name="time_box_ends_after_it_starts",
-                violation_error_message="A time-box ends after it starts.",
+                violation_error_message="Enter a last day after the first.",
             ),
         ]
 
@@ -38,9 +38,9 @@ class TimeBox(models.Model):
 
 
 class Pause(models.Model):
-    """Days on which the clock of the time-box stands still, both named days included.
+    """Days on which the clock of the time-box is stopped, both included.
 
-    Part of a version's terms: each later version repeats those that were agreed before.
+    Part of a version's terms: each later version repeats the agreed ones.
     """
 
     contract_version = models.ForeignKey(
@@ -57,17 +57,17 @@ class Pause(models.Model):
             models.UniqueConstraint(
                 fields=["contract_version", "starts_on"],
                 name="pause_starts_once",
-                violation_error_message="A pause starts on that day already.",
+                violation_error_message="Another pause starts on this day.",
             ),
             models.CheckConstraint(
                 condition=Q(ends_on__gte=F("starts_on")),
                 name="pause_ends_after_it_starts",
-                violation_error_message="A pause does not end before it starts.",
+                violation_error_message="Enter a last day on or after the first.",
             ),
             models.CheckConstraint(
                 condition=~Q(waits_for="") & ~Q(reason=""),
                 name="pause_says_who_and_why",
-                violation_error_message="A pause says who is waited for, and why.",
+                violation_error_message="Enter who is waited for, and the reason.",
             ),
         ]
         triggers: ClassVar = [
@@ -79,8 +79,8 @@ class Pause(models.Model):
 
 
 class TimeEntry(models.Model):
-    """Hours that a consultant worked in an engagement on one day. The fee is fixed: hours say
-    what it came to an hour, and nothing is billed by them."""
+    """Hours that a consultant worked in an engagement on one day. They are not billed: they show
+    the fixed fee per hour."""
 
     engagement = models.ForeignKey(
         Engagement, on_delete=models.PROTECT, related_name="time_entries"
@@ -99,12 +99,12 @@ class TimeEntry(models.Model):
             models.CheckConstraint(
                 condition=Q(hours__gt=0, hours__lte=24),
                 name="time_entry_hours_fit_a_day",
-                violation_error_message="A day has more than 0 and at most 24 hours.",
+                violation_error_message="Enter more than 0 and at most 24 hours.",
             ),
             models.CheckConstraint(
                 condition=~Q(note=""),
                 name="time_entry_says_what_was_done",
-                violation_error_message="Say in a few words what was done.",
+                violation_error_message="Enter the work done.",
             ),
         ]
 
@@ -113,10 +113,10 @@ class TimeEntry(models.Model):
 
 
 class TimeBoxWarning(models.Model):
-    """A threshold that a time-box passed on its way to the day `ends_on`, noted once.
+    """A threshold that a time-box passed on its way to the day `ends_on`, recorded once.
 
-    With another deadline the thresholds lie ahead again. `is_mailed` is false for one that was
-    passed unseen, because a later one had been passed, too, by the time anybody looked.
+    Another last day starts them again. `is_mailed` is false where a later threshold had been
+    passed as well when the sweep ran.
     """
 
     class Threshold(models.TextChoices):

@@ -1,4 +1,4 @@
-"""The time-box: calendar weeks from its start, longer by every day on which the clock stood."""
+"""The time-box: calendar weeks from its start, extended by every paused day."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DAYS_A_WEEK = 7
 
 
 class Stop(Protocol):
-    """Days on which the clock stands still, both included: a Pause, or one being drafted."""
+    """Days on which the clock is stopped, both included: a Pause or a PauseDraft."""
 
     @property
     def starts_on(self) -> date: ...
@@ -35,17 +35,17 @@ def last_day(starts_on: date, weeks: int, pauses: Iterable[Stop]) -> date:
 
     The last day counts: a week that starts on a Monday ends on the Sunday.
     """
-    stopped = paused_days(pauses)
+    paused = paused_days(pauses)
     left, day = weeks * DAYS_A_WEEK, starts_on
     while True:
-        left -= day not in stopped
+        left -= day not in paused
         if not left:
             return day
         day += timedelta(days=1)
 
 
 def paused_days(pauses: Iterable[Stop]) -> set[date]:
-    """Every day on which the clock stands still, once, however many pauses hold it."""
+    """Every paused day, once, also where pauses overlap."""
     return {
         pause.starts_on + timedelta(days=number)
         for pause in pauses
@@ -55,9 +55,9 @@ def paused_days(pauses: Iterable[Stop]) -> set[date]:
 
 def clock(box: TimeBox, pauses: Iterable[Stop]) -> list[date]:
     """The days of the time-box on which the clock runs, first to last."""
-    stopped, length = paused_days(pauses), (box.ends_on - box.starts_on).days + 1
+    paused, length = paused_days(pauses), (box.ends_on - box.starts_on).days + 1
     days = (box.starts_on + timedelta(days=number) for number in range(length))
-    return [day for day in days if day not in stopped]
+    return [day for day in days if day not in paused]
 
 
 def ends_on(engagement: Engagement) -> date:
@@ -66,15 +66,15 @@ def ends_on(engagement: Engagement) -> date:
 
 
 def settles_on(engagement: Engagement) -> date:
-    """The first day on which a settlement follows by itself: the time-box and then the dispute
-    window of the contract in force are over."""
+    """The first day on which a settlement is proposed automatically: the time-box and then the
+    dispute window of the contract in force are over."""
     contract = versions.contract_in_force(engagement)
     window = contract.dispute_days if contract else 0
     return ends_on(engagement) + timedelta(days=window + 1)
 
 
 def start(*, contract: ContractVersion, starts_on: date) -> TimeBox:
-    """Set the clock going, under the engagement's lock."""
+    """Start the time-box, under the engagement's lock."""
     box = TimeBox(engagement=contract.engagement, starts_on=starts_on)
     box.ends_on = last_day(starts_on, contract.weeks, contract.pauses.all())
     validation.save_validated(box)
@@ -91,9 +91,9 @@ def start(*, contract: ContractVersion, starts_on: date) -> TimeBox:
 
 
 def move(*, contract: ContractVersion) -> TimeBox:
-    """Give the time-box the last day that an amendment in force gives it, under the lock.
+    """Move the last day to that of the amendment in force, under the engagement's lock.
 
-    Refused where that would end it in the past: a pause that ends earlier, accepted too late.
+    Raises ApplicationError for a day in the past: a shortened pause, accepted too late.
     """
     box = TimeBox.objects.get(engagement=contract.engagement)
     before = box.ends_on
@@ -102,9 +102,9 @@ def move(*, contract: ContractVersion) -> TimeBox:
         return box
     if box.ends_on < min(before, timezone.localdate()):
         raise ApplicationError(
-            f"With this amendment the time-box would have ended on {in_words(box.ends_on)} "
-            "already: it is withdrawn and drafted anew.",
-            code="contracts.todo",
+            f"This amendment would end the time-box on {in_words(box.ends_on)}, in the past. "
+            "Withdraw it and draft it again.",
+            code="amendment.ends_in_the_past",
         )
     validation.save_validated(box)
     events.record(

@@ -1,7 +1,11 @@
-"""The time-box of an engagement: its clock and pauses, the hours noted, the warnings."""
+"""Page of the time-box: clock, pauses, hours and warnings."""
 
 from __future__ import annotations
 
+from decimal import Decimal
+from uuid import uuid4
+
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -11,38 +15,53 @@ from django.views.decorators.http import require_POST, require_safe
 from engagements import access
 from engagements.access import actor, consultant_page, may_act
 from engagements.charts import responses
+from engagements.common.date_fields import DayField
 from engagements.common.pages import REFUSALS, UNPROCESSABLE, refuse
 from engagements.contracts import amendment_views
 from engagements.contracts.summary import contract_summary_of
 from engagements.contracts.time_box import charts as time_box_charts
-from engagements.contracts.time_box import entries
+from engagements.contracts.time_box import hours as worked
 from engagements.contracts.time_box import services as time_box
 from engagements.contracts.time_box.burn_down import burn_down_of
-from engagements.contracts.time_box.forms import TimeEntryForm
-from engagements.contracts.time_box.hours import hours_of
 from engagements.contracts.time_box.models import TimeEntry
 from engagements.engagement.models import Engagement, Stage
+
+
+class TimeEntryForm(forms.Form):
+    """One entry: the day, the hours and what was done."""
+
+    worked_on = DayField(label="Day")
+    hours = forms.DecimalField(
+        min_value=Decimal("0.25"),
+        max_value=Decimal(24),
+        max_digits=4,
+        decimal_places=2,
+        widget=forms.NumberInput(attrs={"step": "0.25"}),
+    )
+    note = forms.CharField(label="Work", max_length=TimeEntry._meta.get_field("note").max_length)
+    # A form sent twice makes one entry.
+    request_key = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
 
 
 @consultant_page
 @require_safe
 def show(request: HttpRequest, reference: str) -> HttpResponse:
-    """The clock, the hours and the warnings."""
+    """Show the clock, the hours and the warnings."""
     return _page(request, access.engagement_for(request.user, reference))
 
 
 @consultant_page
 @require_POST
 def add(request: HttpRequest, reference: str) -> HttpResponse:
-    """Note hours of one's own."""
+    """Record the signed-in consultant's hours."""
     engagement, form = access.engagement_for(request.user, reference), TimeEntryForm(request.POST)
     if form.is_valid():
         try:
-            entries.add(engagement=engagement, **form.cleaned_data, by=actor(request))
-        except REFUSALS as refused:
-            refuse(request, refused, form)
+            worked.add(engagement=engagement, **form.cleaned_data, by=actor(request))
+        except REFUSALS as error:
+            refuse(request, error, form)
         else:
-            messages.success(request, "The hours are noted.")
+            messages.success(request, "The hours are recorded.")
             return redirect("engagement-time", reference)
     return _page(request, engagement, form=form, status=UNPROCESSABLE)
 
@@ -50,16 +69,16 @@ def add(request: HttpRequest, reference: str) -> HttpResponse:
 @consultant_page
 @require_POST
 def remove(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
-    """Take back hours of one's own."""
+    """Remove an entry."""
     engagement = access.engagement_for(request.user, reference)
     entry = TimeEntry.objects.filter(engagement=engagement, pk=pk).first()
     try:
         if entry is not None:
-            entries.remove(entry=entry, by=actor(request))
-    except REFUSALS as refused:
-        refuse(request, refused)
+            worked.remove(entry=entry, by=actor(request))
+    except REFUSALS as error:
+        refuse(request, error)
         return _page(request, engagement, status=UNPROCESSABLE)
-    messages.success(request, "The hours are taken back.")
+    messages.success(request, "The hours are removed.")
     return redirect("engagement-time", reference)
 
 
@@ -74,7 +93,7 @@ def _page(
     box, contract = summary.time_box, summary.in_force
     if box is None or contract is None:
         raise Http404("There is no time-box before the contract is in force.")
-    hours = hours_of(engagement, contract)
+    hours = worked.hours_of(engagement, contract)
     clock = burn_down_of(box, contract, today=today, hours=hours.by_day)
     context = {
         "engagement": summary.engagement,

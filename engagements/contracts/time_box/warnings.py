@@ -1,7 +1,6 @@
-"""Warnings on the way to the end of a time-box, each noted once and mailed to the lead.
+"""Warn the lead on the way to the end of a time-box, once for each threshold.
 
-After downtime every threshold that was passed is noted, and the last one is mailed: it says what
-the others would have said.
+After downtime every threshold passed is recorded, and only the last is mailed.
 """
 
 from __future__ import annotations
@@ -22,28 +21,28 @@ from engagements.event_log import events
 from engagements.notifications import mails
 
 Threshold = TimeBoxWarning.Threshold
-# Days of the clock that are left, today among them.
+# Days of the clock left, including today.
 A_WEEK, A_DAY = 7, 1
 
 
 def due() -> list[Engagement]:
-    """The engagements at work that have passed a threshold nobody has noted."""
+    """The active engagements with a threshold passed and not recorded."""
     today, found = timezone.localdate(), []
     boxes = TimeBox.objects.filter(engagement__stage=Stage.ACTIVE, starts_on__lte=today)
     for box in boxes.select_related("engagement"):
-        if _unnoted(box, today):
+        if _unrecorded(box, today):
             found.append(box.engagement)
     return found
 
 
 @transaction.atomic
 def warn(*, engagement: Engagement) -> TimeBoxWarning | None:
-    """Note every threshold passed and mail the last; None when there is nothing new."""
+    """Record every threshold passed and mail the last; None when there is none."""
     row = stages.locked(engagement.pk)
     box = TimeBox.objects.filter(engagement=row).first()
     if row.stage != Stage.ACTIVE or box is None:
         return None
-    passed = _unnoted(box, timezone.localdate())
+    passed = _unrecorded(box, timezone.localdate())
     warnings = [
         TimeBoxWarning(
             engagement=row,
@@ -57,13 +56,13 @@ def warn(*, engagement: Engagement) -> TimeBoxWarning | None:
         validation.save_validated(warning)
     if not warnings:
         return None
-    _tell(row, warnings[-1])
+    _notify(row, warnings[-1])
     return warnings[-1]
 
 
 def passed_by(*, total_days: int, used_days: int) -> list[TimeBoxWarning.Threshold]:
-    """The thresholds that a time-box of `total_days` has passed after `used_days`, in the order
-    in which they came. Days are those on which the clock ran."""
+    """The thresholds that a time-box of `total_days` has passed after `used_days`, in order of
+    time. Paused days are not counted."""
     starts = {
         Threshold.HALF: -(-total_days // 2),
         Threshold.MOST: -(-total_days * 4 // 5),
@@ -76,21 +75,21 @@ def passed_by(*, total_days: int, used_days: int) -> list[TimeBoxWarning.Thresho
     return sorted(passed, key=lambda threshold: (starts[threshold], order.index(threshold)))
 
 
-def _unnoted(box: TimeBox, today: date) -> list[TimeBoxWarning.Threshold]:
+def _unrecorded(box: TimeBox, today: date) -> list[TimeBoxWarning.Threshold]:
     contract = versions.contract_in_force(box.engagement)
     pauses = contract.pauses.all() if contract else ()
     clock = time_box.clock(box, pauses)
     used = sum(day < today for day in clock)
-    noted = set(
+    recorded = set(
         TimeBoxWarning.objects.filter(engagement=box.engagement, ends_on=box.ends_on).values_list(
             "threshold", flat=True
         )
     )
     passed = passed_by(total_days=len(clock), used_days=used)
-    return [threshold for threshold in passed if threshold not in noted]
+    return [threshold for threshold in passed if threshold not in recorded]
 
 
-def _tell(engagement: Engagement, warning: TimeBoxWarning) -> None:
+def _notify(engagement: Engagement, warning: TimeBoxWarning) -> None:
     label = warning.get_threshold_display()
     events.record(
         engagement=engagement,
@@ -114,7 +113,7 @@ def _tell(engagement: Engagement, warning: TimeBoxWarning) -> None:
 def _next(warning: TimeBoxWarning) -> str:
     if warning.threshold == Threshold.OVER:
         return (
-            "Once the dispute window of the contract has passed, the settlement is proposed by "
-            "itself. Until then an amendment may still give more time."
+            "After the dispute window of the contract, the settlement is proposed automatically. "
+            "Until then an amendment may still add time."
         )
-    return "Waiting for the customer stops the clock only where an amendment says so."
+    return "Waiting for the customer pauses the time-box only by an amendment."

@@ -15,7 +15,7 @@ from engagements.billing import mails as invoice_mails
 from engagements.billing.models import Invoice, Reminder
 from engagements.common import links
 from engagements.contracts.drafting import MilestoneDraft
-from engagements.contracts.milestones import releases
+from engagements.contracts.milestones import services as milestones
 from engagements.notifications.models import Mail
 from tests.engagements.world import World, days, today
 
@@ -131,10 +131,10 @@ def test_a_milestone_that_waits_for_a_date_is_released_when_it_comes(
     ]
     contract = world.active(milestones=parts)
     later = contract.milestones.get(position=2)
-    assert releases.dated() == []
-    assert releases.release_dated(contract=contract) == []
+    assert milestones.due() == []
+    assert milestones.release_due(contract=contract) == []
     on_day(today() + days(10))
-    [due] = releases.dated()
-    assert releases.release_dated(contract=due) == [later]
-    assert releases.release_dated(contract=due) == []
-    assert releases.dated() == []
+    [due] = milestones.due()
+    assert milestones.release_due(contract=due) == [later]
+    assert milestones.release_due(contract=due) == []
+    assert milestones.due() == []

@@ -25,7 +25,7 @@ def test_an_admin_publishes_the_next_number_and_the_earlier_stays(
     assert client.post(reverse("clauses"), NEXT).status_code == 302
     page = client.get(reverse("clauses")).content.decode()
     assert "Another law." in page
-    assert "Earlier numbers" in page
+    assert 'id="law-1"' in page
     assert Clause.objects.filter(slug="law").count() == 2
 
 
@@ -34,7 +34,6 @@ def test_what_would_change_is_shown_before_it_is_published(client: Client, world
     clauses.newest()
     page = client.post(reverse("clauses"), NEXT | {"do": "preview"}).content.decode()
     assert "<ins>Another law.</ins>" in page
-    assert "nothing is published yet" in page
     assert not Clause.objects.filter(text="Another law.").exists()
     new = {"slug": "audits", "title": "Audits", "text": "One.\r\n\r\nTwo.", "after": "0"}
     page = client.post(reverse("clauses"), new | {"do": "preview"}).content.decode()
@@ -48,7 +47,6 @@ def test_what_somebody_else_published_meanwhile_is_read_first(client: Client, wo
     client.post(reverse("clauses"), NEXT)
     answer = client.post(reverse("clauses"), NEXT | {"text": "A third law."})
     assert answer.status_code == 422
-    assert "at number 2 already" in answer.content.decode()
     assert not Clause.objects.filter(text="A third law.").exists()
 
 
@@ -56,8 +54,7 @@ def test_the_same_text_sent_twice_is_one_number(client: Client, world: World) ->
     client.force_login(world.admin)
     clauses.newest()
     client.post(reverse("clauses"), NEXT)
-    page = client.post(reverse("clauses"), NEXT | {"after": "2"}, follow=True).content.decode()
-    assert "says that already" in page
+    assert client.post(reverse("clauses"), NEXT | {"after": "2"}).status_code == 302
     assert Clause.objects.filter(slug="law").count() == 2
 
 
@@ -66,9 +63,9 @@ def test_a_number_says_what_it_changed_and_where_it_stands(client: Client, world
     client.force_login(world.admin)
     client.post(reverse("clauses"), NEXT)
     page = client.get(reverse("clauses")).content.decode()
-    assert page.count("in the contract of 1 engagement") == len(clauses.newest())
-    assert "What differs from number 1" in page
-    assert "in no contract yet" in page
+    assert page.count('data-engagements="1"') == len(clauses.newest())
+    assert page.count('data-engagements="0"') == 1
+    assert "<ins>Another law.</ins>" in page
 
 
 def test_what_cannot_be_published_is_said(client: Client, world: World) -> None:
@@ -76,7 +73,6 @@ def test_what_cannot_be_published_is_said(client: Client, world: World) -> None:
     for missing in ("slug", "title", "text"):
         answer = client.post(reverse("clauses"), NEXT | {missing: " "})
         assert answer.status_code == 422
-        assert "This field is required" in answer.content.decode()
 
 
 def test_who_reads_and_who_publishes(client: Client, world: World) -> None:

@@ -19,6 +19,7 @@ from engagements.evidence import questionnaire
 from tests.engagements.audit.cases import LLAMA_32K
 from tests.engagements.audit.test_findings import DECODE, TRAFFIC, keep
 from tests.engagements.world import World, fresh, today
+from tests.errors import declined
 
 
 def passed(world: World, **work: Any) -> Engagement:
@@ -47,9 +48,11 @@ def passed(world: World, **work: Any) -> Engagement:
     return fresh(audit.engagement)
 
 
-def test_one_call_drafts_the_whole_contract(world: World) -> None:
+def test_a_passing_audit_is_drafted_once_by_a_consultant(world: World) -> None:
     engagement = passed(world)
-    assert contract_basis.hindrance(engagement.audit) is None
+    assert contract_basis.blocking_reason(engagement.audit) is None
+    with declined("access.consultants_only"):
+        first_drafts.from_audit(engagement=engagement, by=world.signatory)
     contract = first_drafts.from_audit(engagement=engagement, by=world.consultant)
     assert contract.state == ContractVersion.State.DRAFT
     assert (contract.fee, contract.audit_cost, contract.weeks) == (48_000, 6_000, 6)
@@ -61,10 +64,6 @@ def test_one_call_drafts_the_whole_contract(world: World) -> None:
         "target_met": Decimal(18_900),
         "handover": Decimal(8_400),
     }
-
-
-def test_its_benchmark_is_the_traffic_on_the_gpu_that_was_profiled(world: World) -> None:
-    contract = first_drafts.from_audit(engagement=passed(world), by=world.consultant)
     document = contract.benchmark.document
     assert document["operator"] == "shared_prefix_attention"
     assert document["hardware"]["name"] == "NVIDIA H200"
@@ -73,33 +72,12 @@ def test_its_benchmark_is_the_traffic_on_the_gpu_that_was_profiled(world: World)
     assert {load["axes"]["batch"] for load in document["workloads"]} == {16, 32}
     assert {load["axes"]["own_len"] for load in document["workloads"]} == {256}
     assert document["target"] == 2.0
-
-
-def test_a_second_draft_is_refused_while_one_is_open(world: World) -> None:
-    engagement = passed(world)
-    first_drafts.from_audit(engagement=engagement, by=world.consultant)
-    with pytest.raises(ApplicationError, match="Another version"):
+    with declined("contract.version_open"):
         first_drafts.from_audit(engagement=engagement, by=world.consultant)
 
 
-def test_what_the_work_takes_must_be_known(world: World) -> None:
-    engagement = passed(world, fee=None, currency=None)
-    with pytest.raises(ApplicationError, match="its weeks and its fee"):
-        first_drafts.from_audit(engagement=engagement, by=world.consultant)
-
-
-def test_the_fee_is_in_the_audit_s_currency(world: World) -> None:
-    engagement = passed(world, currency="USD")
-    assert "USD" in (contract_basis.hindrance(engagement.audit) or "")
-
-
-def test_an_audit_by_hand_is_drafted_by_hand(world: World) -> None:
-    engagement = world.audited()
-    with pytest.raises(ApplicationError, match="weeks and its fee"):
-        first_drafts.from_audit(engagement=engagement, by=world.consultant)
-
-
-def test_only_a_consultant_drafts(world: World) -> None:
-    engagement = passed(world)
-    with pytest.raises(ApplicationError, match="Consultants"):
-        first_drafts.from_audit(engagement=engagement, by=world.signatory)
+def test_an_audit_without_weeks_and_fee_in_its_currency_is_not_drafted(world: World) -> None:
+    for engagement in (passed(world, fee=None, currency=None), world.audited()):
+        with pytest.raises(ApplicationError):
+            first_drafts.from_audit(engagement=engagement, by=world.consultant)
+    assert contract_basis.blocking_reason(passed(world, currency="USD").audit) is not None

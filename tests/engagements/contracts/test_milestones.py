@@ -2,14 +2,12 @@
 
 from decimal import Decimal
 
-import pytest
-
-from engagements.common.errors import ApplicationError
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.milestones import services as milestones
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import ContractVersion
 from tests.engagements.world import World
+from tests.errors import declined
 
 
 def part(contract: ContractVersion, position: int) -> Milestone:
@@ -30,18 +28,18 @@ def test_the_handover_is_accepted_by_a_signatory_once(world: World) -> None:
 def test_nobody_else_accepts_the_handover(world: World) -> None:
     contract = world.met(paid=0)
     for by in (world.viewer, world.stranger, world.consultant, world.finance):
-        with pytest.raises(ApplicationError, match="signatory"):
+        with declined("access.signatories_only"):
             milestones.accept_handover(engagement=contract.engagement, by=by)
 
 
 def test_there_is_no_handover_before_the_target_is_met(world: World) -> None:
     contract = world.active()
-    with pytest.raises(ApplicationError, match="Target met"):
+    with declined("engagement.wrong_stage"):
         milestones.accept_handover(engagement=contract.engagement, by=world.signatory)
 
 
 def test_a_handover_that_was_not_agreed_is_not_accepted(world: World) -> None:
     only = [MilestoneDraft("All", Decimal("48000"), "signed")]
     contract = world.met(paid=0, milestones=only)
-    with pytest.raises(ApplicationError, match="No handover"):
+    with declined("milestone.no_handover"):
         milestones.accept_handover(engagement=contract.engagement, by=world.signatory)

@@ -36,7 +36,7 @@ def sign(client: Client, story: Story, **changed: str) -> Any:
     )
 
 
-def test_the_terms_on_the_screen_are_those_that_were_sealed(client: Client, story: Story) -> None:
+def test_the_page_shows_the_sealed_terms(client: Client, story: Story) -> None:
     assert story.contract.canonical is not None
     terms = json.loads(bytes(story.contract.canonical))
     # The engagement's own words change later; what was sealed does not.
@@ -47,8 +47,7 @@ def test_the_terms_on_the_screen_are_those_that_were_sealed(client: Client, stor
     assert "Something else entirely" not in page
     for shown in (terms["promise"], terms["milestones"][2]["released_when"], "EUR\xa057,120.00"):
         assert shown in page
-    for shown in ("EUR\xa048,000.00 without tax<", "Germany"):
-        assert shown in page
+    assert "EUR\xa048,000.00" in page
     assert story.contract.digest in page
 
 
@@ -60,15 +59,13 @@ def test_a_draft_is_never_shown(client: Client) -> None:
     assert client.get(reverse("portal-contract", args=[story.reference])).status_code == 404
 
 
-def test_a_signatory_accepts_and_is_told_what_is_next(client: Client, story: Story) -> None:
+def test_a_signatory_accepts(client: Client, story: Story) -> None:
     as_just_signed_in(client, story.signatory)
     response = sign(client, story)
     assert response.status_code == 302
     acceptance = story.contract.acceptances.get(party=Party.CUSTOMER)
     assert (acceptance.typed_name, acceptance.user) == ("Petra Signatory", story.signatory)
-    page = client.get(reverse("portal-engagement", args=[story.reference])).content.decode()
-    assert "You have accepted the contract. We sign it next." in page
-    assert "Accept the contract" not in read(client, story)
+    assert 'id="signing"' not in read(client, story)
 
 
 def test_accepting_twice_changes_nothing_the_second_time(client: Client, story: Story) -> None:
@@ -78,46 +75,42 @@ def test_accepting_twice_changes_nothing_the_second_time(client: Client, story: 
     assert story.contract.acceptances.count() == 1
 
 
-def test_an_old_digest_is_refused_and_what_was_typed_is_kept(client: Client, story: Story) -> None:
+def test_another_digest_is_declined_and_input_kept(client: Client, story: Story) -> None:
     as_just_signed_in(client, story.signatory)
     response = sign(client, story, digest="sha256:" + "0" * 64)
     assert response.status_code == 422
     page = response.content.decode()
-    assert "not the terms that were sealed" in page
     assert 'value="Petra Signatory"' in page
     assert not story.contract.acceptances.exists()
 
 
-def test_an_offer_withdrawn_meanwhile_says_why_nothing_was_accepted(
-    client: Client, story: Story
-) -> None:
+def test_a_withdrawn_offer_is_not_accepted(client: Client, story: Story) -> None:
     offers.withdraw(contract=story.contract, reason="Wrong weeks.", by=story.consultant)
     as_just_signed_in(client, story.signatory)
     response = sign(client, story)
     assert response.status_code == 422
     page = response.content.decode()
-    assert "Nothing was accepted or declined" in page
-    assert "is not on offer" in page
+    assert 'role="alert"' in page
     assert reverse("portal-contract", args=[story.reference]) in page
 
 
-@pytest.mark.parametrize("missing", ["typed_name", "agreed"])
-def test_name_and_tick_are_both_needed(client: Client, story: Story, missing: str) -> None:
+def test_name_and_consent_are_both_required(client: Client, story: Story) -> None:
     as_just_signed_in(client, story.signatory)
-    response = sign(client, story, **{missing: ""})
-    assert response.status_code == 422
-    assert 'aria-invalid="true"' in response.content.decode()
+    for missing in ("typed_name", "agreed"):
+        response = sign(client, story, **{missing: ""})
+        assert response.status_code == 422
+        assert 'aria-invalid="true"' in response.content.decode()
     assert not story.contract.acceptances.exists()
 
 
-def test_a_viewer_reads_and_is_told_who_can_sign(client: Client, story: Story) -> None:
+def test_a_viewer_reads_who_can_sign(client: Client, story: Story) -> None:
     client.force_login(story.viewer)
     page = read(client, story)
-    assert "Petra Signatory can accept or decline it" in page
+    assert story.signatory.name in page
     assert "<form" not in page[page.index('id="main"') :]
 
 
-def test_whom_the_terms_name_is_told_to_sign_and_nobody_else(client: Client) -> None:
+def test_only_the_named_signatory_may_sign(client: Client) -> None:
     story = told.audited(told.opened())
     other = told.member(story.customer, "Olga Other", "signatory")
     told.offered(story, signatory=story.signatory)
@@ -125,19 +118,15 @@ def test_whom_the_terms_name_is_told_to_sign_and_nobody_else(client: Client) -> 
         as_just_signed_in(client, person)
         page = read(client, story)
         assert ('id="signing"' in page) == signs
-        assert ("Petra Signatory, who alone signs them" in page) != signs
-        start = client.get(reverse("portal-engagement", args=[story.reference])).content.decode()
-        assert ("Signing it takes Petra Signatory." in start) != signs
     as_just_signed_in(client, other)
     refused = sign(client, story)
     assert refused.status_code == 403
-    assert "Petra Signatory, who alone signs them" in refused.content.decode()
     assert not story.contract.acceptances.exists()
     as_just_signed_in(client, story.signatory)
     assert sign(client, story).status_code == 302
 
 
-def test_declining_needs_a_reason_and_tells_the_consultancy(client: Client, story: Story) -> None:
+def test_declining_requires_a_reason(client: Client, story: Story) -> None:
     as_just_signed_in(client, story.signatory)
     url = reverse("portal-contract-decline", args=[story.reference, story.contract.number])
     assert client.post(url, {"reason": " "}).status_code == 422

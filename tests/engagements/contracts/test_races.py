@@ -11,7 +11,7 @@ from engagements.contracts import amendments, offers
 from engagements.contracts.clauses import services as clauses
 from engagements.contracts.clauses.models import Clause
 from engagements.contracts.models import Acceptance, ContractVersion, Party
-from engagements.contracts.time_box import entries, warnings
+from engagements.contracts.time_box import hours, warnings
 from engagements.contracts.time_box.models import TimeBox, TimeBoxWarning, TimeEntry
 from engagements.engagement.models import Engagement, Stage
 from engagements.notifications import mails
@@ -125,7 +125,7 @@ def test_a_mail_is_sent_once_however_many_workers_send_it(
 ) -> None:
     engagement = world.scoping()
     mail = mails.write(
-        key="k", engagement=engagement, recipient="a@example.com", subject="s", body="b"
+        key="k", engagement=engagement, recipient=world.consultant.email, subject="s", body="b"
     )
     sent = together(*[lambda: mails.send(mail_id=mail.pk)] * 3)
     assert sorted(sent) == [False, False, True]
@@ -147,7 +147,7 @@ def test_a_day_never_gets_more_than_24_hours(world: World) -> None:
     engagements = [world.active().engagement for _ in range(2)]
     results = together(
         *(
-            lambda engagement=engagement: entries.add(
+            lambda engagement=engagement: hours.add(
                 engagement=engagement,
                 worked_on=today(),
                 hours=Decimal(15),

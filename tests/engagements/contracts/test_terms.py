@@ -12,8 +12,7 @@ from django.db import IntegrityError, transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.records.canonical import canonical, digest_of_bytes
-from engagements.common.errors import ApplicationError
+from benchmarks.records.canonical import digest_of_bytes
 from engagements.common.money import allocate
 from engagements.contracts import offers
 from engagements.contracts import services as contracts
@@ -21,9 +20,10 @@ from engagements.contracts.clauses import services as clauses
 from engagements.contracts.clauses.models import Clause
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.models import ContractVersion, Party
-from engagements.contracts.terms import FIRST_SCHEMA, SECOND_SCHEMA, terms_of
+from engagements.contracts.terms import terms_of
 from engagements.engagement.models import Stage
 from tests.engagements.world import World, days, fresh, today
+from tests.errors import declined
 
 NOTE = "Steuerschuldnerschaft des Leistungsempfängers."
 
@@ -56,23 +56,29 @@ def test_parts_always_add_up(fee: int, shares: list[Decimal], currency: str) -> 
 
 
 BAD_PARTS: list[tuple[list[MilestoneDraft], str]] = [
-    (parts("50", "40"), "come to 90%"),
-    (parts("60", "60"), "come to 120%"),
-    ([MilestoneDraft("Both", Decimal(1), "signed", share=Decimal(100))], "either an amount or"),
-    ([MilestoneDraft("None", None, "signed")], "either an amount or"),
-    ([MilestoneDraft("All", Decimal("48000"), "signed"), *parts("100")], "leave nothing"),
-    ([MilestoneDraft("Day", Decimal("48000"), "date")], "says which day"),
+    (parts("50", "40"), "milestone.shares_not_100"),
+    (parts("60", "60"), "milestone.shares_not_100"),
+    (
+        [MilestoneDraft("Both", Decimal(1), "signed", share=Decimal(100))],
+        "milestone.amount_or_share",
+    ),
+    ([MilestoneDraft("None", None, "signed")], "milestone.amount_or_share"),
+    (
+        [MilestoneDraft("All", Decimal("48000"), "signed"), *parts("100")],
+        "milestone.nothing_to_share",
+    ),
+    ([MilestoneDraft("Day", Decimal("48000"), "date")], "milestone.invalid"),
     (
         [MilestoneDraft("Day", Decimal("48000"), "signed", due_on=dt.date(2026, 1, 1))],
-        "says which day",
+        "milestone.invalid",
     ),
 ]
 
 
 def test_parts_that_cannot_be_are_refused(world: World) -> None:
     engagement = world.audited()
-    for milestones, why in BAD_PARTS:
-        with pytest.raises(ApplicationError, match=why):
+    for milestones, code in BAD_PARTS:
+        with declined(code):
             contracts.draft(engagement=engagement, **world.terms(milestones=milestones))
 
 
@@ -98,19 +104,22 @@ def test_where_no_tax_is_added_the_sentence_for_the_invoice_is_sealed(
 
 
 BAD_TERMS: list[tuple[dict[str, Any], str]] = [
-    ({"tax_treatment": "exempt", "tax_note": "", "tax_rate_percent": Decimal(0)}, "the sentence"),
-    ({"tax_treatment": "exempt", "tax_note": NOTE}, "the sentence"),
-    ({"tax_note": NOTE}, "the sentence"),
-    ({"tax_treatment": "magic"}, "magic"),
-    ({"payment_days": 121}, "120 days"),
-    ({"dispute_days": 91}, "at most 90"),
+    (
+        {"tax_treatment": "exempt", "tax_note": "", "tax_rate_percent": Decimal(0)},
+        "contractversion.invalid",
+    ),
+    ({"tax_treatment": "exempt", "tax_note": NOTE}, "contractversion.invalid"),
+    ({"tax_note": NOTE}, "contractversion.invalid"),
+    ({"tax_treatment": "magic"}, "contractversion.invalid_choice"),
+    ({"payment_days": 121}, "contractversion.invalid"),
+    ({"dispute_days": 91}, "contractversion.invalid"),
 ]
 
 
 def test_terms_that_contradict_themselves_are_refused(world: World) -> None:
     engagement = world.audited()
-    for changes, why in BAD_TERMS:
-        with pytest.raises(ApplicationError, match=why):
+    for changes, code in BAD_TERMS:
+        with declined(code):
             contracts.draft(engagement=engagement, **world.terms(**changes))
     contract = world.drafted(engagement)
     for column, value in (("tax_treatment", "exempt"), ("tax_note", NOTE), ("dispute_days", 91)):
@@ -145,7 +154,7 @@ def test_texts_are_published_by_admins_and_never_changed(world: World) -> None:
     assert is_new
     assert again == (clause, False)
     for who in (world.consultant, world.finance, world.signatory):
-        with pytest.raises(ApplicationError, match="Admins"):
+        with declined("clause.admins_only"):
             clauses.publish(slug="extra", title="Extra", text="Less.", by=who)
     with pytest.raises(IntegrityError), transaction.atomic():
         Clause.objects.filter(pk=clause.pk).update(text="Less.")
@@ -160,10 +169,10 @@ def test_an_offer_is_open_until_its_last_day(
     contract = world.offered(valid_until=last)
     on_day(last)
     assert offers.expiring() == []
-    with pytest.raises(ApplicationError, match="may still be accepted"):
+    with declined("offer.still_open"):
         offers.expire(contract=contract)
     on_day(last + days(1))
-    with pytest.raises(ApplicationError, match="was valid until"):
+    with declined("offer.expired"):
         world.accept(contract, Party.CUSTOMER)
     assert offers.expire(contract=contract).state == "expired"
     assert offers.expire(contract=contract).state == "expired"
@@ -182,18 +191,18 @@ def test_an_offer_that_the_customer_accepted_in_time_does_not_expire(
 
 def test_nothing_is_offered_whose_last_day_has_passed(world: World) -> None:
     contract = world.drafted(valid_until=today() - days(1))
-    with pytest.raises(ApplicationError, match="has passed"):
+    with declined("offer.expired"):
         offers.offer(contract=contract, by=world.consultant)
 
 
 def test_a_draft_is_discarded_and_its_number_given_again(world: World) -> None:
     contract = world.drafted()
-    with pytest.raises(ApplicationError, match="Consultants"):
+    with declined("access.consultants_only"):
         contracts.discard(contract=contract, by=world.signatory)
     contracts.discard(contract=contract, by=world.consultant)
     assert world.drafted(contract.engagement).number == 1
     offered = world.offered()
-    with pytest.raises(ApplicationError, match="sealed and stays"):
+    with declined("contract.sealed"):
         contracts.discard(contract=offered, by=world.consultant)
 
 
@@ -202,7 +211,7 @@ def test_a_preview_seals_the_same_and_writes_nothing(world: World) -> None:
     foreseen = contracts.preview(engagement=engagement, **world.terms())
     assert not ContractVersion.objects.exists()
     assert foreseen == terms_of(world.offered(engagement))
-    with pytest.raises(ApplicationError, match="3 to 10 weeks"):
+    with declined("contractversion.invalid"):
         contracts.preview(engagement=world.audited(), **world.terms(weeks=11))
 
 
@@ -213,27 +222,3 @@ def test_who_read_an_offer_is_noted_once(world: World) -> None:
     viewed = contract.engagement.events.filter(verb="contract.viewed")
     assert {event.actor for event in viewed} == {world.signatory, world.viewer}
     assert viewed.count() == 2
-
-
-SINCE_THE_SECOND = {"signatory", "refund_days"}
-SINCE_THE_FIRST = SINCE_THE_SECOND | {
-    *("amends", "valid_until", "tax", "dispute_days"),
-    *("began_on", "pauses", "released_before", "clauses"),
-}
-
-
-@pytest.mark.parametrize(
-    ("schema", "unsaid"), [(FIRST_SCHEMA, SINCE_THE_FIRST), (SECOND_SCHEMA, SINCE_THE_SECOND)]
-)
-def test_terms_of_earlier_schemas_mean_what_they_meant(
-    world: World, schema: str, unsaid: set[str]
-) -> None:
-    contract = world.offered(dispute_days=10)
-    said = terms_of(contract)
-    old = {name: value for name, value in said.items() if name not in unsaid}
-    contract.canonical = canonical(old | {"schema": schema})
-    read = terms_of(contract)
-    assert set(read) == set(said)
-    assert (read["signatory"], read["refund_days"]) == (None, None)
-    assert read["dispute_days"] == (0 if schema == FIRST_SCHEMA else 10)
-    assert (read["pauses"], read["amends"], read["fee"]) == ([], None, "48000.00")

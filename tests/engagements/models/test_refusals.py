@@ -93,7 +93,7 @@ def test_no_column_of_sealed_terms_changes_but_what_became_of_them(world: World)
         "amends": contract,
         "amendment": "price",
         "amendment_reason": "So.",
-        "carried": Decimal(1),
+        "previously_released": Decimal(1),
         "weeks": 8,
         "starts_on": today() + timedelta(days=1),
         "target": Decimal("1.5"),
@@ -234,5 +234,5 @@ def test_nothing_is_paid_that_was_not_billed(world: World) -> None:
 def test_refusals_write_ratios_as_every_page_does() -> None:
     rows = apps.get_app_config("engagements").get_models()
     said = [str(each.violation_error_message) for row in rows for each in row._meta.constraints]
-    assert "The target is more than 1×." in said
+    assert "Enter a target above 1×." in said
     assert [text for text in said if re.search(r"\dx\b", text)] == []

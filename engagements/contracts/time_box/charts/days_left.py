@@ -22,7 +22,7 @@ TITLE = "The time-box"
 def draw(data: BurnDown, theme: Theme) -> str:
     """Days left over the calendar: solid up to today, dotted ahead."""
     with canvas.sheet(
-        theme=theme, title=TITLE, description=data.told, height_in=2.6, heights=[3, 1]
+        theme=theme, title=TITLE, description=data.description, height_in=2.6, heights=[3, 1]
     ) as drawn:
         _days(drawn.axes[0], data, drawn.ink)
         _hours(drawn.axes[1], data, drawn.ink)

@@ -1,0 +1,202 @@
+"""The draft of a contract as forms: from a stored version or from input, with its sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.forms import BaseFormSet
+from django.http import QueryDict
+
+from engagements.audit.models import Audit
+from engagements.common.amount_fields import AmountError, Share, parse_amount, parse_share
+from engagements.common.integers import whole
+from engagements.common.money import quantize
+from engagements.contracts.clauses import services as clauses
+from engagements.contracts.clauses.models import Clause
+from engagements.contracts.drafting import SHARE_TOLERANCE, MilestoneDraft
+from engagements.contracts.fields import FIELDS
+from engagements.contracts.forms import MOST_MILESTONES, MilestoneForm, MilestoneFormSet, TermsForm
+from engagements.contracts.milestones.models import ReleaseCondition
+from engagements.contracts.models import ContractVersion
+
+PREFIX = "milestones"
+WHOLE = Decimal(100)
+MILESTONE_FIELDS = ("title", "amount", "condition", "due_on")
+FIRST_MILESTONES = (
+    ("Contract signed", ReleaseCondition.SIGNED),
+    ("Audit delivered", ReleaseCondition.AUDIT_DELIVERED),
+    ("Target met on the agreed benchmark", ReleaseCondition.TARGET_MET),
+    ("Handover accepted", ReleaseCondition.HANDOVER),
+)
+
+
+@dataclass
+class DraftForms:
+    """The terms and their milestones as forms, and the sum of the amounts entered so far.
+
+    `offered` are the clauses that the contract may choose from.
+    """
+
+    terms: TermsForm
+    milestones: BaseFormSet[MilestoneForm]
+    audit: Audit
+    offered: list[Clause]
+    total: Decimal
+    fee: Decimal | None
+
+    @property
+    def missing(self) -> Decimal | None:
+        """The fee less the milestones, negative when they exceed it; None without a fee."""
+        return None if self.fee is None else self.fee - self.total
+
+    @property
+    def excess(self) -> Decimal:
+        """The milestones less the fee."""
+        return -(self.missing or Decimal(0))
+
+    def is_valid(self) -> bool:
+        """Whether the terms and every milestone are valid."""
+        return bool(self.terms.is_valid() & self.milestones.is_valid())
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The arguments of the services. The target is that of the benchmark."""
+        document = self.terms.cleaned_data["benchmark"].document
+        drafts: list[MilestoneDraft] = [form.draft for form in self.milestones]
+        chosen = set(self.terms.cleaned_data["governed_by"])
+        return {
+            **self.terms.cleaned_data,
+            "governed_by": [clause for clause in self.offered if clause in chosen],
+            "currency": self.audit.currency,
+            "target": Decimal(str(document["target"])),
+            "milestones": drafts,
+        }
+
+
+def offered_clauses(opened: ContractVersion | None = None) -> list[Clause]:
+    """The newest clauses, and the older ones of an open draft."""
+    offered = clauses.newest()
+    if opened is not None:
+        kept = [row.clause for row in opened.clauses.select_related("clause")]
+        offered += [clause for clause in kept if clause not in offered]
+    return offered
+
+
+def blank(audit: Audit) -> DraftForms:
+    """The first draft: the initial terms and the usual four milestones."""
+    offered = offered_clauses()
+    rows = [{"title": title, "condition": str(when)} for title, when in FIRST_MILESTONES]
+    return _unbound({"governed_by": offered}, rows, audit, offered)
+
+
+def stored(contract: ContractVersion, audit: Audit) -> DraftForms:
+    """The forms of a stored draft, or of a new one that repeats a sealed version with the newest
+    numbers of its clauses."""
+    initial = {each.name: getattr(contract, each.name) for each in FIELDS}
+    is_draft = contract.state == ContractVersion.State.DRAFT
+    offered = offered_clauses(contract if is_draft else None)
+    kept = [row.clause for row in contract.clauses.select_related("clause")]
+    slugs = {clause.slug for clause in kept}
+    initial["governed_by"] = (
+        kept if is_draft else [clause for clause in offered if clause.slug in slugs]
+    )
+    rows = [
+        {name: getattr(row, name) for name in MILESTONE_FIELDS}
+        | ({"amount": Share(row.share)} if row.share is not None else {})
+        for row in contract.milestones.all()
+    ]
+    return _unbound(initial, rows, audit, offered)
+
+
+def submitted(data: QueryDict, audit: Audit, offered: list[Clause]) -> DraftForms:
+    """The submitted forms, to be validated."""
+    fee = _amount(data.get("fee"), audit.currency)
+    form_kwargs = {"currency": audit.currency}
+    return DraftForms(
+        terms=TermsForm(data, audit=audit, offered=offered),
+        milestones=MilestoneFormSet(data, prefix=PREFIX, form_kwargs=form_kwargs),
+        audit=audit,
+        offered=offered,
+        total=_sum(_rows(data), fee, audit.currency),
+        fee=fee,
+    )
+
+
+def reshaped(data: QueryDict, audit: Audit, offered: list[Clause], act: str) -> DraftForms:
+    """The submitted input, not validated, after "add" or "remove-2" of a milestone."""
+    rows = _rows(data)
+    if act == "add" and len(rows) < MOST_MILESTONES:
+        rows.append({"condition": str(ReleaseCondition.TARGET_MET)})
+    _, _, index = act.partition("remove-")
+    at = whole(index)
+    if at is not None and at < len(rows):
+        rows.pop(at)
+    initial: dict[str, Any] = {name: data.get(name, "") for name in data}
+    initial["governed_by"] = data.getlist("governed_by")
+    return _unbound(initial, rows, audit, offered)
+
+
+def _unbound(
+    initial: dict[str, Any], rows: list[dict[str, Any]], audit: Audit, offered: list[Clause]
+) -> DraftForms:
+    milestones = MilestoneFormSet(
+        initial=rows,
+        prefix=PREFIX,
+        form_kwargs={"currency": audit.currency, "use_required_attribute": False},
+    )
+    # min_num would add an empty row to the given ones.
+    milestones.min_num = 0
+    fee = _amount(initial.get("fee"), audit.currency)
+    return DraftForms(
+        terms=TermsForm(initial=initial, audit=audit, offered=offered),
+        milestones=milestones,
+        audit=audit,
+        offered=offered,
+        total=_sum(rows, fee, audit.currency),
+        fee=fee,
+    )
+
+
+def _rows(data: QueryDict) -> list[dict[str, Any]]:
+    rows = min(whole(data.get(f"{PREFIX}-TOTAL_FORMS", "")) or 0, MOST_MILESTONES)
+    return [
+        {name: data.get(f"{PREFIX}-{row}-{name}", "") for name in MILESTONE_FIELDS}
+        for row in range(rows)
+    ]
+
+
+def _sum(rows: list[dict[str, Any]], fee: Decimal | None, currency: str) -> Decimal:
+    """The sum of the milestones; shares divide the fee less all amounts."""
+    parts = [row.get("amount") for row in rows]
+    amounts = (_amount(part, currency) for part in parts)
+    total = sum((amount for amount in amounts if amount is not None), Decimal(0))
+    percent = sum((_percent(part) for part in parts), Decimal(0))
+    if fee is None or fee <= total:
+        return total
+    # Shares of 100% divide the rest to the last minor unit.
+    if abs(percent - WHOLE) <= SHARE_TOLERANCE:
+        return fee
+    return total + quantize((fee - total) * percent / WHOLE, currency)
+
+
+def _percent(part: object) -> Decimal:
+    """The percentage of a share; 0 for an amount and for unreadable input."""
+    if isinstance(part, Share):
+        return part.percent
+    try:
+        share = parse_share(str(part or ""))
+    except AmountError:
+        return Decimal(0)
+    return share.percent if share is not None else Decimal(0)
+
+
+def _amount(value: object, currency: str) -> Decimal | None:
+    """An amount, stored or entered; None for unreadable input."""
+    if isinstance(value, Decimal):
+        return value
+    try:
+        return parse_amount(str(value or ""), currency=currency)
+    except AmountError:
+        return None

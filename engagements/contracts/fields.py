@@ -1,0 +1,316 @@
+"""The terms of a contract, each declared once.
+
+A new term is a column of ContractVersion and one entry of FIELDS. From it follow the draft's form,
+the sealed JSON, the event log, what an amendment repeats, the comparison of versions, and the
+facts on pages and in the PDF.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.utils import timezone
+
+from engagements.audit.models import Audit
+from engagements.common import money, ratios
+from engagements.common.amount_fields import AmountField
+from engagements.common.choice_fields import BenchmarkField
+from engagements.common.date_fields import DayField
+from engagements.contracts import wording
+from engagements.contracts.models import (
+    MAX_DISPUTE_DAYS,
+    MAX_PAYMENT_DAYS,
+    MAX_REFUND_DAYS,
+    MAX_WEEKS,
+    MIN_WEEKS,
+    ContractVersion,
+)
+from engagements.contracts.wording import Terms
+from engagements.people.models import User
+from engagements.people.signatories import signatories_of
+
+Inconclusive = ContractVersion.Inconclusive
+TaxTreatment = ContractVersion.TaxTreatment
+
+FIRST_WEEKS = 6
+NOTICE = timedelta(days=7)
+# How long an offer is open unless another day is chosen.
+OFFER_PERIOD = timedelta(days=30)
+
+
+@dataclass(frozen=True)
+class TermsField:
+    """One term: a column of ContractVersion, and how it is entered, sealed and shown.
+
+    `seal` gives its JSON value (None: sealed with another field), under `key` or its name. `fact`
+    gives the text beside `label` from sealed terms, empty where there is none to show. `form`
+    makes its form field for an audit; fields of the same `row` lie side by side. `logged` names
+    the entry of a composite value that the event log keeps. `section` is the part of the PDF that
+    has the fact as a paragraph, where the PDF's own text does not have it.
+    """
+
+    name: str
+    label: str
+    seal: Callable[[ContractVersion], Any] | None
+    fact: Callable[[Terms], str] = field(default=lambda terms: "")
+    form: Callable[[Audit], forms.Field] | None = None
+    row: str = ""
+    key: str = ""
+    logged: str = ""
+    section: str = ""
+    is_repeated: bool = True
+
+    @property
+    def sealed_key(self) -> str:
+        """The key of its value in the sealed JSON."""
+        return self.key or self.name
+
+
+def _benchmark(contract: ContractVersion) -> dict[str, Any]:
+    document = contract.benchmark.document
+    return {
+        "name": contract.benchmark.name,
+        "digest": contract.benchmark.digest,
+        "operator": document["operator"],
+        "program": document["program"]["name"],
+        "launch": document["program"]["launch"],
+        "baseline": document["baseline"]["title"],
+        "hardware": document["hardware"],
+        "confidence": document["confidence"],
+    }
+
+
+def person(user: User | None) -> dict[str, str] | None:
+    """A person as sealed terms name one."""
+    return {"name": user.name, "email": user.email} if user else None
+
+
+def _signatory_field(audit: Audit) -> forms.Field:
+    people = [user.pk for user in signatories_of(audit.engagement.customer)]
+    return forms.ModelChoiceField(
+        label="Signs for the customer",
+        queryset=User.objects.filter(pk__in=people),
+        required=False,
+        empty_label="Any signatory",
+    )
+
+
+def _days_field(name: str, label: str, least: int, most: int, help_text: str) -> forms.Field:
+    return forms.IntegerField(
+        label=label,
+        min_value=least,
+        max_value=most,
+        initial=ContractVersion._meta.get_field(name).default,
+        help_text=help_text,
+    )
+
+
+FIELDS: Sequence[TermsField] = (
+    TermsField(
+        "benchmark",
+        "Benchmark",
+        seal=_benchmark,
+        logged="digest",
+        fact=wording.benchmark,
+        form=lambda audit: BenchmarkField(
+            empty_label="Choose a sealed benchmark",
+            help_text="Its target is the contract's target.",
+        ),
+    ),
+    TermsField(
+        "target",
+        "Target",
+        seal=lambda contract: f"{contract.target:.2f}",
+        fact=lambda terms: f"{ratios.agreed(Decimal(terms['target']))} end to end",
+    ),
+    TermsField("currency", "Currency", seal=lambda contract: contract.currency),
+    TermsField(
+        "fee",
+        "Fee, net",
+        seal=lambda contract: money.plain(contract.fee, contract.currency),
+        fact=lambda terms: wording.amount(terms["fee"], terms["currency"]),
+        form=lambda audit: AmountField(
+            currency=audit.currency,
+            label=f"Fee in {audit.currency}, net",
+            help_text="The whole fixed fee, including the audit.",
+        ),
+        row="money",
+    ),
+    TermsField(
+        "audit_cost",
+        "Audit cost, net",
+        seal=lambda contract: money.plain(contract.audit_cost, contract.currency),
+        fact=lambda terms: wording.amount(terms["audit_cost"], terms["currency"]),
+        form=lambda audit: AmountField(
+            currency=audit.currency,
+            label=f"Audit cost in {audit.currency}, net",
+            help_text="Not refunded if the target is missed.",
+            initial=audit.cost,
+        ),
+        row="money",
+    ),
+    TermsField(
+        "tax_treatment",
+        "Tax",
+        seal=lambda contract: {
+            "treatment": str(contract.tax_treatment),
+            "note": contract.tax_note,
+        },
+        key="tax",
+        logged="treatment",
+        fact=wording.tax,
+        form=lambda audit: forms.ChoiceField(
+            label="Tax", choices=TaxTreatment, initial=TaxTreatment.RATE
+        ),
+        row="tax",
+    ),
+    TermsField(
+        "tax_rate_percent",
+        "Tax rate",
+        seal=lambda contract: f"{contract.tax_rate_percent:.2f}",
+        form=lambda audit: forms.DecimalField(
+            label="Tax rate, percent",
+            min_value=Decimal(0),
+            max_value=Decimal("99.99"),
+            max_digits=5,
+            decimal_places=2,
+            initial=Decimal(0),
+            help_text="Added to the fee and to the audit cost.",
+        ),
+        row="tax",
+    ),
+    TermsField(
+        "tax_note",
+        "Tax note",
+        seal=None,
+        form=lambda audit: forms.CharField(
+            label="Sentence on the invoice",
+            max_length=500,
+            required=False,
+            help_text="Required where no tax is added, as in: Steuerschuldnerschaft des "
+            "Leistungsempfängers (reverse charge).",
+        ),
+    ),
+    TermsField(
+        "starts_on",
+        "Start",
+        seal=lambda contract: contract.starts_on.isoformat(),
+        form=lambda audit: DayField(label="Starts on", initial=timezone.localdate() + NOTICE),
+        row="time",
+    ),
+    TermsField(
+        "weeks",
+        "Time-box",
+        seal=lambda contract: contract.weeks,
+        fact=lambda terms: f"{terms['weeks']} weeks from {wording.day(terms['starts_on'])}",
+        form=lambda audit: forms.IntegerField(
+            label="Weeks",
+            min_value=MIN_WEEKS,
+            max_value=MAX_WEEKS,
+            initial=FIRST_WEEKS,
+            help_text=f"The time-box: {MIN_WEEKS} to {MAX_WEEKS} weeks.",
+        ),
+        row="time",
+    ),
+    TermsField(
+        "valid_until",
+        "Open for acceptance until",
+        seal=lambda contract: contract.valid_until.isoformat() if contract.valid_until else None,
+        fact=lambda terms: wording.day(terms["valid_until"]),
+        form=lambda audit: DayField(
+            label="Valid until",
+            required=False,
+            initial=timezone.localdate() + OFFER_PERIOD,
+            help_text="The last day for acceptance.",
+        ),
+        row="time",
+        is_repeated=False,
+    ),
+    TermsField(
+        "payment_days",
+        "Payment term",
+        seal=lambda contract: contract.payment_days,
+        fact=wording.payment,
+        form=lambda audit: _days_field(
+            "payment_days", "Days to pay", 0, MAX_PAYMENT_DAYS, "From the day of the invoice."
+        ),
+        row="periods",
+        section="fee",
+    ),
+    TermsField(
+        "dispute_days",
+        "Disputes",
+        seal=lambda contract: contract.dispute_days,
+        fact=wording.disputes,
+        form=lambda audit: _days_field(
+            "dispute_days",
+            "Days to dispute",
+            0,
+            MAX_DISPUTE_DAYS,
+            "From the day a settlement is shown; also the wait after the time-box.",
+        ),
+        row="periods",
+        section="time_box",
+    ),
+    TermsField(
+        "refund_days",
+        "Refund",
+        seal=lambda contract: contract.refund_days,
+        fact=wording.refund,
+        form=lambda audit: _days_field(
+            "refund_days",
+            "Days to refund",
+            1,
+            MAX_REFUND_DAYS,
+            "From the day a settlement is proposed.",
+        ),
+        row="periods",
+        section="time_box",
+    ),
+    TermsField(
+        "signatory",
+        "Sole signatory of the customer",
+        seal=lambda contract: person(contract.signatory),
+        logged="name",
+        fact=lambda terms: terms["signatory"]["name"] if terms["signatory"] else "",
+        form=_signatory_field,
+    ),
+    TermsField(
+        "inconclusive",
+        "Inconclusive run",
+        seal=lambda contract: {
+            "rule": str(contract.inconclusive),
+            "meaning": wording.MEANING[Inconclusive(contract.inconclusive)],
+        },
+        logged="rule",
+        fact=lambda terms: terms["inconclusive"]["meaning"],
+        form=lambda audit: forms.ChoiceField(
+            label="An inconclusive run",
+            choices=Inconclusive,
+            widget=forms.RadioSelect,
+            initial=Inconclusive.MISSED,
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One term in words, under its label."""
+
+    name: str
+    label: str
+    text: str
+
+
+def facts(terms: Terms, *, section: str = "") -> Iterator[Fact]:
+    """The sealed terms in words, or those of one section of the PDF."""
+    for each in FIELDS:
+        text = each.fact(terms) if section in ("", each.section) else ""
+        if text:
+            yield Fact(each.name, each.label, text)

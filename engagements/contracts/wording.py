@@ -1,0 +1,97 @@
+"""The terms of a contract in words, from their sealed JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from engagements.common import money
+from engagements.common.dates import in_words
+from engagements.contracts.models import ContractVersion
+from engagements.documents import formatting
+
+Terms = Mapping[str, Any]
+Inconclusive = ContractVersion.Inconclusive
+TaxTreatment = ContractVersion.TaxTreatment
+
+MEANING = {
+    Inconclusive.MISSED: (
+        "An acceptance run that shows the target neither met nor missed counts as missed."
+    ),
+    Inconclusive.REPEAT: (
+        "An acceptance run that shows the target neither met nor missed decides nothing. "
+        "It is repeated inside the time-box; when the time-box ends without a met target, "
+        "the target counts as missed."
+    ),
+}
+
+
+def benchmark(terms: Terms) -> str:
+    """The sealed benchmark, one line for each of its parts."""
+    sealed = terms["benchmark"]
+    return "\n".join(
+        (
+            f"{sealed['name']}, {sealed['digest']}",
+            f"Step: {sealed['operator']}, {sealed['program']}, {sealed['launch']}",
+            f"Baseline: {sealed['baseline']}",
+            f"Hardware: {hardware(sealed['hardware'])}",
+            f"Confidence: {formatting.share(sealed['confidence'])}",
+        )
+    )
+
+
+def hardware(sealed: Terms) -> str:
+    """The device that a benchmark names, or the kind of device it requires."""
+    kind = "CUDA GPU" if sealed["device"] == "cuda" else "CPU"
+    return f"{sealed['name']} ({kind})" if sealed["name"] else f"any {kind}"
+
+
+def tax(terms: Terms) -> str:
+    """The tax rate, or why no tax is added."""
+    if terms["tax"]["treatment"] == TaxTreatment.RATE:
+        return f"{Decimal(terms['tax_rate_percent']).normalize():f}%"
+    return f"{TaxTreatment(terms['tax']['treatment']).label}. {terms['tax']['note']}"
+
+
+def amount(sealed: str, currency: str) -> str:
+    """A sealed amount in words."""
+    return money.format_money(Decimal(sealed), currency)
+
+
+def day(text: str | None) -> str:
+    """A sealed day in words; empty for none."""
+    return in_words(date.fromisoformat(text)) if text else ""
+
+
+def days(count: int) -> str:
+    """A number of days in words."""
+    return f"{count} day" if count == 1 else f"{count} days"
+
+
+def disputes(terms: Terms) -> str:
+    """The dispute window; empty for none."""
+    if not (count := terms["dispute_days"]):
+        return ""
+    return (
+        "A signatory of the customer may dispute a settlement within "
+        f"{days(count)} of being shown its figures. While a dispute is open, the settlement is "
+        "neither approved nor paid."
+    )
+
+
+def refund(terms: Terms) -> str:
+    """The period for a refund; empty for none."""
+    if not (count := terms["refund_days"]):
+        return ""
+    return (
+        f"A refund is paid within {days(count)} of the settlement being proposed. A dispute "
+        "suspends this period; it starts anew when the dispute ends."
+    )
+
+
+def payment(terms: Terms) -> str:
+    """The payment term of invoices; empty for none."""
+    count = terms["payment_days"]
+    return f"Invoices are payable within {days(count)} of their date." if count else ""

@@ -14,7 +14,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from benchmarks.models import Run
-from engagements.audit import findings, operators
+from engagements.audit import findings, subjects
 from engagements.audit.models import Audit
 from engagements.billing import mails as invoice_mails
 from engagements.billing import reminders
@@ -57,7 +57,7 @@ def issue_document(kind: str, subject: str) -> None:
 @shared_task
 def read_evidence(evidence_id: int) -> str:
     """Read a file that was added as evidence, unless it has been read."""
-    return reading.read(evidence_id=evidence_id, patterns_of=operators.patterns_of)
+    return reading.read(evidence_id=evidence_id, patterns_of=subjects.patterns_of)
 
 
 @shared_task
@@ -81,7 +81,7 @@ def compute_findings(engagement_id: int) -> bool:
 @shared_task
 def sum_operator(audit_id: int) -> bool:
     """Sum the kernels of an audit's operator in its profile, unless that was done."""
-    return operators.sum_exactly(audit=Audit.objects.get(pk=audit_id))
+    return subjects.sum_exactly(audit=Audit.objects.get(pk=audit_id))
 
 
 def _overdue_time_boxes() -> Iterable[TimeBox]:

@@ -3,7 +3,7 @@
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path
 
-from engagements.audit import chart_views, report_views
+from engagements.audit import report_views
 from engagements.audit import views as audit
 from engagements.catalogue import views as catalogue
 from engagements.contracts import amendment_views
@@ -29,7 +29,7 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("audit/deliver/", audit.deliver, name="audit-deliver"),
     path("audit/draft/", contract.draft_from_audit, name="audit-draft"),
     path("audit/report/", report_views.show, name="audit-report"),
-    path("audit/pictures/<slug:check>-<slug:theme>.svg", chart_views.show, name="audit-picture"),
+    path("audit/pictures/<slug:check>-<slug:theme>.svg", report_views.chart, name="audit-picture"),
     path("evidence/", evidence.show, name="engagement-evidence"),
     path("evidence/add/", evidence.add, name="evidence-add"),
     path("evidence/live/", evidence.live, name="evidence-live"),

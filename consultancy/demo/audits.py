@@ -5,7 +5,7 @@ from __future__ import annotations
 from consultancy.demo import evidence, waiting
 from consultancy.demo.scenarios import Scenario
 from engagements.audit import services as audits
-from engagements.audit.models import Audit, Check, Finding, FindingOutcome
+from engagements.audit.models import Audit, Finding, FindingOutcome
 from engagements.audit.rules import Work
 from engagements.engagement.models import Engagement
 from engagements.people.models import User
@@ -34,7 +34,7 @@ def run_audit(
     for check, (outcome, value, rationale) in scenario.findings.items():
         audits.record_finding(
             audit=audit,
-            check=Check(check),
+            check=check,
             outcome=FindingOutcome(outcome),
             value=value,
             rationale=rationale,

@@ -1,21 +1,21 @@
-"""What a contract is drafted from: an audit that passed, its benchmark and its work."""
+"""The basis of a contract: the audit's benchmark, and its estimate of the work."""
 
 from __future__ import annotations
 
 from decimal import Decimal
 from typing import Any
 
+from engagements.audit.audit_inputs import inputs_of, subject_of
 from engagements.audit.findings import verdict_of
-from engagements.audit.inputs import case_of, subject_of
 from engagements.audit.models import Audit
-from engagements.audit.rules import Advice, Check
+from engagements.audit.rules import Advice, off_the_shelf
 from engagements.audit.rules.agreed import NoBenchmark, document
-from engagements.audit.rules.case import Work
+from engagements.audit.rules.inputs import Work
 from engagements.common.errors import ApplicationError
 
 
 def blocking_reason(audit: Audit) -> str | None:
-    """Say why no contract can be drafted from this audit; None when one can."""
+    """Return the reason why no contract can be drafted from this audit; None if it can."""
     try:
         work_of(audit)
         benchmark_document(audit)
@@ -25,33 +25,38 @@ def blocking_reason(audit: Audit) -> str | None:
 
 
 def benchmark_document(audit: Audit) -> dict[str, Any]:
-    """Return the benchmark document that the audit's shapes and closest library lead to.
+    """Return the benchmark document of the audit's shapes and closest library.
 
-    Raises Refused with what is missing.
+    Raises ApplicationError where an input is missing.
     """
     verdict = verdict_of(audit)
     if verdict is None:
         raise ApplicationError(
-            "Nothing was computed in this audit: draft the contract by hand.", code="audit.todo"
+            "This audit has no computed findings: draft the contract by hand.",
+            code="audit.not_computed",
         )
     if audit.outcome != Advice.CUSTOM:
-        raise ApplicationError("The audit does not speak for custom work.", code="audit.todo")
-    closest = next(found for found in verdict.findings if found.check == Check.OFF_THE_SHELF)
+        raise ApplicationError(
+            "The audit advises against custom work.", code="audit.advises_against"
+        )
+    closest = next(found for found in verdict.findings if found.check == off_the_shelf.NAME)
     try:
-        return document(case_of(audit), closest, reference=audit.engagement.reference)
+        return document(inputs_of(audit), closest, reference=audit.engagement.reference)
     except NoBenchmark as error:
-        raise ApplicationError(str(error), code="audit.todo") from error
+        raise ApplicationError(str(error), code="audit.benchmark_incomplete") from error
 
 
 def work_of(audit: Audit) -> tuple[Work, Decimal]:
-    """Return the planned work and its fee. Raises Refused where the audit does not say them."""
+    """Return the planned work and its fee. Raises ApplicationError where either is missing."""
     work = subject_of(audit).work
     if work is None or work.fee is None:
         raise ApplicationError(
-            "The audit does not say what the work takes: its weeks and its fee.", code="audit.todo"
+            "Enter the weeks of work and the fee on the workbench.",
+            code="audit.work_missing",
         )
     if work.currency != audit.currency:
         raise ApplicationError(
-            f"The fee is in {work.currency}, the audit in {audit.currency}.", code="audit.todo"
+            f"The fee is in {work.currency}, the audit in {audit.currency}.",
+            code="audit.currency_mismatch",
         )
     return work, work.fee

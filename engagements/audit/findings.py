@@ -1,7 +1,7 @@
-"""The six checks of an audit, computed from its evidence and its answers.
+"""Compute the findings of an audit from its evidence and answers. Idempotent.
 
-Computed as often as one likes: the same evidence gives the same findings and changes nothing.
-What was computed leads; a person's word counts where the computation says unknown.
+A computed pass or fail replaces a recorded finding; a recorded finding counts where the
+computation is unknown.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from engagements import access
-from engagements.audit.inputs import case_of, fingerprint_of, has_something
+from engagements.audit.audit_inputs import fingerprint_of, has_something, inputs_of
 from engagements.audit.models import Audit, Finding
 from engagements.audit.rules import finding as computed_findings
+from engagements.audit.rules import hot as hot_check
 from engagements.audit.rules import verdict as verdicts
 from engagements.audit.rules.advice import Verdict
-from engagements.audit.rules.case import Case
-from engagements.audit.rules.figures import HotFigures
 from engagements.audit.rules.finding import Finding as Computed
-from engagements.audit.rules.words import Check, Outcome
+from engagements.audit.rules.inputs import AuditInputs
+from engagements.audit.rules.labels import Outcome
 from engagements.common import validation
 from engagements.common.queue import enqueue
 from engagements.engagement import stages
@@ -32,9 +32,9 @@ VALUE_CHARACTERS = 200
 
 @transaction.atomic
 def compute(*, audit: Audit, by: User | None = None) -> Verdict:
-    """Compute the six findings from what is known now, and keep them. The verdict they give.
+    """Compute and store the findings; return the verdict.
 
-    Refused once the audit is delivered. Without `by` the application does it.
+    Declines once the audit is delivered. Without `by`, the application is the actor.
     """
     engagement = stages.locked(audit.engagement_id)
     if by is not None:
@@ -46,16 +46,16 @@ def compute(*, audit: Audit, by: User | None = None) -> Verdict:
 
 
 def write(*, audit: Audit, by: User | None) -> Verdict:
-    """Compute and keep, under the engagement's lock that the caller holds."""
-    case = case_of(audit)
-    verdict = verdicts.examine(case)
+    """Compute and store the findings. The caller holds the engagement's lock."""
+    inputs = inputs_of(audit)
+    verdict = verdicts.examine(inputs)
     changes: dict[str, list[str]] = {}
     for found in verdict.findings:
         row = audit.findings.get(check_name=found.check)
         before = (row.outcome, row.override_outcome)
         if _keep(row, found):
             changes |= _difference(row, before)
-    verdict = _with_overrides(case, verdict, list(audit.findings.all()))
+    verdict = _with_overrides(inputs, verdict, list(audit.findings.all()))
     audit.computed_at, audit.computed_from = timezone.now(), fingerprint_of(audit)
     audit.verdict = verdicts.as_data(verdict)
     validation.save_validated(audit)
@@ -65,7 +65,7 @@ def write(*, audit: Audit, by: User | None) -> Verdict:
         events.record(
             engagement=audit.engagement,
             verb="audit.computed",
-            summary=f"The checks were computed from the evidence. {verdict.sentence}",
+            summary=f"The findings were computed from evidence. {verdict.sentence}",
             actor=by,
             changes=changes,
         )
@@ -73,16 +73,13 @@ def write(*, audit: Audit, by: User | None) -> Verdict:
 
 
 def verdict_of(audit: Audit) -> Verdict | None:
-    """The verdict as it was computed last, overrides counted; None before.
-
-    A delivered audit's is the one that it was delivered with.
-    """
+    """Return the latest computed verdict, overrides counted; None without one."""
     return audit.computed_verdict
 
 
 @transaction.atomic
 def compute_when_due(*, engagement: Engagement) -> bool:
-    """Compute anew if an audit is under way and knows something that was not looked at."""
+    """Compute the findings if the audit is under way and its inputs changed."""
     row = stages.locked(engagement.pk)
     audit = Audit.objects.filter(engagement=row).first()
     if audit is None or row.stage != Stage.AUDITING:
@@ -95,7 +92,7 @@ def compute_when_due(*, engagement: Engagement) -> bool:
 
 
 def is_due(audit: Audit) -> bool:
-    """Whether something is known that the findings were not computed from."""
+    """Whether the inputs changed since the findings were computed."""
     return has_something(audit) and audit.computed_from != fingerprint_of(audit)
 
 
@@ -105,16 +102,16 @@ def under_way() -> QuerySet[Engagement]:
 
 
 def _is_bounded(verdict: Verdict) -> bool:
-    """Whether the operator's share is known between two bounds alone: a pattern, not summed yet."""
-    hot = next(found.figures for found in verdict.findings if found.check == Check.HOT)
-    return isinstance(hot, HotFigures) and hot.share_of_wall.low < hot.share_of_wall.high
+    """Whether the operator is a pattern whose share is bounded, not summed."""
+    hot = next(found.figures for found in verdict.findings if found.check == hot_check.NAME)
+    return isinstance(hot, hot_check.HotFigures) and hot.share_of_wall.low < hot.share_of_wall.high
 
 
 def _keep(row: Finding, found: Computed) -> bool:
-    """Keep what was computed; whether anything changed.
+    """Store a computed finding; return whether the row changed.
 
-    A person's answer gives way to a pass or a fail and stays where the check says unknown. An
-    override was about another outcome once the outcome changes, so it goes with it.
+    A computed pass or fail replaces a recorded finding, an unknown does not. A changed outcome
+    loses its override.
     """
     data = computed_findings.as_data(found)
     leads = found.outcome != Outcome.UNKNOWN or not row.is_by_hand
@@ -142,14 +139,14 @@ def _difference(row: Finding, before: tuple[str, str]) -> dict[str, list[str]]:
     return changes
 
 
-def _effective(findings: list[Finding]) -> dict[Check, Outcome]:
-    return {Check(row.check_name): Outcome(row.effective_outcome) for row in findings}
+def _effective(findings: list[Finding]) -> dict[str, Outcome]:
+    return {row.check_name: Outcome(row.effective_outcome) for row in findings}
 
 
-def _with_overrides(case: Case, verdict: Verdict, findings: list[Finding]) -> Verdict:
-    """The verdict again, with what a person overrode or answered where evidence is silent."""
+def _with_overrides(inputs: AuditInputs, verdict: Verdict, findings: list[Finding]) -> Verdict:
+    """Return the verdict with overrides and recorded findings counted."""
     outcomes = _effective(findings)
     computed = {found.check: found for found in verdict.findings}
     if all(outcomes[check] == found.outcome for check, found in computed.items()):
         return verdict
-    return verdicts.conclude(case, computed, [outcomes[check] for check in computed])
+    return verdicts.conclude(inputs, computed, [outcomes[check] for check in computed])

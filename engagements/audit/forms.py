@@ -1,4 +1,4 @@
-"""The audit by hand: its price, six findings, and overrides."""
+"""Forms of the audit page: cost, findings, overrides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from engagements.audit.models import Finding, FindingOutcome
-from engagements.audit.rules import Description
+from engagements.audit.rules import Check
 from engagements.common.amount_fields import AmountError, parse_amount
 from engagements.common.choice_fields import offer
 from engagements.common.money import UnknownCurrency, minor_unit
@@ -18,23 +18,23 @@ VALUE_LIMIT = Finding._meta.get_field("value").max_length
 
 
 class StartAuditForm(forms.Form):
-    """What the audit costs, net. That much is kept if the target is missed."""
+    """The cost of the audit, net. It is not refunded if the target is missed."""
 
     currency = forms.CharField(
         min_length=3,
         max_length=3,
-        help_text="Three letters, as in EUR. The contract is priced in it too.",
+        help_text="Three letters, as in EUR. The contract uses it too.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "autocapitalize": "characters"}),
     )
     cost = forms.CharField(
         label="Cost of the audit, net",
         max_length=40,
-        help_text="Kept if the target is missed. 1234.50, 1,234.50 and 1.234,50 are all read.",
+        help_text="Not refunded if the target is missed. As in 1234.50, 1,234.50 or 1.234,50.",
         widget=forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"}),
     )
 
     def clean_currency(self) -> str:
-        """The code in capitals, once it names a currency."""
+        """Validate the currency; return its code in capitals."""
         code = str(self.cleaned_data["currency"]).upper()
         try:
             minor_unit(code)
@@ -43,7 +43,7 @@ class StartAuditForm(forms.Form):
         return code
 
     def clean_cost(self) -> Decimal | None:
-        """The amount, read in the currency beside it."""
+        """Parse the amount in its currency."""
         currency = self.cleaned_data.get("currency")
         if not currency:
             return None
@@ -54,12 +54,12 @@ class StartAuditForm(forms.Form):
 
 
 class FindingForm(forms.Form):
-    """One check's outcome by hand, with the value and the rationale it rests on."""
+    """The recorded finding of a check: outcome, value and rationale."""
 
     outcome = forms.ChoiceField(
         choices=FindingOutcome,
         widget=forms.RadioSelect,
-        error_messages={"required": "Choose an outcome; what is not known is Unknown."},
+        error_messages={"required": "Choose an outcome; Unknown where nothing is known."},
     )
     value = forms.CharField(
         max_length=VALUE_LIMIT,
@@ -69,18 +69,18 @@ class FindingForm(forms.Form):
     rationale = forms.CharField(
         max_length=5000,
         required=False,
-        help_text="Where the value comes from, for the customer to read. Not needed for Unknown.",
+        help_text="The source of the value, for the customer. Not needed for Unknown.",
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 
-    def __init__(self, *args: Any, check: Description, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, check: Check, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs | {"auto_id": f"id_{check.name}_%s"})
         self.fields["value"].label = check.value_label
         self.fields["value"].help_text = check.value_hint[:1].upper() + check.value_hint[1:]
 
 
 class OverrideForm(forms.Form):
-    """Another outcome than the one found, with the reason for it."""
+    """The override of a finding, with its reason."""
 
     outcome = forms.ChoiceField(
         label="The outcome that counts", choices=FindingOutcome, widget=forms.RadioSelect
@@ -88,11 +88,11 @@ class OverrideForm(forms.Form):
     reason = forms.CharField(
         max_length=5000,
         help_text="Shown beside the finding, in the report too.",
-        error_messages={"required": "Say why the finding does not count here."},
+        error_messages={"required": "Enter the reason for the override."},
         widget=forms.Textarea(attrs={"rows": 2}),
     )
 
-    def __init__(self, *args: Any, check: Description, found: str, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, check: Check, found: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs | {"auto_id": f"id_{check.name}_override_%s"})
         others = [choice for choice in FindingOutcome.choices if choice[0] != found]
         offer(self.fields["outcome"], others)

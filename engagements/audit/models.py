@@ -1,4 +1,4 @@
-"""The audit and its six findings."""
+"""The audit and its findings, one a check."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from benchmarks.triggers import CHANGES, Protect
+from engagements.audit.rules import CHECKS
 from engagements.audit.rules import finding as findings
 from engagements.audit.rules import verdict as verdicts
 from engagements.audit.rules.advice import Verdict
@@ -18,15 +19,9 @@ from engagements.engagement.models import Engagement
 from engagements.people.models import User
 
 
-class Check(models.TextChoices):
-    """The six checks, in the order in which they are asked."""
-
-    HOT = "hot", "Is the operation hot?"
-    OFF_THE_SHELF = "off_the_shelf", "Is nothing off the shelf that fits?"
-    STABLE = "stable", "Are the shapes stable?"
-    SURVIVES = "survives", "Will it survive a model change?"
-    MAINTAIN = "maintain", "Is there the depth to maintain it?"
-    WORTH = "worth", "Is the speedup worth it?"
+def check_choices() -> list[tuple[str, str]]:
+    """Return every check's name with its question, in order."""
+    return [(check.name, check.question) for check in CHECKS]
 
 
 class FindingOutcome(models.TextChoices):
@@ -36,15 +31,13 @@ class FindingOutcome(models.TextChoices):
 
 
 class Audit(models.Model):
-    """Six checks on a workload. `cost` is net, in `currency`, and is kept if the target is missed.
+    """The checks of a workload. `cost` is net, in `currency`, and not refunded after a miss.
 
-    `outcome` is computed from the findings when the audit is delivered: at least four of six
-    pass is custom work, two or three redirect, fewer decline.
-
-    `subject` is what is audited (the operator, its needs, the work, what was tried) and
-    `thresholds` what differs from the usual lines, both as `services.subjects` reads them.
-    `computed_from` is a digest of everything that the findings were last computed from, and
-    `verdict` what they amounted to then, overrides counted.
+    `outcome` is computed from the findings on delivery: four passes are custom work, two or
+    three redirect, fewer decline. `subject` holds the operator, its needs, the work and the
+    libraries tried, `thresholds` those that differ from the defaults, both in the form of
+    `audit.subjects`. `computed_from` is a digest of the inputs of the latest computation, and
+    `verdict` its result, overrides counted.
     """
 
     class Outcome(models.TextChoices):
@@ -81,7 +74,7 @@ class Audit(models.Model):
                 condition=Q(computed_from="", computed_at__isnull=True)
                 | Q(computed_from__regex=r"^sha256:[0-9a-f]{64}$", computed_at__isnull=False),
                 name="audit_says_what_it_was_computed_from",
-                violation_error_message="Computed findings say when and from what.",
+                violation_error_message="Computed findings have a time and an input digest.",
             ),
         ]
         triggers: ClassVar = [
@@ -97,7 +90,7 @@ class Audit(models.Model):
 
     @property
     def computed_verdict(self) -> Verdict | None:
-        """The verdict as it was computed last; None before, or by an older version."""
+        """The latest computed verdict; None before, or by an older version."""
         if self.verdict is None:
             return None
         try:
@@ -107,14 +100,14 @@ class Audit(models.Model):
 
 
 class Finding(models.Model):
-    """One check's outcome with its value and rationale; an override stands beside it.
+    """One check's outcome with its value and rationale, and its override.
 
-    `computed` is what the evidence says, as `engagements.audit.rules` reads it; a pass or a fail there
-    is the outcome. `found_by` is None where it was computed; else a person knew more.
+    `computed` is the finding from evidence, as `engagements.audit.rules` stores it; its pass or
+    fail is the outcome. `found_by` is None where the outcome was computed, else its author.
     """
 
     audit = models.ForeignKey(Audit, on_delete=models.PROTECT, related_name="findings")
-    check_name = models.CharField("check", max_length=16, choices=Check)
+    check_name = models.CharField("check", max_length=16, choices=check_choices)
     outcome = models.CharField(max_length=8, choices=FindingOutcome, default=FindingOutcome.UNKNOWN)
     value = models.CharField(max_length=200, blank=True)
     rationale = models.TextField(blank=True)
@@ -135,7 +128,7 @@ class Finding(models.Model):
             models.CheckConstraint(
                 condition=Q(outcome="unknown") | (~Q(value="") & ~Q(rationale="")),
                 name="finding_known_has_value_and_rationale",
-                violation_error_message="A finding that says pass or fail gives value and reason.",
+                violation_error_message="A pass or a fail has a value and a rationale.",
             ),
             models.CheckConstraint(
                 condition=Q(override_outcome="", override_reason="", overridden_by__isnull=True)
@@ -145,7 +138,7 @@ class Finding(models.Model):
                     & Q(overridden_by__isnull=False)
                 ),
                 name="finding_override_has_a_reason_and_a_name",
-                violation_error_message="Who overrides a finding says why.",
+                violation_error_message="An override has a reason and an author.",
             ),
         ]
         triggers: ClassVar = [
@@ -157,7 +150,7 @@ class Finding(models.Model):
 
     @property
     def computed_finding(self) -> findings.Finding | None:
-        """What was computed; None when nothing was, or by an older version of the checks."""
+        """The finding from evidence; None without one, or by an older version of the checks."""
         if self.computed is None:
             return None
         try:

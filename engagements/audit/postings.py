@@ -1,4 +1,4 @@
-"""Ledger postings of the audit. The caller holds the engagement's lock; a repeated call posts once."""
+"""Ledger postings of the audit, idempotent. The caller holds the engagement's lock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engagements.ledger.posting import post_effect
 
 
 def audit_delivered(audit: Audit, *, dated_on: date) -> Entry | None:
-    """The audit is done and earned, billed or not."""
+    """Recognise the audit as revenue, billed or not."""
     position = positions_of(audit.engagement, audit.currency)
     effect = effects.audit_earned(position, audit.cost)
     key = f"{Entry.Kind.AUDIT_DELIVERED}:audit:{audit.pk}"
@@ -23,7 +23,7 @@ def audit_delivered(audit: Audit, *, dated_on: date) -> Entry | None:
 
 
 def audit_waived(audit: Audit) -> Entry | None:
-    """Its engagement was cancelled, or it led to no contract: nobody owes it any more."""
+    """Write off the audit: its engagement was cancelled, or led to no contract."""
     position = positions_of(audit.engagement, audit.currency)
     effect = effects.audit_earned(position, Decimal(0))
     key = f"{Entry.Kind.AUDIT_WAIVED}:audit:{audit.pk}"

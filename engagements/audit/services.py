@@ -1,4 +1,4 @@
-"""The audit: six findings, their overrides, and the outcome that they amount to."""
+"""Start an audit, record and override its findings, deliver it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from engagements.audit import findings as computing
 from engagements.audit import postings
 from engagements.audit import rules as checks
 from engagements.audit.models import Audit, Finding, FindingOutcome
+from engagements.audit.queries import WITHOUT_A_CONTRACT, unbilled_audits
 from engagements.audit.rules import Outcome
-from engagements.audit.unbilled import WITHOUT_A_CONTRACT, unbilled_audits
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.queue import enqueue
@@ -29,32 +29,25 @@ STAGE_AFTER = {
     Audit.Outcome.REDIRECT: Stage.REDIRECTED,
     Audit.Outcome.DECLINE: Stage.DECLINED,
 }
-TOLD_AS = {
+OUTCOME_IN_WORDS = {
     Audit.Outcome.CUSTOM: "custom kernel work may be right",
-    Audit.Outcome.REDIRECT: "cheaper interventions promise more than a custom kernel",
+    Audit.Outcome.REDIRECT: "cheaper interventions gain more than a custom kernel",
     Audit.Outcome.DECLINE: "custom kernel work is not worth it here",
 }
 
 
 @transaction.atomic
 def start(*, engagement: Engagement, cost: Decimal, currency: str, by: User) -> Audit:
-    """Start the audit: its six findings are there from now on, all of them unknown.
+    """Start the audit with an unknown finding a check. Idempotent.
 
-    `cost` is net, in `currency`. Started twice with the same cost, nothing changes.
+    `cost` is net, in `currency`.
     """
     row = stages.locked(engagement.pk)
     access.require_consultant(by)
     cost = validation.amount(cost, currency, noun="The audit's cost")
     started = Audit.objects.filter(engagement=row).first()
-    if (
-        started
-        and row.stage == Stage.AUDITING
-        and (started.cost, started.currency)
-        == (
-            cost,
-            currency,
-        )
-    ):
+    is_repeated = started and (started.cost, started.currency) == (cost, currency)
+    if started and is_repeated and row.stage == Stage.AUDITING:
         return started
     stages.require_stage(row, Stage.SCOPING, to="to be audited")
     audit = Audit(engagement=row, cost=cost, currency=currency)
@@ -65,7 +58,7 @@ def start(*, engagement: Engagement, cost: Decimal, currency: str, by: User) -> 
     events.record(
         engagement=row,
         verb="audit.started",
-        summary="The audit was started: six checks before anything is promised.",
+        summary=f"The audit was started, with {len(checks.CHECKS)} checks.",
         actor=by,
         changes=stages.move(row, Stage.AUDITING),
         for_customer=True,
@@ -77,23 +70,24 @@ def start(*, engagement: Engagement, cost: Decimal, currency: str, by: User) -> 
 def record_finding(
     *, audit: Audit, check: str, outcome: str, value: str, rationale: str, by: User
 ) -> Finding:
-    """Answer one check by hand, where the evidence does not. `unknown` may stand without a value.
+    """Record the finding of a check that the evidence leaves open.
 
-    Refused where the check was computed to pass or fail: that is overridden, with the reason. An
-    override was about the finding before, so it goes when the finding itself changes.
+    `unknown` needs no value. Declines where the check was computed to pass or fail: override it
+    instead. A changed finding loses its override.
     """
     row = _open_audit(audit, by)
     description = _check(check)
     if outcome not in FindingOutcome.values:
-        raise ApplicationError(f"{outcome!r} is no outcome of a check.", code="audit.todo")
+        raise ApplicationError("Choose pass, fail or unknown.", code="audit.outcome_unknown")
     value = description.validate(value, outcome)
     rationale = rationale.strip()
     if outcome != FindingOutcome.UNKNOWN and not rationale:
         raise ApplicationError(
-            f"“{description.question}” wants a rationale beside its value.", code="audit.todo"
+            f"Enter a rationale for “{description.question}”",
+            code="audit.rationale_missing",
         )
     finding = row.findings.get(check_name=description.name)
-    _refuse_where_computed(finding, description)
+    _require_open(finding, description)
     before = (finding.outcome, finding.value, finding.rationale)
     if finding.found_at and before == (outcome, value, rationale):
         return finding
@@ -111,28 +105,29 @@ def record_finding(
         verb="audit.finding_recorded",
         summary=f"{description.question} {FindingOutcome(outcome).label}.",
         actor=by,
-        changes={"check": description.name.value} | changes,
+        changes={"check": description.name} | changes,
     )
     return finding
 
 
 @transaction.atomic
 def override_finding(*, finding: Finding, outcome: str, reason: str, by: User) -> Finding:
-    """Let another outcome count than the one found, with the reason. Both are shown."""
+    """Override the outcome of a finding, with the reason. Both outcomes stay visible."""
     row = _open_audit(finding.audit, by)
     finding = row.findings.get(pk=finding.pk)
     description = _check(finding.check_name)
     if outcome not in FindingOutcome.values:
-        raise ApplicationError(f"{outcome!r} is no outcome of a check.", code="audit.todo")
+        raise ApplicationError("Choose pass, fail or unknown.", code="audit.outcome_unknown")
     reason = validation.text(reason, noun="The reason for the override")
     if finding.found_at is None:
         raise ApplicationError(
-            f"“{description.question}” has no finding yet that could be overridden.",
-            code="audit.todo",
+            f"Record a finding for “{description.question}” before you override it.",
+            code="audit.finding_missing",
         )
     if outcome == finding.outcome:
         raise ApplicationError(
-            f"“{description.question}” was found to be {outcome} already.", code="audit.todo"
+            f"“{description.question}” is {outcome} without an override.",
+            code="audit.same_outcome",
         )
     if (finding.override_outcome, finding.override_reason) == (outcome, reason):
         return finding
@@ -148,7 +143,7 @@ def override_finding(*, finding: Finding, outcome: str, reason: str, by: User) -
         summary=f"{description.question} Counted as {label}: {reason}",
         actor=by,
         changes={
-            "check": description.name.value,
+            "check": description.name,
             "effective_outcome": [before, outcome],
             "reason": reason,
         },
@@ -157,16 +152,16 @@ def override_finding(*, finding: Finding, outcome: str, reason: str, by: User) -
 
 
 def outcomes_of(findings: Iterable[Finding]) -> str:
-    """What counts of each finding, as a page sends back what it showed: hot=pass,stable=fail…"""
+    """Serialise the outcomes that count, for `deliver`: hot=pass,stable=fail…"""
     return ",".join(sorted(f"{row.check_name}={row.effective_outcome}" for row in findings))
 
 
 @transaction.atomic
-def deliver(*, audit: Audit, by: User, seen: str | None = None) -> Audit:
-    """Compute the outcome, fix it, and move the engagement where it says, for good.
+def deliver(*, audit: Audit, by: User, expected_outcomes: str | None = None) -> Audit:
+    """Fix the outcome of the audit, and move the engagement to its stage.
 
-    `seen` is the `outcomes_of` the findings that `by` was shown: refused where they are others,
-    by somebody else's word or by evidence that was read since.
+    `expected_outcomes` is `outcomes_of` the findings that `by` saw. Declines where they changed
+    since, through another person or through newer evidence.
     """
     engagement = stages.locked(audit.engagement_id)
     access.require_consultant(by)
@@ -183,11 +178,13 @@ def deliver(*, audit: Audit, by: User, seen: str | None = None) -> Audit:
     ]
     if missing:
         raise ApplicationError(
-            f"Not answered yet, not even with unknown: {' '.join(missing)}", code="audit.todo"
+            f"Record a finding, or unknown, for: {' '.join(missing)}",
+            code="audit.findings_missing",
         )
-    if seen is not None and seen != outcomes_of(findings):
+    if expected_outcomes not in (None, outcomes_of(findings)):
         raise ApplicationError(
-            "The findings have changed since you looked: look at them again.", code="audit.todo"
+            "The findings changed while you were looking; review them again.",
+            code="audit.findings_changed",
         )
     tally = checks.tally(findings)
     outcome = Audit.Outcome(tally.outcome)
@@ -198,7 +195,7 @@ def deliver(*, audit: Audit, by: User, seen: str | None = None) -> Audit:
         engagement=engagement,
         verb="audit.delivered",
         summary=f"The audit was delivered: {tally.passes} of {len(findings)} checks pass, "
-        f"{TOLD_AS[outcome]}.",
+        f"{OUTCOME_IN_WORDS[outcome]}.",
         actor=by,
         changes={**changes, "outcome": outcome.value, "passes": tally.passes},
         for_customer=True,
@@ -210,13 +207,10 @@ def deliver(*, audit: Audit, by: User, seen: str | None = None) -> Audit:
 
 @transaction.atomic
 def waive(*, audit: Audit, reason: str, by: User) -> Audit:
-    """Ask no more for an audit that ended without a contract: it was billed outside, or given up.
-
-    Done already, nothing changes.
-    """
+    """Write off an audit that ended without a contract: billed elsewhere, or waived. Idempotent."""
     engagement = stages.locked(audit.engagement_id)
     require_finance(by)
-    why = validation.text(reason, noun="Why it is owed no more")
+    why = validation.text(reason, noun="The reason for the write-off")
     stages.require_stage(engagement, *WITHOUT_A_CONTRACT, to="for its audit to be waived")
     row = unbilled_audits().filter(pk=audit.pk).first()
     if row is None:
@@ -224,7 +218,7 @@ def waive(*, audit: Audit, reason: str, by: User) -> Audit:
     events.record(
         engagement=engagement,
         verb="audit.waived",
-        summary=f"Nothing is asked for the audit any more: {why}",
+        summary=f"The audit was written off: {why}",
         actor=by,
         changes={"audit": row.pk, "cost": str(row.cost), "reason": why},
     )
@@ -233,7 +227,7 @@ def waive(*, audit: Audit, reason: str, by: User) -> Audit:
 
 
 def _open_audit(audit: Audit, by: User) -> Audit:
-    """The audit under the engagement's lock, refused once it is delivered."""
+    """Lock the engagement and reload the audit. Declines unless it is being audited."""
     engagement = stages.locked(audit.engagement_id)
     access.require_consultant(by)
     stages.require_stage(engagement, Stage.AUDITING, to="for its findings to change")
@@ -242,24 +236,26 @@ def _open_audit(audit: Audit, by: User) -> Audit:
     return row
 
 
-def _refuse_where_computed(finding: Finding, description: checks.Description) -> None:
+def _require_open(finding: Finding, description: checks.Check) -> None:
     computed = finding.computed_finding
     if computed is not None and computed.outcome != Outcome.UNKNOWN:
         raise ApplicationError(
-            f"“{description.question}” was computed from the evidence: {computed.outcome.label}. "
-            "Where this case is different, override it with the reason.",
-            code="audit.todo",
+            f"“{description.question}” was computed from evidence: {computed.outcome.label}. "
+            "Override it with your reason.",
+            code="audit.finding_computed",
         )
 
 
 def _count_again(audit: Audit, by: User) -> None:
-    """What was computed from evidence is computed again with a person's word counted."""
+    """Recompute a computed audit with the changed finding."""
     if audit.computed_from:
         computing.write(audit=audit, by=by)
 
 
-def _check(name: str) -> checks.Description:
+def _check(name: str) -> checks.Check:
     try:
         return checks.check(name)
     except ValueError as error:
-        raise ApplicationError(f"{name!r} is none of the six checks.", code="audit.todo") from error
+        raise ApplicationError(
+            f"There is no check {name!r}.", code="audit.check_unknown"
+        ) from error

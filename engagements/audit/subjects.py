@@ -1,11 +1,10 @@
-"""What an audit is about: the operator, its needs, the work, the lines that the checks draw.
+"""The subject of an audit: its operator, needs, work, estimates and thresholds.
 
-Every change is recorded, and the findings are computed again with it.
+Every change is recorded, and the findings are recomputed with it.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -13,20 +12,20 @@ from django.db import transaction
 
 from engagements import access
 from engagements.audit import findings
-from engagements.audit.inputs import subject_of
+from engagements.audit.audit_inputs import inputs_of, subject_of
 from engagements.audit.models import Audit
+from engagements.audit.rules import Interval, Needs, Operator, Tried, Verdict, Work
 from engagements.audit.rules import subject as subjects
 from engagements.audit.rules import thresholds as lines
-from engagements.audit.rules.advice import Verdict
-from engagements.audit.rules.case import Needs, Operator, Tried, Work
-from engagements.audit.rules.figures import Interval
-from engagements.audit.rules.subject import Subject
+from engagements.audit.rules.subject import Subject, Summed
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.engagement import stages
 from engagements.engagement.models import Stage
 from engagements.event_log import events
 from engagements.evidence.models import Evidence
+from engagements.evidence.readers import TraceFacts, patterns
+from engagements.evidence.services import read_with
 from engagements.people.models import User
 
 
@@ -34,50 +33,44 @@ from engagements.people.models import User
 def choose_operator(
     *, audit: Audit, operator: Operator | None, by: User, trace: str | None = None
 ) -> Verdict:
-    """The kernels under audit; None leaves it to the trace. `trace` is the digest of a profile."""
+    """Set the kernels under audit; None takes the hottest of the trace. `trace` is a digest."""
     if operator is not None and operator.kind == "pattern":
-        try:
-            re.compile(operator.pattern or "")
-        except re.error as error:
-            raise ApplicationError(
-                f"“{operator.pattern}” is no regular expression: {error}.", code="audit.todo"
-            ) from error
-        if not operator.pattern:
-            raise ApplicationError(
-                "A pattern finds kernels by a regular expression: it is missing.", code="audit.todo"
-            )
-    said = f"The operator under audit: {operator.name}." if operator else "No operator is chosen."
-    return _set(_open(audit, by), by, said, operator=operator, trace=trace)
+        patterns.validate(operator.pattern or "")
+    summary = f"Operator under audit: {operator.name}." if operator else "No operator is chosen."
+    return _set(_open(audit, by), by, summary, operator=operator, trace=trace)
 
 
 @transaction.atomic
 def choose_traffic(*, audit: Audit, traffic: str | None, by: User) -> Verdict:
-    """The log of shapes to go by, by its digest; whichever is the newest where it is None."""
+    """Set the shape log by its digest; None takes the newest."""
     row = _open(audit, by)
     logs = Evidence.objects.filter(engagement=row.engagement, format=Evidence.Format.TRAFFIC)
     if traffic is not None and not logs.filter(digest=traffic).exists():
         raise ApplicationError(
-            "This engagement's evidence has no such log of shapes.", code="audit.todo"
+            "Choose a shape log of this engagement.", code="audit.traffic_unknown"
         )
-    return _set(row, by, "The log of shapes to go by was chosen.", traffic=traffic)
+    return _set(row, by, "The shape log was chosen.", traffic=traffic)
 
 
 @transaction.atomic
 def set_needs(*, audit: Audit, needs: Needs | None, by: User) -> Verdict:
-    """What the operator must do."""
+    """Set what the operator must do."""
     return _set(_open(audit, by), by, "The operator's needs were set.", needs=needs)
 
 
 @transaction.atomic
 def set_work(*, audit: Audit, work: Work | None, by: User) -> Verdict:
-    """Weeks and fee that the kernel would take."""
+    """Set the weeks of work and the fee of the kernel."""
     if work is not None:
         if not 0 < work.weeks <= 520:
             raise ApplicationError(
-                "The work takes more than nothing and at most ten years.", code="audit.todo"
+                "Enter at most 520 weeks of work.",
+                code="audit.weeks_out_of_range",
             )
         if (work.fee is None) != (work.currency is None):
-            raise ApplicationError("A fee comes with its currency.", code="audit.todo")
+            raise ApplicationError(
+                "Enter the fee together with its currency.", code="audit.fee_without_currency"
+            )
         if work.fee is not None and work.currency is not None:
             fee = validation.amount(work.fee, work.currency, noun="The fee")
             work = replace(work, fee=fee)
@@ -86,18 +79,18 @@ def set_work(*, audit: Audit, work: Work | None, by: User) -> Verdict:
 
 @transaction.atomic
 def record_tried(*, audit: Audit, tried: Tried, by: User) -> Verdict:
-    """A library that was held against the needs; the newest word on it counts."""
+    """Record how a library compares with the needs; the newest record counts."""
     library = validation.text(tried.library, noun="The library's name")
     row = _open(audit, by)
     before = subject_of(row).tried
     others = tuple(each for each in before if each.library != library)
     kept = (*others, replace(tried, library=library))
-    return _set(row, by, f"{library} was held against the needs.", tried=kept)
+    return _set(row, by, f"{library} was compared with the needs.", tried=kept)
 
 
 @transaction.atomic
 def forget_tried(*, audit: Audit, library: str, by: User) -> Verdict:
-    """Take back what was said of a library."""
+    """Remove the record of a library."""
     row = _open(audit, by)
     before = subject_of(row).tried
     kept = tuple(each for each in before if each.library != library)
@@ -113,15 +106,17 @@ def set_estimates(
     kernel_speedup: Interval | None = None,
     end_to_end: Interval | None = None,
 ) -> Verdict:
-    """Numbers that no evidence gives: shown as stated, and led by whatever is measured."""
+    """Set estimates for missing evidence: shown as stated, superseded by measurements."""
     if share is not None and not 0 < share <= 1:
         raise ApplicationError(
-            "A share of the time is more than nothing and at most all of it.", code="audit.todo"
+            "Enter a share above 0% and up to 100%.",
+            code="audit.share_out_of_range",
         )
     for ratio in (kernel_speedup, end_to_end):
         if ratio is not None and not 0 < ratio.low <= ratio.high <= 10_000:
             raise ApplicationError(
-                "A speedup lies between two positive ratios, the lower first.", code="audit.todo"
+                "Enter a speedup from its lower to its higher ratio, above 0 and up to 10,000.",
+                code="audit.speedup_out_of_range",
             )
     return _set(
         _open(audit, by),
@@ -135,12 +130,14 @@ def set_estimates(
 
 @transaction.atomic
 def set_thresholds(*, audit: Audit, changes: dict[str, Any], by: User) -> Verdict:
-    """The lines that the checks draw in this engagement; those left out are the usual ones."""
+    """Set this engagement's thresholds; those left out keep their defaults."""
     row = _open(audit, by)
     try:
         data = lines.as_data(lines.from_data(changes))
     except ValueError as error:
-        raise ApplicationError(f"These thresholds cannot be: {error}", code="audit.todo") from error
+        raise ApplicationError(
+            f"Correct the thresholds: {error}", code="audit.threshold_invalid"
+        ) from error
     if row.thresholds != data:
         before, row.thresholds = row.thresholds, data
         validation.save_validated(row)
@@ -155,7 +152,7 @@ def set_thresholds(*, audit: Audit, changes: dict[str, Any], by: User) -> Verdic
 
 
 def _set(row: Audit, by: User, summary: str, **changes: Any) -> Verdict:
-    """Change the subject of an opened audit; the same again changes nothing."""
+    """Change the subject of an open audit; a repeated change does nothing."""
     before = row.subject
     subject: Subject = replace(subject_of(row), **changes)
     row.subject = subjects.as_data(subject)
@@ -177,10 +174,60 @@ def _set(row: Audit, by: User, summary: str, **changes: Any) -> Verdict:
 
 
 def _open(audit: Audit, by: User) -> Audit:
-    """The audit read again under its engagement's lock; refused where it may not change."""
+    """Lock the audit's engagement and reload the audit. Declines unless it is being audited."""
     engagement = stages.locked(audit.engagement_id)
     access.require_consultant(by)
     stages.require_stage(engagement, Stage.AUDITING, to="for its audit to change")
     row = Audit.objects.get(pk=audit.pk)
     row.engagement = engagement
     return row
+
+
+def patterns_of(engagement_id: int) -> dict[str, str]:
+    """Return the operator's kernel name pattern by its name; empty without one."""
+    audit = Audit.objects.filter(engagement=engagement_id).first()
+    operator = subject_of(audit).operator if audit else None
+    if operator is None or operator.kind != "pattern" or not operator.pattern:
+        return {}
+    return {operator.name: operator.pattern}
+
+
+def sum_exactly(*, audit: Audit) -> bool:
+    """Reread the profile to sum the operator's pattern, and recompute. False if not needed.
+
+    Reads outside the lock, so a newer choice of the operator is kept. EvidenceError when the
+    file cannot be read.
+    """
+    subject, trace = subject_of(audit), inputs_of(audit).trace
+    operator = subject.operator
+    if operator is None or operator.kind != "pattern" or not operator.pattern or trace is None:
+        return False
+    digest = trace.source.digest
+    if digest is None or _is_summed(subject, digest):
+        return False
+    row = Evidence.objects.get(engagement=audit.engagement, digest=digest)
+    facts = read_with(evidence=row, patterns={operator.name: operator.pattern})
+    if not isinstance(facts, TraceFacts):
+        return False
+    return _keep(audit, subject, Summed(trace=digest, group=facts.patterns[0]))
+
+
+def _is_summed(subject: Subject, digest: str) -> bool:
+    summed, operator = subject.summed, subject.operator
+    if summed is None or operator is None or summed.trace != digest:
+        return False
+    return (summed.group.name, summed.group.pattern) == (operator.name, operator.pattern)
+
+
+@transaction.atomic
+def _keep(audit: Audit, before: Subject, summed: Summed) -> bool:
+    engagement = stages.locked(audit.engagement_id)
+    row = Audit.objects.get(pk=audit.pk)
+    row.engagement = engagement
+    subject = subject_of(row)
+    if engagement.stage != Stage.AUDITING or subject.operator != before.operator:
+        return False
+    row.subject = subjects.as_data(replace(subject, summed=summed))
+    validation.save_validated(row)
+    findings.write(audit=row, by=None)
+    return True

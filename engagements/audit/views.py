@@ -1,4 +1,4 @@
-"""The audit by hand: six checks, each answered in its own form."""
+"""The audit page: start it, record and override findings, deliver it."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from engagements.audit import rules as checks
 from engagements.audit import services as audits
 from engagements.audit.forms import FindingForm, OverrideForm, StartAuditForm
 from engagements.audit.models import Audit, Finding, FindingOutcome
-from engagements.audit.summary import AuditSummary
+from engagements.audit.queries import AuditSummary
 from engagements.common.pages import REFUSALS, UNPROCESSABLE, refuse
 from engagements.engagement.models import Engagement, Stage
 
 
 @dataclass(frozen=True)
-class Entry:
+class CheckRow:
     """One check on the page: its finding, and the forms that change it."""
 
-    check: checks.Description
+    check: checks.Check
     finding: Finding
     form: FindingForm
     overriding: OverrideForm
 
     @property
     def is_answered(self) -> bool:
-        """Whether somebody has answered it, if only with Unknown."""
+        """Whether the check has a finding; Unknown is one."""
         return self.finding.found_at is not None
 
     @cached_property
     def computed(self) -> checks.Finding | None:
-        """What the evidence says; None where nothing was computed."""
+        """The finding from evidence; None without one."""
         return self.finding.computed_finding
 
     @property
     def is_open(self) -> bool:
-        """Whether a person may answer: what was computed is overridden instead."""
+        """Whether a finding may be recorded; computed outcomes are overridden instead."""
         return self.computed is None or self.computed.outcome == checks.Outcome.UNKNOWN
 
     @property
@@ -56,7 +56,7 @@ class Entry:
 
     @property
     def meaning(self) -> str:
-        """What was computed, or what the outcome that counts means, in a consultant's words."""
+        """The computed sentence, or the meaning of the outcome that counts."""
         if self.computed is not None and not self.finding.is_by_hand:
             return self.computed.sentence
         return self.check.consultant.of(self.finding.effective_outcome)
@@ -65,7 +65,7 @@ class Entry:
 @consultant_page
 @require_safe
 def show(request: HttpRequest, reference: str) -> HttpResponse:
-    """The audit's page: start it, answer the six checks, deliver it."""
+    """Show the audit page."""
     return audit_page(request, access.engagement_for(request.user, reference))
 
 
@@ -88,7 +88,7 @@ def start(request: HttpRequest, reference: str) -> HttpResponse:
 @consultant_page
 @require_POST
 def record(request: HttpRequest, reference: str, check: str) -> HttpResponse:
-    """Answer one check."""
+    """Record the finding of one check."""
     engagement, audit, description = _fetched(request, reference, check)
     form = FindingForm(request.POST, check=description)
     if form.is_valid():
@@ -97,14 +97,14 @@ def record(request: HttpRequest, reference: str, check: str) -> HttpResponse:
         except REFUSALS as refused:
             refuse(request, refused, form)
         else:
-            return _answered(request, engagement, check)
-    return _answered(request, engagement, check, form=form)
+            return _finding_page(request, engagement, check)
+    return _finding_page(request, engagement, check, form=form)
 
 
 @consultant_page
 @require_POST
 def override(request: HttpRequest, reference: str, check: str) -> HttpResponse:
-    """Let another outcome count than the one found."""
+    """Override the outcome of a finding."""
     engagement, audit, description = _fetched(request, reference, check)
     finding = audit.findings.get(check_name=check)
     form = OverrideForm(request.POST, check=description, found=finding.outcome)
@@ -114,8 +114,8 @@ def override(request: HttpRequest, reference: str, check: str) -> HttpResponse:
         except REFUSALS as refused:
             refuse(request, refused, form)
         else:
-            return _answered(request, engagement, check)
-    return _answered(request, engagement, check, overriding=form)
+            return _finding_page(request, engagement, check)
+    return _finding_page(request, engagement, check, overriding=form)
 
 
 @consultant_page
@@ -125,11 +125,13 @@ def deliver(request: HttpRequest, reference: str) -> HttpResponse:
     engagement = access.engagement_for(request.user, reference)
     try:
         delivered = audits.deliver(
-            audit=_audit(engagement), by=actor(request), seen=request.POST.get("seen")
+            audit=_audit(engagement),
+            by=actor(request),
+            expected_outcomes=request.POST.get("expected_outcomes"),
         )
     except REFUSALS as refused:
         refuse(request, refused)
-        # Where evidence was read since, this is what the page shows next.
+        # Evidence may have been read since: the page shows the newest findings.
         computing.compute_when_due(engagement=engagement)
         return audit_page(request, engagement, status=UNPROCESSABLE)
     messages.success(request, f"The audit is delivered. {delivered.get_outcome_display()}.")
@@ -138,7 +140,7 @@ def deliver(request: HttpRequest, reference: str) -> HttpResponse:
 
 def _fetched(
     request: HttpRequest, reference: str, check: str
-) -> tuple[Engagement, Audit, checks.Description]:
+) -> tuple[Engagement, Audit, checks.Check]:
     engagement = access.engagement_for(request.user, reference)
     try:
         description = checks.check(check)
@@ -154,19 +156,19 @@ def _audit(engagement: Engagement) -> Audit:
     return audit
 
 
-def _answered(
+def _finding_page(
     request: HttpRequest, engagement: Engagement, check: str, **bound: Any
 ) -> HttpResponse:
-    """The check alone for htmx, the whole page else; 422 when a form is `bound` to an error."""
+    """Render the check for htmx, else the page; 422 when a form is `bound` to an error."""
     if not request.headers.get("HX-Request"):
         if bound:
             return audit_page(request, engagement, check=check, status=UNPROCESSABLE, **bound)
         url = reverse("engagement-audit", args=[engagement.reference])
         return redirect(f"{url}#check-{check}")
     context = _context(request, engagement, check=check, **bound)
-    context["entry"] = next(e for e in context["entries"] if e.check.name == check)
+    context["row"] = next(row for row in context["rows"] if row.check.name == check)
     status = UNPROCESSABLE if bound else 200
-    return render(request, "evidence/_answered.html", context, status=status)
+    return render(request, "audit/_swapped.html", context, status=status)
 
 
 def audit_page(
@@ -187,10 +189,10 @@ def _context(
     overriding: OverrideForm | None = None,
 ) -> dict[str, Any]:
     summary = AuditSummary(engagement)
-    given = {check: (form, overriding)}
+    bound = {check: (form, overriding)}
     described = zip(checks.CHECKS, summary.findings, strict=True) if summary.audit else ()
-    entries = [
-        _entry(description, finding, *given.get(finding.check_name, (None, None)))
+    rows = [
+        _row(description, finding, *bound.get(finding.check_name, (None, None)))
         for description, finding in described
     ]
     currency = engagement.customer.currency
@@ -201,9 +203,9 @@ def _context(
         "engagement": engagement,
         "summary": summary,
         "audit": summary.audit,
-        "entries": entries,
+        "rows": rows,
         "tally": summary.tally,
-        "seen": audits.outcomes_of(summary.findings),
+        "expected_outcomes": audits.outcomes_of(summary.findings),
         "starting": starting or StartAuditForm(initial={"currency": currency}),
         "may_act": acts,
         "may_start": acts and engagement.stage == Stage.SCOPING,
@@ -215,16 +217,16 @@ def _context(
     }
 
 
-def _entry(
-    check: checks.Description,
+def _row(
+    check: checks.Check,
     finding: Finding,
     form: FindingForm | None,
     overriding: OverrideForm | None,
-) -> Entry:
+) -> CheckRow:
     known = {"value": finding.value, "rationale": finding.rationale}
     if finding.found_at is not None:
         known["outcome"] = finding.outcome
-    return Entry(
+    return CheckRow(
         check=check,
         finding=finding,
         form=form or FindingForm(initial=known, check=check),

@@ -13,7 +13,7 @@ from engagements import access
 from engagements.access import actor
 from engagements.audit import services as audits
 from engagements.audit.models import Audit
-from engagements.audit.unbilled import unbilled_audits
+from engagements.audit.queries import unbilled_audits
 from engagements.billing import invoices
 from engagements.billing import queries as billing
 from engagements.billing.forms import WaiveForm

@@ -13,8 +13,9 @@ attribute. matplotlib is imported on the first picture and never by importing th
 
 from __future__ import annotations
 
+import importlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from engagements.charts import describe
@@ -24,6 +25,7 @@ from engagements.charts.palette import Theme
 __all__ = [
     "IMPORT_LOCK",
     "describe",
+    "drawing",
     "estimate_history",
     "measured_roof",
     "ratio_distribution",
@@ -37,6 +39,17 @@ Data = Mapping[str, Any]
 # A page asks for its pictures all at once: threads that import parts of matplotlib crosswise
 # would see it half made.
 IMPORT_LOCK = threading.Lock()
+
+
+def drawing(module: str, *data: Any) -> Callable[[Theme], str]:
+    """Return a function that imports `module` on its first call and draws `data` in a theme."""
+
+    def draw(theme: Theme) -> str:
+        with IMPORT_LOCK:
+            drawn_by = importlib.import_module(module)
+        return str(drawn_by.draw(*data, theme))
+
+    return draw
 
 
 def ratio_interval(record: Data, *, theme: Theme = "page") -> str:

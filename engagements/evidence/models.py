@@ -137,10 +137,10 @@ class Evidence(models.Model):
 
 
 class Answer(models.Model):
-    """What somebody said about what no file tells. Append-only: the newest of a question counts.
+    """An answer to a question of the questionnaire. Append-only: the newest one counts.
 
-    `value` is what `engagements.evidence.readers.questions` reads. `answered_by` is whose word it is,
-    `answered_on` the day they gave it; `recorded_by` wrote it down.
+    `value` has the form of `engagements.evidence.readers.questions`. `answered_by` is its
+    author, `answered_on` its day; `recorded_by` entered it.
     """
 
     class Question(models.TextChoices):

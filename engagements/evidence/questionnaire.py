@@ -47,7 +47,9 @@ def record(
         "note": note.strip(),
     }
     if answered_on > timezone.localdate():
-        raise ApplicationError("An answer was given today or before.", code="evidence.todo")
+        raise ApplicationError(
+            "An answer was given today or before.", code="evidence.answer_in_the_future"
+        )
     before = Answer.objects.filter(engagement=row, question=question).first()
     if before is not None and given == {name: getattr(before, name) for name in given}:
         return before
@@ -68,7 +70,7 @@ def _data_of(question: str, value: dict[str, Any]) -> dict[str, Any]:
     try:
         return values.as_data(values.parse(question, value))
     except values.AnswerError as error:
-        raise ApplicationError(str(error), code="evidence.todo") from error
+        raise ApplicationError(str(error), code="evidence.answer_invalid") from error
 
 
 def newest(engagement: Engagement, *, until: dt.datetime | None = None) -> dict[str, Answer]:

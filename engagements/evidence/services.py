@@ -55,7 +55,7 @@ def add(
     )
     digest, size_bytes = _digest_of(content)
     if size_bytes == 0:
-        raise ApplicationError(f"{name} is empty.", code="evidence.todo")
+        raise ApplicationError(f"{name} is empty.", code="evidence.file_empty")
     # The file comes first: a file without a row is harmless, a row without a file is not.
     stored_as = _store(content, digest=digest, size_bytes=size_bytes)
     with transaction.atomic():
@@ -84,7 +84,7 @@ def _named(by: User | None, by_name: str) -> str:
     if by is not None:
         access.require_consultant(by)
     elif not by_name:
-        raise ApplicationError("Evidence says who added it.", code="evidence.todo")
+        raise ApplicationError("Evidence says who added it.", code="evidence.author_missing")
     return readable(str(by) if by else by_name, longest=160)
 
 
@@ -187,7 +187,8 @@ def _digest_of(content: BinaryIO | File[bytes]) -> tuple[str, int]:
         size_bytes += len(block)
         if size_bytes > LARGEST_FILE_BYTES:
             raise ApplicationError(
-                f"A file is at most {LARGEST_FILE_BYTES // 2**30} GiB.", code="evidence.todo"
+                f"A file is at most {LARGEST_FILE_BYTES // 2**30} GiB.",
+                code="evidence.file_too_large",
             )
         counted.update(block)
     content.seek(0)

@@ -7,23 +7,23 @@ from functools import cached_property
 
 from django.utils.safestring import SafeString
 
-from engagements.audit import charts as audit_charts
 from engagements.audit.rules import CHECKS
 from engagements.audit.rules.advice import Verdict
-from engagements.audit.rules.ceiling import ratio
-from engagements.audit.rules.figures import CeilingFigures, Interval, LifeFigures
+from engagements.audit.rules.ceiling import CeilingFigures
+from engagements.audit.rules.figures import Interval
 from engagements.audit.rules.finding import Finding
+from engagements.audit.rules.lives import LifeFigures
 from engagements.audit.rules.phrases import money, percent, times, times_each, weeks
 from engagements.audit.rules.suggestions import suggest
 from engagements.charts import responses
 from engagements.evidence.readers import TraceFacts
-from engagements.pitch.rules import Asked, Read, questions
+from engagements.pitch.rules import Read, VendorQuestion, questions
 
 QUESTIONS = {check.name: check.question for check in CHECKS}
 
 
 @dataclass(frozen=True)
-class Entry:
+class CheckedClaim:
     """One check's finding under its question."""
 
     question: str
@@ -45,7 +45,7 @@ class Picture:
 
     title: str
     note: str
-    responses: SafeString
+    svg: SafeString
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,12 @@ class Answer:
     link: str
 
     @property
-    def entries(self) -> list[Entry]:
-        """The six findings in the order of the checks."""
-        return [Entry(QUESTIONS[each.check], each) for each in self.verdict.findings]
+    def findings(self) -> list[CheckedClaim]:
+        """Every check's finding, in order."""
+        return [CheckedClaim(QUESTIONS[each.check], each) for each in self.verdict.findings]
 
     @property
-    def questions(self) -> tuple[Asked, ...]:
+    def questions(self) -> tuple[VendorQuestion, ...]:
         """What to ask the vendor."""
         return questions(self.verdict)
 
@@ -93,20 +93,18 @@ class Answer:
     @property
     def pictures(self) -> list[Picture]:
         """The ceiling and the payback, as far as there are numbers to draw them."""
-        found, ceiling, life = [], self.ceiling, self.life
-        if ceiling and (
-            drawn := responses.inline(lambda theme: audit_charts.ceiling(ceiling, theme=theme))
-        ):
-            found.append(Picture("The ceiling", "What a faster kernel makes of the whole", drawn))
-        if life and (drawn := responses.inline(lambda theme: audit_charts.life(life, theme=theme))):
-            found.append(Picture("The payback", "Weeks of work, of use, and of the fee", drawn))
+        found = []
+        for figures in (self.ceiling, self.life):
+            chart = figures.chart(self.verdict.thresholds) if figures else None
+            if chart and (drawn := responses.inline(chart.draw)):
+                found.append(Picture(chart.title, chart.caption, drawn))
         return found
 
     @property
     def figures(self) -> list[Figure]:
         """The figures that decide."""
         return [
-            Figure("Checks that pass", f"{self.verdict.passes} of 6"),
+            Figure("Checks that pass", f"{self.verdict.passes} of {len(CHECKS)}"),
             *self._of_the_ceiling(),
             *self._of_the_payback(),
         ]
@@ -122,10 +120,8 @@ class Answer:
             Figure(f"For {times(figures.target)} end to end", needed, "in the kernel"),
         ]
         if figures.claimed is not None:
-            made = [
-                ratio(figures.share, end) for end in (figures.claimed.low, figures.claimed.high)
-            ]
-            whole = times_each(Interval(low=made[0], high=made[1]))
+            low, high = map(figures.ratio, (figures.claimed.low, figures.claimed.high))
+            whole = times_each(Interval(low=low, high=high))
             found.insert(0, Figure("The claim makes", whole, "end to end"))
         return found
 

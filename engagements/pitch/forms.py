@@ -10,7 +10,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from engagements.audit.rules.case import Needs, Operator
+from engagements.audit.rules.inputs import Needs, Operator
 from engagements.common.amount_fields import AmountError, parse_amount
 from engagements.common.money import UnknownCurrency, minor_unit
 from engagements.pitch.rules import Pitch, PitchError, libraries_of, traffic_of

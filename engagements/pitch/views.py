@@ -28,7 +28,7 @@ from engagements.pitch import files as pitch_files
 from engagements.pitch import links
 from engagements.pitch.answers import Answer
 from engagements.pitch.forms import PitchFileForm, PitchForm
-from engagements.pitch.rules import case_of
+from engagements.pitch.rules import inputs_of
 
 CHECKS = Rate("pitch", most=30, window_s=60)
 FILES = Rate("pitch-file", most=6, window_s=600)
@@ -66,7 +66,7 @@ def _asked(request: HttpRequest) -> HttpResponse:
         except BadSignature:
             form.add_error(None, "The link was altered: it does not say any more what was read.")
         else:
-            verdict = examine(case_of(form.pitch(), read, today=timezone.localdate()))
+            verdict = examine(inputs_of(form.pitch(), read, today=timezone.localdate()))
             pairs = form.query()
             answer = Answer(verdict, read, pairs, request.build_absolute_uri(_address(pairs)))
             context = {

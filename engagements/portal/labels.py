@@ -2,31 +2,8 @@
 
 from __future__ import annotations
 
-from engagements.audit.models import Audit, Check, FindingOutcome
+from engagements.audit.models import Audit, FindingOutcome
 from engagements.engagement.models import Stage
-
-# What each check asks, for readers who run models and write no kernels.
-CHECK_MEANING: dict[str, str] = {
-    Check.HOT: (
-        "Only an operator with a large share of the time is worth optimising. Below 5%, the gain "
-        "is not noticeable."
-    ),
-    Check.OFF_THE_SHELF: (
-        "Libraries cover more than most people expect. Custom work is for what they lack."
-    ),
-    Check.STABLE: (
-        "A kernel is tuned for certain shapes. If shapes vary without a pattern, the gain is lost "
-        "in the tail."
-    ),
-    Check.SURVIVES: ("Models change. A kernel that the next model cannot use loses its value."),
-    Check.MAINTAIN: (
-        "New hardware and library versions require changes to the kernel. Someone must be able to "
-        "make them."
-    ),
-    Check.WORTH: (
-        "The gain counts for the whole step, not for the kernel alone. We look for 2× or more."
-    ),
-}
 
 FINDING_LABELS: dict[str, str] = {
     FindingOutcome.PASS: "Pass",

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from django.db.models import QuerySet
 
-from engagements.audit.models import Audit, Check, Finding, FindingOutcome
+from engagements.audit.models import Audit, Finding, FindingOutcome
+from engagements.audit.rules import CHECKS, Check
 from engagements.billing.milestones import MilestoneLine, milestone_lines
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion
@@ -34,7 +35,7 @@ RECENT = 6
 
 
 class CheckLine(NamedTuple):
-    """One of the six checks: the outcome that counts, and why."""
+    """A check with the outcome that counts and its reason."""
 
     check: Check
     outcome: str
@@ -63,7 +64,7 @@ class PortalEngagement:
 
     @property
     def passed(self) -> int:
-        """How many of the six checks speak for custom work."""
+        """How many checks pass."""
         return sum(line.outcome == FindingOutcome.PASS for line in self.checks)
 
     @property
@@ -138,11 +139,11 @@ def contract_in_force(contracts: list[ContractVersion]) -> ContractVersion | Non
 
 
 def check_lines(audit: Audit) -> list[CheckLine]:
-    """The six checks in their order, each with the outcome that counts and the reason for it."""
+    """Return every check in order, with the outcome that counts and its reason."""
     findings: dict[str, Finding] = {f.check_name: f for f in audit.findings.all()}
     lines = []
-    for check in Check:
-        finding = findings.get(check)
+    for check in CHECKS:
+        finding = findings.get(check.name)
         if finding is None:
             lines.append(CheckLine(check, FindingOutcome.UNKNOWN, "", ""))
             continue

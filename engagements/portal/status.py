@@ -61,7 +61,7 @@ def next_step(page: PortalEngagement, *, can_sign: bool) -> Next:
         return _missed_next(page)
     texts = {
         Stage.SCOPING: "We scope your workload and start the audit.",
-        Stage.AUDITING: "We run six checks on your workload and report the findings.",
+        Stage.AUDITING: "We check your workload and report the findings.",
         Stage.AUDITED: "We draft the contract: fee, time-box, target and benchmark.",
     }
     if stage in texts:
@@ -172,7 +172,8 @@ def headline(page: PortalEngagement) -> str:
         return _closed(page)
     if page.audit is not None and stage in (Stage.AUDITED, Stage.REDIRECTED, Stage.DECLINED):
         verdict = OUTCOME_SENTENCE[Audit.Outcome(page.audit.outcome)]
-        return f"The audit is delivered: {page.passed} of 6 checks passed. {verdict}"
+        passed = f"{page.passed} of {len(page.checks)} checks passed"
+        return f"The audit is delivered: {passed}. {verdict}"
     return {
         Stage.SCOPING: "We are scoping your workload.",
         Stage.AUDITING: "The audit is in progress. There is no contract yet.",

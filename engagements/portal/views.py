@@ -20,7 +20,7 @@ from engagements.contracts.forms import AcceptHandoverForm
 from engagements.contracts.milestones import services as milestones
 from engagements.engagement.models import Engagement
 from engagements.people import fresh_sign_in
-from engagements.portal.labels import CHECK_MEANING, FINDING_LABELS, OUTCOME_SENTENCE, STAGE_LABELS
+from engagements.portal.labels import FINDING_LABELS, OUTCOME_SENTENCE, STAGE_LABELS
 from engagements.portal.money import milestone_row, settlement_text
 from engagements.portal.queries import PortalEngagement, portal_engagement
 from engagements.portal.status import headline, next_step, steps
@@ -78,7 +78,7 @@ def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
         "steps": steps(page),
         "can_sign": can_sign,
         "checks": [
-            (line, CHECK_MEANING[line.check], FINDING_LABELS[line.outcome]) for line in page.checks
+            (line, line.check.reason, FINDING_LABELS[line.outcome]) for line in page.checks
         ],
         "outcome": OUTCOME_SENTENCE[page.audit.outcome] if page.audit else "",
         "milestones": [milestone_row(line) for line in page.milestones],

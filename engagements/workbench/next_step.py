@@ -58,7 +58,7 @@ def _scoping(summary: EngagementSummary) -> Next:
     url = _page("engagement-audit", summary)
     return Next(
         US,
-        "Start the audit of six checks.",
+        "Start the audit.",
         url=url,
         action="Start audit",
     )
@@ -76,7 +76,7 @@ def _auditing(summary: EngagementSummary) -> Next:
         )
     return Next(
         US,
-        f"All six checks are answered: {summary.tally.outcome.label.lower()}. Deliver the audit.",
+        f"All checks are answered: {summary.tally.outcome.label.lower()}. Deliver the audit.",
         url=url,
         action="Deliver audit",
     )

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
-from engagements.audit.summary import AuditSummary
-from engagements.audit.unbilled import unbilled_audits
+from engagements.audit.queries import AuditSummary, unbilled_audits
 from engagements.billing.amounts import WITH_INVOICES
 from engagements.billing.balances import open_invoices
 from engagements.contracts.milestones.models import Milestone

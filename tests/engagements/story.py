@@ -14,7 +14,6 @@ from benchmarks.services import benchmarks, solutions
 from benchmarks.services import runs as measuring
 from consultancy.demo.scenarios import Scenario
 from engagements.audit import services as audits
-from engagements.audit.models import Check
 from engagements.billing import invoices, payments
 from engagements.billing.models import Invoice
 from engagements.contracts import acceptances, drafting, offers
@@ -133,7 +132,7 @@ def audited(story: Story) -> Story:
     for check, (outcome, value, rationale) in story.scenario.findings.items():
         audits.record_finding(
             audit=audit,
-            check=Check(check),
+            check=check,
             outcome=outcome,
             value=value,
             rationale=rationale,

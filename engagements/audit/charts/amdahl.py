@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
 
-from engagements.audit.charts import texts
-from engagements.audit.rules.ceiling import ratio
-from engagements.audit.rules.figures import CeilingFigures
 from engagements.charts import canvas, describe
 from engagements.charts.palette import Theme
 from engagements.common.ratios import agreed
+
+if TYPE_CHECKING:
+    from engagements.audit.rules.ceiling import CeilingFigures
 
 TITLE = "The whole over the kernel"
 TICKS = (1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -24,9 +25,7 @@ def draw(figures: CeilingFigures, theme: Theme) -> str:
     """End-to-end ratio over kernel speedup. "" without a curve."""
     if len(figures.curve) < 2:
         return ""
-    with canvas.sheet(
-        theme=theme, title=TITLE, description=texts.ceiling(figures), height_in=2.9
-    ) as drawn:
+    with canvas.sheet(theme=theme, title=TITLE, description=figures.alt(), height_in=2.9) as drawn:
         axes, ink = drawn.axes[0], drawn.ink
         _frame(axes, figures)
         _reach(axes, figures, ink)
@@ -115,7 +114,7 @@ def _points(axes: Axes, figures: CeilingFigures, ink: Ink) -> None:
     low, high = axes.get_xlim()
     if claimed is not None and low <= claimed.high and claimed.low <= high:
         ends = [min(max(end, low), high) for end in (claimed.low, claimed.high)]
-        ratios = [ratio(figures.share, end) for end in ends]
+        ratios = [figures.ratio(end) for end in ends]
         axes.plot(
             ends, ratios, color=ink["ink"], linewidth=3, marker="o", markersize=5, clip_on=False
         )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from engagements.audit.charts import texts
-from engagements.audit.rules.figures import UpkeepFigures
 from engagements.charts import canvas
 from engagements.charts.palette import Theme
 
-TITLE = "Hours a month, wanted and there"
+if TYPE_CHECKING:
+    from engagements.audit.rules.maintain import UpkeepFigures
+
+TITLE = "Hours a month, required and available"
 _SERIES = ("candidate", "series-2", "series-3", "series-4", "baseline")
 
 
@@ -24,7 +26,7 @@ def draw(figures: UpkeepFigures, theme: Theme) -> str:
     with canvas.sheet(
         theme=theme,
         title=TITLE,
-        description=texts.upkeep(figures),
+        description=figures.alt(),
         height_in=1.65,
     ) as drawn:
         axes = drawn.axes[0]
@@ -32,7 +34,7 @@ def draw(figures: UpkeepFigures, theme: Theme) -> str:
         _bar(axes, 0, tasks, drawn.ink)
         there = sum(hours for _, hours in figures.people)
         axes.barh(1, figures.offered or there, height=0.58, color=drawn.ink["axis"])
-        names = ["Wanted", "There" if figures.offered is not None else "There: not known"]
+        names = ["Required", "Available" if figures.offered is not None else "Available: not known"]
         axes.set_yticks([0, 1], names)
         axes.set_ylim(1.5, -0.55)
         axes.set_xlim(0, max(figures.needed, figures.offered or 0.0, 1.0) * 1.08)

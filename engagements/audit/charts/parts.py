@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from matplotlib.ticker import PercentFormatter
 
-from engagements.audit.charts import texts
-from engagements.audit.rules.figures import HotFigures, Part
 from engagements.charts import canvas
 from engagements.charts.palette import Theme
+
+if TYPE_CHECKING:
+    from engagements.audit.rules.hot import HotFigures, Part
 
 TITLE = "Where the wall-clock time goes"
 _MOST = 8
 _COLOUR = {"operator": "candidate", "other": "baseline", "waiting": "series-2"}
 
 
-def draw(figures: HotFigures, theme: Theme, least_share: float | None = None) -> str:
+def draw(figures: HotFigures, least_share: float, theme: Theme) -> str:
     """A bar a part, against the share that is wanted at least. "" where nothing is known."""
     parts = parts_of(figures)
     if not parts:
@@ -22,7 +25,7 @@ def draw(figures: HotFigures, theme: Theme, least_share: float | None = None) ->
     with canvas.sheet(
         theme=theme,
         title=TITLE,
-        description=texts.wall_parts(figures),
+        description=figures.alt(),
         height_in=0.62 + 0.25 * len(parts),
     ) as drawn:
         axes = drawn.axes[0]
@@ -31,7 +34,7 @@ def draw(figures: HotFigures, theme: Theme, least_share: float | None = None) ->
             axes.annotate(
                 f"{part.share:.1%}",
                 # Beside a short bar the figure would lie on the line that is wanted.
-                (max(part.share, least_share or 0.0), row),
+                (max(part.share, least_share), row),
                 xytext=(4, 0),
                 textcoords="offset points",
                 va="center",
@@ -45,8 +48,7 @@ def draw(figures: HotFigures, theme: Theme, least_share: float | None = None) ->
         axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         axes.set_xlabel("share of the wall-clock time")
         axes.grid(axis="x")
-        if least_share is not None:
-            canvas.upright(axes, least_share, f"at least {least_share:.0%}", drawn.ink["target"])
+        canvas.upright(axes, least_share, f"at least {least_share:.0%}", drawn.ink["target"])
     return drawn.svg
 
 

@@ -1,28 +1,30 @@
-"""Weeks of work against weeks of life, and when the fee has come back."""
+"""Weeks of work against weeks of life, and the payback of the fee."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from engagements.audit.charts import texts
-from engagements.audit.rules.figures import LifeFigures
 from engagements.charts import canvas
 from engagements.charts.palette import Theme
+
+if TYPE_CHECKING:
+    from engagements.audit.rules.lives import LifeFigures
 
 TITLE = "Weeks of life against weeks of work"
 _CHANGES = 4
 
 
 def draw(figures: LifeFigures, theme: Theme) -> str:
-    """Work and life on one axis of weeks, with the models to come and the payback."""
-    rows = ["Work, then life"] + (["Fee comes back"] if _payback(figures) else [])
+    """Work and life on one axis of weeks, with planned models and the payback."""
+    rows = ["Work, then life"] + (["Payback"] if _payback(figures) else [])
     with canvas.sheet(
         theme=theme,
         title=TITLE,
-        description=texts.life(figures),
+        description=figures.alt(),
         height_in=0.95 + 0.3 * len(rows),
     ) as drawn:
         axes, ink = drawn.axes[0], drawn.ink
@@ -41,7 +43,7 @@ def draw(figures: LifeFigures, theme: Theme) -> str:
 
 
 def _payback(figures: LifeFigures) -> tuple[float, float | None] | None:
-    """From and to which week, counted from the start of the work; None where it never comes."""
+    """First and last week of the payback, from the start of the work; None without one."""
     soonest, latest = figures.payback_weeks or (None, None)
     if soonest is None:
         return None

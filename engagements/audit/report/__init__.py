@@ -1,4 +1,4 @@
-"""The audit report: six checks, what they amount to, and what we suggest."""
+"""The audit report: a section a check, the outcome, and our advice."""
 
 from engagements.audit.report.context import NOUN, compose, due
 

@@ -1,4 +1,4 @@
-"""What the audit's outcome means to a customer, and what to do instead of a custom kernel."""
+"""Texts for the customer: the outcomes of an audit, and alternatives to a custom kernel."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from engagements.audit.models import Audit
 
 
-class Said(NamedTuple):
-    """An outcome in words: what stands in the panel, and what follows from it."""
+class OutcomeText(NamedTuple):
+    """An outcome in words, with its consequence."""
 
     headline: str
     meaning: str
@@ -16,28 +16,28 @@ class Said(NamedTuple):
 
 
 class Suggestion(NamedTuple):
-    """Something cheaper that often brings more than a custom kernel."""
+    """An alternative that is cheaper and often gains more."""
 
     title: str
     text: str
 
 
-SAID: Final = {
-    Audit.Outcome.CUSTOM: Said(
+OUTCOME_TEXTS: Final = {
+    Audit.Outcome.CUSTOM: OutcomeText(
         "Custom kernel work may be right",
-        "At least four of the six checks pass. We are ready to put a target into a contract, "
+        "At least four checks pass. We are ready to put a target into a contract, "
         "for a fixed fee in a fixed time.",
         "good",
     ),
-    Audit.Outcome.REDIRECT: Said(
+    Audit.Outcome.REDIRECT: OutcomeText(
         "Cheaper interventions first",
-        "Two or three of the six checks pass. The same engineering effort brings more "
+        "Two or three checks pass. The same engineering effort brings more "
         "elsewhere, so we advise against a custom kernel now.",
         "doubt",
     ),
-    Audit.Outcome.DECLINE: Said(
+    Audit.Outcome.DECLINE: OutcomeText(
         "We decline custom kernel work",
-        "Fewer than two of the six checks pass. Nothing shows that a custom kernel would bring "
+        "Fewer than two checks pass. Nothing shows that a custom kernel would bring "
         "more than it costs, and we will not sell one.",
         "bad",
     ),

@@ -1,4 +1,4 @@
-"""The facts of an audit report."""
+"""Compose the audit report: its context, and the audit as data."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 from django.conf import settings
 
 from benchmarks.records.canonical import canonical, digest_of_bytes
-from engagements.audit import rules as checks
+from engagements.audit import rules
 from engagements.audit.models import Audit, FindingOutcome
-from engagements.audit.report import exhibits, pictures
-from engagements.audit.report.advice import SAID, SUGGESTIONS
+from engagements.audit.report import exhibits
+from engagements.audit.report.advice import OUTCOME_TEXTS, SUGGESTIONS
 from engagements.audit.report.sections import Section, sections_of
 from engagements.common import money
 from engagements.common.dates import in_words
@@ -31,19 +31,19 @@ TONE = {
 
 
 def due() -> Iterator[Subject]:
-    """Every delivered audit."""
+    """Iterate over the delivered audits."""
     delivered = Audit.objects.filter(delivered_at__isnull=False).values_list("pk", flat=True)
     return (Subject(NOUN, pk) for pk in delivered)
 
 
 def compose(subject: Subject) -> RenderableDocument:
-    """The report of a delivered audit. Refused before that."""
+    """Compose the report of a delivered audit. Raises ApplicationError before delivery."""
     audit = Audit.objects.select_related("engagement__customer", "engagement__lead").get(
         pk=subject.pk
     )
     if audit.delivered_at is None:
         raise ApplicationError(
-            "An audit report is issued when the audit is delivered.", code="audit.todo"
+            "Deliver the audit first: its report is issued then.", code="audit.not_delivered"
         )
     sections = sections_of(audit)
     sealed = canonical(as_data(audit, sections, audit.delivered_at))
@@ -57,18 +57,18 @@ def compose(subject: Subject) -> RenderableDocument:
         dated=audit.delivered_at,
         seal=digest_of_bytes(sealed),
         sealed="The findings, attached as audit.json",
-        summary=f"Six checks on {engagement.title}, for {engagement.customer.name}.",
+        summary=f"Checks of {engagement.title}, for {engagement.customer.name}.",
         context=_context(audit, sections),
-        enclosures=(Enclosure("audit.json", sealed, "The six findings and their outcome as data"),),
+        enclosures=(Enclosure("audit.json", sealed, "The findings and their outcome as data"),),
     )
 
 
 def as_data(audit: Audit, sections: list[Section], delivered_at: datetime) -> dict[str, Any]:
-    """The audit as plain data (schema twofold.audit/2), for who reads it by program.
+    """Serialise the audit (schema twofold.audit/2) for programs.
 
-    `computed` is a finding as the check computed it, None where nothing was.
+    `computed` is the finding from evidence, None without one.
     """
-    counted = checks.tally([section.row for section in sections])
+    counted = rules.tally([section.row for section in sections])
     return {
         "schema": SCHEMA,
         "engagement": {
@@ -107,34 +107,33 @@ def _as_data(section: Section) -> dict[str, Any]:
     }
 
 
-def shown(audit: Audit, sections: list[Section]) -> dict[str, Any]:
-    """What page and document say alike; of an audit that is under way, as it stands."""
-    counted = checks.tally([section.row for section in sections])
+def context_of(audit: Audit, sections: list[Section]) -> dict[str, Any]:
+    """Return the context that the page and the document share."""
+    counted = rules.tally([section.row for section in sections])
     outcome = Audit.Outcome(counted.outcome)
     used = {source.digest for section in sections for source in section.sources if source.digest}
     return {
         "engagement": audit.engagement,
         "audit": audit,
         "cost": money.format_money(audit.cost, audit.currency),
-        "said": SAID[outcome],
+        "outcome_text": OUTCOME_TEXTS[outcome],
         "counted": counted,
-        "outcome_found": SAID[Audit.Outcome(counted.outcome_found)],
+        "outcome_found": OUTCOME_TEXTS[Audit.Outcome(counted.outcome_found)],
         "sections": sections,
         "tone": TONE,
         "verdict": audit.computed_verdict,
         "suggestions": SUGGESTIONS if outcome != Audit.Outcome.CUSTOM else (),
         "files": exhibits.files_of(audit, used),
         "answers": exhibits.answers_of(audit),
-        "lines": exhibits.lines_of(sections[0].thresholds),
+        "changed_thresholds": exhibits.changed_thresholds(sections[0].thresholds),
     }
 
 
 def _context(audit: Audit, sections: list[Section]) -> dict[str, Any]:
     assert audit.delivered_at is not None
     return {
-        **shown(audit, sections),
+        **context_of(audit, sections),
         "consultancy": formatting.party(settings.CONSULTANCY),
         "customer": formatting.customer(audit.engagement.customer),
         "delivered_on": in_words(audit.delivered_at),
-        "pictures": {section.check.name: pictures.of(section) for section in sections},
     }

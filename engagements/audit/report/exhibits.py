@@ -1,4 +1,4 @@
-"""What the report rests on: files with their digests, answers with their authors, lines drawn."""
+"""The basis of the report: files with digests, answers with authors, changed thresholds."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from engagements.evidence.models import Answer, Evidence
 
 
 @dataclass(frozen=True)
-class Exhibit:
-    """A file as it was kept. `is_used` when a finding rests on it."""
+class FileRow:
+    """A stored file. `is_used` when a finding is based on it."""
 
     name: str
     format: str
@@ -29,32 +29,32 @@ class Exhibit:
 
 
 @dataclass(frozen=True)
-class Answered:
-    """An answer to what no file tells, with whose word it is."""
+class AnswerRow:
+    """An answer of the questionnaire with its author."""
 
     question: str
-    words: tuple[str, ...]
+    lines: tuple[str, ...]
     note: str
     answered_by: str
     answered_on: date
 
 
 @dataclass(frozen=True)
-class Line:
-    """A threshold that this audit draws elsewhere than the sources do."""
+class ThresholdRow:
+    """A threshold that differs from its default."""
 
     name: str
-    usual: str
-    here: str
+    default: str
+    value: str
 
 
-def files_of(audit: Audit, used: set[str]) -> list[Exhibit]:
-    """Every file of the engagement, oldest first; `used` are digests that findings name."""
+def files_of(audit: Audit, used: set[str]) -> list[FileRow]:
+    """Return the files of the engagement, oldest first; `used` are digests in findings."""
     rows = Evidence.objects.filter(engagement=audit.engagement_id).order_by("added_at", "pk")
     if audit.delivered_at:
         rows = rows.filter(added_at__lte=audit.delivered_at)
     return [
-        Exhibit(
+        FileRow(
             name=row.name,
             format=str(row.get_format_display() or row.get_state_display()),
             digest=row.digest,
@@ -68,13 +68,13 @@ def files_of(audit: Audit, used: set[str]) -> list[Exhibit]:
     ]
 
 
-def answers_of(audit: Audit) -> list[Answered]:
-    """The newest answer to every question that has one."""
+def answers_of(audit: Audit) -> list[AnswerRow]:
+    """Return the newest answer to every question."""
     newest = questionnaire.newest(audit.engagement, until=audit.delivered_at)
     return [
-        Answered(
+        AnswerRow(
             question=str(row.get_question_display()),
-            words=tuple(in_words(row.value)),
+            lines=tuple(in_words(row.value)),
             note=row.note,
             answered_by=row.answered_by,
             answered_on=row.answered_on,
@@ -84,10 +84,10 @@ def answers_of(audit: Audit) -> list[Answered]:
     ]
 
 
-def lines_of(thresholds: Thresholds) -> list[Line]:
-    """The thresholds that were moved, each beside its usual place."""
+def changed_thresholds(thresholds: Thresholds) -> list[ThresholdRow]:
+    """Return the changed thresholds with their defaults."""
     moved = lines.as_data(thresholds)
     return [
-        Line(name.replace("_", " "), f"{getattr(lines.DEFAULT, name):g}", f"{value:g}")
+        ThresholdRow(name.replace("_", " "), f"{getattr(lines.DEFAULT, name):g}", f"{value:g}")
         for name, value in moved.items()
     ]

@@ -1,31 +1,29 @@
-"""One check as the report tells it: computed where it can be, by hand else, overrides beside."""
+"""Sections of the audit report: one a check, with its outcome, texts, tables and chart."""
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass
 from functools import cached_property
 
-from engagements.audit import rules as checks
-from engagements.audit.charts import of_finding
+from engagements.audit import rules
 from engagements.audit.models import Audit, Finding, FindingOutcome
-from engagements.audit.report import tables
+from engagements.audit.rules.figures import NOT_KNOWN, Chart, Table
 from engagements.audit.rules.thresholds import from_data
-
-NOT_KNOWN = "not known"
 
 
 @dataclass(frozen=True)
 class Section:
-    """One of the six, with everything that its page says."""
+    """One check in the report. Texts are computed, or by hand where the evidence is silent."""
 
     number: int
-    check: checks.Description
+    check: rules.Check
     row: Finding
-    thresholds: checks.Thresholds
+    thresholds: rules.Thresholds
 
     @cached_property
-    def computed(self) -> checks.Finding | None:
-        """What the evidence says; None where nothing was computed."""
+    def computed(self) -> rules.Finding | None:
+        """The finding from evidence; None without one."""
         return self.row.computed_finding
 
     @property
@@ -40,19 +38,19 @@ class Section:
 
     @property
     def is_by_hand(self) -> bool:
-        """Whether a person answered what the evidence leaves open."""
+        """Whether a person answered the check."""
         return self.row.is_by_hand
 
     @property
     def value(self) -> str:
-        """The value that the outcome rests on."""
+        """The value on which the outcome is based."""
         if self.computed is not None and not self.is_by_hand:
             return self.computed.shown or NOT_KNOWN
         return self.row.value or NOT_KNOWN
 
     @property
     def wanted(self) -> str:
-        """The line that the value is held against."""
+        """The threshold of the value."""
         return self.computed.wanted if self.computed else ""
 
     @property
@@ -64,56 +62,59 @@ class Section:
 
     @property
     def paragraphs(self) -> list[str]:
-        """What an engineer wants to read: computed, and by hand where a person knew more."""
-        said = [self.computed.paragraph] if self.computed else []
+        """Details for an engineer: from evidence, then the rationale of the author."""
+        texts = [self.computed.paragraph] if self.computed else []
         if self.is_by_hand and self.row.rationale:
-            said.append(self.row.rationale)
-        return [text for text in said if text]
+            texts.append(self.row.rationale)
+        return [text for text in texts if text]
 
     @property
-    def to_collect(self) -> tuple[checks.Missing, ...]:
-        """What would decide it, as long as the evidence does not."""
+    def to_collect(self) -> tuple[rules.Missing, ...]:
+        """Evidence that would decide or refine the finding."""
         return self.computed.to_collect if self.computed else ()
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the evidence leaves the outcome open; else what is collected adds to it."""
-        return self.computed is not None and self.computed.outcome == checks.Outcome.UNKNOWN
+        """Whether the evidence leaves the outcome open."""
+        return self.computed is not None and self.computed.outcome == rules.Outcome.UNKNOWN
 
     @property
     def asks_people(self) -> bool:
-        """Whether some of what is to be collected is an answer of the questionnaire."""
-        of_people = (checks.Check.SURVIVES, checks.Check.MAINTAIN)
+        """Whether an answer of the questionnaire is among the evidence to collect."""
         is_open = any(missing.command is None for missing in self.to_collect)
-        return is_open and self.check.name in of_people
+        return is_open and self.check.asks_people
 
     @property
-    def sources(self) -> tuple[checks.Source, ...]:
-        """What it was computed from."""
+    def sources(self) -> tuple[rules.Source, ...]:
+        """The sources of the finding."""
         return self.computed.evidence if self.computed else ()
 
     @property
-    def tables(self) -> tuple[tables.Table, ...]:
+    def tables(self) -> tuple[Table, ...]:
         """The figures in rows."""
-        return tables.of(self.computed.figures) if self.computed else ()
+        figures = self.computed.figures if self.computed else None
+        return tuple(table for table in figures.tables() if table.rows) if figures else ()
+
+    @cached_property
+    def chart(self) -> Chart | None:
+        """The chart with its texts; None without one."""
+        figures = self.computed.figures if self.computed else None
+        return figures.chart(self.thresholds) if figures else None
 
     @property
-    def picture(self) -> of_finding.Told | None:
-        """The words of its picture; None where it has none."""
-        return of_finding.told(self.computed) if self.computed else None
+    def image(self) -> str:
+        """The chart for print, as a data: URL; "" without a chart."""
+        svg = self.chart.draw("print") if self.chart else ""
+        encoded = base64.b64encode(svg.encode()).decode()
+        return f"data:image/svg+xml;base64,{encoded}" if svg else ""
 
 
 def sections_of(audit: Audit) -> list[Section]:
-    """The six, in the order in which they are asked."""
+    """Return a section for every check, in order."""
     rows = audit.findings.select_related("found_by", "overridden_by")
     by_check = {row.check_name: row for row in rows}
-    thresholds = thresholds_of(audit)
+    thresholds = from_data(audit.thresholds)
     return [
         Section(number, check, by_check[check.name], thresholds)
-        for number, check in enumerate(checks.CHECKS, start=1)
+        for number, check in enumerate(rules.CHECKS, start=1)
     ]
-
-
-def thresholds_of(audit: Audit) -> checks.Thresholds:
-    """The lines that this audit draws."""
-    return from_data(audit.thresholds)

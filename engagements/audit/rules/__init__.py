@@ -1,21 +1,20 @@
-"""The six checks that every workload goes through before custom work is offered.
+"""The checks that every workload passes through before custom work is offered.
 
-One module a check, facts in and a finding out; none of them touches the database, and none
-needs Django. `CHECKS` has them in the order in which they are asked, `outcome` says what six
-findings amount to.
+One module a check: facts in, a finding out, without Django or a database. `CHECKS` lists them
+in the order in which they are shown.
 """
 
 from engagements.audit.rules import hot, maintain, off_the_shelf, stable, survives, worth
 from engagements.audit.rules.advice import Alternative, Rung, SecondOpinion, Tool, Verdict
-from engagements.audit.rules.case import Case, Needs, Operator, Tried, Work
-from engagements.audit.rules.description import Description, Meanings, Quantity
+from engagements.audit.rules.check import Check, Meanings, Quantity
 from engagements.audit.rules.figures import Interval
-from engagements.audit.rules.finding import Finding, Known, Missing, Source, as_data, from_data
+from engagements.audit.rules.finding import Finding, Missing, Source, Sourced, as_data, from_data
+from engagements.audit.rules.inputs import AuditInputs, Needs, Operator, Tried, Work
+from engagements.audit.rules.labels import Advice, Outcome
 from engagements.audit.rules.outcome import Tally, outcome_of, tally
 from engagements.audit.rules.thresholds import Thresholds
-from engagements.audit.rules.words import Advice, Check, Outcome
 
-CHECKS: tuple[Description, ...] = (
+CHECKS: tuple[Check, ...] = (
     hot.CHECK,
     off_the_shelf.CHECK,
     stable.CHECK,
@@ -23,24 +22,24 @@ CHECKS: tuple[Description, ...] = (
     maintain.CHECK,
     worth.CHECK,
 )
-_BY_NAME = {check.name: check for check in CHECKS}
 
 
-def check(name: str) -> Description:
-    """The check of this name (a Check value). Raises ValueError for any other."""
-    return _BY_NAME[Check(name)]
+def check(name: str) -> Check:
+    """Return the check with this name. Raises ValueError for any other."""
+    for known in CHECKS:
+        if known.name == name:
+            return known
+    raise ValueError(f"There is no check {name!r}.")
 
 
 __all__ = [
     "CHECKS",
     "Advice",
     "Alternative",
-    "Case",
+    "AuditInputs",
     "Check",
-    "Description",
     "Finding",
     "Interval",
-    "Known",
     "Meanings",
     "Missing",
     "Needs",
@@ -50,6 +49,7 @@ __all__ = [
     "Rung",
     "SecondOpinion",
     "Source",
+    "Sourced",
     "Tally",
     "Thresholds",
     "Tool",

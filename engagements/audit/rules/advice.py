@@ -8,8 +8,8 @@ from typing import Literal
 
 from engagements.audit.rules.figures import Interval
 from engagements.audit.rules.finding import Finding, Missing
+from engagements.audit.rules.labels import Advice, Outcome
 from engagements.audit.rules.thresholds import Thresholds
-from engagements.audit.rules.words import Advice, Outcome
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

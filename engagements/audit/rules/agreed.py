@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from engagements.audit.rules.case import Case, Needs
-from engagements.audit.rules.figures import CoverageFigures
 from engagements.audit.rules.finding import Finding
-from engagements.audit.rules.naming import names
+from engagements.audit.rules.inputs import AuditInputs, Needs, names
+from engagements.audit.rules.off_the_shelf import CoverageFigures
 from engagements.evidence.readers.facts import TrafficFacts
 from kernels import catalogue
 from kernels.definition import Preset
@@ -22,21 +21,21 @@ class NoBenchmark(ValueError):
     """The audit does not say what a benchmark needs. The text is one sentence."""
 
 
-def document(case: Case, off_the_shelf: Finding, *, reference: str) -> dict[str, Any]:
+def document(inputs: AuditInputs, off_the_shelf: Finding, *, reference: str) -> dict[str, Any]:
     """The benchmark's document, ready to be sealed. NoBenchmark says what is missing.
 
     Axes that neither the traffic nor the needs give are those of the catalogue's own benchmark.
     """
-    needs = case.needs.value if case.needs else None
+    needs = inputs.needs.value if inputs.needs else None
     if needs is None or needs.definition not in catalogue.operators():
         raise NoBenchmark(
             "The benchmark needs an operator of the catalogue: say in the audit which it is."
         )
-    name = _preset(case, needs)
+    name = _preset(inputs, needs)
     preset = catalogue.presets(needs.definition)[name]
     baseline = baseline_of(needs, off_the_shelf)
     found = catalogue.benchmark_document(needs.definition, name, baseline=baseline)
-    workloads = _workloads(case, needs, preset)
+    workloads = _workloads(inputs, needs, preset)
     if workloads:
         found["workloads"] = workloads
     dtype = needs.dtype or preset.dtype
@@ -46,7 +45,7 @@ def document(case: Case, off_the_shelf: Finding, *, reference: str) -> dict[str,
         raise NoBenchmark(f"{needs.definition} is measured in {known}, not in {dtype}.")
     found["dtype"], found["tolerance"] = dtype, tolerances[dtype]
     found["name"] = f"{needs.definition} as in {reference}"
-    found["target"] = case.thresholds.target
+    found["target"] = inputs.thresholds.target
     return found
 
 
@@ -61,10 +60,10 @@ def baseline_of(needs: Needs, off_the_shelf: Finding) -> str | None:
     return None
 
 
-def _preset(case: Case, needs: Needs) -> str:
+def _preset(inputs: AuditInputs, needs: Needs) -> str:
     """The preset for the GPU that was profiled, else the one for any GPU, else the first."""
     known = catalogue.presets(needs.definition)
-    devices = [device.name or "" for device in case.trace.value.devices] if case.trace else []
+    devices = [device.name or "" for device in inputs.trace.value.devices] if inputs.trace else []
     devices.append(needs.device or "")
 
     def nearness(preset: Preset) -> tuple[bool, bool, bool]:
@@ -74,13 +73,13 @@ def _preset(case: Case, needs: Needs) -> str:
     return max(known, key=lambda name: nearness(known[name]))
 
 
-def _workloads(case: Case, needs: Needs, preset: Preset) -> list[dict[str, Any]]:
+def _workloads(inputs: AuditInputs, needs: Needs, preset: Preset) -> list[dict[str, Any]]:
     """The most frequent shapes with their weights, else the one shape that the needs state."""
     usual = {**preset.workloads[0].axes, **needs.axes}
     axes = set(catalogue.definition(needs.definition).axes)
     weights: dict[tuple[tuple[str, int], ...], float] = {}
-    if case.traffic is not None:
-        weights = _weights(case.traffic.value, axes)
+    if inputs.traffic is not None:
+        weights = _weights(inputs.traffic.value, axes)
     if not weights and needs.axes:
         weights = {tuple(sorted(needs.axes.items())): 1.0}
     most = sorted(weights.items(), key=lambda item: -item[1])[:MOST_WORKLOADS]

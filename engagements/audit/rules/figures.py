@@ -1,21 +1,23 @@
-"""What each finding shows beside its value: the numbers that its chart and its table draw.
+"""The numbers, tables and chart beside a finding's value.
 
-Plain data, one type a check: tagged with the check's name, so that stored ones are read back as
-what they were. Shares are fractions of 1, ratios are times over, `None` is 'not
-known'.
+Each check declares its own figures in its own module, as a `Struct` tagged with the check's
+name. Shares are fractions of 1, ratios are times over, `None` is 'not measured'.
 """
 
 from __future__ import annotations
 
-import datetime as dt
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+import msgspec
 
-from engagements.audit.rules.words import Outcome
-from engagements.evidence.readers.facts import Curve
+if TYPE_CHECKING:
+    from engagements.audit.rules.thresholds import Thresholds
+    from engagements.charts.palette import Theme
+
+NOT_KNOWN = "not known"
+LISTED = 8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,200 +29,75 @@ class Interval:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Part:
-    """A part of the wall-clock time. kind: operator, other (on the GPU), or waiting (idle)."""
+class Chart:
+    """A chart with its texts; `draw` returns the SVG in a theme, "" without data."""
 
-    name: str
-    kind: Literal["operator", "other", "waiting"]
-    share: float
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Stricter:
-    """The stricter test of heat: the top tenth of run time, or a tail-latency target missed."""
-
-    outcome: Outcome
-    sentence: str
+    title: str
+    caption: str
+    alt: str
+    draw: Callable[[Theme], str]
 
 
-class HotFigures(Struct, frozen=True, kw_only=True, tag="hot", tag_field="check"):
-    """Where the wall-clock time goes. `parts`, largest first, do not add up where they overlap.
+@dataclass(frozen=True)
+class Column:
+    """The heading of a column; numbers are aligned right."""
 
-    `waiting_for` is what the GPU waits for most, in words, None where it does not wait.
+    label: str
+    is_number: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Plain text in rows, the first cell naming its row. `more` counts the rows left out.
+
+    `is_facts` when every row is a name and its value, which takes little room.
     """
 
-    operator: str
-    share_of_wall: Interval
-    share_of_gpu: float | None
-    gpu_idle_share: float | None
-    launch_bound_share: float | None
-    waiting_for: str | None
-    parts: tuple[Part, ...]
-    stricter: Stricter
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    more: int = 0
+    is_facts: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Candidate:
-    """A library held against the needs. `ratio` is the custom kernel's over it, where measured."""
+class Figures:
+    """Base of every check's figures. Subclasses are `Struct`s with tag_field="check"."""
 
-    name: str
-    version: str
-    verdict: Literal["fits", "nearly", "no"]
-    missing: tuple[str, ...]
-    unknown: tuple[str, ...]
-    documented: str = ""
-    ratio: Interval | None = None
+    def tables(self) -> tuple[Table, ...]:
+        """The figures in rows; a table without rows is not shown."""
+        return ()
 
-
-class CoverageFigures(Struct, frozen=True, kw_only=True, tag="off_the_shelf", tag_field="check"):
-    """What there is off the shelf, the closest first; `needs` in words."""
-
-    needs: tuple[str, ...]
-    candidates: tuple[Candidate, ...]
+    def chart(self, thresholds: Thresholds) -> Chart | None:
+        """The chart against the audit's thresholds; None without one."""
+        return None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Condition:
-    """One condition that stability rests on; `holds` is None where it could not be tested."""
-
-    name: str
-    value: float | None
-    threshold: float
-    holds: bool | None
+def decode(kind: type, data: Any) -> Any:
+    """Restore figures by their tag: msgspec's `dec_hook`. ValueError for an unknown check."""
+    for known in Figures.__subclasses__() if kind is Figures else ():
+        if data["check"] == known.__struct_config__.tag:  # type: ignore[attr-defined]
+            return msgspec.convert(data, known)
+    raise ValueError("These figures belong to no known check.")
 
 
-class ShapeFigures(Struct, frozen=True, kw_only=True, tag="stable", tag_field="check"):
-    """How the traffic spreads over shapes. The two curves are to be drawn."""
-
-    conditions: tuple[Condition, ...]
-    shapes_for_calls: dict[str, int]
-    shapes_for_time: dict[str, int] | None
-    effective_shapes: float
-    distinct_shapes: int
-    tail_share_of_time: float | None
-    drift_distance: float | None
-    drift_new_share: float | None
-    curve_of_calls: Curve
-    curve_of_time: Curve | None
+def facts(caption: str, *rows: tuple[str, str]) -> Table:
+    """A table of names and values, without the empty values."""
+    columns = (Column("What"), Column("Value"))
+    return Table(caption, columns, tuple(row for row in rows if row[1]), is_facts=True)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModelChange:
-    """A model to come: which changed axes the kernel takes as they are, and which it does not.
-
-    `free` axes may have any size, `tuned` ones are among the Definition's but the kernel is made
-    for their size, `foreign` ones the Definition does not have: that is another operator.
-    """
-
-    name: str
-    expected_on: dt.date
-    weeks_away: float
-    free: tuple[str, ...]
-    tuned: tuple[str, ...]
-    foreign: tuple[str, ...]
-
-    @property
-    def ends_the_kernel(self) -> bool:
-        """Whether the kernel does not outlive this change as it is."""
-        return bool(self.tuned or self.foreign)
-
-
-class LifeFigures(Struct, frozen=True, kw_only=True, tag="survives", tag_field="check"):
-    """Weeks of life against weeks of work, and when the fee has come back.
-
-    `remaining_weeks` is life less work. `saved_a_month` is of the GPU bill, `payback_weeks`
-    counts from delivery: its low end belongs to the high end of the speedup. Payback is None
-    where the bill, the fee or the speedup is not known; an end of it is None where the fee
-    never comes back.
-    """
-
-    life_weeks: float
-    is_open_ended: bool
-    work_weeks: float
-    remaining_weeks: float
-    changes: tuple[ModelChange, ...]
-    fee: Decimal | None
-    currency: str | None
-    bill_a_month: Decimal | None
-    end_to_end: Interval | None
-    saved_a_month: tuple[Decimal, Decimal] | None
-    payback_weeks: tuple[float | None, float | None] | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Upkeep:
-    """One kind of upkeep, in hours a month, and where the figure comes from."""
-
-    name: str
-    hours_a_month: float
-    reason: str
-
-
-class UpkeepFigures(Struct, frozen=True, kw_only=True, tag="maintain", tag_field="check"):
-    """Hours a month that the kernel wants against those that people have."""
-
-    tasks: tuple[Upkeep, ...]
-    needed: float
-    people: tuple[tuple[str, float], ...]
-    offered: float | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class KernelHeadroom:
-    """One measured kernel of the operator: how near it is to the roofline, and on which rung.
-
-    `is_soft` where only the instructions it issues keep the device busy, on a low rung: others
-    may do the same work with fewer, so that its roofline is no limit.
-    """
-
-    name: str
-    share_of_operator: float
-    roofline_share: float
-    bound: str | None
-    signature: str | None
-    is_soft: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FewerBytes:
-    """What the Definition's least bytes and operations would make of one call.
-
-    `floor_us` is the time they take at the device's peaks, `call_us` the time a call takes now.
-    `moved_bytes` is what it moves now, None where that was not measured.
-    """
-
-    moved_bytes: float | None
-    least_bytes: float
-    call_us: float
-    floor_us: float
-    kernel_speedup: float
-
-
-class CeilingFigures(Struct, frozen=True, kw_only=True, tag="worth", tag_field="check"):
-    """The ceiling 1 / ((1 - share) + share / kernel speedup) and what lies under it.
-
-    `infinite` is 1 / (1 - share), None where the share is 1. `most` is the most the kernel can
-    gain and `ceiling` what that makes of the whole; `reachable` are the kernel speedups that
-    reaching 60% and 80% of the roofline would bring. `needed` is the kernel speedup that the
-    target takes, None where even an infinite one does not reach it. `curve` has (kernel
-    speedup, ratio of the whole) to draw.
-    """
-
-    share: float
-    target: float
-    infinite: float | None
-    needed: float | None
-    most: float | None
-    ceiling: float | None
-    reachable: Interval | None
-    claimed: Interval | None
-    end_to_end: Interval | None
-    roofline_share: float | None
-    kernels: tuple[KernelHeadroom, ...]
-    fewer_bytes: FewerBytes | None
-    curve: tuple[tuple[float, float], ...]
-
-
-Figures: TypeAlias = (
-    HotFigures | CoverageFigures | ShapeFigures | LifeFigures | UpkeepFigures | CeilingFigures
-)
+def table(
+    caption: str,
+    columns: Iterable[str],
+    rows: Sequence[tuple[str, ...]],
+    *,
+    numbers: tuple[int, ...] = (),
+    most: int = LISTED,
+) -> Table:
+    """A table of the first `most` rows; `numbers` are the columns aligned right."""
+    return Table(
+        caption=caption,
+        columns=tuple(Column(label, index in numbers) for index, label in enumerate(columns)),
+        rows=tuple(rows[:most]),
+        more=max(len(rows) - most, 0),
+    )

@@ -1,6 +1,6 @@
-"""A finding: what a check computed, from what, and in which words.
+"""A finding: the outcome of a check, its sources and its texts, as plain data.
 
-Plain data. Shares are fractions of 1, ratios are times over, `None` is 'not known'.
+Shares are fractions of 1, ratios are times over, `None` is 'not measured'.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
-from engagements.audit.rules.figures import Figures
-from engagements.audit.rules.words import Check, Outcome
+from engagements.audit.rules.figures import Figures, decode
+from engagements.audit.rules.labels import Outcome
 
 SCHEMA = "twofold.finding/1"
 
@@ -20,11 +20,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
-    """Where something is known from.
+    """The source of a value.
 
-    kind: file (kept evidence, with its digest), answer (somebody's word, on a day), stated
-    (typed in, proven by nothing), catalogue (the coverage data), run (a signed record, with
-    its digest).
+    kind: file (stored evidence, with its digest), answer (of the questionnaire), stated (typed
+    in, without proof), catalogue (the coverage data), run (a signed record, with its digest).
     """
 
     kind: Literal["file", "answer", "stated", "catalogue", "run"]
@@ -34,8 +33,8 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Known(Generic[T]):
-    """A value and where it is known from."""
+class Sourced(Generic[T]):
+    """A value with its source."""
 
     value: T
     source: Source
@@ -43,10 +42,7 @@ class Known(Generic[T]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Missing:
-    """What would decide an unknown: what to collect, and the exact command.
-
-    Without a command it is a question to a person.
-    """
+    """Evidence to collect for an unknown, with the exact command; without one, ask a person."""
 
     what: str
     command: str | None = None
@@ -56,13 +52,12 @@ class Missing:
 class Finding:
     """One check's outcome.
 
-    `value` and `threshold` are numbers in `unit` where the outcome rests on one; `shown` and
-    `wanted` say the same in words. `sentence` is for the customer, `paragraph` for an engineer.
-    `questions` are to be put to whoever proposes the kernel. `figures` is what charts and tables
-    of this check draw.
+    `value` and `threshold` are numbers in `unit` where the outcome is based on one; `shown` and
+    `wanted` are the same in words. `sentence` is for the customer, `paragraph` for an engineer.
+    `questions` are for the vendor of the kernel. `figures` holds the tables and the chart.
     """
 
-    check: Check
+    check: str
     outcome: Outcome
     sentence: str
     paragraph: str
@@ -78,13 +73,13 @@ class Finding:
 
 
 def as_data(finding: Finding) -> dict[str, Any]:
-    """The finding as it is stored: plain JSON data with its schema."""
+    """Serialise a finding as JSON data with its schema."""
     return {"schema": SCHEMA, **msgspec.to_builtins(finding)}
 
 
 def from_data(data: dict[str, Any]) -> Finding:
-    """The finding of stored data. ValueError when it is of another schema."""
+    """Restore a stored finding. ValueError for another schema."""
     if data.get("schema") != SCHEMA:
         raise ValueError(f"This finding is not of schema {SCHEMA}.")
     plain = {key: value for key, value in data.items() if key != "schema"}
-    return msgspec.convert(plain, Finding)
+    return msgspec.convert(plain, Finding, dec_hook=decode)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 from engagements.audit.rules import ceiling, roofline, selection
-from engagements.audit.rules.case import Case
 from engagements.audit.rules.figures import Interval
 from engagements.audit.rules.finding import Source
+from engagements.audit.rules.inputs import AuditInputs
 from engagements.audit.rules.phrases import percent
 from engagements.audit.rules.roofline import Headroom
 from engagements.audit.rules.thresholds import Thresholds
@@ -32,24 +33,24 @@ def reachable(room: Headroom, lines: Thresholds) -> Interval | None:
     )
 
 
-def expected(case: Case) -> Gain | None:
+def expected(inputs: AuditInputs) -> Gain | None:
     """The gain as it was measured, else as it was claimed, else as the roofline allows."""
-    if case.end_to_end is not None:
-        source = case.end_to_end.source
+    if inputs.end_to_end is not None:
+        source = inputs.end_to_end.source
         basis = "measured" if source.kind in ("run", "file") else "as stated"
-        return Gain(end_to_end=case.end_to_end.value, basis=basis, sources=(source,))
-    share = selection.share(case)
+        return Gain(end_to_end=inputs.end_to_end.value, basis=basis, sources=(source,))
+    share = selection.share(inputs)
     if share is None:
         return None
-    room = roofline.headroom(case)
-    if case.kernel_speedup is not None:
-        kernel, basis = case.kernel_speedup.value, "from the claimed kernel speedup"
-        sources: tuple[Source, ...] = (share.source, case.kernel_speedup.source)
+    room = roofline.headroom(inputs)
+    if inputs.kernel_speedup is not None:
+        kernel, basis = inputs.kernel_speedup.value, "from the claimed kernel speedup"
+        sources: tuple[Source, ...] = (share.source, inputs.kernel_speedup.source)
         if room.most is not None and kernel.high > room.most:
             kernel = Interval(low=min(kernel.low, room.most), high=room.most)
             basis, sources = f"{basis}, cut to the roofline", (*sources, *room.sources)
     else:
-        lines = case.thresholds
+        lines = inputs.thresholds
         within = reachable(room, lines)
         if within is None:
             return None
@@ -65,4 +66,52 @@ def expected(case: Case) -> Gain | None:
         ),
         basis=basis,
         sources=tuple(dict.fromkeys(sources)),
+    )
+
+
+WEEKS_A_MONTH = Decimal(52) / Decimal(12)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Payback:
+    """What is saved a month, least and most, and after how many weeks the fee is back.
+
+    `weeks` has the soonest and the latest, from delivery; None is never.
+    """
+
+    saved_a_month: tuple[Decimal, Decimal]
+    weeks: tuple[float | None, float | None]
+
+
+def saved(bill_a_month: Decimal, end_to_end: float) -> Decimal:
+    """What a whole `end_to_end` times as fast takes off the bill: 1 - 1 / ratio of it.
+
+    A whole that is slower saves nothing.
+    """
+    if end_to_end <= 1:
+        return Decimal(0)
+    return bill_a_month * (1 - 1 / Decimal(str(end_to_end)))
+
+
+def weeks_to_pay(fee: Decimal, saved_a_month: Decimal) -> float | None:
+    """Weeks until savings reach the fee; None when nothing is saved."""
+    if saved_a_month <= 0:
+        return None
+    return float(fee / saved_a_month * WEEKS_A_MONTH)
+
+
+def payback(inputs: AuditInputs, expected: Gain | None) -> Payback | None:
+    """The payback of the case; None without fee, bill and speedup in one currency."""
+    work, bill = inputs.work, inputs.gpu_bill
+    if expected is None or work is None or bill is None or work.value.fee is None:
+        return None
+    if work.value.currency != bill.value.currency:
+        return None
+    ratios: Interval = expected.end_to_end
+    least = saved(bill.value.amount_a_month, ratios.low)
+    most = saved(bill.value.amount_a_month, ratios.high)
+    fee = work.value.fee
+    return Payback(
+        saved_a_month=(least, most),
+        weeks=(weeks_to_pay(fee, most), weeks_to_pay(fee, least)),
     )

@@ -6,18 +6,26 @@ step in which the GPU waits 95% of the time is not hot. The finding then says wh
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
+from typing import Literal
+
+from msgspec import Struct
 
 from engagements.audit.rules import selection, thresholds
-from engagements.audit.rules.case import Case
+from engagements.audit.rules.check import Check, Meanings, Quantity
 from engagements.audit.rules.collecting import TRACE, TRACE_WITH_GPU
-from engagements.audit.rules.description import Description, Meanings, Quantity
-from engagements.audit.rules.figures import HotFigures, Part, Stricter
+from engagements.audit.rules.figures import Chart, Figures, Interval, Table, facts
 from engagements.audit.rules.finding import Finding, Missing, Source
-from engagements.audit.rules.phrases import capital, listed, percent, percents
+from engagements.audit.rules.inputs import AuditInputs
+from engagements.audit.rules.labels import Outcome
+from engagements.audit.rules.phrases import capital, listed, percent, percent_or_not_known, percents
 from engagements.audit.rules.selection import Selected, Share
+from engagements.audit.rules.thresholds import Thresholds
 from engagements.audit.rules.waiting import Wait, waits
-from engagements.audit.rules.words import Check, Outcome
+from engagements.charts import drawing
+
+NAME = "hot"
 
 # Below this share of the wall-clock time no kernel work moves the whole measurably.
 LEAST_PERCENT = Decimal(str(thresholds.DEFAULT.least_share)) * 100
@@ -27,45 +35,85 @@ def _expects(percent: Decimal) -> Outcome:
     return Outcome.PASS if percent >= LEAST_PERCENT else Outcome.FAIL
 
 
-CHECK = Description(
-    name=Check.HOT,
-    question="Is the operation hot?",
-    why=(
-        "An operation under 5% of the wall-clock time cannot move the whole, "
-        "however fast it becomes. So we profile first."
-    ),
-    value_label="Share of the wall-clock time",
-    value_hint="a percentage from the profile, as in 38%.",
-    consultant=Meanings(
-        passed="At least 5% of the wall-clock time is spent in it: Amdahl leaves room.",
-        failed="Under 5% of the wall-clock time: a free kernel would not be noticed.",
-        unknown="No profile of the real traffic yet.",
-    ),
-    customer=Meanings(
-        passed="Enough of your time is spent here for a faster kernel to be felt.",
-        failed="Too little of your time is spent here: even a free kernel would not be felt.",
-        unknown="We could not yet see how much of your time is spent here.",
-    ),
-    quantity=Quantity("%", "%|per ?cent", low=Decimal(0), high=Decimal(100)),
-    expects=_expects,
-)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """A part of the wall-clock time. kind: operator, other (on the GPU), or waiting (idle)."""
+
+    name: str
+    kind: Literal["operator", "other", "waiting"]
+    share: float
 
 
-def find(case: Case) -> Finding:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stricter:
+    """The stricter test of heat: the top tenth of run time, or a tail-latency target missed."""
+
+    outcome: Outcome
+    sentence: str
+
+
+class HotFigures(Figures, Struct, frozen=True, kw_only=True, tag=NAME, tag_field="check"):
+    """Wall-clock time by part, largest first; overlapping parts add up to more than 1.
+
+    `waiting_for` describes the longest kind of GPU idle time, None without idle time.
+    """
+
+    operator: str
+    share_of_wall: Interval
+    share_of_gpu: float | None
+    gpu_idle_share: float | None
+    launch_bound_share: float | None
+    waiting_for: str | None
+    parts: tuple[Part, ...]
+    stricter: Stricter
+
+    def tables(self) -> tuple[Table, ...]:
+        """The operator's shares of time."""
+        return (
+            facts(
+                f"The time of {self.operator}",
+                ("Share of the wall-clock time", percents(self.share_of_wall)),
+                ("Share of the GPU's busy time", percent_or_not_known(self.share_of_gpu)),
+                ("The GPU is idle", percent_or_not_known(self.gpu_idle_share)),
+                ("The GPU waits for the host", percent_or_not_known(self.launch_bound_share)),
+                ("It waits for", self.waiting_for or ""),
+                ("The stricter test", self.stricter.sentence),
+            ),
+        )
+
+    def chart(self, thresholds: Thresholds) -> Chart | None:
+        """A bar a part, against the least share; None without parts."""
+        if not self.parts:
+            return None
+        return Chart(
+            title="Where the wall-clock time goes",
+            caption="Shares of the wall-clock time, idle time counted; kernels that overlap are "
+            "each counted in full.",
+            alt=self.alt(),
+            draw=drawing("engagements.audit.charts.parts", self, thresholds.least_share),
+        )
+
+    def alt(self) -> str:
+        """The chart in words."""
+        parts = ", ".join(f"{part.name} {part.share:.1%}" for part in self.parts)
+        return f"Of the wall-clock time: {parts}."
+
+
+def find(inputs: AuditInputs) -> Finding:
     """The operator's share of wall-clock time, overlap counted once and idle time counted."""
-    known = selection.share(case)
+    known = selection.share(inputs)
     if known is None:
-        return _unknown(case)
-    lines = case.thresholds
+        return _unknown(inputs)
+    lines = inputs.thresholds
     outcome = Outcome.UNKNOWN
     if known.value.low >= lines.least_share:
         outcome = Outcome.PASS
     elif known.value.high < lines.least_share:
         outcome = Outcome.FAIL
-    found = selection.selected(case)
-    figures = _figures(case, known, found)
+    found = selection.selected(inputs)
+    figures = _figures(inputs, known, found)
     return Finding(
-        check=Check.HOT,
+        check=NAME,
         outcome=outcome,
         value=known.value.low,
         threshold=lines.least_share,
@@ -73,10 +121,10 @@ def find(case: Case) -> Finding:
         shown=percents(known.value),
         wanted=f"at least {percent(lines.least_share)} of the wall-clock time",
         sentence=_sentence(outcome, figures, lines.least_share),
-        paragraph=_paragraph(case, figures, found),
-        evidence=_evidence(case, known),
+        paragraph=_paragraph(inputs, figures, found),
+        evidence=_evidence(inputs, known),
         to_collect=(_EXACT,) if outcome == Outcome.UNKNOWN else (),
-        questions=_questions(case, found),
+        questions=_questions(inputs, found),
         figures=figures,
     )
 
@@ -86,8 +134,8 @@ _EXACT = Missing(
 )
 
 
-def _unknown(case: Case) -> Finding:
-    trace = case.trace.value if case.trace else None
+def _unknown(inputs: AuditInputs) -> Finding:
+    trace = inputs.trace.value if inputs.trace else None
     if trace is None:
         why = "There is no profile of the workload, and nobody stated the operator's share."
         collect = TRACE
@@ -95,26 +143,26 @@ def _unknown(case: Case) -> Finding:
         why = "The profile holds no GPU activity, so it does not tell where the time goes."
         collect = TRACE_WITH_GPU
     else:
-        name = case.operator.name if case.operator else "any operator"
+        name = inputs.operator.name if inputs.operator else "any operator"
         why = (
             f"The profile holds no kernel of {name}: another part of the program was recorded, or "
             "its kernels have other names."
         )
         collect = TRACE
     return Finding(
-        check=Check.HOT,
+        check=NAME,
         outcome=Outcome.UNKNOWN,
-        wanted=f"at least {percent(case.thresholds.least_share)} of the wall-clock time",
+        wanted=f"at least {percent(inputs.thresholds.least_share)} of the wall-clock time",
         sentence="We cannot see yet how much of your time is spent here.",
         paragraph=f"{why} Shares of GPU time alone would not do: they leave out idle time.",
-        evidence=(case.trace.source,) if case.trace else (),
+        evidence=(inputs.trace.source,) if inputs.trace else (),
         to_collect=(collect,),
         questions=("Which share of the wall-clock time of a step is it, idle time counted?",),
     )
 
 
-def _figures(case: Case, known: Share, found: Selected | None) -> HotFigures:
-    trace = case.trace.value if case.trace and found else None
+def _figures(inputs: AuditInputs, known: Share, found: Selected | None) -> HotFigures:
+    trace = inputs.trace.value if inputs.trace and found else None
     parts: list[Part] = []
     idle: tuple[Wait, ...] = ()
     if trace is not None and found is not None:
@@ -128,14 +176,14 @@ def _figures(case: Case, known: Share, found: Selected | None) -> HotFigures:
         parts += [Part(name=wait.reason, kind="waiting", share=wait.share) for wait in idle]
     gaps = trace.gaps if trace else None
     return HotFigures(
-        operator=_name(case, found),
+        operator=_name(inputs, found),
         share_of_wall=known.value,
         share_of_gpu=found.share_of_gpu if found else None,
         gpu_idle_share=trace.gpu_idle_share if trace else None,
         launch_bound_share=gaps.launch_bound_share if gaps else None,
         waiting_for=idle[0].reason if idle else None,
         parts=tuple(sorted(parts, key=lambda part: -part.share)),
-        stricter=_stricter(case, known),
+        stricter=_stricter(inputs, known),
     )
 
 
@@ -143,15 +191,15 @@ def _names(found: Selected) -> set[str]:
     return {kernel.name for kernel in found.kernels}
 
 
-def _name(case: Case, found: Selected | None) -> str:
+def _name(inputs: AuditInputs, found: Selected | None) -> str:
     if found is not None:
         return found.operator.name
-    return case.operator.name if case.operator else "the operator"
+    return inputs.operator.name if inputs.operator else "the operator"
 
 
-def _stricter(case: Case, known: Share) -> Stricter:
+def _stricter(inputs: AuditInputs, known: Share) -> Stricter:
     """The top tenth of run time, or a tail-latency target that is missed while it is hot."""
-    strict, tail = case.thresholds.strict_share, case.tail_latency
+    strict, tail = inputs.thresholds.strict_share, inputs.tail_latency
     if known.value.low >= strict:
         text = f"At {percents(known.value)} it is in the top tenth of the run time."
         return Stricter(outcome=Outcome.PASS, sentence=text)
@@ -160,7 +208,7 @@ def _stricter(case: Case, known: Share) -> Stricter:
         if measured is None:
             text = "There is a tail-latency target, and nobody measured whether it is met."
             return Stricter(outcome=Outcome.UNKNOWN, sentence=text)
-        if measured > target and known.value.low >= case.thresholds.least_share:
+        if measured > target and known.value.low >= inputs.thresholds.least_share:
             text = (
                 f"It is under {percent(strict)}, but {measured:g} ms miss the tail-latency "
                 f"target of {target:g} ms, and it is hot enough to stand in the way."
@@ -196,13 +244,13 @@ def _hottest_else(figures: HotFigures) -> str | None:
     return f"What is hot is {other.name}, at {percent(other.share)}." if other else None
 
 
-def _paragraph(case: Case, figures: HotFigures, found: Selected | None) -> str:
-    if case.trace is None or found is None:
+def _paragraph(inputs: AuditInputs, figures: HotFigures, found: Selected | None) -> str:
+    if inputs.trace is None or found is None:
         return (
             f"{percents(figures.share_of_wall)} of the wall-clock time was stated and not "
             f"measured. {figures.stricter.sentence}"
         )
-    trace = case.trace.value
+    trace = inputs.trace.value
     lines = [
         f"{percents(figures.share_of_wall)} of {trace.wall_ms:.4g} ms wall-clock time "
         f"({trace.window.definition}); the union of its intervals, so overlap counts once."
@@ -231,15 +279,15 @@ def _paragraph(case: Case, figures: HotFigures, found: Selected | None) -> str:
     return " ".join(lines)
 
 
-def _questions(case: Case, found: Selected | None) -> tuple[str, ...]:
-    if case.share is None:
+def _questions(inputs: AuditInputs, found: Selected | None) -> tuple[str, ...]:
+    if inputs.share is None:
         return ()
     if found is None:
         return (
             "Is the share one of wall-clock time with the GPU's idle time counted, "
             "and may we see the profile?",
         )
-    stated, seen = case.share.value, found.share_of_wall
+    stated, seen = inputs.share.value, found.share_of_wall
     if seen.low <= stated <= seen.high or abs(stated - seen.low) <= 0.1 * stated:
         return ()
     return (
@@ -248,8 +296,38 @@ def _questions(case: Case, found: Selected | None) -> tuple[str, ...]:
     )
 
 
-def _evidence(case: Case, known: Share) -> tuple[Source, ...]:
+def _evidence(inputs: AuditInputs, known: Share) -> tuple[Source, ...]:
     sources = [known.source]
-    if case.tail_latency is not None:
-        sources.append(case.tail_latency.source)
+    if inputs.tail_latency is not None:
+        sources.append(inputs.tail_latency.source)
     return tuple(dict.fromkeys(sources))
+
+
+CHECK = Check(
+    name=NAME,
+    question="Is the operation hot?",
+    why=(
+        "An operation under 5% of the wall-clock time cannot move the whole, "
+        "however fast it becomes. So we profile first."
+    ),
+    reason=(
+        "Only an operator with a large share of the time is worth optimising. Below 5%, the gain "
+        "is not noticeable."
+    ),
+    vendor_question="Is the speedup end to end on our traffic, or of the kernel alone?",
+    value_label="Share of the wall-clock time",
+    value_hint="a percentage from the profile, as in 38%.",
+    consultant=Meanings(
+        passed="At least 5% of the wall-clock time is spent in it: Amdahl leaves room.",
+        failed="Under 5% of the wall-clock time: a free kernel would not be noticed.",
+        unknown="No profile of the real traffic yet.",
+    ),
+    customer=Meanings(
+        passed="Enough of your time is spent here for a faster kernel to be felt.",
+        failed="Too little of your time is spent here: even a free kernel would not be felt.",
+        unknown="We could not yet see how much of your time is spent here.",
+    ),
+    quantity=Quantity("%", "%|per ?cent", low=Decimal(0), high=Decimal(100)),
+    expects=_expects,
+    find=find,
+)

@@ -19,9 +19,10 @@ from engagements.audit.rules import (
     waiting,
 )
 from engagements.audit.rules.advice import Alternative
-from engagements.audit.rules.case import Case
-from engagements.audit.rules.figures import Candidate, Interval
+from engagements.audit.rules.figures import Interval
 from engagements.audit.rules.finding import Missing
+from engagements.audit.rules.inputs import AuditInputs
+from engagements.audit.rules.off_the_shelf import Candidate
 from engagements.audit.rules.phrases import listed, percent
 from engagements.evidence.readers.facts import TraceFacts, TrafficFacts
 
@@ -44,50 +45,50 @@ NOTICEABLE = 0.01
 GRAPHED = 0.5
 
 
-def alternatives(case: Case) -> tuple[Alternative, ...]:
+def alternatives(inputs: AuditInputs) -> tuple[Alternative, ...]:
     """Every alternative, the most promising first; those without an estimate last."""
-    found: list[Callable[[Case], Alternative]] = [
+    found: list[Callable[[AuditInputs], Alternative]] = [
         batching,
         scheduling,
         quantisation,
         topology,
         compiling,
     ]
-    every = [look(case) for look in found]
-    if fits := off_the_shelf.fitting(case):
-        every.append(library(case, fits))
+    every = [look(inputs) for look in found]
+    if fits := off_the_shelf.fitting(inputs):
+        every.append(library(inputs, fits))
     return tuple(sorted(every, key=lambda each: -(each.gain.high if each.gain else 0.0)))
 
 
-def library(case: Case, fits: tuple[Candidate, ...]) -> Alternative:
+def library(inputs: AuditInputs, fits: tuple[Candidate, ...]) -> Alternative:
     """Kernels off the shelf that fit: one may reach what a better kernel can reach at all."""
     named = [off_the_shelf.named(fit) for fit in fits]
     name, title = "library", f"Use {named[0] if len(named) == 1 else 'a library that fits'}"
-    share, room = selection.share(case), roofline.headroom(case)
-    within = gain.reachable(room, case.thresholds)
+    share, room = selection.share(inputs), roofline.headroom(inputs)
+    within = gain.reachable(room, inputs.thresholds)
     if share is None or within is None:
         missing = Missing(what=f"{listed(named, 'or')}, tried on the operator's shapes.")
         return _unknown(name, title, missing)
     basis = (
-        f"{listed(named, 'or')} covers the case; at {percent(case.thresholds.tuned_share)} of the "
+        f"{listed(named, 'or')} fits; at {percent(inputs.thresholds.tuned_share)} of the "
         "roofline, as a tuned kernel is, it would bring at most this. A trial says how much."
     )
     most = ceiling.ratio(share.value.high, within.high)
     return Alternative(name=name, title=title, gain=Interval(low=1.0, high=most), basis=basis)
 
 
-def batching(case: Case) -> Alternative:
+def batching(inputs: AuditInputs) -> Alternative:
     """From the traffic's time by batch, else from the time in which the GPU waits."""
     name, title = "batching", "Better batching"
-    log = case.traffic.value if case.traffic else None
-    filled = _filled(log) if log and log.calls >= case.thresholds.least_calls else None
+    log = inputs.traffic.value if inputs.traffic else None
+    filled = _filled(log) if log and log.calls >= inputs.thresholds.least_calls else None
     if filled is not None:
         basis = (
             "If every call had the batch at which the log is cheapest a sequence, at the same "
             "other sizes."
         )
         return Alternative(name=name, title=title, gain=Interval(low=1.0, high=filled), basis=basis)
-    trace = _trace(case)
+    trace = _trace(inputs)
     idle = trace.gpu_idle_share if trace else None
     if idle is not None:
         basis = (
@@ -97,13 +98,13 @@ def batching(case: Case) -> Alternative:
     return _unknown(name, title, collecting.TRAFFIC)
 
 
-def scheduling(case: Case) -> Alternative:
+def scheduling(inputs: AuditInputs) -> Alternative:
     """From how unevenly several GPUs are busy, else from what the host lets the GPU wait.
 
     Of how requests are routed a profile says nothing.
     """
     name, title = "scheduling", "Better scheduling"
-    trace = _trace(case)
+    trace = _trace(inputs)
     busy = [device.busy_share for device in trace.devices] if trace else []
     if len(busy) > 1 and max(busy) > 0:
         even = sum(busy) / len(busy)
@@ -124,10 +125,10 @@ def scheduling(case: Case) -> Alternative:
     return _unknown(name, title, missing)
 
 
-def quantisation(case: Case) -> Alternative:
+def quantisation(inputs: AuditInputs) -> Alternative:
     """From the dtype and the share of matrix products, at 1.4 to 1.8 for these."""
     name, title = "quantisation", "Quantisation to 8 bits, off the shelf"
-    trace, dtype = _trace(case), _dtype(case)
+    trace, dtype = _trace(inputs), _dtype(inputs)
     if dtype in EIGHT_BITS:
         basis = f"The operator computes in {dtype} already."
         return Alternative(name=name, title=title, gain=Interval(low=1.0, high=1.0), basis=basis)
@@ -148,10 +149,10 @@ def quantisation(case: Case) -> Alternative:
     return Alternative(name=name, title=title, gain=gain, basis=basis)
 
 
-def topology(case: Case) -> Alternative:
+def topology(inputs: AuditInputs) -> Alternative:
     """From the share of the time in collectives."""
     name, title = "topology", "Better topology"
-    trace = _trace(case)
+    trace = _trace(inputs)
     share = trace.communication_share if trace else None
     if trace is None or share is None:
         return _unknown(name, title, collecting.TRACE)
@@ -166,13 +167,13 @@ def topology(case: Case) -> Alternative:
     return Alternative(name=name, title=title, gain=_without(share), basis=basis)
 
 
-def compiling(case: Case) -> Alternative:
+def compiling(inputs: AuditInputs) -> Alternative:
     """From the waits for launches, and from what torch.compile would fuse.
 
     Longer waits for the host's own work are left out: no graph loads data sooner.
     """
     name, title = "compiling", "torch.compile or CUDA graphs"
-    trace = _trace(case)
+    trace = _trace(inputs)
     if trace is None or trace.gaps is None or trace.gaps.launch_bound_share is None:
         return _unknown(name, title, collecting.TRACE)
     bound = waiting.share_of(trace, waiting.LAUNCHES, waiting.HOST)
@@ -197,9 +198,9 @@ def _unknown(name: str, title: str, missing: Missing) -> Alternative:
     return Alternative(name=name, title=title, gain=None, basis=CANNOT, to_collect=missing)
 
 
-def _trace(case: Case) -> TraceFacts | None:
+def _trace(inputs: AuditInputs) -> TraceFacts | None:
     """The trace, if it recorded the GPU."""
-    known = case.trace.value if case.trace else None
+    known = inputs.trace.value if inputs.trace else None
     return known if known is not None and known.gpu_busy_share is not None else None
 
 
@@ -220,11 +221,11 @@ def _fusable(trace: TraceFacts) -> float:
     return max(0.0, _share(trace, *FUSABLE) - ours)
 
 
-def _dtype(case: Case) -> str | None:
+def _dtype(inputs: AuditInputs) -> str | None:
     """The dtype that the needs state, else the one that the longest kernel's name says."""
-    if case.needs is not None and case.needs.value.dtype is not None:
-        return case.needs.value.dtype
-    trace = _trace(case)
+    if inputs.needs is not None and inputs.needs.value.dtype is not None:
+        return inputs.needs.value.dtype
+    trace = _trace(inputs)
     for kernel in trace.kernels if trace else ():
         for dtype, pattern in _SPOKEN.items():
             if re.search(pattern, kernel.name):

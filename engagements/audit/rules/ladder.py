@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from engagements.audit.rules import roofline
 from engagements.audit.rules.advice import Rung
-from engagements.audit.rules.case import Case
 from engagements.audit.rules.collecting import base_name
+from engagements.audit.rules.inputs import AuditInputs
 
 _RUNGS = {
     "naive": (1, "more than half of what it moves is not needed, or nothing is busy"),
@@ -24,9 +24,9 @@ _NEXT = {
 }
 
 
-def rung(case: Case) -> Rung | None:
+def rung(inputs: AuditInputs) -> Rung | None:
     """The rung of the operator's longest kernel; None where its profile does not tell."""
-    kernels = roofline.headroom(case).kernels
+    kernels = roofline.headroom(inputs).kernels
     longest = next((kernel for kernel in kernels if kernel.signature), None)
     if longest is None or longest.signature is None:
         return None

@@ -4,13 +4,130 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from decimal import Decimal
 
-from engagements.audit.rules.case import Case, Needs
-from engagements.audit.rules.figures import ModelChange
+from msgspec import Struct
+
+from engagements.audit.rules.figures import NOT_KNOWN, Chart, Figures, Interval, Table, facts, table
 from engagements.audit.rules.finding import Source
-from engagements.audit.rules.phrases import weeks
+from engagements.audit.rules.inputs import AuditInputs, Needs
+from engagements.audit.rules.phrases import money, times_each, weeks
+from engagements.audit.rules.thresholds import Thresholds
+from engagements.charts import drawing
 from engagements.evidence.readers.questions import NextModel
 from kernels import catalogue
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelChange:
+    """A planned model, and the axes that it changes.
+
+    `free` axes may have any size, `tuned` ones are among the Definition's but the kernel is
+    written for their size, `foreign` ones the Definition does not have: another operator.
+    """
+
+    name: str
+    expected_on: dt.date
+    weeks_away: float
+    free: tuple[str, ...]
+    tuned: tuple[str, ...]
+    foreign: tuple[str, ...]
+
+    @property
+    def ends_the_kernel(self) -> bool:
+        """Whether the kernel is obsolete with this change."""
+        return bool(self.tuned or self.foreign)
+
+
+class LifeFigures(Figures, Struct, frozen=True, kw_only=True, tag="survives", tag_field="check"):
+    """Weeks of life against weeks of work, and the payback of the fee.
+
+    `remaining_weeks` is life less work. `saved_a_month` is of the GPU bill, `payback_weeks`
+    counts from delivery: its low end belongs to the high end of the speedup. Payback is None
+    where the bill, the fee or the speedup is unknown; an end of it is None where the fee is
+    never paid back.
+    """
+
+    life_weeks: float
+    is_open_ended: bool
+    work_weeks: float
+    remaining_weeks: float
+    changes: tuple[ModelChange, ...]
+    fee: Decimal | None
+    currency: str | None
+    bill_a_month: Decimal | None
+    end_to_end: Interval | None
+    saved_a_month: tuple[Decimal, Decimal] | None
+    payback_weeks: tuple[float | None, float | None] | None
+
+    def tables(self) -> tuple[Table, ...]:
+        """The payback, and a row a planned model."""
+        rows = [
+            (
+                each.name,
+                f"{each.expected_on.day} {each.expected_on:%b %Y}",
+                weeks(each.weeks_away),
+                ", ".join((*each.tuned, *each.foreign)) or "no axis that matters",
+                "obsolete" if each.ends_the_kernel else "still useful",
+            )
+            for each in self.changes
+        ]
+        columns = ("Model", "Expected", "In", "Changes", "Kernel")
+        return self._payback(), table("Planned models", columns, rows)
+
+    def _payback(self) -> Table:
+        currency, saved = self.currency or "", self.saved_a_month
+        return facts(
+            "Life, work and payback",
+            ("Life", weeks(self.life_weeks) + (" or more" if self.is_open_ended else "")),
+            ("Work", weeks(self.work_weeks)),
+            ("Life after the work", weeks(max(self.remaining_weeks, 0.0))),
+            ("Fee, net", NOT_KNOWN if self.fee is None else money(self.fee, currency)),
+            (
+                "GPU bill a month",
+                NOT_KNOWN if self.bill_a_month is None else money(self.bill_a_month, currency),
+            ),
+            ("Speedup end to end", times_each(self.end_to_end) if self.end_to_end else NOT_KNOWN),
+            ("Saved a month", " to ".join(money(each, currency) for each in saved or ()))
+            if saved
+            else ("Saved a month", NOT_KNOWN),
+            ("Payback of the fee after", self._payback_time()),
+        )
+
+    def _payback_time(self) -> str:
+        if self.payback_weeks is None:
+            return NOT_KNOWN
+        soonest, latest = (None if each is None else weeks(each) for each in self.payback_weeks)
+        if soonest is None:
+            return "never"
+        return soonest if soonest == latest else f"{soonest} to {latest or 'never'}"
+
+    def chart(self, thresholds: Thresholds) -> Chart:
+        """Work and life on one axis of weeks, with planned models and the payback."""
+        return Chart(
+            title="Weeks of life against weeks of work",
+            caption="From today; the payback from its earliest to its latest week.",
+            alt=self.alt(),
+            draw=drawing("engagements.audit.charts.weeks", self),
+        )
+
+    def alt(self) -> str:
+        """The chart in words."""
+        plus = " or more" if self.is_open_ended else ""
+        lines = [
+            f"The kernel takes {self.work_weeks:g} weeks and lives until week "
+            f"{self.life_weeks:g}{plus}."
+        ]
+        soonest, latest = self.payback_weeks or (None, None)
+        if soonest is not None:
+            upper = f"{latest:.3g}" if latest is not None else "never"
+            lines.append(f"The fee is paid back {soonest:.3g} to {upper} weeks after delivery.")
+        elif self.payback_weeks is not None:
+            lines.append("The fee is never paid back.")
+        lines += [
+            f"{each.name} is expected in week {each.weeks_away:.3g}." for each in self.changes
+        ]
+        return " ".join(lines)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,13 +146,13 @@ class Life:
     sources: tuple[Source, ...]
 
 
-def life(case: Case) -> Life | None:
+def life(inputs: AuditInputs) -> Life | None:
     """The kernel's life by the roadmap, else as it was stated; None when nobody said."""
-    horizon = case.thresholds.horizon_weeks
-    if case.roadmap is not None:
-        needs = case.needs.value if case.needs else None
-        models = sorted(case.roadmap.value.models, key=lambda model: model.expected_on)
-        changes = tuple(_change(model, needs, case.today) for model in models)
+    horizon = inputs.thresholds.horizon_weeks
+    if inputs.roadmap is not None:
+        needs = inputs.needs.value if inputs.needs else None
+        models = sorted(inputs.roadmap.value.models, key=lambda model: model.expected_on)
+        changes = tuple(_change(model, needs, inputs.today) for model in models)
         ending = next((change for change in changes if change.ends_the_kernel), None)
         if ending is not None and ending.weeks_away < horizon:
             reason = (
@@ -49,18 +166,18 @@ def life(case: Case) -> Life | None:
             ended_by=ending.name if ending else None,
             reason=reason,
             changes=changes,
-            sources=(case.roadmap.source,),
+            sources=(inputs.roadmap.source,),
         )
-    if case.life_weeks is None:
+    if inputs.life_weeks is None:
         return None
-    stated = case.life_weeks.value
+    stated = inputs.life_weeks.value
     return Life(
         weeks=min(stated, horizon),
         is_open_ended=stated >= horizon,
         ended_by=None,
         reason=f"The model is said to stay for {weeks(stated)}.",
         changes=(),
-        sources=(case.life_weeks.source,),
+        sources=(inputs.life_weeks.source,),
     )
 
 

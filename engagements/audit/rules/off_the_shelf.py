@@ -7,52 +7,69 @@ the check: custom is for what is not covered.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
-from engagements.audit.rules.case import Case, Measured, Needs, Tried
-from engagements.audit.rules.description import Description, Meanings
-from engagements.audit.rules.figures import Candidate, CoverageFigures, Interval
-from engagements.audit.rules.finding import Finding, Known, Missing, Source
-from engagements.audit.rules.naming import names
+from msgspec import Struct
+
+from engagements.audit.rules.check import Check, Meanings
+from engagements.audit.rules.figures import Figures, Interval, Table, table
+from engagements.audit.rules.finding import Finding, Missing, Source, Sourced
+from engagements.audit.rules.inputs import AuditInputs, Measured, Needs, Tried, names
+from engagements.audit.rules.labels import Outcome
 from engagements.audit.rules.phrases import listed, times, times_each
-from engagements.audit.rules.words import Check, Outcome
 from kernels import catalogue, coverage
 
-CHECK = Description(
-    name=Check.OFF_THE_SHELF,
-    question="Is nothing off the shelf that fits?",
-    why=(
-        "FlashAttention, paged attention, the vendors' fused kernels: the open ecosystem covers "
-        "more than people think. Custom is for what it does not cover."
-    ),
-    value_label="The closest off-the-shelf kernel, and where it falls short",
-    value_hint="its name and version, and what it does not cover.",
-    consultant=Meanings(
-        passed="The closest library kernel leaves this case uncovered.",
-        failed="A library kernel covers this case: use it.",
-        unknown="The candidates off the shelf have not been tried yet.",
-    ),
-    customer=Meanings(
-        passed="No ready-made kernel covers your case.",
-        failed="A ready-made kernel covers your case and costs you nothing to adopt.",
-        unknown="We have not yet tried every ready-made kernel that might fit.",
-    ),
-)
+NAME = "off_the_shelf"
 
 
-def find(case: Case) -> Finding:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """A library compared with the needs. `ratio` is the custom kernel's over it, if measured."""
+
+    name: str
+    version: str
+    verdict: Literal["fits", "nearly", "no"]
+    missing: tuple[str, ...]
+    unknown: tuple[str, ...]
+    documented: str = ""
+    ratio: Interval | None = None
+
+
+class CoverageFigures(Figures, Struct, frozen=True, kw_only=True, tag=NAME, tag_field="check"):
+    """Candidate libraries, the closest first; `needs` in words."""
+
+    needs: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
+
+    def tables(self) -> tuple[Table, ...]:
+        """A row a library."""
+        rows = [
+            (
+                f"{each.name} {each.version}".strip(),
+                {"fits": "Fits", "nearly": "Nearly fits", "no": "Does not fit"}[each.verdict],
+                "; ".join(each.missing) or "nothing",
+                "; ".join(each.unknown) or "nothing",
+                times_each(each.ratio) if each.ratio else "not measured",
+            )
+            for each in self.candidates
+        ]
+        columns = ("Library", "Verdict", "Lacks", "Not documented", "Custom kernel over it")
+        return (table("Libraries off the shelf, the closest first", columns, rows),)
+
+
+def find(inputs: AuditInputs) -> Finding:
     """What fits the needs, what nearly fits and what is missing. A fit fails the check."""
-    if case.needs is None and not case.tried:
+    if inputs.needs is None and not inputs.tried:
         return _unknown()
-    needs = case.needs.value if case.needs else None
-    candidates = _candidates(case, needs)
-    enough = _good_enough(candidates, case.thresholds.notable_ratio)
+    needs = inputs.needs.value if inputs.needs else None
+    candidates = _candidates(inputs, needs)
+    enough = _good_enough(candidates, inputs.thresholds.notable_ratio)
     outcome = Outcome.FAIL if enough else _outcome(candidates)
     closest = enough or next(iter(candidates), None)
     return Finding(
-        check=Check.OFF_THE_SHELF,
+        check=NAME,
         outcome=outcome,
         value=float(sum(candidate.verdict == "fits" for candidate in candidates)),
         threshold=0.0,
@@ -60,8 +77,8 @@ def find(case: Case) -> Finding:
         shown=_shown(closest),
         wanted="no kernel off the shelf that fits",
         sentence=_sentence(outcome, closest),
-        paragraph=_paragraph(case, needs, candidates),
-        evidence=_evidence(case, candidates),
+        paragraph=_paragraph(inputs, needs, candidates),
+        evidence=_evidence(inputs, candidates),
         to_collect=_to_collect(candidates, needs) if outcome == Outcome.UNKNOWN else (),
         questions=_questions(candidates),
         figures=CoverageFigures(needs=_words(needs), candidates=candidates),
@@ -70,7 +87,7 @@ def find(case: Case) -> Finding:
 
 def _unknown() -> Finding:
     return Finding(
-        check=Check.OFF_THE_SHELF,
+        check=NAME,
         outcome=Outcome.UNKNOWN,
         wanted="no kernel off the shelf that fits",
         sentence="We have not held the kernels off the shelf against your case yet.",
@@ -88,9 +105,9 @@ def _unknown() -> Finding:
     )
 
 
-def _candidates(case: Case, needs: Needs | None) -> tuple[Candidate, ...]:
+def _candidates(inputs: AuditInputs, needs: Needs | None) -> tuple[Candidate, ...]:
     """Every library with the operator, and what somebody tried, the closest first."""
-    tried = {known.value.library: known.value for known in case.tried}
+    tried = {known.value.library: known.value for known in inputs.tried}
     found: list[Candidate] = []
     if needs is not None:
         wanted = coverage.Needs(
@@ -98,7 +115,7 @@ def _candidates(case: Case, needs: Needs | None) -> tuple[Candidate, ...]:
         )
         for fit in coverage.fits(needs.definition, wanted):
             if fit.library.name not in tried:
-                ratio = _ratio(case, fit.library.name)
+                ratio = _ratio(inputs, fit.library.name)
                 found.append(replace(_from_catalogue(fit), ratio=ratio))
     found += [_from_trial(trial) for trial in tried.values()]
     order = ("fits", "nearly", "no")
@@ -109,14 +126,14 @@ def _candidates(case: Case, needs: Needs | None) -> tuple[Candidate, ...]:
     )
 
 
-def _measured(case: Case, library: str) -> Known[Measured] | None:
+def _measured(inputs: AuditInputs, library: str) -> Sourced[Measured] | None:
     """The newest measurement against a baseline that names the library."""
-    found = (each for each in case.measured if names(each.value.baseline, library))
+    found = (each for each in inputs.measured if names(each.value.baseline, library))
     return next(found, None)
 
 
-def _ratio(case: Case, library: str) -> Interval | None:
-    found = _measured(case, library)
+def _ratio(inputs: AuditInputs, library: str) -> Interval | None:
+    found = _measured(inputs, library)
     return found.value.ratio if found else None
 
 
@@ -170,9 +187,9 @@ def _shown(closest: Candidate | None) -> str:
     return f"{named(closest)}: {short}"[:200]
 
 
-def fitting(case: Case) -> tuple[Candidate, ...]:
+def fitting(inputs: AuditInputs) -> tuple[Candidate, ...]:
     """The kernels off the shelf that cover the case."""
-    found = _candidates(case, case.needs.value if case.needs else None)
+    found = _candidates(inputs, inputs.needs.value if inputs.needs else None)
     return tuple(candidate for candidate in found if candidate.verdict == "fits")
 
 
@@ -198,7 +215,7 @@ def _sentence(outcome: Outcome, closest: Candidate | None) -> str:
     return f"No ready-made kernel covers your case; the closest, {closest.name}, lacks {missing}."
 
 
-def _paragraph(case: Case, needs: Needs | None, candidates: tuple[Candidate, ...]) -> str:
+def _paragraph(inputs: AuditInputs, needs: Needs | None, candidates: tuple[Candidate, ...]) -> str:
     lines = [f"Needed: {listed(_words(needs))}."] if needs else []
     for verdict, lead in (("fits", "Fits"), ("nearly", "Nearly fits"), ("no", "Does not fit")):
         said = [_described(each) for each in candidates if each.verdict == verdict]
@@ -212,8 +229,8 @@ def _paragraph(case: Case, needs: Needs | None, candidates: tuple[Candidate, ...
         )
     if any(candidate.ratio for candidate in candidates):
         lines.append("A ratio is the custom kernel's over that library, end to end.")
-    if case.tried:
-        lines.append(f"Tried by hand: {listed([known.value.library for known in case.tried])}.")
+    if inputs.tried:
+        lines.append(f"Tried by hand: {listed([known.value.library for known in inputs.tried])}.")
     return " ".join(lines)
 
 
@@ -234,10 +251,10 @@ def _words(needs: Needs | None) -> tuple[str, ...]:
     return tuple(word for word in (*named, *features) if word)
 
 
-def _evidence(case: Case, candidates: tuple[Candidate, ...]) -> tuple[Source, ...]:
-    sources = [case.needs.source] if case.needs else []
-    sources += [known.source for known in case.tried]
-    found = [_measured(case, candidate.name) for candidate in candidates if candidate.ratio]
+def _evidence(inputs: AuditInputs, candidates: tuple[Candidate, ...]) -> tuple[Source, ...]:
+    sources = [inputs.needs.source] if inputs.needs else []
+    sources += [known.source for known in inputs.tried]
+    found = [_measured(inputs, candidate.name) for candidate in candidates if candidate.ratio]
     sources += [known.source for known in found if known is not None]
     if any(candidate.documented for candidate in candidates):
         sources.append(
@@ -283,3 +300,31 @@ def _questions(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
         for candidate in candidates
         if candidate.verdict == "fits" or not candidate.missing
     )[:3]
+
+
+CHECK = Check(
+    name=NAME,
+    question="Is nothing off the shelf that fits?",
+    why=(
+        "FlashAttention, paged attention, the vendors' fused kernels: the open ecosystem covers "
+        "more than people think. Custom is for what it does not cover."
+    ),
+    reason=("Libraries cover more than most people expect. Custom work is for what they lack."),
+    vendor_question=(
+        "Against which library was it measured, in which version and with which settings, "
+        "and did anybody try the newest?"
+    ),
+    value_label="The closest off-the-shelf kernel, and where it falls short",
+    value_hint="its name and version, and what it does not cover.",
+    consultant=Meanings(
+        passed="The closest library kernel leaves this case uncovered.",
+        failed="A library kernel covers this case: use it.",
+        unknown="The candidates off the shelf have not been tried yet.",
+    ),
+    customer=Meanings(
+        passed="No ready-made kernel covers your case.",
+        failed="A ready-made kernel covers your case and costs you nothing to adopt.",
+        unknown="We have not yet tried every ready-made kernel that might fit.",
+    ),
+    find=find,
+)

@@ -1,4 +1,4 @@
-"""What six outcomes amount to, counted with and without overrides."""
+"""The outcome of an audit, counted with and without overrides."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from engagements.audit.rules.words import Advice, Outcome
+from engagements.audit.rules.labels import Advice, Outcome
 
 PASSES_FOR_CUSTOM = 4
 PASSES_FOR_REDIRECT = 2
 
 
 class Counted(Protocol):
-    """A finding as far as counting goes: the model's, or anything with the same three words."""
+    """The outcomes of a finding."""
 
     @property
     def outcome(self) -> str: ...
@@ -26,7 +26,7 @@ class Counted(Protocol):
 
 
 def outcome_of(passes: int) -> Advice:
-    """Four or more of six: custom work may be right. Two or three: redirect. Fewer: decline."""
+    """Four or more passes: custom work may be right. Two or three: redirect. Fewer: decline."""
     if passes >= PASSES_FOR_CUSTOM:
         return Advice.CUSTOM
     if passes >= PASSES_FOR_REDIRECT:
@@ -36,8 +36,9 @@ def outcome_of(passes: int) -> Advice:
 
 @dataclass(frozen=True)
 class Tally:
-    """Findings counted, with and without the overrides, so that both can be shown."""
+    """Findings counted, with and without overrides."""
 
+    total: int
     passes_found: int
     passes: int
     fails: int
@@ -46,19 +47,20 @@ class Tally:
 
     @property
     def outcome(self) -> Advice:
-        """What the audit says: overrides count."""
+        """The outcome, overrides counted."""
         return outcome_of(self.passes)
 
     @property
     def outcome_found(self) -> Advice:
-        """What it would say without any override."""
+        """The outcome without overrides."""
         return outcome_of(self.passes_found)
 
 
 def tally(findings: Sequence[Counted]) -> Tally:
-    """Count `findings`. An unknown is no pass."""
+    """Count `findings`. An unknown does not count as a pass."""
     effective = [finding.effective_outcome for finding in findings]
     return Tally(
+        total=len(effective),
         passes_found=sum(finding.outcome == Outcome.PASS for finding in findings),
         passes=effective.count(Outcome.PASS),
         fails=effective.count(Outcome.FAIL),

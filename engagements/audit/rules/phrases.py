@@ -1,11 +1,11 @@
-"""Numbers as a sentence says them."""
+"""Format numbers for sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
 
-from engagements.audit.rules.figures import Interval
+from engagements.audit.rules.figures import NOT_KNOWN, Interval
 from engagements.common import ratios as speedups
 
 MOST_DIGITS = 6
@@ -25,6 +25,11 @@ def _figure(value: float, digits: int) -> str:
         digits += 1
     text = f"{value:.{digits}f}"
     return text.rstrip("0").rstrip(".") if digits else text
+
+
+def percent_or_not_known(share: float | None) -> str:
+    """A percentage, or the words for a missing one."""
+    return NOT_KNOWN if share is None else percent(share)
 
 
 def percents(shares: Interval) -> str:

@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 
 from engagements.audit.rules import devices
-from engagements.audit.rules.case import Case, Needs
 from engagements.audit.rules.collecting import base_name
-from engagements.audit.rules.figures import FewerBytes, KernelHeadroom
 from engagements.audit.rules.finding import Source
+from engagements.audit.rules.inputs import AuditInputs, Needs
 from engagements.audit.rules.selection import Selected, selected
 from engagements.evidence.readers.facts import MeasuredKernel
+from engagements.evidence.readers.patterns import found_in
 from kernels import catalogue
 
 # Below this much of the operator's time under Nsight Compute the rest decides too much.
@@ -19,6 +19,37 @@ MEASURED_SHARE = 0.80
 # Kernels on these rungs may do the same work with other, fewer instructions.
 LOW_RUNGS = ("naive", "coalesced", "tiled")
 SOFT_SHARE = 0.20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KernelHeadroom:
+    """One measured kernel of the operator: its share of the roofline and its rung.
+
+    `is_soft` where only the instructions it issues keep the device busy, on a low rung: others
+    may do the same work with fewer, so that its roofline is no limit.
+    """
+
+    name: str
+    share_of_operator: float
+    roofline_share: float
+    bound: str | None
+    signature: str | None
+    is_soft: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FewerBytes:
+    """The time of one call at the Definition's least bytes and operations.
+
+    `floor_us` is the time they take at the device's peaks, `call_us` the time a call takes now.
+    `moved_bytes` is the present traffic, None where it was not measured.
+    """
+
+    moved_bytes: float | None
+    least_bytes: float
+    call_us: float
+    floor_us: float
+    kernel_speedup: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,19 +92,19 @@ class Headroom:
         return 1 / self.most if self.most else None
 
 
-def headroom(case: Case) -> Headroom:
+def headroom(inputs: AuditInputs) -> Headroom:
     """What the case's Nsight Compute exports, bytes and operations say of the operator."""
-    found = selected(case)
-    kernels, sources, measured = _measured(case, found)
+    found = selected(inputs)
+    kernels, sources, measured = _measured(inputs, found)
     share: float | None = None
     if kernels and measured >= MEASURED_SHARE:
         weight = sum(kernel.share_of_operator for kernel in kernels)
         share = sum(k.share_of_operator * k.roofline_share for k in kernels) / weight
-    elif case.roofline_share is not None:
-        share, sources = case.roofline_share.value, (*sources, case.roofline_share.source)
-    fewer = _fewer_bytes(case, found)
-    if fewer is not None and case.needs is not None:
-        sources = (*sources, case.needs.source)
+    elif inputs.roofline_share is not None:
+        share, sources = inputs.roofline_share.value, (*sources, inputs.roofline_share.source)
+    fewer = _fewer_bytes(inputs, found)
+    if fewer is not None and inputs.needs is not None:
+        sources = (*sources, inputs.needs.source)
     return Headroom(
         share=share,
         kernels=kernels,
@@ -84,17 +115,20 @@ def headroom(case: Case) -> Headroom:
     )
 
 
-def measured_kernels(case: Case, found: Selected | None) -> list[tuple[MeasuredKernel, Source]]:
+def measured_kernels(
+    inputs: AuditInputs, found: Selected | None
+) -> list[tuple[MeasuredKernel, Source]]:
     """The launches under Nsight Compute that belong to the operator."""
     every = [
         (kernel, known.source)
-        for known in case.compute
+        for known in inputs.compute
         for kernel in known.value.kernels
         if kernel.duration_us and _roofline_share(kernel)
     ]
-    pattern = case.operator.pattern if case.operator else None
+    pattern = inputs.operator.pattern if inputs.operator else None
     if pattern is not None:
-        return [pair for pair in every if re.search(pattern, pair[0].name)]
+        found_names = found_in((kernel.name for kernel, _ in every), pattern)
+        return [pair for pair in every if pair[0].name in found_names]
     if found is None:
         return every
     names = {base_name(kernel.name) for kernel in found.kernels}
@@ -107,10 +141,10 @@ def measured_kernels(case: Case, found: Selected | None) -> list[tuple[MeasuredK
 
 
 def _measured(
-    case: Case, found: Selected | None
+    inputs: AuditInputs, found: Selected | None
 ) -> tuple[tuple[KernelHeadroom, ...], tuple[Source, ...], float]:
     """Its kernels by name with their headroom, the files, and their part of its time."""
-    launches = measured_kernels(case, found)
+    launches = measured_kernels(inputs, found)
     by_name: dict[str, list[MeasuredKernel]] = {}
     for kernel, _ in launches:
         by_name.setdefault(base_name(kernel.name), []).append(kernel)
@@ -173,11 +207,11 @@ def _is_soft(kernel: MeasuredKernel) -> bool:
     return kernel.signature in LOW_RUNGS and busiest < (kernel.sm_share or 0.0)
 
 
-def _fewer_bytes(case: Case, found: Selected | None) -> FewerBytes | None:
+def _fewer_bytes(inputs: AuditInputs, found: Selected | None) -> FewerBytes | None:
     """What the Definition's least bytes and operations leave of a call's time on this device."""
-    needs = case.needs.value if case.needs else None
-    device = _device(case, needs)
-    launches = [kernel for kernel, _ in measured_kernels(case, found)]
+    needs = inputs.needs.value if inputs.needs else None
+    device = _device(inputs, needs)
+    launches = [kernel for kernel, _ in measured_kernels(inputs, found)]
     longest = max(launches, key=lambda kernel: kernel.duration_us or 0.0, default=None)
     call_us = (found.call_us if found else None) or (longest.duration_us if longest else None)
     if needs is None or device is None or not call_us or not needs.dtype or not needs.axes:
@@ -201,7 +235,7 @@ def _fewer_bytes(case: Case, found: Selected | None) -> FewerBytes | None:
     )
 
 
-def _device(case: Case, needs: Needs | None) -> devices.Peak | None:
-    names = [device.name for device in case.trace.value.devices] if case.trace else []
+def _device(inputs: AuditInputs, needs: Needs | None) -> devices.Peak | None:
+    names = [device.name for device in inputs.trace.value.devices] if inputs.trace else []
     known = next((peak for name in names if (peak := devices.peak(name))), None)
     return known or devices.peak(needs.device if needs else None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engagements.audit.rules import collecting, roofline
-from engagements.audit.rules.figures import CeilingFigures
+from engagements.audit.rules.ceiling import CeilingFigures
 from engagements.audit.rules.phrases import percent, times, times_each, volume
 from engagements.audit.rules.roofline import Headroom
 

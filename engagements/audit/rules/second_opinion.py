@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from engagements.audit.rules import hot, stable, worth
 from engagements.audit.rules.advice import Condition, SecondOpinion
-from engagements.audit.rules.case import Case
-from engagements.audit.rules.figures import CeilingFigures, HotFigures
+from engagements.audit.rules.ceiling import CeilingFigures
 from engagements.audit.rules.finding import Finding
+from engagements.audit.rules.hot import HotFigures
+from engagements.audit.rules.inputs import AuditInputs
+from engagements.audit.rules.labels import Advice, Outcome
 from engagements.audit.rules.phrases import listed, percent, times
-from engagements.audit.rules.words import Advice, Check, Outcome
 
 
-def second_opinion(case: Case, findings: dict[Check, Finding], advice: Advice) -> SecondOpinion:
+def second_opinion(
+    inputs: AuditInputs, findings: dict[str, Finding], advice: Advice
+) -> SecondOpinion:
     """The three conditions from the six findings, and a note where they say otherwise."""
     conditions = (
-        _headroom(case, findings[Check.WORTH]),
-        _hot(findings[Check.HOT]),
-        _stable(findings[Check.STABLE]),
+        _headroom(inputs, findings[worth.NAME]),
+        _hot(findings[hot.NAME]),
+        _stable(findings[stable.NAME]),
     )
     outcomes = {condition.outcome for condition in conditions}
     outcome = Outcome.PASS
@@ -29,8 +33,8 @@ def second_opinion(case: Case, findings: dict[Check, Finding], advice: Advice) -
     return replace(opinion, note=note(advice, opinion))
 
 
-def _headroom(case: Case, worth: Finding) -> Condition:
-    wanted = case.thresholds.headroom
+def _headroom(inputs: AuditInputs, worth: Finding) -> Condition:
+    wanted = inputs.thresholds.headroom
     figures = worth.figures if isinstance(worth.figures, CeilingFigures) else None
     gain, said = None, ""
     if figures is not None and figures.end_to_end is not None:

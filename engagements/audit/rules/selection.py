@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from engagements.audit.rules.case import Case, Operator
 from engagements.audit.rules.figures import Interval
 from engagements.audit.rules.finding import Source
+from engagements.audit.rules.inputs import AuditInputs, Operator
 from engagements.audit.rules.suggestions import suggest
 from engagements.evidence.readers.facts import GroupTime, KernelTime, TraceFacts
+from engagements.evidence.readers.patterns import found_in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,12 +42,12 @@ class Share:
     source: Source
 
 
-def selected(case: Case) -> Selected | None:
+def selected(inputs: AuditInputs) -> Selected | None:
     """The operator in the case's trace; None without a trace that has it."""
-    if case.trace is None or case.trace.value.gpu_busy_share is None:
+    if inputs.trace is None or inputs.trace.value.gpu_busy_share is None:
         return None
-    trace = case.trace.value
-    operator, is_suggested = case.operator, False
+    trace = inputs.trace.value
+    operator, is_suggested = inputs.operator, False
     if operator is None:
         best = next(iter(suggest(trace)), None)
         if best is None:
@@ -56,14 +56,14 @@ def selected(case: Case) -> Selected | None:
     return _in_trace(trace, operator, is_suggested)
 
 
-def share(case: Case) -> Share | None:
+def share(inputs: AuditInputs) -> Share | None:
     """The operator's share of wall-clock time: from the trace, else as it was stated."""
-    found = selected(case)
-    if found is not None and case.trace is not None:
-        return Share(value=found.share_of_wall, source=case.trace.source)
-    if case.share is not None:
-        stated = case.share.value
-        return Share(value=Interval(low=stated, high=stated), source=case.share.source)
+    found = selected(inputs)
+    if found is not None and inputs.trace is not None:
+        return Share(value=found.share_of_wall, source=inputs.trace.source)
+    if inputs.share is not None:
+        stated = inputs.share.value
+        return Share(value=Interval(low=stated, high=stated), source=inputs.share.source)
     return None
 
 
@@ -84,9 +84,10 @@ def _in_trace(trace: TraceFacts, operator: Operator, is_suggested: bool) -> Sele
     if operator.kind != "pattern":
         return None
     # Not summed when the file was read: bounded by what the summary knows of single kernels.
-    wanted = re.compile(operator.pattern or operator.name)
-    kernels = tuple(kernel for kernel in trace.kernels if wanted.search(kernel.name))
-    least, most = trace.share_of_wall(wanted.pattern)
+    wanted = operator.pattern or operator.name
+    names = found_in((kernel.name for kernel in trace.kernels), wanted)
+    kernels = tuple(kernel for kernel in trace.kernels if kernel.name in names)
+    least, most = trace.share_of_wall(wanted)
     if most == 0.0:
         return None
     return Selected(

@@ -7,48 +7,96 @@ are in effect, and whether the end of the log still looks like its beginning.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 
-from engagements.audit.rules.case import Case
+from msgspec import Struct
+
+from engagements.audit.rules.check import Check, Meanings, Quantity
 from engagements.audit.rules.collecting import TRAFFIC
-from engagements.audit.rules.description import Description, Meanings, Quantity
-from engagements.audit.rules.figures import Condition, ShapeFigures
+from engagements.audit.rules.figures import NOT_KNOWN, Chart, Figures, Table, table
 from engagements.audit.rules.finding import Finding
-from engagements.audit.rules.phrases import listed, percent
+from engagements.audit.rules.inputs import AuditInputs
+from engagements.audit.rules.labels import Outcome
+from engagements.audit.rules.phrases import capital, listed, percent
 from engagements.audit.rules.thresholds import Thresholds
-from engagements.audit.rules.words import Check, Outcome
+from engagements.charts import drawing
+from engagements.evidence.charts.texts import shape_curves
 from engagements.evidence.readers.facts import Curve, TrafficFacts
 
-CHECK = Description(
-    name=Check.STABLE,
-    question="Are the shapes stable?",
-    why=(
-        "A kernel is tuned for the shapes it is written for. Where sequence lengths have a fat "
-        "tail, it ends up slow in the tail."
-    ),
-    value_label="Share of the traffic in the shapes the kernel is written for",
-    value_hint="a percentage of the traffic, as in 97%.",
-    consultant=Meanings(
-        passed="A few shapes carry the traffic; the tail may stay with the library.",
-        failed="The traffic spreads over shapes that one kernel cannot be tuned for.",
-        unknown="No distribution of shapes from real traffic yet.",
-    ),
-    customer=Meanings(
-        passed="Your traffic is regular enough to tune a kernel for it.",
-        failed="Your traffic varies too much for one tuned kernel to help all of it.",
-        unknown="We have not yet seen how much your traffic varies.",
-    ),
-    quantity=Quantity("% of traffic", "%|per ?cent", low=Decimal(0), high=Decimal(100)),
-)
+NAME = "stable"
 
 
-def find(case: Case) -> Finding:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Condition:
+    """A condition of stability; `holds` is None where it could not be tested."""
+
+    name: str
+    value: float | None
+    threshold: float
+    holds: bool | None
+
+
+class ShapeFigures(Figures, Struct, frozen=True, kw_only=True, tag=NAME, tag_field="check"):
+    """The distribution of the traffic over shapes."""
+
+    conditions: tuple[Condition, ...]
+    shapes_for_calls: dict[str, int]
+    shapes_for_time: dict[str, int] | None
+    effective_shapes: float
+    distinct_shapes: int
+    tail_share_of_time: float | None
+    drift_distance: float | None
+    drift_new_share: float | None
+    curve_of_calls: Curve
+    curve_of_time: Curve | None
+
+    def tables(self) -> tuple[Table, ...]:
+        """A row a condition."""
+        rows = [
+            (
+                capital(each.name),
+                _quantity(each.value),
+                _quantity(each.threshold),
+                {True: "holds", False: "does not hold", None: "could not be tested"}[each.holds],
+            )
+            for each in self.conditions
+        ]
+        columns = ("Condition", "Value", "Threshold", "Result")
+        return (table("Conditions", columns, rows, numbers=(1, 2)),)
+
+    def chart(self, thresholds: Thresholds) -> Chart | None:
+        """Cumulative coverage by calls and by time; None without a curve."""
+        if not self.curve_of_calls.shapes:
+            return None
+        wanted = (thresholds.counted_shapes, thresholds.covered_share)
+        return Chart(
+            title="What the most frequent shapes cover",
+            caption="Cumulative, the most frequent shape first.",
+            alt=shape_curves(self.curve_of_calls, self.curve_of_time),
+            draw=drawing(
+                "engagements.evidence.charts.coverage",
+                self.curve_of_calls,
+                self.curve_of_time,
+                wanted,
+            ),
+        )
+
+
+def _quantity(value: float | None) -> str:
+    """A share as a percentage, a number above one as it is."""
+    if value is None:
+        return NOT_KNOWN
+    return percent(value) if value <= 1 else f"{value:.1f}".removesuffix(".0")
+
+
+def find(inputs: AuditInputs) -> Finding:
     """Whether a kernel can be tuned for the traffic. Every condition that was tested must hold."""
-    lines = case.thresholds
+    lines = inputs.thresholds
     wanted = f"{lines.counted_shapes} shapes cover at least {percent(lines.covered_share)}"
-    if case.traffic is None:
+    if inputs.traffic is None:
         return Finding(
-            check=Check.STABLE,
+            check=NAME,
             outcome=Outcome.UNKNOWN,
             wanted=wanted,
             sentence="We have not seen yet how much your traffic varies.",
@@ -59,11 +107,11 @@ def find(case: Case) -> Finding:
             to_collect=(TRAFFIC,),
             questions=("On which shapes was it measured, and how much of our traffic has them?",),
         )
-    facts = case.traffic.value
+    facts = inputs.traffic.value
     conditions = _conditions(facts, lines)
     outcome = _outcome(facts, conditions, lines)
     return Finding(
-        check=Check.STABLE,
+        check=NAME,
         outcome=outcome,
         value=conditions[0].value,
         threshold=lines.covered_share,
@@ -72,7 +120,7 @@ def find(case: Case) -> Finding:
         wanted=wanted,
         sentence=_sentence(outcome, facts, conditions, lines),
         paragraph=_paragraph(facts, conditions),
-        evidence=(case.traffic.source,),
+        evidence=(inputs.traffic.source,),
         to_collect=(TRAFFIC,) if outcome == Outcome.UNKNOWN else (),
         figures=_figures(facts, conditions),
     )
@@ -200,3 +248,32 @@ def _figures(facts: TrafficFacts, conditions: tuple[Condition, ...]) -> ShapeFig
         curve_of_calls=facts.curve_of_calls,
         curve_of_time=facts.curve_of_time,
     )
+
+
+CHECK = Check(
+    name=NAME,
+    question="Are the shapes stable?",
+    why=(
+        "A kernel is tuned for the shapes it is written for. Where sequence lengths have a fat "
+        "tail, it ends up slow in the tail."
+    ),
+    reason=(
+        "A kernel is tuned for certain shapes. If shapes vary without a pattern, the gain is lost "
+        "in the tail."
+    ),
+    vendor_question="How fast is it on our rarest shapes, and what do they fall back to?",
+    value_label="Share of the traffic in the shapes the kernel is written for",
+    value_hint="a percentage of the traffic, as in 97%.",
+    consultant=Meanings(
+        passed="A few shapes carry the traffic; the tail may stay with the library.",
+        failed="The traffic spreads over shapes that one kernel cannot be tuned for.",
+        unknown="No distribution of shapes from real traffic yet.",
+    ),
+    customer=Meanings(
+        passed="Your traffic is regular enough to tune a kernel for it.",
+        failed="Your traffic varies too much for one tuned kernel to help all of it.",
+        unknown="We have not yet seen how much your traffic varies.",
+    ),
+    quantity=Quantity("% of traffic", "%|per ?cent", low=Decimal(0), high=Decimal(100)),
+    find=find,
+)

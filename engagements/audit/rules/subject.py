@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from engagements.audit.rules.case import Needs, Operator, Tried, Work
 from engagements.audit.rules.figures import Interval
+from engagements.audit.rules.inputs import Needs, Operator, Tried, Work
 from engagements.evidence.readers.facts import GroupTime
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engagements.audit.rules.case import Operator
+from engagements.audit.rules.inputs import Operator
 from engagements.evidence.readers import families
 from engagements.evidence.readers.facts import GroupTime, TraceFacts
 

@@ -9,57 +9,35 @@ import shlex
 from decimal import Decimal
 
 from engagements.audit.rules import gain
-from engagements.audit.rules.case import Case
-from engagements.audit.rules.description import Description, Meanings, Quantity
-from engagements.audit.rules.figures import LifeFigures
+from engagements.audit.rules.check import Check, Meanings, Quantity
 from engagements.audit.rules.finding import Finding, Missing, Source
-from engagements.audit.rules.gain import Gain
-from engagements.audit.rules.lives import Life, life
-from engagements.audit.rules.payback import Payback, payback
+from engagements.audit.rules.gain import Gain, Payback, payback
+from engagements.audit.rules.inputs import AuditInputs
+from engagements.audit.rules.labels import Outcome
+from engagements.audit.rules.lives import Life, LifeFigures, life
 from engagements.audit.rules.phrases import capital, listed, money, times_each, weeks
-from engagements.audit.rules.words import Check, Outcome
 
-CHECK = Description(
-    name=Check.SURVIVES,
-    question="Will it survive a model change?",
-    why=(
-        "A kernel for a model that is replaced next quarter depreciates in weeks. "
-        "What counts is how long the operation itself stays."
-    ),
-    value_label="How long the kernel stays useful",
-    value_hint="a time, as in 18 months.",
-    consultant=Meanings(
-        passed="The operation outlives the next model change, or the change is far off.",
-        failed="The operation goes with a model that is about to be replaced.",
-        unknown="The customer's model plans are not known yet.",
-    ),
-    customer=Meanings(
-        passed="The kernel stays useful beyond your next model.",
-        failed="The kernel would be obsolete too soon to pay for itself.",
-        unknown="We do not yet know your plans for the model.",
-    ),
-    quantity=Quantity("months", "weeks?|months?|quarters?|years?", low=Decimal(0)),
-)
+NAME = "survives"
 
 ROADMAP = Missing(what="Which models come next and when, and which axes of the operator change.")
 WORK = Missing(what="How many weeks the work takes, and its fee.")
 BILL = Missing(what="What the workload's GPU time costs a month.")
 
 
-def find(case: Case) -> Finding:
+def find(inputs: AuditInputs) -> Finding:
     """Life against work, then payback: the fee comes back before the kernel's life ends, or not."""
-    lasts, lines = life(case), case.thresholds
+    lasts, lines = life(inputs), inputs.thresholds
     wanted = f"{lines.life_over_work:g} weeks of use for a week of work, and the fee comes back"
-    if lasts is None or case.work is None:
-        return _unknown(case, wanted)
-    expected = gain.expected(case)
-    returns = payback(case, expected)
-    remaining = lasts.weeks - case.work.value.weeks
-    wanted_weeks = lines.life_over_work * case.work.value.weeks
-    outcome = _outcome(case, remaining, returns)
-    figures = _figures(case, lasts, remaining, expected, returns)
+    if lasts is None or inputs.work is None:
+        return _unknown(inputs, wanted)
+    expected = gain.expected(inputs)
+    returns = payback(inputs, expected)
+    remaining = lasts.weeks - inputs.work.value.weeks
+    wanted_weeks = lines.life_over_work * inputs.work.value.weeks
+    outcome = _outcome(inputs, remaining, returns)
+    figures = _figures(inputs, lasts, remaining, expected, returns)
     return Finding(
-        check=Check.SURVIVES,
+        check=NAME,
         outcome=outcome,
         value=remaining,
         threshold=wanted_weeks,
@@ -67,19 +45,21 @@ def find(case: Case) -> Finding:
         shown=_shown(lasts, remaining),
         wanted=wanted,
         sentence=_sentence(outcome, lasts, figures, wanted_weeks),
-        paragraph=_paragraph(case, lasts, figures, expected),
-        evidence=_evidence(case, lasts, expected),
-        to_collect=(_speedup(case),) if outcome == Outcome.UNKNOWN else _would_help(case, expected),
-        questions=_questions(case, lasts, returns),
+        paragraph=_paragraph(inputs, lasts, figures, expected),
+        evidence=_evidence(inputs, lasts, expected),
+        to_collect=(_speedup(inputs),)
+        if outcome == Outcome.UNKNOWN
+        else _would_help(inputs, expected),
+        questions=_questions(inputs, lasts, returns),
         figures=figures,
     )
 
 
-def _unknown(case: Case, wanted: str) -> Finding:
-    missing = [ROADMAP] if life(case) is None else []
-    missing += [WORK] if case.work is None else []
+def _unknown(inputs: AuditInputs, wanted: str) -> Finding:
+    missing = [ROADMAP] if life(inputs) is None else []
+    missing += [WORK] if inputs.work is None else []
     return Finding(
-        check=Check.SURVIVES,
+        check=NAME,
         outcome=Outcome.UNKNOWN,
         wanted=wanted,
         sentence="We do not know yet whether the kernel would live long enough to pay for itself.",
@@ -92,10 +72,10 @@ def _unknown(case: Case, wanted: str) -> Finding:
     )
 
 
-def _outcome(case: Case, remaining: float, returns: Payback | None) -> Outcome:
+def _outcome(inputs: AuditInputs, remaining: float, returns: Payback | None) -> Outcome:
     """Too short a life fails. Else the payback decides where it is known, at both its ends."""
-    assert case.work is not None
-    if remaining < case.thresholds.life_over_work * case.work.value.weeks:
+    assert inputs.work is not None
+    if remaining < inputs.thresholds.life_over_work * inputs.work.value.weeks:
         return Outcome.FAIL
     if returns is None:
         return Outcome.PASS
@@ -106,14 +86,14 @@ def _outcome(case: Case, remaining: float, returns: Payback | None) -> Outcome:
 
 
 def _figures(
-    case: Case,
+    inputs: AuditInputs,
     lasts: Life,
     remaining: float,
     expected: Gain | None,
     returns: Payback | None,
 ) -> LifeFigures:
-    assert case.work is not None
-    work, bill = case.work.value, case.gpu_bill.value if case.gpu_bill else None
+    assert inputs.work is not None
+    work, bill = inputs.work.value, inputs.gpu_bill.value if inputs.gpu_bill else None
     return LifeFigures(
         life_weeks=lasts.weeks,
         is_open_ended=lasts.is_open_ended,
@@ -160,12 +140,14 @@ def _sentence(outcome: Outcome, lasts: Life, figures: LifeFigures, wanted_weeks:
     return f"After {work} of work it stays useful for {remaining} or more.{back}"
 
 
-def _paragraph(case: Case, lasts: Life, figures: LifeFigures, expected: Gain | None) -> str:
+def _paragraph(
+    inputs: AuditInputs, lasts: Life, figures: LifeFigures, expected: Gain | None
+) -> str:
     lines = [lasts.reason]
     lines.append(
         f"{weeks(lasts.weeks)} of life less {weeks(figures.work_weeks)} of work leave "
         f"{weeks(max(0.0, figures.remaining_weeks))} of use; "
-        f"{weeks(case.thresholds.life_over_work * figures.work_weeks)} are wanted."
+        f"{weeks(inputs.thresholds.life_over_work * figures.work_weeks)} are wanted."
     )
     for change in figures.changes:
         parts = [f"{listed(change.free)} may have any size"] if change.free else []
@@ -197,29 +179,29 @@ def _after(figures: LifeFigures) -> str:
     return f"is back after {' to '.join(ends)}"
 
 
-def _evidence(case: Case, lasts: Life, expected: Gain | None) -> tuple[Source, ...]:
+def _evidence(inputs: AuditInputs, lasts: Life, expected: Gain | None) -> tuple[Source, ...]:
     sources = list(lasts.sources)
-    sources += [known.source for known in (case.work, case.gpu_bill) if known is not None]
+    sources += [known.source for known in (inputs.work, inputs.gpu_bill) if known is not None]
     sources += expected.sources if expected else ()
     return tuple(dict.fromkeys(sources))
 
 
-def _would_help(case: Case, expected: Gain | None) -> tuple[Missing, ...]:
+def _would_help(inputs: AuditInputs, expected: Gain | None) -> tuple[Missing, ...]:
     """What the payback still wants, though the outcome does not hang on it."""
-    missing = [BILL] if case.gpu_bill is None else []
-    missing += [WORK] if case.work is not None and case.work.value.fee is None else []
-    return tuple(missing) if expected is not None else (*missing, _speedup(case))
+    missing = [BILL] if inputs.gpu_bill is None else []
+    missing += [WORK] if inputs.work is not None and inputs.work.value.fee is None else []
+    return tuple(missing) if expected is not None else (*missing, _speedup(inputs))
 
 
-def _speedup(case: Case) -> Missing:
-    operator = shlex.quote(case.needs.value.definition) if case.needs else "OPERATOR"
+def _speedup(inputs: AuditInputs) -> Missing:
+    operator = shlex.quote(inputs.needs.value.definition) if inputs.needs else "OPERATOR"
     return Missing(
         what="A narrower interval of the speedup: a prototype on the operator's shapes, measured.",
         command=f"python -m kernels measure {operator}",
     )
 
 
-def _questions(case: Case, lasts: Life, returns: Payback | None) -> tuple[str, ...]:
+def _questions(inputs: AuditInputs, lasts: Life, returns: Payback | None) -> tuple[str, ...]:
     asked = []
     changed = [change for change in lasts.changes if change.free or change.ends_the_kernel]
     if changed:
@@ -227,3 +209,30 @@ def _questions(case: Case, lasts: Life, returns: Payback | None) -> tuple[str, .
     if returns is None or returns.weeks[1] is None:
         asked.append("From what saving, at which speedup, does the fee come back, and when?")
     return tuple(asked)
+
+
+CHECK = Check(
+    name=NAME,
+    question="Will it survive a model change?",
+    why=(
+        "A kernel for a model that is replaced next quarter depreciates in weeks. "
+        "What counts is how long the operation itself stays."
+    ),
+    reason=("Models change. A kernel that the next model cannot use loses its value."),
+    vendor_question="How much of it survives a change of the model, and of the GPU?",
+    value_label="How long the kernel stays useful",
+    value_hint="a time, as in 18 months.",
+    consultant=Meanings(
+        passed="The operation outlives the next model change, or the change is far off.",
+        failed="The operation goes with a model that is about to be replaced.",
+        unknown="The customer's model plans are not known yet.",
+    ),
+    customer=Meanings(
+        passed="The kernel stays useful beyond your next model.",
+        failed="The kernel would be obsolete too soon to pay for itself.",
+        unknown="We do not yet know your plans for the model.",
+    ),
+    quantity=Quantity("months", "weeks?|months?|quarters?|years?", low=Decimal(0)),
+    asks_people=True,
+    find=find,
+)

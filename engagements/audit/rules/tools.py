@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from engagements.audit.rules import roofline, selection
 from engagements.audit.rules.advice import Tool
-from engagements.audit.rules.case import Case
-from engagements.audit.rules.figures import CeilingFigures
+from engagements.audit.rules.ceiling import CeilingFigures
 from engagements.audit.rules.finding import Finding
+from engagements.audit.rules.inputs import AuditInputs
 from engagements.audit.rules.phrases import listed, percent
 from engagements.evidence.readers import families
 
@@ -23,13 +23,13 @@ PRODUCT_DEFINITIONS = ("fused_ffn", "fused_linear_relu", "matmul_ladder", "int8_
 TRITON_SHARE = 0.85
 
 
-def recommend(case: Case, worth: Finding) -> Tool:
+def recommend(inputs: AuditInputs, worth: Finding) -> Tool:
     """The tool for this operator, and why."""
-    beyond = _beyond_triton(case)
+    beyond = _beyond_triton(inputs)
     if beyond:
         why = f"Triton cannot express {listed(beyond)}; CUDA C++ gives control over them."
         return Tool(name="CUDA C++", why=why)
-    if _is_product(case) and _wants_tensor_peak(case):
+    if _is_product(inputs) and _wants_tensor_peak(inputs):
         why = (
             "A matrix product that is bound by compute and that the libraries do not have: "
             "CUTLASS composes tiles, schedules and epilogues at tensor-core peak."
@@ -49,26 +49,26 @@ def recommend(case: Case, worth: Finding) -> Tool:
     return Tool(name="Triton", why=why)
 
 
-def _beyond_triton(case: Case) -> list[str]:
-    needs = case.needs.value if case.needs else None
+def _beyond_triton(inputs: AuditInputs) -> list[str]:
+    needs = inputs.needs.value if inputs.needs else None
     wanted = [
         BEYOND_TRITON[name] for name in (needs.features if needs else ()) if name in BEYOND_TRITON
     ]
-    if case.operator is not None and case.operator.name == families.COMMUNICATION:
+    if inputs.operator is not None and inputs.operator.name == families.COMMUNICATION:
         wanted.append(BEYOND_TRITON["communication"])
     return list(dict.fromkeys(wanted))
 
 
-def _is_product(case: Case) -> bool:
-    if case.needs is not None:
-        return case.needs.value.definition in PRODUCT_DEFINITIONS
-    found = selection.selected(case)
+def _is_product(inputs: AuditInputs) -> bool:
+    if inputs.needs is not None:
+        return inputs.needs.value.definition in PRODUCT_DEFINITIONS
+    found = selection.selected(inputs)
     return found is not None and found.operator.name in PRODUCTS
 
 
-def _wants_tensor_peak(case: Case) -> bool:
+def _wants_tensor_peak(inputs: AuditInputs) -> bool:
     """Whether compute binds it: what is bound by memory has no use for tensor-core peak."""
-    kernels = roofline.headroom(case).kernels
+    kernels = roofline.headroom(inputs).kernels
     return bool(kernels) and kernels[0].bound == "compute"
 
 

@@ -6,35 +6,28 @@ from typing import Any
 
 import msgspec
 
-from engagements.audit.rules import hot, maintain, off_the_shelf, stable, survives, worth
+from engagements.audit.rules import CHECKS, worth
 from engagements.audit.rules.advice import Verdict
-from engagements.audit.rules.case import Case
+from engagements.audit.rules.figures import decode
 from engagements.audit.rules.finding import Finding
+from engagements.audit.rules.inputs import AuditInputs
 from engagements.audit.rules.instead import alternatives
+from engagements.audit.rules.labels import Advice, Outcome
 from engagements.audit.rules.ladder import rung
 from engagements.audit.rules.outcome import outcome_of
 from engagements.audit.rules.second_opinion import second_opinion
 from engagements.audit.rules.tools import recommend
-from engagements.audit.rules.words import Advice, Check, Outcome
 
 SCHEMA = "twofold.verdict/1"
-FIND = {
-    Check.HOT: hot.find,
-    Check.OFF_THE_SHELF: off_the_shelf.find,
-    Check.STABLE: stable.find,
-    Check.SURVIVES: survives.find,
-    Check.MAINTAIN: maintain.find,
-    Check.WORTH: worth.find,
-}
 
 
-def examine(case: Case) -> Verdict:
+def examine(inputs: AuditInputs) -> Verdict:
     """Put a case through the six checks. Never fails: what is missing is unknown."""
-    findings = {check: find(case) for check, find in FIND.items()}
-    return conclude(case, findings, [finding.outcome for finding in findings.values()])
+    findings = {check.name: check.find(inputs) for check in CHECKS}
+    return conclude(inputs, findings, [finding.outcome for finding in findings.values()])
 
 
-def conclude(case: Case, findings: dict[Check, Finding], outcomes: list[Outcome]) -> Verdict:
+def conclude(inputs: AuditInputs, findings: dict[str, Finding], outcomes: list[Outcome]) -> Verdict:
     """What the findings amount to, counting `outcomes`: they differ where a person overrode."""
     passes = outcomes.count(Outcome.PASS)
     advice = outcome_of(passes)
@@ -43,12 +36,12 @@ def conclude(case: Case, findings: dict[Check, Finding], outcomes: list[Outcome]
         advice=advice,
         passes=passes,
         sentence=_sentence(advice, passes, outcomes.count(Outcome.UNKNOWN)),
-        second_opinion=second_opinion(case, findings, advice),
-        tool=recommend(case, findings[Check.WORTH]) if advice == Advice.CUSTOM else None,
-        rung=rung(case),
-        instead=alternatives(case),
-        thresholds=case.thresholds,
-        examined_on=case.today,
+        second_opinion=second_opinion(inputs, findings, advice),
+        tool=recommend(inputs, findings[worth.NAME]) if advice == Advice.CUSTOM else None,
+        rung=rung(inputs),
+        instead=alternatives(inputs),
+        thresholds=inputs.thresholds,
+        examined_on=inputs.today,
     )
 
 
@@ -61,11 +54,13 @@ def from_data(data: dict[str, Any]) -> Verdict:
     """The verdict of stored data. ValueError when it is of another schema."""
     if data.get("schema") != SCHEMA:
         raise ValueError(f"This verdict is not of schema {SCHEMA}.")
-    return msgspec.convert({k: v for k, v in data.items() if k != "schema"}, Verdict)
+    return msgspec.convert(
+        {k: v for k, v in data.items() if k != "schema"}, Verdict, dec_hook=decode
+    )
 
 
 def _sentence(advice: Advice, passes: int, unknown: int) -> str:
-    counted = f"{passes} of 6 checks {'passes' if passes == 1 else 'pass'}"
+    counted = f"{passes} of {len(CHECKS)} checks {'passes' if passes == 1 else 'pass'}"
     if unknown:
         counted += f", {unknown} {'is' if unknown == 1 else 'are'} unknown"
     said = {

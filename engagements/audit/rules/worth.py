@@ -19,15 +19,18 @@ from engagements.audit.rules import (
     selection,
     thresholds,
 )
-from engagements.audit.rules.case import Case
-from engagements.audit.rules.description import Description, Meanings, Quantity
-from engagements.audit.rules.figures import CeilingFigures, Interval
+from engagements.audit.rules.ceiling import CeilingFigures
+from engagements.audit.rules.check import Check, Meanings, Quantity
+from engagements.audit.rules.figures import Interval
 from engagements.audit.rules.finding import Finding, Missing, Source
+from engagements.audit.rules.inputs import AuditInputs
+from engagements.audit.rules.labels import Outcome
 from engagements.audit.rules.phrases import capital, percent, percents, times, times_each
 from engagements.audit.rules.roofline import Headroom
 from engagements.audit.rules.selection import Share
-from engagements.audit.rules.words import Check, Outcome
 from engagements.common.ratios import SIGN
+
+NAME = "worth"
 
 # What the upkeep of a kernel has to be paid with, end to end and not in the kernel alone.
 LEAST_RATIO = Decimal(str(thresholds.DEFAULT.target))
@@ -36,29 +39,6 @@ LEAST_RATIO = Decimal(str(thresholds.DEFAULT.target))
 def _expects(ratio: Decimal) -> Outcome:
     return Outcome.PASS if ratio >= LEAST_RATIO else Outcome.FAIL
 
-
-CHECK = Description(
-    name=Check.WORTH,
-    question="Is the speedup worth it?",
-    why=(
-        "1.2× in the kernel that becomes 1.05× end to end does not pay for the upkeep. "
-        "We look for 2× end to end."
-    ),
-    value_label="Expected end-to-end speedup",
-    value_hint="a ratio over the off-the-shelf baseline, as in 2.6×.",
-    consultant=Meanings(
-        passed="The roofline and Amdahl leave 2× end to end within reach.",
-        failed="Less than 2× end to end is to be had: not worth the upkeep.",
-        unknown="No estimate of the end-to-end speedup yet.",
-    ),
-    customer=Meanings(
-        passed="Doubling your end-to-end speed is within reach.",
-        failed="What could be gained would not pay for keeping the kernel alive.",
-        unknown="We cannot yet say what speedup to expect.",
-    ),
-    quantity=Quantity(SIGN, rf"x\b|{SIGN}|times", low=Decimal("0.1"), high=Decimal(1000)),
-    expects=_expects,
-)
 
 ANOTHER_ALGORITHM = (
     "Is there another algorithm: fewer bytes, not faster bytes, as when a shared prefix is read "
@@ -78,34 +58,38 @@ class _Ruled:
     sentence: str
 
 
-def find(case: Case) -> Finding:
+def find(inputs: AuditInputs) -> Finding:
     """Whether the target lies under the ceiling, end to end."""
-    share, target = selection.share(case), case.thresholds.target
-    room = roofline.headroom(case)
-    ruled = _measured(case, share, room, target) or _under_the_ceiling(case, share, room, target)
-    figures = _figures(case, share, room, target)
+    share, target = selection.share(inputs), inputs.thresholds.target
+    room = roofline.headroom(inputs)
+    ruled = _measured(inputs, share, room, target) or _under_the_ceiling(
+        inputs, share, room, target
+    )
+    figures = _figures(inputs, share, room, target)
     return Finding(
-        check=Check.WORTH,
+        check=NAME,
         outcome=ruled.outcome,
         value=ruled.ratio,
         threshold=target,
         unit="times as fast end to end",
-        shown=_shown(case, ruled, share),
+        shown=_shown(inputs, ruled, share),
         wanted=f"{times(target)} end to end",
         sentence=ruled.sentence,
-        paragraph=_paragraph(case, share, room, figures),
-        evidence=_evidence(case, share, room),
-        to_collect=_to_collect(case, share) if ruled.outcome == Outcome.UNKNOWN else (),
-        questions=_questions(case, room, figures),
+        paragraph=_paragraph(inputs, share, room, figures),
+        evidence=_evidence(inputs, share, room),
+        to_collect=_to_collect(inputs, share) if ruled.outcome == Outcome.UNKNOWN else (),
+        questions=_questions(inputs, room, figures),
         figures=figures,
     )
 
 
-def _measured(case: Case, share: Share | None, room: Headroom, target: float) -> _Ruled | None:
+def _measured(
+    inputs: AuditInputs, share: Share | None, room: Headroom, target: float
+) -> _Ruled | None:
     """A ratio of the whole that was measured or stated, unless the ceiling forbids it."""
-    if case.end_to_end is None:
+    if inputs.end_to_end is None:
         return None
-    ratio, source = case.end_to_end.value, case.end_to_end.source
+    ratio, source = inputs.end_to_end.value, inputs.end_to_end.source
     infinite = ceiling.infinite(share.value.high) if share else None
     if infinite is not None and ratio.low > infinite:
         text = f"{times_each(ratio)} cannot be: {_infinite(infinite)}"
@@ -127,16 +111,18 @@ def _measured(case: Case, share: Share | None, room: Headroom, target: float) ->
     return _Ruled(Outcome.UNKNOWN, ratio.low, f"{text}: that does not decide {times(target)}.")
 
 
-def _under_the_ceiling(case: Case, share: Share | None, room: Headroom, target: float) -> _Ruled:
+def _under_the_ceiling(
+    inputs: AuditInputs, share: Share | None, room: Headroom, target: float
+) -> _Ruled:
     if share is None:
         text = "What the whole could gain cannot be said without the operator's share of the time."
         return _Ruled(Outcome.UNKNOWN, None, text)
     infinite = ceiling.infinite(share.value.high)
     if infinite is not None and infinite < target:
         return _Ruled(Outcome.FAIL, infinite, capital(_infinite(infinite)))
-    claimed = case.kernel_speedup.value if case.kernel_speedup else None
+    claimed = inputs.kernel_speedup.value if inputs.kernel_speedup else None
     if room.most is not None:
-        return _by_roofline(case, share, room, room.most, target, claimed)
+        return _by_roofline(inputs, share, room, room.most, target, claimed)
     if claimed is None:
         text = "How much the kernel itself can gain is not measured yet, so neither is the whole."
         return _Ruled(Outcome.UNKNOWN, None, text)
@@ -153,14 +139,14 @@ def _under_the_ceiling(case: Case, share: Share | None, room: Headroom, target: 
 
 
 def _by_roofline(
-    case: Case,
+    inputs: AuditInputs,
     share: Share,
     room: Headroom,
     most: float,
     target: float,
     claimed: Interval | None,
 ) -> _Ruled:
-    tuned = case.thresholds.tuned_share
+    tuned = inputs.thresholds.tuned_share
     highest = ceiling.ratio(share.value.high, most)
     if room.share is not None and room.share >= tuned and room.fewer_bytes is None:
         text = (
@@ -199,14 +185,14 @@ def _infinite(most: float) -> str:
 
 
 def _figures(
-    case: Case, share: Share | None, room: Headroom, target: float
+    inputs: AuditInputs, share: Share | None, room: Headroom, target: float
 ) -> CeilingFigures | None:
     if share is None:
         return None
     # The bound that decides: a fail must hold at the largest share, so it is drawn with that one.
     high = share.value.high
-    within = gain.reachable(room, case.thresholds)
-    claimed = case.kernel_speedup.value if case.kernel_speedup else None
+    within = gain.reachable(room, inputs.thresholds)
+    claimed = inputs.kernel_speedup.value if inputs.kernel_speedup else None
     needed = ceiling.needed(high, target)
     drawn = [2.0 * needed if needed else 0.0, room.most or 0.0, claimed.high if claimed else 0.0]
     return CeilingFigures(
@@ -218,7 +204,7 @@ def _figures(
         ceiling=ceiling.ratio(high, room.most) if room.most else None,
         reachable=within,
         claimed=claimed,
-        end_to_end=case.end_to_end.value if case.end_to_end else None,
+        end_to_end=inputs.end_to_end.value if inputs.end_to_end else None,
         roofline_share=room.share,
         kernels=room.kernels,
         fewer_bytes=room.fewer_bytes,
@@ -226,16 +212,16 @@ def _figures(
     )
 
 
-def _shown(case: Case, ruled: _Ruled, share: Share | None) -> str:
+def _shown(inputs: AuditInputs, ruled: _Ruled, share: Share | None) -> str:
     if ruled.ratio is None or math.isinf(ruled.ratio):
         return ""
-    if case.end_to_end is not None:
-        return f"{times_each(case.end_to_end.value)} end to end"
+    if inputs.end_to_end is not None:
+        return f"{times_each(inputs.end_to_end.value)} end to end"
     return f"{'at most ' if share else ''}{times(ruled.ratio)} end to end"
 
 
 def _paragraph(
-    case: Case, share: Share | None, room: Headroom, figures: CeilingFigures | None
+    inputs: AuditInputs, share: Share | None, room: Headroom, figures: CeilingFigures | None
 ) -> str:
     if share is None or figures is None:
         return "The ceiling is 1 / ((1 - f) + f / s), f the share of wall-clock time."
@@ -251,36 +237,38 @@ def _paragraph(
             f"{times(figures.target)} of the whole takes a kernel {times(figures.needed)} as fast."
         )
     lines += roofline_text.about(room, figures)
-    if case.kernel_speedup is not None:
-        claimed = case.kernel_speedup.value
+    if inputs.kernel_speedup is not None:
+        claimed = inputs.kernel_speedup.value
         lines.append(f"Claimed for the kernel: {times_each(claimed)}.")
         if room.most is not None and claimed.low > room.most:
             lines.append("That is beyond the roofline.")
     return " ".join(lines)
 
 
-def _evidence(case: Case, share: Share | None, room: Headroom) -> tuple[Source, ...]:
-    sources = [case.end_to_end.source] if case.end_to_end else []
+def _evidence(inputs: AuditInputs, share: Share | None, room: Headroom) -> tuple[Source, ...]:
+    sources = [inputs.end_to_end.source] if inputs.end_to_end else []
     sources += [share.source] if share else []
-    sources += [case.kernel_speedup.source] if case.kernel_speedup else []
+    sources += [inputs.kernel_speedup.source] if inputs.kernel_speedup else []
     return tuple(dict.fromkeys((*sources, *room.sources)))
 
 
-def _to_collect(case: Case, share: Share | None) -> tuple[Missing, ...]:
+def _to_collect(inputs: AuditInputs, share: Share | None) -> tuple[Missing, ...]:
     if share is None:
         return (collecting.TRACE,)
-    found = selection.selected(case)
+    found = selection.selected(inputs)
     names = [kernel.name for kernel in found.kernels] if found else []
-    room = roofline.headroom(case)
+    room = roofline.headroom(inputs)
     missing = [collecting.compute(names)] if room.share is None else []
     return (*missing, STATE_SHAPE) if room.fewer_bytes is None else tuple(missing)
 
 
-def _questions(case: Case, room: Headroom, figures: CeilingFigures | None) -> tuple[str, ...]:
+def _questions(
+    inputs: AuditInputs, room: Headroom, figures: CeilingFigures | None
+) -> tuple[str, ...]:
     asked = []
-    if room.share is not None and room.share >= case.thresholds.tuned_share:
+    if room.share is not None and room.share >= inputs.thresholds.tuned_share:
         asked.append(ANOTHER_ALGORITHM)
-    if case.kernel_speedup is not None and case.kernel_speedup.source.kind == "stated":
+    if inputs.kernel_speedup is not None and inputs.kernel_speedup.source.kind == "stated":
         asked.append(
             "Against which baseline, on which shapes and which GPU was the kernel measured, and "
             "may we repeat it?"
@@ -288,3 +276,33 @@ def _questions(case: Case, room: Headroom, figures: CeilingFigures | None) -> tu
     if figures and figures.needed is None:
         asked.append(f"How is {times(figures.target)} to come of a kernel that cannot give it?")
     return tuple(asked)
+
+
+CHECK = Check(
+    name=NAME,
+    question="Is the speedup worth it?",
+    why=(
+        "1.2× in the kernel that becomes 1.05× end to end does not pay for the upkeep. "
+        "We look for 2× end to end."
+    ),
+    reason=(
+        "The gain of the whole step counts, not of the kernel alone. We look for at least twice "
+        "as fast."
+    ),
+    vendor_question="How near to the roofline is the kernel that we run today?",
+    value_label="Expected end-to-end speedup",
+    value_hint="a ratio over the off-the-shelf baseline, as in 2.6×.",
+    consultant=Meanings(
+        passed="The roofline and Amdahl leave 2× end to end within reach.",
+        failed="Less than 2× end to end is to be had: not worth the upkeep.",
+        unknown="No estimate of the end-to-end speedup yet.",
+    ),
+    customer=Meanings(
+        passed="Doubling your end-to-end speed is within reach.",
+        failed="What could be gained would not pay for keeping the kernel alive.",
+        unknown="We cannot yet say what speedup to expect.",
+    ),
+    quantity=Quantity(SIGN, rf"x\b|{SIGN}|times", low=Decimal("0.1"), high=Decimal(1000)),
+    expects=_expects,
+    find=find,
+)

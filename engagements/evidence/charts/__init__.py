@@ -30,7 +30,7 @@ def shape_curves(
     with IMPORT_LOCK:
         from engagements.evidence.charts import coverage
 
-    return coverage.draw(calls, time, theme, wanted)
+    return coverage.draw(calls, time, wanted, theme)
 
 
 def profiles(compared: Comparison, *, theme: Theme = "page") -> str:

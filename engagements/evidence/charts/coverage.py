@@ -16,8 +16,8 @@ TITLE = "What the most frequent shapes cover"
 def draw(
     calls: Curve,
     time: Curve | None,
+    wanted: tuple[int, float] | None,
     theme: Theme,
-    wanted: tuple[int, float] | None = None,
 ) -> str:
     """Both curves, and the (shapes, share) that is wanted. "" without points."""
     if not calls.shapes:

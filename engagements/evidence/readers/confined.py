@@ -25,7 +25,7 @@ DISK_BYTES: Final = 8 * 2**30
 # 8 GiB of a trace at 50 MB/s.
 WALL_S: Final = 600.0
 BEAT_S: Final = 5.0
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[3]
 _LONGEST_ANSWER: Final = 64 * 2**20
 
 

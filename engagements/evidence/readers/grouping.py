@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from engagements.common.errors import ApplicationError
 from engagements.evidence.readers import attribution, families, limits, recording
 from engagements.evidence.readers.arrays import Integers, rows_by
+from engagements.evidence.readers.errors import EvidenceError
 from engagements.evidence.readers.facts import GroupKind, GroupTime, KernelTime
+from engagements.evidence.readers.patterns import found_in
 from engagements.evidence.readers.profile import Profile
 
 GROUPED_KERNELS = 20
@@ -80,8 +82,11 @@ def patterns_of(
     texts = profile.recorded.names.texts
     groups = []
     for name, pattern in patterns.items():
-        wanted = re.compile(pattern)
-        found = [rows for number, rows in by_name.items() if wanted.search(texts[number])]
+        try:
+            names = found_in((texts[number] for number in by_name), pattern)
+        except ApplicationError as error:
+            raise EvidenceError(error.message) from error
+        found = [rows for number, rows in by_name.items() if texts[number] in names]
         rows = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
         groups.append(_group(profile, "pattern", name, rows, pattern))
     return tuple(groups)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engagements.audit.rules.case import Tried
+from engagements.audit.rules.inputs import Tried
 from engagements.pitch.rules.stated import PitchError
 
 MOST_LINES = 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from engagements.audit.rules.case import Needs, Operator, Tried
+from engagements.audit.rules.inputs import Needs, Operator, Tried
 from engagements.evidence.readers.facts import TrafficFacts
 
 

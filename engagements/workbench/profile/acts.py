@@ -69,9 +69,9 @@ def add(request: HttpRequest, reference: str) -> HttpResponse:
         return redirect("engagement-workbench", reference)
     shown = {} if is_kept else {"files": form}
     context = context_of(request, engagement) | shown
-    name = "workbench/_files" if request.headers.get("HX-Request") else "workbench"
+    name = "profile/_files" if request.headers.get("HX-Request") else "profile"
     status = 200 if is_kept else UNPROCESSABLE
-    return render(request, f"engagements/{name}.html", context, status=status)
+    return render(request, f"workbench/{name}.html", context, status=status)
 
 
 @consultant_page

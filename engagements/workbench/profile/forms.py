@@ -14,7 +14,9 @@ from engagements.audit.rules import Interval, Needs, Operator, Thresholds, Tried
 from engagements.audit.rules import thresholds as lines
 from engagements.audit.rules.subject import Subject
 from engagements.common.amount_fields import AmountError, parse_amount
+from engagements.common.errors import ApplicationError
 from engagements.common.money import UnknownCurrency, minor_unit
+from engagements.evidence.readers import patterns
 from engagements.pitch.forms import DTYPES, GPUS
 from kernels import catalogue, coverage
 
@@ -27,20 +29,21 @@ class OperatorForm(forms.Form):
 
     choice = forms.CharField(max_length=LONGEST, required=False)
     pattern = forms.CharField(
-        max_length=LONGEST,
+        max_length=patterns.LONGEST,
         required=False,
         label="Pattern of kernel names",
-        help_text="A regular expression, as in sdpa|flash. Leaves the choice above aside.",
+        help_text="A regular expression (RE2), as in sdpa|flash. Replaces the choice above.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
 
     def clean_pattern(self) -> str:
-        """The expression, once it is one."""
+        """Validate the regular expression."""
         pattern = str(self.cleaned_data["pattern"])
         try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ValidationError(f"This is no regular expression: {error}.") from error
+            if pattern:
+                patterns.validate(pattern)
+        except ApplicationError as error:
+            raise ValidationError(error.message, code=error.code) from error
         return pattern
 
     def clean(self) -> dict[str, Any]:

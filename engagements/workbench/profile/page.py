@@ -11,10 +11,10 @@ from django.views.decorators.http import require_safe
 
 from engagements import access
 from engagements.access import consultant_page, may_act
-from engagements.audit import chart_views
+from engagements.audit import report_views
 from engagements.audit import rules as checks
+from engagements.audit.audit_inputs import subject_of
 from engagements.audit.findings import is_due
-from engagements.audit.inputs import subject_of
 from engagements.audit.models import Audit
 from engagements.audit.report.sections import sections_of
 from engagements.audit.rules.subject import Subject
@@ -46,7 +46,7 @@ def live(request: HttpRequest, reference: str) -> HttpResponse:
     context = context_of(request, engagement)
     is_waiting = context["is_waiting"]
     name = "files" if is_waiting else "bench"
-    response = render(request, f"engagements/workbench/_{name}.html", context)
+    response = render(request, f"workbench/profile/_{name}.html", context)
     response["Cache-Control"] = "no-store"
     if not is_waiting:
         response.status_code = STOP_POLLING
@@ -103,5 +103,5 @@ def _found(audit: Audit) -> dict[str, Any]:
         "sections": sections,
         "tally": checks.tally([section.row for section in sections]),
         "verdict": audit.computed_verdict,
-        "figures": chart_views.figures(audit, sections),
+        "figures": report_views.charts_of(audit, sections),
     }

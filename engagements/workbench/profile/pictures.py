@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 
 from engagements import access
 from engagements.access import consultant_page
-from engagements.audit.chart_views import DRAWING
+from engagements.audit.report_views import DRAWING
 from engagements.charts import responses
 from engagements.charts.palette import Theme
 from engagements.charts.responses import addresses, known_theme

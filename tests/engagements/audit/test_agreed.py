@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from benchmarks.records import documents
-from engagements.audit.rules import Case, Needs, Thresholds, Tried, agreed, off_the_shelf
+from engagements.audit.rules import AuditInputs, Needs, Thresholds, Tried, agreed, off_the_shelf
 from engagements.evidence.readers import TrafficFacts, read
 from kernels import catalogue
-from tests.engagements.audit.cases import LLAMA_32K, answered, case, seen, traffic
+from tests.engagements.audit.inputs import LLAMA_32K, answered, inputs, seen, traffic
 from tests.engagements.evidence.traces import captured
 
 
-def document(looked_at: Case) -> dict[str, Any]:
+def document(looked_at: AuditInputs) -> dict[str, Any]:
     found = agreed.document(looked_at, off_the_shelf.find(looked_at), reference="TF-1")
     documents.check(found)
     return found
@@ -32,7 +32,7 @@ def decode_log() -> TrafficFacts:
 
 
 def test_the_four_most_frequent_shapes_have_their_weights() -> None:
-    found = document(case(needs=answered(LLAMA_32K), traffic=seen(decode_log())))
+    found = document(inputs(needs=answered(LLAMA_32K), traffic=seen(decode_log())))
     loads = found["workloads"]
     assert [load["axes"]["batch"] for load in loads] == [1, 2, 3, 4]
     # 60, 50, 40 and 30 calls of these 180.
@@ -46,28 +46,28 @@ def test_the_four_most_frequent_shapes_have_their_weights() -> None:
 
 
 def test_without_a_log_it_is_the_shape_that_is_needed() -> None:
-    (load,) = document(case(needs=answered(LLAMA_32K)))["workloads"]
+    (load,) = document(inputs(needs=answered(LLAMA_32K)))["workloads"]
     assert (load["weight"], load["axes"]["batch"]) == (1.0, 32)
 
 
 def test_a_log_without_any_axis_of_the_definition_says_nothing() -> None:
     other = traffic((1, 128, 1.0))
     needs = answered(replace(LLAMA_32K, definition="moe_routing", axes={}))
-    found = document(case(needs=needs, traffic=seen(other)))
+    found = document(inputs(needs=needs, traffic=seen(other)))
     assert found["workloads"] == catalogue.benchmark_document("moe_routing", "cuda")["workloads"]
 
 
 def test_it_is_measured_on_the_gpu_that_was_profiled() -> None:
     profiled = seen(captured("h200_llama_decode_32k_prefix.trace.json.gz"))
-    there = document(case(needs=answered(LLAMA_32K), trace=profiled))
+    there = document(inputs(needs=answered(LLAMA_32K), trace=profiled))
     assert there["hardware"]["name"] == "NVIDIA H200"
-    anywhere = document(case(needs=answered(LLAMA_32K)))
+    anywhere = document(inputs(needs=answered(LLAMA_32K)))
     assert anywhere["hardware"] == {"device": "cuda", "name": None}
 
 
 def test_dtype_tolerance_and_target_are_the_audit_s() -> None:
     needs = answered(replace(LLAMA_32K, dtype="float16"))
-    found = document(case(needs=needs, thresholds=Thresholds(target=1.5)))
+    found = document(inputs(needs=needs, thresholds=Thresholds(target=1.5)))
     assert (found["dtype"], found["target"]) == ("float16", 1.5)
     assert found["tolerance"] == found["definition"]["tolerances"]["float16"]
 
@@ -75,7 +75,7 @@ def test_dtype_tolerance_and_target_are_the_audit_s() -> None:
 def test_the_baseline_is_the_closest_library_s() -> None:
     tried = answered(Tried(library="torch FlexAttention", lacks=("speed",)))
     needs = answered(replace(LLAMA_32K, definition="sparse_mask_attention", axes={}))
-    found = document(case(needs=needs, tried=(tried,)))
+    found = document(inputs(needs=needs, tried=(tried,)))
     assert found["baseline"]["name"].startswith("flex_attention")
 
 
@@ -88,6 +88,6 @@ def test_the_baseline_is_the_closest_library_s() -> None:
     ],
 )
 def test_what_is_missing_for_a_benchmark_is_said(needs: Needs | None, why: str) -> None:
-    looked_at = case(needs=answered(needs)) if needs else case()
+    looked_at = inputs(needs=answered(needs)) if needs else inputs()
     with pytest.raises(agreed.NoBenchmark, match=why):
         document(looked_at)

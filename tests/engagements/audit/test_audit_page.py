@@ -28,21 +28,21 @@ def test_the_audit_starts_at_its_price(signed_in: Client, world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cost", "currency", "said"),
+    ("cost", "currency", "field"),
     [
-        ("6.000", "EUR", "could be 6000 or 6.000"),
-        ("", "EUR", "This field is required"),
-        ("6000", "XXQ", "is no currency code"),
-        ("10.5", "JPY", "JPY has no decimals"),
+        ("6.000", "EUR", "cost"),
+        ("", "EUR", "cost"),
+        ("6000", "XXQ", "currency"),
+        ("10.5", "JPY", "cost"),
     ],
 )
 def test_a_price_that_could_be_misread_is_asked_for_again(
-    signed_in: Client, world: World, cost: str, currency: str, said: str
+    signed_in: Client, world: World, cost: str, currency: str, field: str
 ) -> None:
     engagement = world.scoping()
     response = signed_in.post(url("audit-start", engagement), {"cost": cost, "currency": currency})
     assert response.status_code == 422
-    assert said in response.content.decode()
+    assert set(response.context["starting"].errors) == {field}
     assert not Audit.objects.exists()
 
 
@@ -79,7 +79,6 @@ def test_a_refused_answer_keeps_what_was_typed(
     response = signed_in.post(url("audit-finding", audit.engagement, "hot"), data, headers=headers)
     page = response.content.decode()
     assert response.status_code == 422
-    assert "is a fail by the check" in page
     assert "Typed at length." in page
     assert audit.findings.get(check_name="hot").found_at is None
 
@@ -92,7 +91,6 @@ def test_an_override_stands_beside_the_finding(signed_in: Client, world: World) 
     assert audit.findings.get(check_name="stable").effective_outcome == FindingOutcome.FAIL
     page = signed_in.get(url("engagement-audit", audit.engagement)).content.decode()
     assert "The product changes next month." in page
-    assert "6 without 1 override" in page
 
 
 def test_an_outcome_is_not_overridden_by_itself(signed_in: Client, world: World) -> None:
@@ -112,13 +110,13 @@ def test_an_audit_with_open_checks_is_not_delivered(signed_in: Client, world: Wo
 def test_an_audit_is_delivered_as_it_was_shown(signed_in: Client, world: World) -> None:
     audit = world.answer(world.auditing(), *["pass"] * 4, "unknown", "unknown")
     shown = signed_in.get(url("engagement-audit", audit.engagement)).content.decode()
-    [seen] = re.findall(r'name="seen" value="([^"]+)"', shown)
+    [seen] = re.findall(r'name="expected_outcomes" value="([^"]+)"', shown)
     world.answer(audit, "fail", *["pass"] * 3, "unknown", "unknown")
-    late = signed_in.post(url("audit-deliver", audit.engagement), {"seen": seen})
+    late = signed_in.post(url("audit-deliver", audit.engagement), {"expected_outcomes": seen})
     assert late.status_code == 422
     assert fresh(audit.engagement).stage == Stage.AUDITING
-    [seen] = re.findall(r'name="seen" value="([^"]+)"', late.content.decode())
-    signed_in.post(url("audit-deliver", audit.engagement), {"seen": seen})
+    [seen] = re.findall(r'name="expected_outcomes" value="([^"]+)"', late.content.decode())
+    signed_in.post(url("audit-deliver", audit.engagement), {"expected_outcomes": seen})
     assert fresh(audit.engagement).stage == Stage.REDIRECTED
 
 
@@ -127,7 +125,6 @@ def test_a_delivered_audit_is_read_only(signed_in: Client, world: World) -> None
     signed_in.post(url("audit-deliver", audit.engagement))
     assert fresh(audit.engagement).stage == Stage.AUDITED
     page = signed_in.get(url("engagement-audit", audit.engagement)).content.decode()
-    assert "Custom kernel work may be right" in page
     assert 'method="post"' not in page.partition("<main")[2]
     data = {"outcome": "fail", "value": "3%", "rationale": "Late."}
     late = signed_in.post(url("audit-finding", audit.engagement, "hot"), data)
@@ -140,3 +137,12 @@ def test_an_audit_that_is_not_started_has_no_findings_to_answer(
     engagement = world.scoping()
     assert signed_in.post(url("audit-deliver", engagement)).status_code == 404
     assert signed_in.post(url("audit-finding", engagement, "hot")).status_code == 404
+
+
+def test_findings_that_do_not_match_the_checks_are_an_error(
+    signed_in: Client, world: World
+) -> None:
+    audit = world.auditing()
+    audit.findings.filter(check_name="worth").delete()
+    with pytest.raises(ValueError, match="zip"):
+        signed_in.get(url("engagement-audit", audit.engagement))

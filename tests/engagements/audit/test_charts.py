@@ -1,4 +1,4 @@
-"""Pictures of an audit: profiles, traffic, and what each finding rests on."""
+"""Charts of evidence and of findings."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from functools import cache
 import msgspec
 import pytest
 
-from engagements.audit import charts as audit_charts
-from engagements.audit.rules import figures as found
-from engagements.audit.rules.words import Outcome
-from engagements.charts.palette import DARK
+from engagements.audit.rules import Interval, Thresholds
+from engagements.audit.rules.figures import Figures
+from engagements.audit.rules.hot import HotFigures, Part, Stricter
+from engagements.audit.rules.labels import Outcome
+from engagements.audit.rules.lives import LifeFigures, ModelChange
+from engagements.audit.rules.maintain import Upkeep, UpkeepFigures
+from engagements.charts.palette import DARK, Theme
 from engagements.evidence import charts as evidence_charts
 from engagements.evidence import readers
 from engagements.evidence.readers.comparison import compare
@@ -40,27 +43,27 @@ def traffic() -> TrafficFacts:
     return facts
 
 
-HOT = found.HotFigures(
+HOT = HotFigures(
     operator="attention",
-    share_of_wall=found.Interval(low=0.737, high=0.737),
+    share_of_wall=Interval(low=0.737, high=0.737),
     share_of_gpu=0.861,
     gpu_idle_share=0.144,
     launch_bound_share=0.127,
     waiting_for=None,
     parts=(
-        found.Part(name="attention", kind="operator", share=0.737),
-        found.Part(name="GPU idle", kind="waiting", share=0.144),
-        *(found.Part(name=f"{LONG} {n}", kind="other", share=0.01) for n in range(12)),
+        Part(name="attention", kind="operator", share=0.737),
+        Part(name="GPU idle", kind="waiting", share=0.144),
+        *(Part(name=f"{LONG} {n}", kind="other", share=0.01) for n in range(12)),
     ),
-    stricter=found.Stricter(outcome=Outcome.PASS, sentence="In the top tenth."),
+    stricter=Stricter(outcome=Outcome.PASS, sentence="In the top tenth."),
 )
-LIFE = found.LifeFigures(
+LIFE = LifeFigures(
     life_weeks=52,
     is_open_ended=False,
     work_weeks=6,
     remaining_weeks=46,
     changes=(
-        found.ModelChange(
+        ModelChange(
             name="Llama 5",
             expected_on=dt.date(2027, 3, 1),
             weeks_away=14,
@@ -76,24 +79,31 @@ LIFE = found.LifeFigures(
     saved_a_month=None,
     payback_weeks=(9.0, None),
 )
-UPKEEP = found.UpkeepFigures(
+UPKEEP = UpkeepFigures(
     tasks=(
-        found.Upkeep(name="New architectures", hours_a_month=3.3, reason="One a year."),
-        found.Upkeep(name="Numerical debugging", hours_a_month=2.0, reason="The sources."),
+        Upkeep(name="New architectures", hours_a_month=3.3, reason="One a year."),
+        Upkeep(name="Numerical debugging", hours_a_month=2.0, reason="The sources."),
     ),
     needed=5.3,
     people=(("Performance team", 12.0),),
     offered=12.0,
 )
+
+
+def drawn(figures: Figures, theme: Theme = "page") -> str:
+    chart = figures.chart(Thresholds())
+    return chart.draw(theme) if chart else ""
+
+
 DRAWN: dict[str, Callable[..., str]] = {
     "timeline": lambda theme: evidence_charts.timeline(trace(kept.DECODE), theme=theme),
     "idle": lambda theme: evidence_charts.timeline(trace(kept.IDLE), theme=theme),
-    "parts": lambda theme: audit_charts.wall_parts(HOT, least_share=0.05, theme=theme),
+    "parts": lambda theme: drawn(HOT, theme),
     "shapes": lambda theme: evidence_charts.shape_curves(
         traffic().curve_of_calls, traffic().curve_of_time, wanted=(16, 0.8), theme=theme
     ),
-    "life": lambda theme: audit_charts.life(LIFE, theme=theme),
-    "upkeep": lambda theme: audit_charts.upkeep(UPKEEP, theme=theme),
+    "life": lambda theme: drawn(LIFE, theme),
+    "upkeep": lambda theme: drawn(UPKEEP, theme),
     "profiles": lambda theme: evidence_charts.profiles(
         compare(trace(kept.IDLE), trace(kept.PREFILL)), theme=theme
     ),
@@ -118,27 +128,26 @@ def test_the_same_facts_give_the_same_bytes(draw: Callable[..., str]) -> None:
     assert draw("print") == draw("print")
 
 
-def test_what_is_not_there_is_not_drawn() -> None:
+def test_missing_data_is_not_drawn() -> None:
     host_only = trace("host_only.trace.json.gz")
     assert evidence_charts.timeline(host_only) == ""
     assert evidence_charts.profiles(compare(host_only, host_only)) == ""
-    assert audit_charts.upkeep(msgspec.structs.replace(UPKEEP, tasks=())) == ""
-    assert audit_charts.wall_parts(msgspec.structs.replace(HOT, parts=())) == ""
+    assert msgspec.structs.replace(UPKEEP, tasks=()).chart(Thresholds()) is None
+    assert msgspec.structs.replace(HOT, parts=()).chart(Thresholds()) is None
 
 
-def test_a_description_gives_the_figures() -> None:
-    tell = audit_charts.texts
-    assert "GPU busy 85.6%" in tell.timeline(trace(kept.DECODE))
-    assert "attention 73.7%" in tell.timeline(trace(kept.DECODE))
-    assert "16 cover 100%" in tell.shape_curves(traffic().curve_of_calls, None)
-    assert "9 to never weeks after delivery" in tell.life(LIFE)
-    assert "There are: not known." in tell.upkeep(msgspec.structs.replace(UPKEEP, offered=None))
+def test_an_alt_text_gives_the_figures() -> None:
+    texts = evidence_charts.texts
+    assert "85.6%" in texts.timeline(trace(kept.DECODE))
+    assert "attention 73.7%" in texts.timeline(trace(kept.DECODE))
+    assert "16 cover 100%" in texts.shape_curves(traffic().curve_of_calls, None)
+    assert "9 to never" in LIFE.alt()
+    assert "12" not in msgspec.structs.replace(UPKEEP, offered=None).alt()
 
 
-def test_a_fee_that_never_comes_back_has_no_bar() -> None:
+def test_a_fee_that_is_never_paid_back_has_no_bar() -> None:
     never = msgspec.structs.replace(LIFE, payback_weeks=(None, None))
-    assert "never comes back" in audit_charts.texts.life(never)
-    assert len(audit_charts.life(never)) < len(audit_charts.life(LIFE))
+    assert len(drawn(never)) < len(drawn(LIFE))
 
 
 def test_a_lane_is_left_to_each_of_the_busiest_families() -> None:
@@ -150,7 +159,7 @@ def test_a_lane_is_left_to_each_of_the_busiest_families() -> None:
 
 
 def test_a_phone_s_picture_shares_a_page_with_the_wide_one() -> None:
-    wide, narrow = audit_charts.life(LIFE), audit_charts.life(LIFE, theme="page_narrow")
+    wide, narrow = drawn(LIFE), drawn(LIFE, "page_narrow")
     names = [set(re.findall(r' id="([^"]+)"', svg)) for svg in (wide, narrow)]
     widths = [
         float(box[1]) for svg in (wide, narrow) if (box := re.search(r'viewBox="0 0 (\S+)', svg))

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from engagements.audit.rules import Operator, Outcome
 from engagements.audit.rules.verdict import as_data, examine, from_data
 from engagements.evidence.readers.facts import ComputeFacts, TraceFacts, TrafficFacts
-from tests.engagements.audit.cases import (
+from tests.engagements.audit.inputs import (
     LLAMA_32K,
     answered,
     captured_compute,
-    case,
+    inputs,
     seen,
     traffic,
     work,
@@ -95,7 +95,7 @@ def test_what_was_not_recorded_never_stops_a_check(data: st.DataObject) -> None:
         known["compute"] = (seen(data.draw(exports())),)
     if data.draw(st.booleans()):
         known |= {"needs": answered(LLAMA_32K), "work": work()}
-    verdict = examine(case(**known))
+    verdict = examine(inputs(**known))
     assert from_data(as_data(verdict)) == verdict
     for finding in verdict.findings:
         assert finding.sentence

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from engagements.audit.rules import Finding, Known, Needs, Outcome, Source, Tried, off_the_shelf
-from engagements.audit.rules.case import Measured
-from engagements.audit.rules.figures import Candidate, CoverageFigures
+from engagements.audit.rules import Finding, Needs, Outcome, Source, Sourced, Tried, off_the_shelf
+from engagements.audit.rules.inputs import Measured
+from engagements.audit.rules.off_the_shelf import Candidate, CoverageFigures
 from kernels import coverage
-from tests.engagements.audit.cases import LLAMA_32K, answered, case, ratio
+from tests.engagements.audit.inputs import LLAMA_32K, answered, inputs, ratio
 
 
 def candidates(finding: Finding) -> dict[str, Candidate]:
@@ -48,7 +48,7 @@ NEEDS = Needs(
 
 def test_what_fits_is_to_be_used(shelf: list[coverage.Library]) -> None:
     shelf += [library("Near", lacks=("window",)), library("Whole", features=("window",))]
-    finding = off_the_shelf.find(case(needs=answered(NEEDS)))
+    finding = off_the_shelf.find(inputs(needs=answered(NEEDS)))
     assert finding.outcome == Outcome.FAIL
     assert finding.sentence == "Whole 1.0 covers your case: use it before anything is written."
     assert finding.questions == ("Why not Whole 1.0? It seems to do all of this.",)
@@ -58,7 +58,7 @@ def test_what_lacks_something_everywhere_leaves_the_case_uncovered(
     shelf: list[coverage.Library],
 ) -> None:
     shelf += [library("Near", lacks=("window",)), library("Far", lacks=("window",), dtypes=())]
-    finding = off_the_shelf.find(case(needs=answered(NEEDS)))
+    finding = off_the_shelf.find(inputs(needs=answered(NEEDS)))
     assert finding.outcome == Outcome.PASS
     assert finding.shown == "Near 1.0: window"
     found = candidates(finding)
@@ -68,7 +68,7 @@ def test_what_lacks_something_everywhere_leaves_the_case_uncovered(
 
 def test_what_is_not_documented_is_not_taken_for_no_either(shelf: list[coverage.Library]) -> None:
     shelf += [library("Silent"), library("Near", lacks=("window",))]
-    finding = off_the_shelf.find(case(needs=answered(NEEDS)))
+    finding = off_the_shelf.find(inputs(needs=answered(NEEDS)))
     assert finding.outcome == Outcome.UNKNOWN
     assert "A trial of Silent 1.0: whether it does window." in finding.to_collect[0].what
 
@@ -76,7 +76,7 @@ def test_what_is_not_documented_is_not_taken_for_no_either(shelf: list[coverage.
 def test_a_trial_says_more_than_the_documentation(shelf: list[coverage.Library]) -> None:
     shelf += [library("Silent")]
     tried = answered(Tried(library="Silent", lacks=("window",), ratio=ratio(1.4, 1.6)))
-    finding = off_the_shelf.find(case(needs=answered(NEEDS), tried=(tried,)))
+    finding = off_the_shelf.find(inputs(needs=answered(NEEDS), tried=(tried,)))
     assert finding.outcome == Outcome.PASS
     assert candidates(finding)["Silent"].ratio == ratio(1.4, 1.6)
     assert "measured 1.4 to 1.6×" in finding.paragraph
@@ -87,8 +87,8 @@ def test_a_run_against_the_library_gives_its_ratio(shelf: list[coverage.Library]
     run = Source(kind="run", name="A trial", digest="sha256:" + "cd" * 32)
     words = "flashinfer_cascade flashinfer-python FlashInfer's cascade over a paged KV cache"
     for gained, outcome in ((ratio(1.3, 1.5), "pass"), (ratio(1.05, 1.12), "fail")):
-        known = Known(value=Measured(baseline=words, ratio=gained), source=run)
-        finding = off_the_shelf.find(case(needs=answered(NEEDS), measured=(known,)))
+        known = Sourced(value=Measured(baseline=words, ratio=gained), source=run)
+        finding = off_the_shelf.find(inputs(needs=answered(NEEDS), measured=(known,)))
         assert candidates(finding)["FlashInfer"].ratio == gained
         assert candidates(finding)["Other"].ratio is None
         assert finding.outcome == outcome
@@ -97,14 +97,14 @@ def test_a_run_against_the_library_gives_its_ratio(shelf: list[coverage.Library]
 
 
 def test_nobody_looked_is_unknown(shelf: list[coverage.Library]) -> None:
-    assert off_the_shelf.find(case()).outcome == Outcome.UNKNOWN
-    finding = off_the_shelf.find(case(needs=answered(NEEDS)))
+    assert off_the_shelf.find(inputs()).outcome == Outcome.UNKNOWN
+    finding = off_the_shelf.find(inputs(needs=answered(NEEDS)))
     assert finding.outcome == Outcome.UNKNOWN
     assert "Which libraries have this operator" in finding.to_collect[0].what
 
 
 def test_the_coverage_data_knows_a_cascade_for_a_shared_prefix() -> None:
-    finding = off_the_shelf.find(case(needs=answered(LLAMA_32K)))
+    finding = off_the_shelf.find(inputs(needs=answered(LLAMA_32K)))
     fitting = [name for name, found in candidates(finding).items() if found.verdict == "fits"]
     known = coverage.fits(
         "shared_prefix_attention",

@@ -3,15 +3,14 @@
 import json
 from collections.abc import Callable
 
-import pytest
 from pypdf import PdfReader
 
 from benchmarks.records.canonical import digest_of_bytes
 from engagements import documents
 from engagements.audit import services as audits
-from engagements.common.errors import ApplicationError
 from tests.engagements.document_story import FINDINGS, Story
 from tests.engagements.pdf_text import attached, headings, words
+from tests.errors import declined
 
 Issue = Callable[[str, str], PdfReader]
 
@@ -29,7 +28,7 @@ def test_the_report_shows_findings_overrides_and_what_they_amount_to(
     for _, value, _ in FINDINGS.values():
         assert value in text
     assert "EUR 6,000.00" in text
-    assert "What we suggest instead" not in text
+    assert "Alternatives" not in text
     assert headings(report)[0] == "H1"
 
 
@@ -58,5 +57,5 @@ def test_nothing_is_reported_before_the_audit_is_delivered(story: Story) -> None
     audit = audits.start(
         engagement=story.engagement, cost=story.amount("6000"), currency="EUR", by=story.ada
     )
-    with pytest.raises(ApplicationError, match="delivered"):
+    with declined("audit.not_delivered"):
         documents.issue(kind="audit_report", subject=f"audit:{audit.pk}")

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from engagements.audit.rules import Advice, Case, Check, Needs, Operator, Tried, Verdict
+from engagements.audit.rules import Advice, AuditInputs, Needs, Operator, Tried, Verdict
 from engagements.audit.rules.verdict import examine
 from engagements.evidence.readers.questions import Generation, Generations
-from tests.engagements.audit.cases import (
+from tests.engagements.audit.inputs import (
     LLAMA_32K,
     answered,
     bill,
-    case,
+    inputs,
     measured,
     ratio,
     roadmap,
@@ -42,7 +42,7 @@ def busy(kernel: str, share: float) -> Any:
     return seen(step((kernel, 0.0, length), ("cublas_gemm", length, 1000.0 - length)))
 
 
-def ordinary(**said: Any) -> Case:
+def ordinary(**said: Any) -> AuditInputs:
     """A case with what the source says, and the ordinary answers to everything else."""
     usual = {
         "traffic": seen(TWO_SHAPES),
@@ -51,7 +51,7 @@ def ordinary(**said: Any) -> Case:
         "work": work(6, 60_000),
         "gpu_bill": bill(40_000),
     }
-    return case(**usual | said)
+    return inputs(**usual | said)
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class Told:
     """A case as the source tells it: does it pass, and which checks say why it does not."""
 
     name: str
-    case: Case
+    inputs: AuditInputs
     is_good: bool
-    reasons: dict[Check, str] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
 
 
 GOOD = (
@@ -76,7 +76,7 @@ GOOD = (
             tried=(answered(Tried(library="The vendor's kernels", lacks=("skewed routing",))),),
         ),
         is_good=True,
-        reasons={Check.OFF_THE_SHELF: "lacks skewed routing"},
+        reasons={"off_the_shelf": "lacks skewed routing"},
     ),
     Told(
         "KV cache layout for long context",
@@ -92,7 +92,7 @@ GOOD = (
             end_to_end=seen(ratio(2.8)),
         ),
         is_good=True,
-        reasons={Check.WORTH: "2.8×", Check.OFF_THE_SHELF: "one read of the shared prompt"},
+        reasons={"worth": "2.8×", "off_the_shelf": "one read of the shared prompt"},
     ),
     Told(
         "quantisation-aware fused ops",
@@ -105,7 +105,7 @@ GOOD = (
             work=work(6, 60_000),
         ),
         is_good=True,
-        reasons={Check.OFF_THE_SHELF: "the customer's runtime"},
+        reasons={"off_the_shelf": "the customer's runtime"},
     ),
 )
 
@@ -128,9 +128,9 @@ BAD = (
         ),
         is_good=False,
         reasons={
-            Check.WORTH: "1.08× was measured, less than the 2× wanted",
-            Check.SURVIVES: "6 weeks of work",
-            Check.OFF_THE_SHELF: "FlashAttention-4 does",
+            "worth": "1.08× was measured, less than the 2× wanted",
+            "survives": "6 weeks of work",
+            "off_the_shelf": "FlashAttention-4 does",
         },
     ),
     Told(
@@ -148,8 +148,8 @@ BAD = (
         ),
         is_good=False,
         reasons={
-            Check.SURVIVES: "6 weeks of work for 8 weeks of use before Llama-3.3",
-            Check.WORTH: "1.5×",
+            "survives": "6 weeks of work for 8 weeks of use before Llama-3.3",
+            "worth": "1.5×",
         },
     ),
     Told(
@@ -170,20 +170,20 @@ BAD = (
         ),
         is_good=False,
         reasons={
-            Check.OFF_THE_SHELF: "covers your case: use it",
-            Check.WORTH: "nothing is left to win without another algorithm",
+            "off_the_shelf": "covers your case: use it",
+            "worth": "nothing is left to win without another algorithm",
         },
     ),
 )
 
 
-def sentences(verdict: Verdict) -> dict[Check, str]:
+def sentences(verdict: Verdict) -> dict[str, str]:
     return {finding.check: finding.sentence for finding in verdict.findings}
 
 
 @pytest.mark.parametrize("told", GOOD, ids=lambda told: told.name)
 def test_a_case_that_was_worth_it_passes_at_least_four(told: Told) -> None:
-    verdict = examine(told.case)
+    verdict = examine(told.inputs)
     assert verdict.passes >= 4
     assert verdict.advice == Advice.CUSTOM
     outcomes = {finding.check: finding.outcome for finding in verdict.findings}
@@ -194,7 +194,7 @@ def test_a_case_that_was_worth_it_passes_at_least_four(told: Told) -> None:
 
 @pytest.mark.parametrize("told", BAD, ids=lambda told: told.name)
 def test_a_case_that_was_not_passes_fewer_for_the_source_s_reason(told: Told) -> None:
-    verdict = examine(told.case)
+    verdict = examine(told.inputs)
     assert verdict.passes < 4
     assert verdict.advice != Advice.CUSTOM
     outcomes = {finding.check: finding.outcome for finding in verdict.findings}
@@ -205,5 +205,5 @@ def test_a_case_that_was_not_passes_fewer_for_the_source_s_reason(told: Told) ->
 
 @pytest.mark.parametrize("told", BAD, ids=lambda told: told.name)
 def test_it_is_the_reason_that_decides_and_not_silence(told: Told) -> None:
-    verdict = examine(told.case)
+    verdict = examine(told.inputs)
     assert not [finding for finding in verdict.findings if finding.outcome == "unknown"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engagements.audit.rules import Finding, Outcome, Thresholds, stable
-from engagements.audit.rules.figures import ShapeFigures
-from tests.engagements.audit.cases import case, seen, traffic
+from engagements.audit.rules.stable import ShapeFigures
+from tests.engagements.audit.inputs import inputs, seen, traffic
 
 
 def conditions(finding: Finding) -> dict[str, bool | None]:
@@ -17,7 +17,7 @@ def conditions(finding: Finding) -> dict[str, bool | None]:
 
 def test_two_shapes_that_stay_are_stable() -> None:
     facts = traffic((1, 128, 10.0), (1, 128, 10.0), (8, 128, 40.0), times=500)
-    finding = stable.find(case(traffic=seen(facts)))
+    finding = stable.find(inputs(traffic=seen(facts)))
     assert finding.outcome == Outcome.PASS
     assert finding.value == 1.0
     assert "In effect 1.9 shapes" in finding.paragraph
@@ -27,7 +27,7 @@ def test_two_shapes_that_stay_are_stable() -> None:
 def test_a_fat_tail_is_not() -> None:
     # 100 lengths, equally frequent: 16 of them cover 16%.
     facts = traffic(*((1, 100 + number, 10.0) for number in range(100)), times=10)
-    finding = stable.find(case(traffic=seen(facts)))
+    finding = stable.find(inputs(traffic=seen(facts)))
     assert finding.outcome == Outcome.FAIL
     assert finding.value == pytest.approx(0.16)
     assert conditions(finding)["covered"] is False
@@ -38,7 +38,7 @@ def test_a_tail_that_is_rare_but_slow_counts_by_its_time() -> None:
     # One shape has 97% of the calls; 30 slow ones, one call a round each, take most of the time.
     slow = [(64, 1000 + number, 300.0) for number in range(30)]
     facts = traffic(*[(1, 128, 1.0)] * 970, *slow)
-    finding = stable.find(case(traffic=seen(facts)))
+    finding = stable.find(inputs(traffic=seen(facts)))
     assert finding.outcome == Outcome.FAIL
     # 970 + 15 x 300 of 970 + 30 x 300 microseconds lie in the 16 shapes with the most time.
     assert finding.value == pytest.approx((970 + 15 * 300) / (970 + 9000), abs=0.09)
@@ -46,14 +46,14 @@ def test_a_tail_that_is_rare_but_slow_counts_by_its_time() -> None:
 
 def test_shapes_that_changed_in_the_middle_of_the_log_drift() -> None:
     facts = traffic(*[(1, 128, 1.0)] * 600, *[(2, 128, 1.0)] * 600)
-    finding = stable.find(case(traffic=seen(facts)))
+    finding = stable.find(inputs(traffic=seen(facts)))
     assert finding.outcome == Outcome.FAIL
     assert conditions(finding) == {"covered": True, "effective": True, "drift": False}
     assert "100% of it changed its shape" in finding.sentence
 
 
 def test_a_short_log_decides_nothing() -> None:
-    finding = stable.find(case(traffic=seen(traffic((1, 128, 1.0), times=999))))
+    finding = stable.find(inputs(traffic=seen(traffic((1, 128, 1.0), times=999))))
     assert finding.outcome == Outcome.UNKNOWN
     assert finding.to_collect
 
@@ -61,12 +61,12 @@ def test_a_short_log_decides_nothing() -> None:
 def test_the_lines_are_adjustable() -> None:
     facts = traffic(*((1, 100 + number, 10.0) for number in range(100)), times=10)
     lines = Thresholds(counted_shapes=64, covered_share=0.6, effective_shapes=128)
-    finding = stable.find(case(traffic=seen(facts), thresholds=lines))
+    finding = stable.find(inputs(traffic=seen(facts), thresholds=lines))
     assert finding.outcome == Outcome.PASS
     assert finding.threshold == 0.6
 
 
 def test_without_traffic_it_is_unknown() -> None:
-    finding = stable.find(case())
+    finding = stable.find(inputs())
     assert finding.outcome == Outcome.UNKNOWN
     assert "register_forward_pre_hook" in (finding.to_collect[0].command or "")

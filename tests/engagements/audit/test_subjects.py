@@ -9,15 +9,15 @@ from uuid import uuid4
 import pytest
 
 from engagements import tasks
-from engagements.audit import operators, subjects
 from engagements.audit import rules as checks
+from engagements.audit import subjects
 from engagements.audit.models import Audit
-from engagements.common.errors import ApplicationError
 from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
-from tests.engagements.audit.cases import LLAMA_32K, ratio
+from tests.engagements.audit.inputs import LLAMA_32K, ratio
 from tests.engagements.audit.test_findings import finding, keep, overlapping
 from tests.engagements.world import World, measured
+from tests.errors import declined
 
 
 @pytest.fixture
@@ -32,31 +32,36 @@ def test_an_operator_chosen_while_another_was_summed_stays(
     mine = checks.Operator(kind="pattern", name="mine", pattern="^mine_")
     other = checks.Operator(kind="pattern", name="other", pattern="mine_a")
     subjects.choose_operator(audit=audit, operator=mine, by=world.consultant)
-    read_with = operators.read_with
+    read_with = subjects.read_with
 
     def meanwhile(**asked: Any) -> Any:
         subjects.choose_operator(audit=audit, operator=other, by=world.consultant)
         return read_with(**asked)
 
-    monkeypatch.setattr(operators, "read_with", meanwhile)
-    assert operators.sum_exactly(audit=Audit.objects.get(pk=audit.pk)) is False
+    monkeypatch.setattr(subjects, "read_with", meanwhile)
+    assert subjects.sum_exactly(audit=Audit.objects.get(pk=audit.pk)) is False
     assert finding(audit, "hot").value == "30%"
 
 
-def test_a_pattern_that_is_none_is_refused(world: World, audit: Audit) -> None:
-    for pattern, why in (("(", "no regular expression"), ("", "missing")):
+def test_an_invalid_or_costly_pattern_is_declined(world: World, audit: Audit) -> None:
+    for pattern, code in (
+        ("(", "malformed"),
+        ("", "missing"),
+        ("a" * 201, "too_long"),
+        ("(a{900}){900}", "too_costly"),
+    ):
         broken = checks.Operator(kind="pattern", name="x", pattern=pattern)
-        with pytest.raises(ApplicationError, match=why):
+        with declined(f"pattern.{code}"):
             subjects.choose_operator(audit=audit, operator=broken, by=world.consultant)
 
 
 @pytest.mark.parametrize(
     "changes", [{"least_share": 1.5}, {"vibes": 1}, {"target": 1}, {"least_calls": "many"}]
 )
-def test_thresholds_that_cannot_be_are_refused(
+def test_invalid_thresholds_are_declined(
     world: World, audit: Audit, changes: dict[str, object]
 ) -> None:
-    with pytest.raises(ApplicationError, match="cannot be"):
+    with declined("audit.threshold_invalid"):
         subjects.set_thresholds(audit=audit, changes=changes, by=world.consultant)
 
 
@@ -113,13 +118,13 @@ def test_a_run_that_was_disqualified_says_nothing(world: World, audit: Audit) ->
 
 
 @pytest.mark.parametrize(
-    "work",
+    ("work", "code"),
     [
-        checks.Work(weeks=0),
-        checks.Work(weeks=6, fee=Decimal(1)),
-        checks.Work(weeks=6, fee=Decimal("0.001"), currency="EUR"),
+        (checks.Work(weeks=0), "audit.weeks_out_of_range"),
+        (checks.Work(weeks=6, fee=Decimal(1)), "audit.fee_without_currency"),
+        (checks.Work(weeks=6, fee=Decimal("0.001"), currency="EUR"), "amount.too_precise"),
     ],
 )
-def test_work_that_cannot_be_is_refused(world: World, audit: Audit, work: checks.Work) -> None:
-    with pytest.raises(ApplicationError):
+def test_invalid_work_is_declined(world: World, audit: Audit, work: checks.Work, code: str) -> None:
+    with declined(code):
         subjects.set_work(audit=audit, work=work, by=world.consultant)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from engagements.audit import rules as checks
 from engagements.audit.rules import (
     Advice,
-    Case,
+    AuditInputs,
     Needs,
     Operator,
     Outcome,
@@ -25,13 +25,13 @@ from engagements.audit.rules import (
 from engagements.audit.rules import thresholds as lines
 from engagements.audit.rules.verdict import examine
 from engagements.evidence.readers.questions import TailLatency
-from tests.engagements.audit.cases import (
+from tests.engagements.audit.inputs import (
     LLAMA_32K,
     answered,
     attention_step,
     bill,
     captured_compute,
-    case,
+    inputs,
     measured,
     ratio,
     roadmap,
@@ -48,7 +48,7 @@ ATTENTION = Operator(kind="family", name="attention")
 NEARLY = answered(Tried(library="A library", lacks=("the mask",)))
 
 
-def passing(**changes: object) -> Case:
+def passing(**changes: object) -> AuditInputs:
     """A case that passes all six."""
     known = {
         "trace": seen(attention_step(0.9)),
@@ -61,7 +61,7 @@ def passing(**changes: object) -> Case:
         "work": work(),
         "gpu_bill": bill(40_000),
     }
-    return case(**known | changes)
+    return inputs(**known | changes)
 
 
 def test_six_of_six_and_all_three_conditions() -> None:
@@ -74,7 +74,7 @@ def test_six_of_six_and_all_three_conditions() -> None:
 
 
 def test_nothing_known_is_declined_and_says_what_to_collect() -> None:
-    found = examine(case())
+    found = examine(inputs())
     assert (found.advice, found.passes, found.tool, found.rung) == (Advice.DECLINE, 0, None, None)
     assert found.sentence == (
         "0 of 6 checks pass, 6 are unknown. An unknown is no pass: so far too little speaks for a "
@@ -160,7 +160,7 @@ def test_the_ladder_s_own_kernels_stand_on_their_rungs(
 ) -> None:
     ladder = seen(captured_compute("ladder_details.ncu.csv"))
     chosen = Operator(kind="pattern", name=name, pattern=pattern)
-    rung = examine(case(compute=(ladder,), operator=chosen)).rung
+    rung = examine(inputs(compute=(ladder,), operator=chosen)).rung
     assert rung is not None
     assert (rung.number, rung.name) == (number, name)
     assert rung.next_step
@@ -169,18 +169,18 @@ def test_the_ladder_s_own_kernels_stand_on_their_rungs(
 def test_what_is_tuned_has_no_next_step_and_what_is_too_small_no_rung() -> None:
     export = seen(captured_compute("h200_ncu_details.csv"))
     nvjet = Operator(kind="pattern", name="product", pattern="nvjet")
-    top = examine(case(compute=(export,), operator=nvjet)).rung
+    top = examine(inputs(compute=(export,), operator=nvjet)).rung
     assert top is not None
     assert (top.number, top.next_step) == (6, None)
     tiny = seen(measured("tiny", sm_share=0.03, signature="too small"))
-    beside = examine(case(compute=(tiny,))).rung
+    beside = examine(inputs(compute=(tiny,))).rung
     assert beside is not None
     assert beside.number is None
 
 
 @pytest.mark.parametrize("name", sorted(file.name for file in CAPTURES.glob("*.trace.json.gz")))
 def test_every_capture_goes_through_and_comes_back_from_storage(name: str) -> None:
-    found = examine(case(trace=seen(captured(name))))
+    found = examine(inputs(trace=seen(captured(name))))
     stored = json.loads(json.dumps(verdict.as_data(found)))
     assert verdict.from_data(stored) == found
     first = json.loads(json.dumps(checks.as_data(found.findings[0])))
@@ -204,7 +204,7 @@ def test_what_another_version_stored_is_not_taken_for_this_one_s() -> None:
 def test_any_pitch_has_an_answer(
     share: float, kernel: float, weeks: float, life: float, monthly: int
 ) -> None:
-    pitch = case(
+    pitch = inputs(
         share=stated(share),
         kernel_speedup=stated(ratio(kernel)),
         work=work(weeks, 50_000),
@@ -252,13 +252,13 @@ def test_the_checks_need_no_django() -> None:
 
 def test_an_operator_that_the_trace_lacks_is_unknown() -> None:
     missing = Operator(kind="module", name="Attention_7")
-    found = examine(case(trace=seen(attention_step(0.5)), operator=missing))
+    found = examine(inputs(trace=seen(attention_step(0.5)), operator=missing))
     assert found.findings[0].outcome == Outcome.UNKNOWN
     assert "no kernel of Attention_7" in found.findings[0].paragraph
 
 
 def test_needs_of_no_known_operator_are_answered_too() -> None:
-    found = examine(case(needs=answered(Needs(definition="a thing of ours")), share=stated(0.9)))
+    found = examine(inputs(needs=answered(Needs(definition="a thing of ours")), share=stated(0.9)))
     assert found.findings[1].outcome == Outcome.UNKNOWN
 
 

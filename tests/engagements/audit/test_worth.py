@@ -19,13 +19,13 @@ from engagements.audit.rules import (
     selection,
     worth,
 )
-from engagements.audit.rules.figures import CeilingFigures
-from tests.engagements.audit.cases import (
+from engagements.audit.rules.ceiling import CeilingFigures
+from tests.engagements.audit.inputs import (
     LLAMA_32K,
     answered,
     attention_step,
     captured_compute,
-    case,
+    inputs,
     measured,
     ratio,
     seen,
@@ -87,7 +87,7 @@ def test_there_is_no_ceiling_outside(share: float, kernel: float) -> None:
 
 def test_half_the_time_gives_at_most_twice_as_fast() -> None:
     # 1 / (1 - 0.4) = 1.67: no kernel makes that 2.
-    finding = worth.find(case(share=stated(0.4)))
+    finding = worth.find(inputs(share=stated(0.4)))
     assert finding.outcome == Outcome.FAIL
     assert finding.sentence == "Even an infinitely fast kernel gives at most 1.67× end to end."
     assert figures(finding).needed is None
@@ -112,7 +112,7 @@ def test_the_source_s_own_numbers() -> None:
 def test_a_claim_is_carried_to_the_whole_and_questioned(
     share: float, claimed: object, outcome: str
 ) -> None:
-    finding = worth.find(case(share=stated(share), kernel_speedup=stated(claimed)))
+    finding = worth.find(inputs(share=stated(share), kernel_speedup=stated(claimed)))
     assert finding.outcome == outcome
     assert "laimed" in finding.sentence
     assert any("may we repeat it" in question for question in finding.questions)
@@ -120,7 +120,7 @@ def test_a_claim_is_carried_to_the_whole_and_questioned(
 
 def test_a_kernel_at_a_third_of_the_roofline_can_gain_three_times() -> None:
     profiled = seen(measured(dram_share=1 / 3, sm_share=0.2, bound="latency"))
-    finding = worth.find(case(share=stated(0.9), compute=(profiled,)))
+    finding = worth.find(inputs(share=stated(0.9), compute=(profiled,)))
     assert figures(finding).most == pytest.approx(3)
     # 1 / (0.1 + 0.9 / 3) = 2.5; 60 and 80% of the roofline are 1.8 and 2.4 times a third.
     assert finding.value == pytest.approx(2.5)
@@ -132,18 +132,18 @@ def test_a_kernel_at_a_third_of_the_roofline_can_gain_three_times() -> None:
 
 def test_at_80_percent_nothing_is_left_without_another_algorithm() -> None:
     profiled = seen(measured(dram_share=0.8, bound="memory", signature="tuned"))
-    finding = worth.find(case(share=stated(0.95), compute=(profiled,)))
+    finding = worth.find(inputs(share=stated(0.95), compute=(profiled,)))
     assert finding.outcome == Outcome.FAIL
     assert "nothing is left to win without another algorithm" in finding.sentence
     assert any("fewer bytes, not faster bytes" in question for question in finding.questions)
     low_target = Thresholds(target=1.1)
-    again = worth.find(case(share=stated(0.95), compute=(profiled,), thresholds=low_target))
+    again = worth.find(inputs(share=stated(0.95), compute=(profiled,), thresholds=low_target))
     assert again.outcome == Outcome.FAIL
 
 
 def test_a_shared_prefix_read_once_is_another_algorithm() -> None:
     known = captured("h200_llama_decode_32k_prefix.trace.json.gz")
-    finding = worth.find(case(trace=seen(known), needs=answered(LLAMA_32K)))
+    finding = worth.find(inputs(trace=seen(known), needs=answered(LLAMA_32K)))
     fewer = figures(finding).fewer_bytes
     assert fewer is not None
     # Keys and values of the prompt once, of 257 own tokens 32 times, queries in and out.
@@ -165,7 +165,7 @@ def test_on_several_gpus_a_call_is_counted_once() -> None:
         for start in (0.0, 500.0)
     ]
     facts = facts_of(trace(host("step", 0.0, 1000.0), *events))
-    found = selection.selected(case(trace=seen(facts), operator=ATTENTION))
+    found = selection.selected(inputs(trace=seen(facts), operator=ATTENTION))
     assert found is not None
     assert found.call_us == pytest.approx(100.0)
 
@@ -173,7 +173,7 @@ def test_on_several_gpus_a_call_is_counted_once() -> None:
 def test_a_target_beyond_what_kernels_reach_is_said_to_be() -> None:
     # 2x of the whole takes 2.25x of the kernel; 80% of the roofline are 2x of it.
     profiled = seen(measured(dram_share=0.4, bound="latency"))
-    finding = worth.find(case(share=stated(0.9), compute=(profiled,)))
+    finding = worth.find(inputs(share=stated(0.9), compute=(profiled,)))
     assert finding.outcome == Outcome.PASS
     assert "more of the roofline than kernels usually reach" in finding.paragraph
 
@@ -181,7 +181,7 @@ def test_a_target_beyond_what_kernels_reach_is_said_to_be() -> None:
 def test_a_roofline_of_instructions_alone_is_no_limit_on_a_low_rung() -> None:
     ladder = captured_compute("ladder_details.ncu.csv")
     tiled = Operator(kind="pattern", name="tiled", pattern="^tiled$")
-    finding = worth.find(case(share=stated(0.9), compute=(seen(ladder),), operator=tiled))
+    finding = worth.find(inputs(share=stated(0.9), compute=(seen(ladder),), operator=tiled))
     # The SMs are 57% busy, yet cuBLAS does the same product in a thirtieth of the time.
     assert figures(finding).roofline_share == pytest.approx(0.5691)
     assert finding.outcome == Outcome.UNKNOWN
@@ -194,7 +194,7 @@ def test_a_roofline_of_instructions_alone_is_no_limit_on_a_low_rung() -> None:
 def test_the_two_tuned_kernels_of_the_export_have_nothing_left(name: str, roofline: float) -> None:
     export = captured_compute("h200_ncu_details.csv")
     chosen = Operator(kind="pattern", name=name, pattern=name)
-    finding = worth.find(case(share=stated(0.9), compute=(seen(export),), operator=chosen))
+    finding = worth.find(inputs(share=stated(0.9), compute=(seen(export),), operator=chosen))
     assert figures(finding).roofline_share == pytest.approx(roofline)
     assert finding.outcome == Outcome.FAIL
 
@@ -202,7 +202,7 @@ def test_the_two_tuned_kernels_of_the_export_have_nothing_left(name: str, roofli
 def test_a_claim_beyond_the_roofline_is_called_that() -> None:
     profiled = seen(measured(dram_share=0.5, bound="latency"))
     finding = worth.find(
-        case(share=stated(0.95), compute=(profiled,), kernel_speedup=stated(ratio(10.0)))
+        inputs(share=stated(0.95), compute=(profiled,), kernel_speedup=stated(ratio(10.0)))
     )
     assert "beyond the roofline" in finding.paragraph
     assert finding.outcome == Outcome.FAIL
@@ -211,7 +211,7 @@ def test_a_claim_beyond_the_roofline_is_called_that() -> None:
 def test_a_kernel_that_is_a_small_part_of_the_operator_decides_nothing() -> None:
     other = seen(measured("flash_combine_kernel", dram_share=0.9))
     trace = seen(attention_step(0.9))
-    finding = worth.find(case(trace=trace, compute=(other,), operator=ATTENTION))
+    finding = worth.find(inputs(trace=trace, compute=(other,), operator=ATTENTION))
     assert figures(finding).kernels == ()
     assert finding.outcome == Outcome.UNKNOWN
 
@@ -219,7 +219,7 @@ def test_a_kernel_that_is_a_small_part_of_the_operator_decides_nothing() -> None
 def test_kernels_that_are_only_of_the_same_kind_are_said_to_be() -> None:
     alike, same = (
         worth.find(
-            case(
+            inputs(
                 trace=seen(attention_step(0.86)),
                 compute=(seen(measured(name, dram_share=0.5, bound="latency")),),
             )
@@ -232,24 +232,24 @@ def test_kernels_that_are_only_of_the_same_kind_are_said_to_be() -> None:
 
 def test_what_was_measured_end_to_end_decides() -> None:
     for gained, outcome in ((1.08, "fail"), (1.9, "fail"), (2.8, "pass")):
-        finding = worth.find(case(share=stated(0.9), end_to_end=seen(ratio(gained))))
+        finding = worth.find(inputs(share=stated(0.9), end_to_end=seen(ratio(gained))))
         assert finding.outcome == outcome
 
 
 def test_a_ratio_above_the_ceiling_cannot_be() -> None:
-    finding = worth.find(case(share=stated(0.4), end_to_end=stated(ratio(3.0))))
+    finding = worth.find(inputs(share=stated(0.4), end_to_end=stated(ratio(3.0))))
     assert finding.outcome == Outcome.FAIL
     assert finding.sentence.startswith("3× cannot be")
     profiled = seen(measured(dram_share=0.5, bound="latency"))
     finding = worth.find(
-        case(share=stated(0.9), compute=(profiled,), end_to_end=stated(ratio(3.0)))
+        inputs(share=stated(0.9), compute=(profiled,), end_to_end=stated(ratio(3.0)))
     )
     assert finding.outcome == Outcome.FAIL
     assert finding.sentence.startswith("3× cannot be")
 
 
 def test_what_is_missing_is_collected_by_the_kernels_own_names() -> None:
-    finding = worth.find(case(trace=seen(attention_step(0.9)), operator=ATTENTION))
+    finding = worth.find(inputs(trace=seen(attention_step(0.9)), operator=ATTENTION))
     assert finding.outcome == Outcome.UNKNOWN
     command = finding.to_collect[0].command or ""
     assert command.startswith("ncu --set full --page raw --csv")
@@ -257,7 +257,7 @@ def test_what_is_missing_is_collected_by_the_kernels_own_names() -> None:
 
 
 def test_without_a_share_it_is_unknown() -> None:
-    finding = worth.find(case())
+    finding = worth.find(inputs())
     assert finding.outcome == Outcome.UNKNOWN
     assert (finding.to_collect[0].command or "").startswith("nsys profile")
 
@@ -266,5 +266,5 @@ def test_a_device_without_a_data_sheet_has_no_floor() -> None:
     needs = Needs(
         definition="flash_attention", dtype="bfloat16", axes={"batch": 1}, device="Abacus"
     )
-    finding = worth.find(case(share=stated(0.9), needs=answered(needs)))
+    finding = worth.find(inputs(share=stated(0.9), needs=answered(needs)))
     assert figures(finding).fewer_bytes is None

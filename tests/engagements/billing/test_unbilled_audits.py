@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from engagements.audit import services as audits
 from engagements.audit.models import Audit
-from engagements.audit.unbilled import unbilled_audits
+from engagements.audit.queries import unbilled_audits
 from engagements.common.errors import ApplicationError
 from engagements.engagement.models import Engagement
 from engagements.ledger import chart

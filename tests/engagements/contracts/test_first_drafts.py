@@ -16,7 +16,7 @@ from engagements.contracts import first_drafts
 from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Engagement
 from engagements.evidence import questionnaire
-from tests.engagements.audit.cases import LLAMA_32K
+from tests.engagements.audit.inputs import LLAMA_32K
 from tests.engagements.audit.test_findings import DECODE, TRAFFIC, keep
 from tests.engagements.world import World, fresh, today
 from tests.errors import declined

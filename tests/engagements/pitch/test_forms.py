@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from engagements.audit.rules.verdict import examine
 from engagements.pitch.forms import PitchForm
-from engagements.pitch.rules import case_of
+from engagements.pitch.rules import inputs_of
 from kernels import coverage
 
 TODAY = dt.date(2026, 11, 21)
@@ -52,7 +52,7 @@ def test_whatever_is_possible_gets_an_answer_and_its_link_the_same(
     typed = typed | {"weeks": weeks, "currency": "EUR", "definition": "flash_attention"}
     form = form_of(typed | {"features": needs, "libraries": lines, "shapes": lines})
     assert form.is_valid(), form.errors
-    verdict = examine(case_of(form.pitch(), today=TODAY))
+    verdict = examine(inputs_of(form.pitch(), today=TODAY))
     assert len(verdict.findings) == 6
     again = PitchForm(QueryDict(urlencode(form.query())))
     assert again.is_valid()
@@ -75,7 +75,7 @@ def test_whatever_is_not_is_said_beside_its_field(
     typed = typed | {"currency": currency, "definition": definition, "features": ["window"]}
     form = form_of(typed | {"libraries": lines, "shapes": lines, "operator": lines})
     if form.is_valid():
-        examine(case_of(form.pitch(), today=TODAY))
+        examine(inputs_of(form.pitch(), today=TODAY))
     else:
         assert all(form.errors.values())
 

@@ -11,14 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from engagements.audit.rules import CHECKS
+from engagements.audit.rules.labels import Outcome
 from engagements.audit.rules.verdict import examine
-from engagements.audit.rules.words import Check, Outcome
 from engagements.evidence.readers import ComputeFacts, TraceFacts, TrafficFacts, read
 from engagements.pitch.rules import (
     Pitch,
     PitchError,
     Read,
-    case_of,
+    inputs_of,
     libraries_of,
     questions,
     reduced,
@@ -56,31 +57,31 @@ def test_a_reduced_file_comes_to_the_same_outcomes_as_the_whole(name: str) -> No
     whole = read_of(name)
     small = reduced(whole, SIZES[0])
     pitch = Pitch(kernel_speedup=3.0, weeks=6.0, life_weeks=52.0)
-    before, after = (examine(case_of(pitch, [each], today=TODAY)) for each in (whole, small))
+    before, after = (examine(inputs_of(pitch, [each], today=TODAY)) for each in (whole, small))
     assert [each.outcome for each in after.findings] == [each.outcome for each in before.findings]
 
 
 def test_a_file_says_more_than_a_number_that_was_typed() -> None:
     profile = read_of("prefill.trace.json.gz")
-    case = case_of(Pitch(share=0.9), [profile], today=TODAY)
-    assert case.trace is not None
-    assert isinstance(case.trace.value, TraceFacts)
-    assert case.trace.source.kind == "file"
-    assert case.share is not None
-    assert case.share.source.kind == "stated"
+    inputs = inputs_of(Pitch(share=0.9), [profile], today=TODAY)
+    assert inputs.trace is not None
+    assert isinstance(inputs.trace.value, TraceFacts)
+    assert inputs.trace.source.kind == "file"
+    assert inputs.share is not None
+    assert inputs.share.source.kind == "stated"
 
 
 def test_every_kind_of_file_finds_its_place() -> None:
     counters = read_of("ladder_raw.ncu.csv")
-    case = case_of(Pitch(traffic=traffic_of("8x4096 90\n16x4096 10")), [counters], today=TODAY)
-    assert isinstance(case.compute[0].value, ComputeFacts)
-    assert isinstance(case.traffic and case.traffic.value, TrafficFacts)
-    assert case.traffic is not None
-    assert case.traffic.source.kind == "stated"
+    inputs = inputs_of(Pitch(traffic=traffic_of("8x4096 90\n16x4096 10")), [counters], today=TODAY)
+    assert isinstance(inputs.compute[0].value, ComputeFacts)
+    assert isinstance(inputs.traffic and inputs.traffic.value, TrafficFacts)
+    assert inputs.traffic is not None
+    assert inputs.traffic.source.kind == "stated"
 
 
 def test_nobody_maintains_it_is_something_else_than_nothing_said() -> None:
-    said = {hours: case_of(Pitch(upkeep_hours=hours), today=TODAY) for hours in (None, 0.0, 8.0)}
+    said = {hours: inputs_of(Pitch(upkeep_hours=hours), today=TODAY) for hours in (None, 0.0, 8.0)}
     assert said[None].maintainers is None
     nobody, somebody = said[0.0].maintainers, said[8.0].maintainers
     assert nobody is not None
@@ -90,7 +91,7 @@ def test_nobody_maintains_it_is_something_else_than_nothing_said() -> None:
 
 
 def test_a_bill_without_a_currency_is_not_said() -> None:
-    assert case_of(Pitch(bill_a_month=Decimal(5)), today=TODAY).gpu_bill is None
+    assert inputs_of(Pitch(bill_a_month=Decimal(5)), today=TODAY).gpu_bill is None
 
 
 def test_shapes_are_counted_as_in_a_log() -> None:
@@ -121,16 +122,15 @@ def test_whatever_is_typed_is_read_or_refused_in_a_sentence(text: str) -> None:
 
 
 def test_what_fails_is_asked_first_and_nothing_twice() -> None:
-    verdict = examine(case_of(Pitch(share=0.4, kernel_speedup=3.0), today=TODAY))
+    verdict = examine(inputs_of(Pitch(share=0.4, kernel_speedup=3.0), today=TODAY))
     outcome = {each.check: each.outcome for each in verdict.findings}
-    assert outcome[Check.WORTH] == Outcome.FAIL
+    assert outcome["worth"] == Outcome.FAIL
     asked = questions(verdict)
-    assert asked[0].check == Check.WORTH
+    assert asked[0].check == "worth"
     assert len({each.text for each in asked}) == len(asked)
-    # Whoever bears it when the speedup does not show up is always asked.
-    assert "does the fee go back" in asked[-1].text
+    assert asked[-1].check is None
 
 
 def test_every_check_that_does_not_pass_is_asked_about() -> None:
-    verdict = examine(case_of(Pitch(), today=TODAY))
-    assert {each.check for each in questions(verdict)} >= set(Check)
+    verdict = examine(inputs_of(Pitch(), today=TODAY))
+    assert {each.check for each in questions(verdict)} >= {check.name for check in CHECKS}

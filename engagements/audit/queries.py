@@ -1,13 +1,16 @@
-"""An engagement's audit, as pages read it."""
+"""Queries: the audit of an engagement, and audits not yet billed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 
+from django.db.models import Exists, OuterRef, QuerySet
+
 from engagements.audit import rules
 from engagements.audit.models import Audit, Finding
-from engagements.engagement.models import Engagement
+from engagements.engagement.models import Engagement, Stage
+from engagements.ledger.models import Entry
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class AuditSummary:
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """The six findings in the order of the checks; none before the audit is started."""
+        """The findings in the order of the checks; none before the audit is started."""
         if self.audit is None:
             return []
         order: dict[str, int] = {check.name: at for at, check in enumerate(rules.CHECKS)}
@@ -36,5 +39,18 @@ class AuditSummary:
 
     @property
     def unanswered(self) -> int:
-        """How many checks have no finding yet; a recorded `unknown` is a finding."""
+        """How many checks have no finding; a recorded `unknown` is one."""
         return sum(finding.found_at is None for finding in self.findings)
+
+
+WITHOUT_A_CONTRACT = (Stage.REDIRECTED, Stage.DECLINED)
+
+
+def unbilled_audits() -> QuerySet[Audit]:
+    """Return delivered audits without a contract that are owed, oldest first. Costs are net."""
+    waived = Entry.objects.filter(engagement=OuterRef("engagement"), kind=Entry.Kind.AUDIT_WAIVED)
+    return (
+        Audit.objects.filter(~Exists(waived), engagement__stage__in=WITHOUT_A_CONTRACT, cost__gt=0)
+        .select_related("engagement__customer")
+        .order_by("delivered_at", "pk")
+    )

@@ -6,9 +6,9 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from engagements.audit.rules.case import Case, Work
 from engagements.audit.rules.figures import Interval
-from engagements.audit.rules.finding import Known, Source
+from engagements.audit.rules.finding import Source, Sourced
+from engagements.audit.rules.inputs import AuditInputs, Work
 from engagements.evidence.readers import ComputeFacts, TraceFacts, TrafficFacts
 from engagements.evidence.readers.questions import GpuBill, Maintainer, Maintainers
 from engagements.pitch.rules.reduction import Read
@@ -19,16 +19,16 @@ T = TypeVar("T")
 STATED = Source(kind="stated", name="The pitch")
 
 
-def case_of(pitch: Pitch, read: Sequence[Read] = (), *, today: dt.date) -> Case:
+def inputs_of(pitch: Pitch, read: Sequence[Read] = (), *, today: dt.date) -> AuditInputs:
     """What is known of the pitch; a file says more than a number that was typed."""
-    return Case(
+    return AuditInputs(
         today=today,
         operator=pitch.operator,
         trace=_first(read, TraceFacts),
         compute=tuple(_all(read, ComputeFacts)),
         traffic=_first(read, TrafficFacts) or _stated(pitch.traffic),
         needs=_stated(pitch.needs),
-        tried=tuple(Known(value=tried, source=STATED) for tried in pitch.tried),
+        tried=tuple(Sourced(value=tried, source=STATED) for tried in pitch.tried),
         work=_stated(_work(pitch)),
         maintainers=_stated(_maintainers(pitch)),
         gpu_bill=_stated(_bill(pitch)),
@@ -40,19 +40,19 @@ def case_of(pitch: Pitch, read: Sequence[Read] = (), *, today: dt.date) -> Case:
     )
 
 
-def _stated(value: T | None) -> Known[T] | None:
-    return None if value is None else Known(value=value, source=STATED)
+def _stated(value: T | None) -> Sourced[T] | None:
+    return None if value is None else Sourced(value=value, source=STATED)
 
 
-def _all(read: Sequence[Read], kind: type[T]) -> list[Known[T]]:
+def _all(read: Sequence[Read], kind: type[T]) -> list[Sourced[T]]:
     return [
-        Known(value=each.facts, source=Source(kind="file", name=each.name, digest=each.digest))
+        Sourced(value=each.facts, source=Source(kind="file", name=each.name, digest=each.digest))
         for each in read
         if isinstance(each.facts, kind)
     ]
 
 
-def _first(read: Sequence[Read], kind: type[Any]) -> Known[Any] | None:
+def _first(read: Sequence[Read], kind: type[Any]) -> Sourced[Any] | None:
     return next(iter(_all(read, kind)), None)
 
 

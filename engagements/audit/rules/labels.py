@@ -1,23 +1,12 @@
-"""The words that findings and verdicts are put in. The models offer the same as choices."""
+"""Outcomes of a check and of an audit. The models offer the same as choices."""
 
 from __future__ import annotations
 
 from enum import StrEnum, auto
 
 
-class Check(StrEnum):
-    """The six checks, in the order in which they are asked."""
-
-    HOT = "hot"
-    OFF_THE_SHELF = "off_the_shelf"
-    STABLE = "stable"
-    SURVIVES = "survives"
-    MAINTAIN = "maintain"
-    WORTH = "worth"
-
-
 class Outcome(StrEnum):
-    """What a check comes to. `unknown` is no pass."""
+    """The outcome of a check. An unknown does not count as a pass."""
 
     PASS = auto()
     FAIL = auto()
@@ -30,7 +19,7 @@ class Outcome(StrEnum):
 
 
 class Advice(StrEnum):
-    """What six findings amount to."""
+    """The outcome of an audit."""
 
     CUSTOM = "custom"
     REDIRECT = "redirect"

@@ -13,7 +13,7 @@ from decimal import Decimal
 from typing import get_args
 
 from engagements.audit.rules.figures import Interval
-from engagements.audit.rules.finding import Known
+from engagements.audit.rules.finding import Sourced
 from engagements.audit.rules.thresholds import Thresholds
 from engagements.evidence.readers.facts import (
     ComputeFacts,
@@ -113,7 +113,7 @@ class Work:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class AuditInputs:
     """Everything that the checks look at.
 
     `share` is the operator's share of wall-clock time where no trace tells; `kernel_speedup` a
@@ -125,20 +125,34 @@ class Case:
     today: dt.date
     thresholds: Thresholds = field(default_factory=Thresholds)
     operator: Operator | None = None
-    trace: Known[TraceFacts] | None = None
-    compute: tuple[Known[ComputeFacts], ...] = ()
-    traffic: Known[TrafficFacts] | None = None
-    needs: Known[Needs] | None = None
-    tried: tuple[Known[Tried], ...] = ()
-    measured: tuple[Known[Measured], ...] = ()
-    work: Known[Work] | None = None
-    roadmap: Known[Roadmap] | None = None
-    maintainers: Known[Maintainers] | None = None
-    generations: Known[Generations] | None = None
-    tail_latency: Known[TailLatency] | None = None
-    gpu_bill: Known[GpuBill] | None = None
-    share: Known[float] | None = None
-    roofline_share: Known[float] | None = None
-    kernel_speedup: Known[Interval] | None = None
-    end_to_end: Known[Interval] | None = None
-    life_weeks: Known[float] | None = None
+    trace: Sourced[TraceFacts] | None = None
+    compute: tuple[Sourced[ComputeFacts], ...] = ()
+    traffic: Sourced[TrafficFacts] | None = None
+    needs: Sourced[Needs] | None = None
+    tried: tuple[Sourced[Tried], ...] = ()
+    measured: tuple[Sourced[Measured], ...] = ()
+    work: Sourced[Work] | None = None
+    roadmap: Sourced[Roadmap] | None = None
+    maintainers: Sourced[Maintainers] | None = None
+    generations: Sourced[Generations] | None = None
+    tail_latency: Sourced[TailLatency] | None = None
+    gpu_bill: Sourced[GpuBill] | None = None
+    share: Sourced[float] | None = None
+    roofline_share: Sourced[float] | None = None
+    kernel_speedup: Sourced[Interval] | None = None
+    end_to_end: Sourced[Interval] | None = None
+    life_weeks: Sourced[float] | None = None
+
+
+# Words that stand before many libraries' names and tell them apart from none.
+_COMMON = ("torch", "pytorch", "nvidia", "nvidia's", "the")
+
+
+def names(words: str, library: str) -> bool:
+    """Whether `words` (a baseline's name, package and title) name the library."""
+    telling = [word for word in library.split() if word.lower() not in _COMMON] or library.split()
+    return bool(telling) and _plain(telling[0]) in _plain(words)
+
+
+def _plain(text: str) -> str:
+    return text.lower().replace("-", "").replace("_", "")

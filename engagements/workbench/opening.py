@@ -25,7 +25,7 @@ def open_engagement(
     require_consultant(by)
     if not access.is_consultant(lead):
         raise ApplicationError(
-            f"{lead} is no consultant and cannot lead an engagement.", code="workbench.todo"
+            f"{lead} is not a consultant. Choose another lead.", code="engagement.lead_role"
         )
     engagement = Engagement(
         reference=_next_reference(),

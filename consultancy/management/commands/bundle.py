@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from benchmarks import bundles
 from benchmarks.errors import BenchmarkError
-from engagements.runs.bundles import WITHHELD, source_is_for_the_customer
+from engagements.runs.bundles import WITHHELD, customer_may_have_source
 from engagements.runs.models import EngagementRun
 
 
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         )
         if request is None:
             raise CommandError(f"Run {run} does not exist.")
-        with_source = with_source or source_is_for_the_customer(request)
+        with_source = with_source or customer_may_have_source(request)
         file = out or Path(f"{request.engagement.reference}-run-{request.pk}.zip")
         try:
             content = bundles.archive(

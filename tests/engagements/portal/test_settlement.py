@@ -41,7 +41,7 @@ def test_the_customer_reads_by_when_the_refund_is_paid_and_whether_it_is_late(
     assert due_on is not None
     page = page_of(client, story)
     assert in_words(due_on) in page
-    assert "badge--failed" not in page
+    assert "Late" not in page
     refund_accounts.add(
         customer=story.customer,
         holder="Longprompt GmbH",
@@ -52,7 +52,7 @@ def test_the_customer_reads_by_when_the_refund_is_paid_and_whether_it_is_late(
     page = page_of(client, story)
     assert "DE02120300000000202051" in page
     on_day(due_on + timedelta(days=1))
-    assert "badge--failed" in page_of(client, story)
+    assert "Late" in page_of(client, story)
 
 
 def test_where_nothing_goes_back_no_transfer_is_promised(client: Client) -> None:

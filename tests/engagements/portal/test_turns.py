@@ -17,7 +17,7 @@ from engagements.contracts.time_box.models import Pause
 from engagements.engagement.models import Engagement
 from engagements.payouts import refund_accounts
 from engagements.portal.queries import portal_engagement
-from engagements.portal.status import NOBODY, next_step
+from engagements.portal.status import NOBODY, OPEN_INVOICE, next_step
 from engagements.portal.turns import customers_turn_first
 from engagements.settlements import disputes
 from engagements.settlements import services as settlements
@@ -119,6 +119,6 @@ def test_the_list_holds_the_company_s_own_alone(client: Client, world: World, wh
 def test_work_that_goes_on_does_not_hide_an_open_invoice(client: Client, world: World) -> None:
     contract = world.active()
     client.force_login(world.signatory)
-    assert "Nothing is needed from you." in client.get(reverse("portal")).content.decode()
+    assert OPEN_INVOICE not in client.get(reverse("portal")).content.decode()
     world.invoice(contract.milestones.get(position=1))
-    assert "An invoice is open" in client.get(reverse("portal")).content.decode()
+    assert OPEN_INVOICE in client.get(reverse("portal")).content.decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -14,6 +15,7 @@ from engagements.contracts.models import Party
 from engagements.engagement.models import Engagement, Stage
 from engagements.payouts import refunds
 from engagements.settlements import services as settlements
+from engagements.workbench.next_step import FINANCE, NOBODY, US
 from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db
@@ -25,24 +27,33 @@ def page_of(client: Client, engagement: Engagement) -> str:
     return response.content.decode()
 
 
+def next_of(client: Client, engagement: Engagement) -> Any:
+    """The next step that the engagement's page shows."""
+    return client.get(reverse("engagement", args=[engagement.reference])).context["next"]
+
+
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("made", "who", "leads_to"),
     [
-        ("scoping", "Start the audit"),
-        ("audited", "Draft the contract"),
-        ("drafted", "Version 1 is a draft"),
-        ("offered", "Accept the contract for the consultancy"),
-        ("active", "ask for the acceptance run by"),
-        ("met", "Bill the milestones that the verdict released"),
-        ("missed", "Approve the settlement"),
+        ("scoping", US, "engagement-audit"),
+        ("audited", US, "engagement-contract"),
+        ("drafted", US, "engagement-contract"),
+        ("offered", US, "engagement-contract"),
+        ("active", US, "run-request"),
+        ("met", FINANCE, None),
+        ("missed", FINANCE, None),
     ],
 )
-def test_the_page_says_who_must_do_what_next(
-    client: Client, world: World, made: str, said: str
+def test_the_page_says_who_takes_the_next_step_and_where(
+    client: Client, world: World, made: str, who: str, leads_to: str | None
 ) -> None:
     row = getattr(world, made)()
+    engagement = row if isinstance(row, Engagement) else row.engagement
     client.force_login(world.consultant)
-    assert said in page_of(client, row if isinstance(row, Engagement) else row.engagement)
+    step = next_of(client, engagement)
+    assert step.who_label == who
+    if leads_to:
+        assert step.url == reverse(leads_to, args=[engagement.reference])
 
 
 def test_what_came_in_late_goes_back_before_anybody_is_asked_to_close(
@@ -53,22 +64,18 @@ def test_what_came_in_late_goes_back_before_anybody_is_asked_to_close(
     settled = settlement.contract_version.engagement
     bill = settled.invoices.filter(kind="invoice").order_by("pk")[0]
     client.force_login(world.consultant)
-    assert "Close it" in page_of(client, settled)
+    assert next_of(client, settled).url == "#end"
     world.paid_beyond(bill, Decimal(119), "late")
     overpaid = world.met_paid_and_overpaid(Decimal(119))
     for engagement in (settled, overpaid.engagement):
-        page = page_of(client, engagement)
-        assert "More came in than is asked" in page
-        assert "Close it" not in page
+        assert next_of(client, engagement).who_label == FINANCE
 
 
 def test_once_the_house_has_accepted_the_customer_is_next(client: Client, world: World) -> None:
     contract = world.offered()
     world.accept(contract, Party.CONSULTANCY)
     client.force_login(world.consultant)
-    page = page_of(client, contract.engagement)
-    assert "Next: Longprompt AG" in page
-    assert "accept the contract in the portal" in page
+    assert next_of(client, contract.engagement).who_label == "Longprompt AG"
 
 
 def test_a_run_under_way_is_what_is_waited_for(client: Client, world: World) -> None:
@@ -76,27 +83,19 @@ def test_a_run_under_way_is_what_is_waited_for(client: Client, world: World) -> 
     asked = world.request(contract)
     client.force_login(world.consultant)
     page = page_of(client, contract.engagement)
-    assert "The acceptance run is queued" in page
     assert reverse("run", args=[contract.engagement.reference, asked.pk]) in page
 
 
-@pytest.mark.parametrize(
-    ("passes", "said"),
-    [(3, "The audit pointed to cheaper interventions"), (1, "The audit said no")],
-)
-def test_where_the_audit_ends_it_nothing_follows_but_its_cost(
-    client: Client, world: World, passes: int, said: str
+@pytest.mark.parametrize("passes", [3, 1])
+def test_an_engagement_that_ends_with_its_audit_waits_for_its_payment_only(
+    client: Client, world: World, passes: int
 ) -> None:
     audit = world.answer(world.auditing(), *["pass"] * passes, *["fail"] * (6 - passes))
     delivered = audits.deliver(audit=audit, by=world.consultant)
     client.force_login(world.consultant)
-    page = page_of(client, audit.engagement)
-    assert f"{said}. Its cost is owed still" in page
-    assert "Next: finance" in page
+    assert next_of(client, audit.engagement).who_label == FINANCE
     audits.waive(audit=delivered, reason="Billed outside.", by=world.finance)
-    page = page_of(client, audit.engagement)
-    assert f"{said}. Nothing follows here." in page
-    assert "Next: nobody" in page
+    assert next_of(client, audit.engagement).who_label == NOBODY
 
 
 def test_a_cancelled_engagement_shows_how_far_it_came(client: Client, world: World) -> None:
@@ -104,7 +103,6 @@ def test_a_cancelled_engagement_shows_how_far_it_came(client: Client, world: Wor
     closing.cancel(engagement=contract.engagement, reason="Sold.", by=world.consultant)
     client.force_login(world.consultant)
     page = page_of(client, contract.engagement)
-    assert "This engagement was cancelled" in page
     assert 'Offered<span class="visually-hidden">, done</span>' in page
 
 
@@ -129,7 +127,6 @@ def test_what_ended_before_a_contract_waits_for_none(
     client.force_login(world.consultant)
     contract = reverse("engagement-contract", args=[engagement.reference])
     for page in (page_of(client, engagement), client.get(contract).content.decode()):
-        assert "It ended before a contract" in page
         assert why in page
         assert "No contract yet" not in page
     for waits in ("Nothing was measured yet", "No audit yet"):
@@ -168,7 +165,6 @@ def test_what_has_received_money_is_not_cancelled_and_the_reason_stays_typed(
     response = client.post(url, {"reason": "Lost interest."})
     page = response.content.decode()
     assert response.status_code == 422
-    assert "has received money" in page
     assert "Lost interest." in page
 
 
@@ -178,7 +174,7 @@ def test_closing_is_refused_with_what_is_still_open(client: Client, world: World
     url = reverse("engagement-close", args=[contract.engagement.reference])
     response = client.post(url)
     assert response.status_code == 422
-    assert "is not billed yet" in response.content.decode()
+    assert list(response.context["messages"])
 
 
 def test_the_log_is_shortened_and_shown_whole_on_request(client: Client, world: World) -> None:

@@ -45,10 +45,10 @@ def every_stage(world: World) -> None:
 
 def read_board(world: World) -> None:
     for group in boards.board(world.consultant):
-        for standing in group.standings:
-            next_step(standing)
-            assert str(standing.engagement.customer)
-            assert standing.time_box is None or standing.time_box.ends_on
+        for row in group.summaries:
+            next_step(row)
+            assert str(row.engagement.customer)
+            assert row.time_box is None or row.time_box.ends_on
 
 
 def test_twice_the_engagements_cost_no_more_queries(world: World) -> None:
@@ -72,7 +72,7 @@ def test_twice_the_engagements_cost_no_more_queries(world: World) -> None:
 def test_the_board_shows_each_customer_s_people_their_own(world: World) -> None:
     own = world.scoping()
     world.scoping(customer=world.other_customer)
-    shown = [s.engagement for group in boards.board(world.signatory) for s in group.standings]
+    shown = [s.engagement for group in boards.board(world.signatory) for s in group.summaries]
     assert shown == [own]
     assert boards.board(world.nobody) == []
 
@@ -80,7 +80,7 @@ def test_the_board_shows_each_customer_s_people_their_own(world: World) -> None:
 def test_the_board_finds_and_narrows(world: World) -> None:
     own, other = world.scoping(), world.scoping(customer=world.other_customer)
     found = boards.board(world.consultant, text="elsewhere")
-    assert [s.engagement for group in found for s in group.standings] == [other]
+    assert [s.engagement for group in found for s in group.summaries] == [other]
     assert boards.board(world.consultant, lead=world.admin) == []
     assert boards.board(world.consultant, text=own.reference)
 
@@ -90,7 +90,7 @@ def test_what_ended_leaves_the_board(world: World) -> None:
     closing.cancel(engagement=engagement, reason="Sold.", by=world.consultant)
     assert boards.board(world.consultant) == []
     [group] = boards.done(world.consultant)
-    assert group.standings[0].engagement == engagement
+    assert group.summaries[0].engagement == engagement
 
 
 def test_only_a_billed_milestone_has_something_open(world: World) -> None:

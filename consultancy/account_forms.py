@@ -61,7 +61,7 @@ class ResetPasswordForm(RelabelledForm, account.ResetPasswordForm):
         """Request the mail; a worker looks up the account."""
         address = str(self.cleaned_data["email"])
         origin = f"{request.scheme}://{request.get_host()}"
-        password_mails.ask(address=address, origin=origin)
+        password_mails.request(address=address, origin=origin)
         return address
 
 

@@ -164,7 +164,7 @@ class UserAdmin(Kept, BaseUserAdmin):
         """Save; an admin's own change ends their other sign-ins and not this one."""
         super().save_related(request, form, formsets, change)
         if form.instance.pk == request.user.pk:
-            sign_ins.keep(user=form.instance, of=request)
+            sign_ins.keep_current(user=form.instance, request=request)
 
 
 @admin.register(Customer)
@@ -219,7 +219,7 @@ class SecondFactorAdmin(ForAdmins, admin.ModelAdmin[Authenticator]):
 
     def delete_model(self, request: HttpRequest, obj: Authenticator) -> None:
         super().delete_model(request, obj)
-        sign_ins.end(user=obj.user)
+        sign_ins.end_all(user=obj.user)
 
     def delete_queryset(
         self, request: HttpRequest, queryset: models.QuerySet[Authenticator]
@@ -227,7 +227,7 @@ class SecondFactorAdmin(ForAdmins, admin.ModelAdmin[Authenticator]):
         people = list(User.objects.filter(authenticator__in=queryset).distinct())
         super().delete_queryset(request, queryset)
         for user in people:
-            sign_ins.end(user=user)
+            sign_ins.end_all(user=user)
 
 
 class HistoryAdmin(ReadOnly, admin.ModelAdmin[Any]):

@@ -11,7 +11,7 @@ from benchmarks.models import Run
 from engagements.common.queue import enqueue
 from engagements.event_log.models import Event
 from engagements.ledger import chart
-from engagements.notifications import turns
+from engagements.notifications import engagement_mails
 from engagements.people import sign_ins
 from engagements.people.models import User
 
@@ -23,12 +23,12 @@ def conclude_run(sender: Any, *, run: Run, **kwargs: Any) -> None:
 
 def end_other_sign_ins(sender: Any, *, request: HttpRequest, user: User, **kwargs: Any) -> None:
     """End every other session of a user who adds a second factor."""
-    sign_ins.end(user=user, but=request)
+    sign_ins.end_all(user=user, except_for=request)
 
 
 def mail_signatories(sender: Any, *, event: Event, **kwargs: Any) -> None:
-    """Mail the customer's signatories when an event is a turn of the engagement."""
-    turns.tell(event)
+    """Mail the customer's signatories about the events that concern them."""
+    engagement_mails.notify(event)
 
 
 def create_missing_accounts(sender: AppConfig, *, apps: Apps = installed, **kwargs: Any) -> None:

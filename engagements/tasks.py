@@ -100,7 +100,7 @@ def _missing_documents() -> Iterable[tuple[str, str]]:
     from engagements import documents
 
     missing = documents.missing()
-    failures.forget_all_but(missing)
+    failures.clear_all_except(missing)
     return missing
 
 

@@ -55,11 +55,11 @@ def number(row: Invoice, lines: Sequence[InvoiceLine], by: User | None) -> None:
 
 def _require_fonts(row: Invoice) -> None:
     # Not for credit notes: they name whom the invoice named, and settlements wait for no font.
-    from engagements.documents import typefaces
+    from engagements.documents import fonts
 
-    blank = typefaces.missing(json.dumps(row.frozen, ensure_ascii=False, default=str))
+    blank = fonts.missing(json.dumps(row.frozen, ensure_ascii=False, default=str))
     if blank:
-        raise ApplicationError(typefaces.refusal(blank), code="billing.todo")
+        raise ApplicationError(fonts.missing_text(blank), code="billing.todo")
 
 
 def tell(row: Invoice, engagement: Engagement, by: User | None) -> None:

@@ -25,7 +25,7 @@ from engagements.contracts.readings import document_of
 from engagements.contracts.signatories import named_to_accept, who_signs
 from engagements.contracts.terms import pauses_of, terms_of
 from engagements.contracts.versions import acceptance_of, sealed_contracts
-from engagements.people import fresh_sign_in
+from engagements.people import reauthentication
 
 # Terms that the page shows in rows of its own, with tax or with pauses.
 OWN_ROWS = ("fee", "audit_cost", "tax_treatment", "weeks", "signatory")
@@ -48,7 +48,7 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     form = AcceptContractForm(request.POST)
     if not signatories.may_accept(request.user, contract):
         return _render(request, contract, status=403)
-    fresh_sign_in.require_fresh_sign_in(request)
+    reauthentication.require_reauthentication(request)
     if form.is_valid():
         try:
             acceptances.accept(
@@ -58,7 +58,7 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
                 digest=form.cleaned_data["digest"],
                 by=actor(request),
                 address=current_address(),
-                signed_in_at=fresh_sign_in.signed_in_at(request),
+                signed_in_at=reauthentication.signed_in_at(request),
             )
         except ApplicationError as error:
             form.add_error(None, str(error))

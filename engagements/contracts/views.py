@@ -28,7 +28,7 @@ from engagements.contracts.signatories import named_to_accept
 from engagements.contracts.summary import ContractSummary, contract_summary_of
 from engagements.engagement.forms import ReasonForm
 from engagements.engagement.models import Engagement, Stage
-from engagements.people import fresh_sign_in
+from engagements.people import reauthentication
 
 WITHDRAWAL_LABEL = "Reason for the withdrawal"
 
@@ -172,7 +172,7 @@ def discard(request: HttpRequest, reference: str) -> HttpResponse:
 def accept(request: HttpRequest, reference: str) -> HttpResponse:
     """Accept the terms that were shown, for the consultancy, after a fresh sign-in."""
     engagement = access.engagement_for(request.user, reference)
-    fresh_sign_in.require_fresh_sign_in(request)
+    reauthentication.require_reauthentication(request)
     form = AcceptForm(request.POST)
     if form.is_valid():
         try:
@@ -182,7 +182,7 @@ def accept(request: HttpRequest, reference: str) -> HttpResponse:
                 **form.cleaned_data,
                 by=actor(request),
                 address=current_address(),
-                signed_in_at=fresh_sign_in.signed_in_at(request),
+                signed_in_at=reauthentication.signed_in_at(request),
             )
         except REFUSALS as error:
             refuse(request, error, form)

@@ -1,8 +1,8 @@
-"""The consultancy's own certificate: what contracts are signed with.
+"""The consultancy's certificate for signing contracts.
 
-In production it is named by TWOFOLD_CERTIFICATE_FILE or given in TWOFOLD_CERTIFICATE: a private
-RSA key, its certificate and, where an authority issued it, the chain, all PEM. Elsewhere one is
-made on first use and kept in the home folder.
+In production TWOFOLD_CERTIFICATE_FILE or TWOFOLD_CERTIFICATE supplies it: a private RSA key, its
+certificate and, if an authority issued it, the chain, all PEM. Elsewhere a self-signed one is
+created on first use and kept in the home folder.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 KEY_BITS = 3072
-LASTS = timedelta(days=5 * 365)
-HOW_TO_GET_ONE = (
-    "Contracts are signed with it. Have one issued for signing documents, or make one: "
-    "manage.py certificate FILE"
+VALIDITY = timedelta(days=5 * 365)
+REMEDY = (
+    "Contracts need a certificate for document signing. Obtain one, or create one with "
+    "manage.py certificate FILE."
 )
 
 
@@ -40,16 +40,16 @@ class Certificate:
 
 
 def own() -> Certificate:
-    """The certificate that this install signs with; made where production does not forbid it.
+    """Return the certificate of this installation; outside production, create a missing one.
 
-    ImproperlyConfigured when production names none, or what is named cannot be used.
+    ImproperlyConfigured when production has none or the configured one is unusable.
     """
     if settings.TWOFOLD_CERTIFICATE:
         return _read(_decoded(settings.TWOFOLD_CERTIFICATE), "TWOFOLD_CERTIFICATE")
     if settings.TWOFOLD_CERTIFICATE_FILE:
         return _of_file(Path(settings.TWOFOLD_CERTIFICATE_FILE))
     if settings.PRODUCTION:
-        raise ImproperlyConfigured(f"TWOFOLD_CERTIFICATE_FILE is not set. {HOW_TO_GET_ONE}")
+        raise ImproperlyConfigured(f"TWOFOLD_CERTIFICATE_FILE is not set. {REMEDY}")
     file = Path(settings.TWOFOLD_HOME) / "certificate.pem"
     if not file.exists():
         make(file)
@@ -57,9 +57,9 @@ def own() -> Certificate:
 
 
 def make(file: Path) -> None:
-    """Make a key and a certificate that it signs itself, for the owner of `file` only.
+    """Create a key and a self-signed certificate, readable by the owner of `file` only.
 
-    Of two processes at once one wins, and what is there is never written over.
+    Never overwrites: of two concurrent calls one wins.
     """
     key = rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS)
     certificate = _self_signed(key, datetime.now(UTC))
@@ -69,7 +69,7 @@ def make(file: Path) -> None:
         serialization.NoEncryption(),
     ) + certificate.public_bytes(serialization.Encoding.PEM)
     file.parent.mkdir(parents=True, exist_ok=True)
-    # Written whole beside its place, then linked.
+    # Written beside its place and linked, so that no reader sees half a file.
     draft = file.with_name(f"{file.name}.{os.getpid()}")
     draft.touch(mode=0o600)
     try:
@@ -90,7 +90,7 @@ def _self_signed(key: rsa.RSAPrivateKey, now: datetime) -> x509.Certificate:
             x509.NameAttribute(NameOID.COUNTRY_NAME, house["country"]),
         ]
     )
-    # Signatures that commit to a text, and nothing else.
+    # For signatures that commit to a text only.
     usage = x509.KeyUsage(
         digital_signature=True,
         content_commitment=True,
@@ -104,8 +104,8 @@ def _self_signed(key: rsa.RSAPrivateKey, now: datetime) -> x509.Certificate:
     )
     builder = x509.CertificateBuilder(subject_name=name, issuer_name=name)
     builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
-    # A contract that was accepted just before is signed as of that moment.
-    builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + LASTS)
+    # A contract accepted just before is signed as of that moment.
+    builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + VALIDITY)
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), True)
     return builder.add_extension(usage, True).sign(key, hashes.SHA256())
 
@@ -114,9 +114,7 @@ def _of_file(file: Path) -> Certificate:
     try:
         content = file.read_bytes()
     except OSError as error:
-        raise ImproperlyConfigured(
-            f"{file} cannot be read: {error.strerror}. {HOW_TO_GET_ONE}"
-        ) from error
+        raise ImproperlyConfigured(f"{file} cannot be read: {error.strerror}. {REMEDY}") from error
     return _read(content, str(file))
 
 
@@ -127,21 +125,21 @@ def _read(content: bytes, where: str) -> Certificate:
         certificates = x509.load_pem_x509_certificates(content)
     except (ValueError, TypeError) as error:
         raise ImproperlyConfigured(
-            f"{where} holds no private key with its certificate, PEM: {error} {HOW_TO_GET_ONE}"
+            f"{where} is not a PEM file with a private key and its certificate: {error} {REMEDY}"
         ) from error
     if not isinstance(key, rsa.RSAPrivateKey):
         raise ImproperlyConfigured(f"{where}: the private key must be an RSA key.")
     own = [each for each in certificates if each.public_key() == key.public_key()]
     if not own:
-        raise ImproperlyConfigured(f"{where}: none of the certificates is that of the key.")
+        raise ImproperlyConfigured(f"{where}: no certificate matches the private key.")
     ends_at = own[0].not_valid_after_utc
     if ends_at < datetime.now(UTC):
-        raise ImproperlyConfigured(f"{where}: the certificate ended on {ends_at:%Y-%m-%d}.")
+        raise ImproperlyConfigured(f"{where}: the certificate expired on {ends_at:%Y-%m-%d}.")
     return Certificate(key, own[0], tuple(each for each in certificates if each not in own))
 
 
 def _decoded(text: str) -> bytes:
-    """PEM as it is, or in base64, which fits in one line of an environment."""
+    """Decode PEM given as is or in base64, which fits one line of an environment file."""
     if "-----BEGIN" in text:
         return text.encode()
     try:

@@ -1,4 +1,4 @@
-"""Documents that could not be made: why, for those who can mend it. The sweep tries each again."""
+"""Documents that could not be made, and why. The sweep retries each."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from engagements.documents.models import DocumentFailure
 from engagements.engagement.models import Engagement
 
 
-def note(*, engagement: Engagement, kind: str, subject: str, title: str, reason: str) -> None:
-    """Say why this document was not made; tried again in vain, it says so once."""
+def record(*, engagement: Engagement, kind: str, subject: str, title: str, reason: str) -> None:
+    """Record or update the reason why this document could not be made."""
     DocumentFailure.objects.update_or_create(
         kind=kind,
         subject=subject,
@@ -25,18 +25,18 @@ def note(*, engagement: Engagement, kind: str, subject: str, title: str, reason:
     )
 
 
-def end(*, kind: str, subject: str) -> None:
-    """It is made."""
+def clear(*, kind: str, subject: str) -> None:
+    """Delete the failure of a document that is issued."""
     DocumentFailure.objects.filter(kind=kind, subject=subject).delete()
 
 
-def forget_all_but(wanted: Collection[tuple[str, str]]) -> None:
-    """Forget those that nobody waits for any more: only these (kind, subject) are still due."""
+def clear_all_except(due: Collection[tuple[str, str]]) -> None:
+    """Delete failures of documents that are no longer due; `due` lists (kind, subject)."""
     for row in DocumentFailure.objects.all():
-        if (row.kind, row.subject) not in wanted:
+        if (row.kind, row.subject) not in due:
             row.delete()
 
 
-def try_again(failure: DocumentFailure) -> None:
-    """Have a worker try at once what the sweep would try later."""
+def retry(failure: DocumentFailure) -> None:
+    """Have a worker retry now instead of at the next sweep."""
     enqueue("issue_document", failure.kind, failure.subject)

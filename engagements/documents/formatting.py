@@ -1,4 +1,4 @@
-"""Dates, amounts and parties as the documents write them."""
+"""Format dates, amounts and parties for documents."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ _MINUS = "−"
 
 
 def moment(value: datetime) -> str:
-    """5 October 2026, 14:03:22 UTC."""
+    """Format a time as 5 October 2026, 14:03:22 UTC."""
     text = format_datetime(value.astimezone(UTC), "d MMMM y, HH:mm:ss", locale=LOCALE)
     return f"{text} UTC"
 
 
 def day(value: date) -> str:
-    """A day as the tables write it: 21 May 2026."""
+    """Format a date for tables: 21 May 2026."""
     return f"{value.day} {value:%b %Y}"
 
 
 def moment_of(text: str) -> str:
-    """A record's ISO 8601 time as `moment` writes it."""
+    """Format an ISO 8601 time like `moment`."""
     return moment(datetime.fromisoformat(text))
 
 
 def figure(amount: Decimal, currency: str) -> str:
-    """An amount for a column whose head names the currency: 48,000.00, −7,140.00."""
+    """Format an amount for a column whose heading names the currency: 48,000.00, −7,140.00."""
     text = f"{quantize(abs(amount), currency):,f}"
     return f"{_MINUS}{text}" if amount < 0 else text
 
 
 def percent(value: Decimal) -> str:
-    """19%, 7.5%: no zeros that say nothing."""
+    """Format a percentage without trailing zeros: 19%, 7.5%."""
     text = f"{value:f}"
     return (text.rstrip("0").rstrip(".") if "." in text else text) + "%"
 
 
 def share(value: float) -> str:
-    """A share of 1 as a percentage, as exact as two digits say it: 95%, 97.5%, 33.33%."""
+    """Format a share of 1 as a percentage with up to two decimals: 95%, 33.33%."""
     return percent(round(Decimal(str(value)) * 100, 2).normalize())
 
 
 def plain_number(value: Decimal) -> str:
-    """2, 2.5: no zeros that say nothing."""
+    """Format a number without trailing zeros: 2, 2.5."""
     return percent(value)[:-1]
 
 
 def party(data: Mapping[str, Any]) -> dict[str, str]:
-    """A party of a sealed document, with its country by name."""
+    """Return a party of a sealed document with its country's name."""
     code = str(data.get("country") or "")
     return {
         "name": str(data["name"]),
@@ -67,7 +67,7 @@ def party(data: Mapping[str, Any]) -> dict[str, str]:
 
 
 def customer(row: Customer) -> dict[str, str]:
-    """A customer as it stands now, in the same shape."""
+    """Return a customer's current data in the form of `party`."""
     return party(
         {
             "name": row.name,

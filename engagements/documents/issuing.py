@@ -1,4 +1,4 @@
-"""Issuing: compose, render_pdf, sign what is to be signed, store once."""
+"""Issue documents: compose, render, sign if required, store once."""
 
 from __future__ import annotations
 
@@ -6,80 +6,80 @@ import hashlib
 
 from django.db import IntegrityError, transaction
 
-from engagements.documents import failures, kinds
+from engagements.documents import failures
 from engagements.documents.models import Document
+from engagements.documents.registry import Subject, kind_of
 from engagements.documents.renderable import RenderableDocument
-from engagements.documents.subjects import Subject
 from engagements.event_log import events
 
 
 def issue(*, kind: str, subject: str) -> Document:
-    """The document of this kind about this subject; made and stored if there is none yet.
+    """Return the document of this kind and subject, issuing it if there is none yet.
 
-    Asked twice, or by two workers at once, one document is stored and both get it. Refused
-    when it is not due; ValueError when there is no such kind or subject. What cannot be render_pdf
-    or signed is noted for the consultant's page of the engagement.
+    Idempotent: of two concurrent calls one stores the document and both return it.
+    ApplicationError when it is not due; ValueError for an unknown kind or subject. A failure to
+    render or sign is recorded for the consultant's page of the engagement.
     """
     issued = Document.objects.filter(kind=kind, subject=subject).first()
     if issued is not None:
         return issued
-    about = Subject.read(subject)
-    chosen = kinds.kind_of(kind)
-    if about.noun != chosen.NOUN:
-        raise ValueError(f"{kind} is issued about {chosen.NOUN}:…, not about {subject}.")
-    paper = chosen.compose(about)
+    row = Subject.read(subject)
+    chosen = kind_of(kind)
+    if row.noun != chosen.NOUN:
+        raise ValueError(f"{kind} is issued for {chosen.NOUN}:…, not for {subject}.")
+    source = chosen.compose(row)
 
-    from engagements.documents.render import CannotBeTypeset
-    from engagements.documents.signature import CannotBeSigned
+    from engagements.documents.render import RenderFailed
+    from engagements.documents.signature import SigningFailed
 
     try:
-        content = _made(paper)
-    except (CannotBeTypeset, CannotBeSigned) as refusal:
-        failures.note(
-            engagement=paper.engagement,
+        content = _content_of(source)
+    except (RenderFailed, SigningFailed) as error:
+        failures.record(
+            engagement=source.engagement,
             kind=kind,
             subject=subject,
-            title=paper.title,
-            reason=refusal.reason,
+            title=source.title,
+            reason=error.reason,
         )
         raise
-    return _stored(kind, subject, paper, content)
+    return _store(kind, subject, source, content)
 
 
-def _made(paper: RenderableDocument) -> bytes:
+def _content_of(source: RenderableDocument) -> bytes:
     from engagements.documents.render import render_pdf
     from engagements.documents.signature import sign
 
-    content = render_pdf(paper)
-    if not paper.is_signed:
+    content = render_pdf(source)
+    if not source.is_signed:
         return content
-    return sign(content, dated=paper.dated, reason=f"{paper.sealed}: {paper.seal}")
+    return sign(content, dated=source.dated, reason=f"{source.sealed}: {source.seal}")
 
 
-def _stored(kind: str, subject: str, paper: RenderableDocument, content: bytes) -> Document:
+def _store(kind: str, subject: str, source: RenderableDocument, content: bytes) -> Document:
     document = Document(
-        engagement=paper.engagement,
+        engagement=source.engagement,
         kind=kind,
         subject=subject,
-        title=paper.title,
-        filename=paper.filename,
+        title=source.title,
+        filename=source.filename,
         content=content,
         size_bytes=len(content),
         digest="sha256:" + hashlib.sha256(content).hexdigest(),
-        seal=paper.seal,
-        for_customer=paper.for_customer,
+        seal=source.seal,
+        for_customer=source.for_customer,
     )
     try:
         with transaction.atomic():
             document.save(force_insert=True)
-            failures.end(kind=kind, subject=subject)
+            failures.clear(kind=kind, subject=subject)
             events.record(
-                engagement=paper.engagement,
+                engagement=source.engagement,
                 verb="document.issued",
-                summary=f"Issued: {paper.title}.",
+                summary=f"Issued: {source.title}.",
                 actor=None,
                 changes={"filename": document.filename, "digest": document.digest},
-                for_customer=paper.for_customer,
+                for_customer=source.for_customer,
             )
     except IntegrityError:
         other = Document.objects.filter(kind=kind, subject=subject).first()

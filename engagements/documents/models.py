@@ -1,4 +1,4 @@
-"""Documents: the bytes of a PDF as it was issued, never rendered again."""
+"""Issued documents, and documents that could not be made."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from engagements.engagement.models import Engagement
 class Document(models.Model):
     """A PDF with its SHA-256. Append-only: a mistake is corrected by another document.
 
-    The bytes live in the database, beside the facts that they state, so that one backup and
-    one transaction hold both. `subject` is what it was issued about, as in contract:17, and
-    `seal` the digest at the foot of its pages: that of what it states, and not of its bytes.
+    The bytes are in the database so that one backup and one transaction hold them with their
+    facts. `subject` is the row that it was issued for, such as contract:17. `seal` is the digest
+    in the footer, of the facts; `digest` is that of the file.
     """
 
     class Kind(models.TextChoices):
@@ -46,12 +46,12 @@ class Document(models.Model):
             models.UniqueConstraint(
                 fields=["kind", "subject"],
                 name="document_is_issued_once",
-                violation_error_message="This document has been issued already.",
+                violation_error_message="This document is already issued.",
             ),
             models.CheckConstraint(
                 condition=Q(digest__regex=r"^sha256:[0-9a-f]{64}$", size_bytes__gt=0),
                 name="document_has_a_digest",
-                violation_error_message="A document has bytes and their SHA-256.",
+                violation_error_message="A document needs content and its SHA-256.",
             ),
         ]
         triggers: ClassVar = [
@@ -63,7 +63,7 @@ class Document(models.Model):
 
 
 class DocumentFailure(models.Model):
-    """Why a document that is due was not made when it was last tried; gone once it is issued."""
+    """The reason why the last attempt to make a document failed; deleted once it is issued."""
 
     engagement = models.ForeignKey(
         Engagement, on_delete=models.PROTECT, related_name="document_failures"
@@ -80,12 +80,12 @@ class DocumentFailure(models.Model):
             models.UniqueConstraint(
                 fields=["kind", "subject"],
                 name="document_failure_once",
-                violation_error_message="Why this document is not made is noted already.",
+                violation_error_message="A failure of this document is already recorded.",
             ),
             models.CheckConstraint(
                 condition=~Q(reason=""),
                 name="document_failure_says_why",
-                violation_error_message="A document that is not made has a reason.",
+                violation_error_message="A failure needs a reason.",
             ),
         ]
 

@@ -1,4 +1,4 @@
-"""From a paper to the bytes of a tagged PDF (PDF/UA-1) with embedded fonts and enclosures."""
+"""Render a document to a tagged PDF (PDF/UA-1) with embedded fonts and attachments."""
 
 from __future__ import annotations
 
@@ -13,75 +13,75 @@ from typing import Any
 from django.conf import settings
 from django.template.loader import render_to_string
 
-from engagements.documents import typefaces
+from engagements.documents import fonts
 from engagements.documents.renderable import Enclosure, RenderableDocument
 
 _ROOT = Path(__file__).resolve().parents[2]
 _TOKENS = _ROOT / "consultancy" / "static" / "css" / "tokens.css"
 _STYLE = _ROOT / "templates" / "documents" / "document.css"
-# What WeasyPrint warns of where no font has a character, which is its first argument.
+# WeasyPrint's warning about a character that no font has; its first argument is the character.
 _NO_GLYPH = ".notdef glyph rendered"
-_KEPT = "What is sealed or issued keeps its letters: for that it takes the font."
+_SEALED_TEXT = "Text that is sealed or issued cannot be changed; it needs the font."
 
 
-class CannotBeTypeset(RuntimeError):
-    """Something that the document needs is missing or unreadable; `reason` says what."""
+class RenderFailed(RuntimeError):
+    """A font, a picture or its description is missing or unreadable; see `reason`."""
 
     def __init__(self, title: str, reason: str) -> None:
         super().__init__(f"{title}: {reason}")
         self.reason = reason
 
 
-def render_pdf(paper: RenderableDocument) -> bytes:
-    """The PDF. The same paper gives the same bytes; nothing is fetched from any network.
+def render_pdf(source: RenderableDocument) -> bytes:
+    """Render a PDF: equal input gives equal bytes, and nothing is fetched from a network.
 
-    CannotBeTypeset when WeasyPrint had to leave something out: a picture, a description, or a
-    letter that no font has.
+    RenderFailed when WeasyPrint would leave out a picture, a description or a character.
     """
     from weasyprint import CSS, HTML
     from weasyprint.text.fonts import FontConfiguration
 
-    fonts = FontConfiguration()
-    fetch = _own_files_only()
-    complaints = _Complaints()
-    with complaints:
+    font_config = FontConfiguration()
+    fetch = _local_fetcher()
+    problems = _Problems()
+    with problems:
         styles = [
-            CSS(filename=file, font_config=fonts, url_fetcher=fetch) for file in (_TOKENS, _STYLE)
+            CSS(filename=file, font_config=font_config, url_fetcher=fetch)
+            for file in (_TOKENS, _STYLE)
         ]
-        made: bytes = HTML(string=markup(paper), url_fetcher=fetch).write_pdf(
+        content: bytes = HTML(string=markup(source), url_fetcher=fetch).write_pdf(
             stylesheets=styles,
-            font_config=fonts,
-            pdf_variant=paper.variant,
-            xmp_metadata=[io.BytesIO(each) for each in paper.xmp],
-            pdf_identifier=_identifier(paper),
-            attachments=[_attached(each, paper) for each in paper.enclosures],
+            font_config=font_config,
+            pdf_variant=source.variant,
+            xmp_metadata=[io.BytesIO(each) for each in source.xmp],
+            pdf_identifier=_identifier(source),
+            attachments=[_attachment(each, source) for each in source.enclosures],
             custom_metadata=True,
         )
-    if complaints.blank:
-        raise CannotBeTypeset(paper.title, f"{typefaces.refusal(complaints.blank)} {_KEPT}")
-    if complaints.errors:
-        raise CannotBeTypeset(paper.title, "; ".join(complaints.errors))
-    return made
+    if problems.blank:
+        raise RenderFailed(source.title, f"{fonts.missing_text(problems.blank)} {_SEALED_TEXT}")
+    if problems.errors:
+        raise RenderFailed(source.title, "; ".join(problems.errors))
+    return content
 
 
-def markup(paper: RenderableDocument) -> str:
-    """The document as HTML, before it is laid out."""
+def markup(source: RenderableDocument) -> str:
+    """Return the document as HTML, before layout."""
     house = settings.CONSULTANCY
     contact = " · ".join([*house["address"].splitlines(), *filter(None, [house["email"]])])
     return render_to_string(
-        paper.template, {"paper": paper, "house": house, "contact": contact, **paper.context}
+        source.template, {"document": source, "house": house, "contact": contact, **source.context}
     )
 
 
-def _identifier(paper: RenderableDocument) -> bytes:
-    about = f"{paper.filename} {paper.seal} {paper.dated.isoformat()}"
-    return hashlib.sha256(about.encode()).hexdigest()[:32].encode()
+def _identifier(source: RenderableDocument) -> bytes:
+    identity = f"{source.filename} {source.seal} {source.dated.isoformat()}"
+    return hashlib.sha256(identity.encode()).hexdigest()[:32].encode()
 
 
-def _attached(enclosure: Enclosure, paper: RenderableDocument) -> Any:
+def _attachment(enclosure: Enclosure, source: RenderableDocument) -> Any:
     from weasyprint import Attachment
 
-    moment = paper.dated.astimezone(UTC)
+    moment = source.dated.astimezone(UTC)
     return Attachment(
         file_obj=io.BytesIO(enclosure.content),
         name=enclosure.name,
@@ -92,36 +92,36 @@ def _attached(enclosure: Enclosure, paper: RenderableDocument) -> Any:
     )
 
 
-def _own_files_only() -> Any:
-    """A fetcher for the fonts of the repository and for data: URLs. Everything else fails."""
+def _local_fetcher() -> Any:
+    """Return a fetcher for the repository's fonts and data: URLs; anything else fails."""
     from weasyprint.urls import URLFetcher, URLFetcherResponse
 
-    class OwnFiles(URLFetcher):
+    class LocalFetcher(URLFetcher):
         def fetch(self, url: str, headers: dict[str, str] | None = None) -> Any:
             if url.startswith("data:"):
                 return super().fetch(url, headers)
             folder, _, name = url.rpartition("/")
-            if folder != typefaces.FONTS.as_uri():
-                raise ValueError(f"a document takes nothing from {url}")
+            if folder != fonts.FONTS.as_uri():
+                raise ValueError(f"documents may not load {url}")
             return URLFetcherResponse(url, _unpacked(name))
 
-    return OwnFiles()
+    return LocalFetcher()
 
 
 @cache
 def _unpacked(name: str) -> bytes:
-    """A font as plain TrueType. Unpacking WOFF2 takes longer than all the rest, so once."""
+    """Return a font as TrueType, cached: unpacking WOFF2 takes longer than rendering."""
     from fontTools.ttLib import TTFont
 
-    font = TTFont(typefaces.FONTS / name, recalcTimestamp=False)
+    font = TTFont(fonts.FONTS / name, recalcTimestamp=False)
     font.flavor = None
     plain = io.BytesIO()
     font.save(plain)
     return plain.getvalue()
 
 
-class _Complaints(logging.Handler):
-    """What WeasyPrint could not do while this document was made."""
+class _Problems(logging.Handler):
+    """Collects WeasyPrint's errors and the characters without a font."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -134,7 +134,7 @@ class _Complaints(logging.Handler):
             self.errors.append(record.getMessage())
         elif isinstance(record.msg, str) and record.msg.startswith(_NO_GLYPH):
             assert isinstance(record.args, tuple)
-            self.blank += filter(typefaces.is_meant, str(record.args[0]))
+            self.blank += filter(fonts.is_significant, str(record.args[0]))
 
     def __enter__(self) -> None:
         self.level_before = self.logger.level

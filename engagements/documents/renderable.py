@@ -1,4 +1,4 @@
-"""A document before it is render_pdf: its facts, its template, and what is enclosed."""
+"""A document before rendering: its facts, its template and its attachments."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from engagements.engagement.models import Engagement
 
 @dataclass(frozen=True)
 class Enclosure:
-    """A file attached to the PDF, byte for byte what was sealed or recorded.
+    """A file attached to the PDF, byte for byte as sealed or recorded.
 
-    `relationship` is what PDF calls it: the document's Source, or an Alternative to it.
+    `relationship` is the PDF term: Source or Alternative.
     """
 
     name: str
@@ -25,12 +25,12 @@ class Enclosure:
 
 @dataclass(frozen=True)
 class RenderableDocument:
-    """One document. The same paper always gives the same bytes.
+    """Everything that a PDF is rendered from; equal values give equal bytes.
 
-    `dated` is the moment it speaks of, from the row, never the time of rendering. `seal` is
-    the digest that runs in the footer ("sha256:…") and `sealed` names what it is of. What
-    `is_signed` gets the consultancy's signature. `variant` is a standard by its name in
-    WeasyPrint, `xmp` further metadata as RDF.
+    `dated` comes from the row, never from the clock. `seal` is the digest in the footer
+    ("sha256:…") and `sealed` names what was digested. `is_signed` documents get the
+    consultancy's signature. `variant` is a PDF standard by its name in WeasyPrint, `xmp`
+    further metadata as RDF.
     """
 
     engagement: Engagement

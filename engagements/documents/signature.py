@@ -1,6 +1,6 @@
-"""Signing a PDF (PAdES baseline B-B), as the consultancy: any change afterwards shows.
+"""Sign PDFs as the consultancy (PAdES baseline B-B).
 
-The same bytes signed as of the same moment by the same certificate give the same bytes again.
+Equal content, time and certificate give equal bytes.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from engagements.documents import certificate as certificates
 FIELD = "Consultancy"
 
 
-class CannotBeSigned(RuntimeError):
-    """There is nothing to sign with, or it cannot be used; `reason` says what is missing."""
+class SigningFailed(RuntimeError):
+    """The certificate is missing or unusable; see `reason`."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
-        self.reason = f"It could not be signed. {reason}"
+        self.reason = f"Signing failed. {reason}"
 
 
 def sign(content: bytes, *, dated: datetime, reason: str) -> bytes:
-    """`content`, a PDF, with the consultancy's signature as of `dated` appended.
+    """Append the consultancy's signature, dated `dated`, to a PDF.
 
-    CannotBeSigned when there is no certificate to sign with, or not with that one.
+    SigningFailed without a usable certificate.
     """
     from pyhanko.pdf_utils.misc import PdfError
     from pyhanko.sign.signers.pdf_signer import SigningError
 
     try:
         own = certificates.own()
-        # pyHanko runs an event loop of its own, which a thread that has one would refuse.
+        # pyHanko runs an event loop, which fails in a thread that already has one.
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(_signed, content, own, dated.astimezone(UTC), reason).result()
     except (ImproperlyConfigured, PdfError, SigningError) as error:
-        raise CannotBeSigned(str(error)) from error
+        raise SigningFailed(str(error)) from error
 
 
 def signer_of(content: bytes) -> x509.Certificate | None:
-    """The certificate that a PDF says it was signed with; None where it is not signed.
+    """Return the certificate that a PDF names as its signer's; None if unsigned.
 
-    Says nothing about whether the signature holds.
+    Does not validate the signature.
     """
     from pyhanko.pdf_utils.misc import PdfError
     from pyhanko.pdf_utils.reader import PdfFileReader
@@ -73,9 +73,9 @@ def _signed(content: bytes, own: certificates.Certificate, dated: datetime, reas
         certify=True,
         docmdp_permissions=MDPPerm.NO_CHANGES,
     )
-    # Outside the page: PDF/UA wants what is seen on it to be tagged.
+    # Outside the page: PDF/UA requires visible content to be tagged.
     field = SigFieldSpec(FIELD, invis_sig_settings=InvisSigSettings(box_out_of_bounds=True))
-    signer = _signer_as_of(dated)(meta, signer=_holder(own), new_field_spec=field)
+    signer = _dated_signer(dated)(meta, signer=_signer(own), new_field_spec=field)
     writer = _repeatable_writer()(io.BytesIO(content))
     signed: bytes = signer.sign_pdf(writer).getvalue()
     return signed
@@ -86,7 +86,7 @@ def _name_of(certificate: x509.Certificate) -> str:
     return str(names[0].value) if names else certificate.subject.rfc4514_string()
 
 
-def _holder(own: certificates.Certificate) -> Any:
+def _signer(own: certificates.Certificate) -> Any:
     from asn1crypto import keys
     from asn1crypto import x509 as asn1
     from pyhanko.sign.signers import SimpleSigner
@@ -107,18 +107,18 @@ def _holder(own: certificates.Certificate) -> Any:
     )
 
 
-def _signer_as_of(dated: datetime) -> Any:
+def _dated_signer(dated: datetime) -> Any:
     from pyhanko.sign.signers import PdfSigner
 
-    class SignerAsOf(PdfSigner):
-        """Dates the signature; pyHanko would read the clock."""
+    class DatedSigner(PdfSigner):
+        """Uses the given time; pyHanko would read the clock."""
 
         def init_signing_session(self, *args: Any, **kwargs: Any) -> Any:
             session = super().init_signing_session(*args, **kwargs)
             session.system_time = dated
             return session
 
-    return SignerAsOf
+    return DatedSigner
 
 
 def _repeatable_writer() -> Any:
@@ -126,7 +126,7 @@ def _repeatable_writer() -> Any:
     from pyhanko.pdf_utils.incremental_writer import IncrementalPdfFileWriter
 
     class RepeatableWriter(IncrementalPdfFileWriter):
-        """Names the signed file after the unsigned one; pyHanko would draw lots."""
+        """Derives the file id from the unsigned file; pyHanko would draw a random one."""
 
         @classmethod
         def _handle_id(cls, prev: Any) -> Any:
@@ -136,6 +136,6 @@ def _repeatable_writer() -> Any:
             return generic.ArrayObject([first, generic.ByteStringObject(second)])
 
         def _update_meta(self) -> None:
-            """The metadata stay as they were render_pdf."""
+            """Keep the metadata of the unsigned file."""
 
     return RepeatableWriter

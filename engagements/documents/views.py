@@ -1,4 +1,4 @@
-"""Documents: their bytes as stored, never rendered again."""
+"""Serve issued documents."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from engagements import access
 @login_required
 @require_safe
 def show(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """A document's bytes, for the house and for the customer it was issued for.
+    """Serve a document to staff members and to the customer it was issued for.
 
-    `?download=yes` has the browser save it; its ETag is the digest.
+    `?download=yes` makes the browser save it. The ETag is the digest.
     """
     document = access.document_for(request.user, pk)
     response = HttpResponse(bytes(document.content), content_type="application/pdf")
@@ -26,5 +26,4 @@ def show(request: HttpRequest, pk: int) -> HttpResponseBase:
     response["Cache-Control"] = "private, no-cache"
     etag = quote_etag(document.digest)
     response["ETag"] = etag
-    answer = get_conditional_response(request, etag=etag, response=response)
-    return answer if answer is not None else response
+    return get_conditional_response(request, etag=etag, response=response) or response

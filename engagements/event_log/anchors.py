@@ -1,4 +1,4 @@
-"""Anchors: where the chains of events stand, written down for all engagements together."""
+"""Anchors: snapshots of the heads of all event chains."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from engagements.event_log.verify import grown_chains
 
 logger = logging.getLogger(__name__)
 
-# Names the advisory lock under which anchors are taken. Any number of our own does.
+# Key of the advisory lock that serialises anchors.
 _ANCHORS = 0x7F02
 EVERY = timedelta(hours=1)
 
 
 @transaction.atomic
 def take() -> EventAnchor | None:
-    """Take an anchor over every chain that grew since the last; None where none did.
+    """Anchor every chain that grew since the last anchor; None if none did.
 
-    It waits for nobody who writes events: what is not committed yet comes into the next. The
-    digest is logged as well, so that a copy of it lies outside the database.
+    Does not wait for writers: uncommitted events are in the next anchor. The digest is logged, so
+    that a copy exists outside the database.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ANCHORS])
@@ -45,6 +45,6 @@ def take() -> EventAnchor | None:
 
 
 def take_when_due() -> EventAnchor | None:
-    """Take an anchor unless the last is younger than an hour; the sweep calls this."""
+    """Take an anchor unless the last one is less than an hour old."""
     recent = EventAnchor.objects.filter(taken_at__gt=timezone.now() - EVERY)
     return None if recent.exists() else take()

@@ -1,4 +1,4 @@
-"""What the digest of an event and of an anchor is taken over: RFC 8785 JSON, then SHA-256.
+"""Digests of events and anchors: SHA-256 of RFC 8785 JSON.
 
     {"schema": "twofold.event/1", "engagement": "TF-2026-0001", "position": 7,
      "previous": "sha256:…", "verb": "contract.offered", "summary": str,
@@ -8,8 +8,8 @@
     {"schema": "twofold.anchor/1", "number": 3, "previous": "sha256:…",
      "taken_at": "2026-…", "heads": {"TF-2026-0001": [7, "sha256:…"]}}
 
-These two forms never change: what was chained is verified with them for good. Another form
-gets another schema, beside them.
+These two forms never change, because old chains are verified with them. A new form gets a new
+schema.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ EVENT, ANCHOR = "twofold.event/1", "twofold.anchor/1"
 
 
 def digest_of_event(event: Any, *, reference: str, position: int | None = None) -> str:
-    """The digest of an event of the engagement `reference`, from its columns.
+    """Compute the digest of an event of the engagement `reference`, from its columns.
 
-    With `position`, as if it stood there. ValueError when its changes are no canonical JSON.
+    `position` replaces the event's own. ValueError when its changes are not canonical JSON.
     """
     return digest(
         {
@@ -47,7 +47,7 @@ def digest_of_event(event: Any, *, reference: str, position: int | None = None) 
 
 
 def digest_of_anchor(anchor: Any) -> str:
-    """The digest of an anchor, from its columns."""
+    """Compute the digest of an anchor, from its columns."""
     return digest(
         {
             "schema": ANCHOR,
@@ -64,5 +64,5 @@ def _moment(at: dt.datetime) -> str:
 
 
 def _address(address: str | None) -> str | None:
-    # One way to write an IPv6 address, whichever way the database gives it back.
+    # One spelling of an IPv6 address, whichever the database returns.
     return ipaddress.ip_address(address).exploded if address else None

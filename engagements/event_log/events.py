@@ -1,4 +1,4 @@
-"""The event log: the one place that writes to it."""
+"""Write to the event log. Nothing else does."""
 
 from __future__ import annotations
 
@@ -31,16 +31,14 @@ def record(
     changes: dict[str, Any] | None = None,
     for_customer: bool = False,
 ) -> Event:
-    """Write down what happened, in the transaction in which it happens.
+    """Record an event in the caller's transaction.
 
-    `verb` is noun.participle, as in contract.accepted. `summary` is one sentence that a
-    customer may read when `for_customer`. `changes` maps a field to [before, after], or names
-    a plain fact. Without an `actor` the application did it. `address` is the IP address of the
-    request being answered unless another is given.
+    `verb` is noun.participle, as in contract.accepted. `summary` is one sentence, which the
+    customer reads if `for_customer`. `changes` maps a field to [before, after] or to a fact.
+    `actor` is None for the application itself. `address` defaults to the current request's IP.
 
-    The event is chained to the one before it in the same engagement, under the engagement's
-    lock; a trigger refuses one that follows anything but the last. `event_recorded` is
-    sent in the same transaction; notifications listen to it.
+    Each event holds the digest of the one before it in its engagement; the engagement's lock and
+    a trigger keep the chain unbroken. Sends `event_recorded` in the same transaction.
     """
     _lock(engagement)
     last = Event.objects.filter(engagement=engagement).order_by("position").last()
@@ -53,7 +51,7 @@ def record(
         actor=actor,
         actor_name=str(actor) if actor else APPLICATION,
         address=address or current_address(),
-        # As the database will give it back: what is digested is what is read again.
+        # As the database returns it, so that the digest can be verified.
         changes=json.loads(json.dumps(changes or {})),
         for_customer=for_customer,
     )
@@ -64,10 +62,10 @@ def record(
 
 
 def _lock(engagement: Engagement) -> None:
-    """Whoever holds it already waits for nobody.
+    """Lock the engagement's row against other writers of events.
 
-    Not the lock that a deletion takes: rows that refer to the engagement may be written by
-    others meanwhile, so nobody who did that first and records an event next stands in the way.
+    FOR NO KEY UPDATE still lets other transactions insert rows that refer to the engagement, so
+    two that do both cannot deadlock.
     """
     Engagement.objects.select_for_update(no_key=True).only("pk").get(pk=engagement.pk)
 

@@ -1,10 +1,9 @@
 """The event log: who did what, when, from where. Append-only and chained, by database triggers.
 
-Each event holds the digest of its predecessor in the same engagement; `engagements.event_log.chain` says
-what is digested. One chain an engagement and not one for all, because an event is written under
-the engagement's lock, and one chain would make every transaction wait for every other. What a
-chain cannot show by itself, a tail that was cut off or a chain that is gone whole, shows in the
-counts that the database keeps (`EventChain`) and in the anchors over all of them (`EventAnchor`).
+Each event holds the digest of its predecessor in the same engagement (see `chain`). Every
+engagement has its own chain, so that writers of different engagements do not wait for each other.
+A chain alone does not show a deleted tail: `EventChain` counts events, and `EventAnchor` records
+the heads of all chains.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ DIGEST = r"^sha256:[0-9a-f]{64}$"
 
 
 class Event(models.Model):
-    """One thing that happened in an engagement. Without an actor, the application did it."""
+    """An event of an engagement. Without an actor, the application caused it."""
 
     engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="events")
     position = models.PositiveIntegerField(help_text="From 1, without a gap, in its engagement.")
-    verb = models.CharField(max_length=60, help_text="As in contract.accepted.")
+    verb = models.CharField(max_length=60, help_text="Such as contract.accepted.")
     summary = models.CharField(max_length=300)
     actor = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     actor_name = models.CharField(max_length=160)
@@ -39,7 +38,7 @@ class Event(models.Model):
     )
     happened_at = models.DateTimeField(default=timezone.now, editable=False)
     previous = models.CharField(
-        max_length=71, blank=True, help_text="The digest of the event before; none for the first."
+        max_length=71, blank=True, help_text="Digest of the previous event; empty for the first."
     )
     digest = models.CharField(max_length=71)
 
@@ -66,7 +65,7 @@ class Event(models.Model):
 
 
 class EventChain(models.Model):
-    """How many events an engagement has, and the digest of the last: kept by a trigger alone."""
+    """The length and head of an engagement's chain, maintained by a trigger."""
 
     engagement = models.OneToOneField(
         Engagement, on_delete=models.PROTECT, primary_key=True, related_name="event_chain"
@@ -84,11 +83,11 @@ class EventChain(models.Model):
 
 
 class EventAnchor(models.Model):
-    """Where the chains stood at one time, chained itself. Append-only.
+    """A snapshot of chain heads, chained to the previous anchor. Append-only.
 
-    `heads` holds [length, head] by the engagement's reference, of every chain that had grown
-    since the anchor before. Whoever keeps the digest of an anchor somewhere else can show later
-    that nothing which it covers was changed, whoever owns the database.
+    `heads` maps a reference to [length, head], for every chain that grew since the previous
+    anchor. An anchor's digest kept outside the database proves later that the events it covers
+    are unchanged.
     """
 
     number = models.PositiveIntegerField(unique=True, help_text="From 1, without a gap.")

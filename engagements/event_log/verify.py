@@ -1,6 +1,6 @@
-"""Whether the event log is whole: every chain, every count, every anchor, read again.
+"""Verify the event log: every chain, count and anchor.
 
-What is found is told by engagement and position, as exactly as the rows that are left allow.
+Findings name the engagement and position, as exactly as the remaining rows allow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CHANGED, REMOVED, INSERTED, REORDERED = "changed", "removed", "inserted", "reord
 
 @dataclass(frozen=True)
 class Break:
-    """One place where the log is not what was written. `where` is a reference, or "anchors"."""
+    """A place where the log was altered. `where` is a reference, or "anchors"."""
 
     where: str
     position: int
@@ -33,7 +33,7 @@ class Break:
 
 @dataclass
 class Report:
-    """What was read, and where it is broken. `last_anchor` is a digest to keep elsewhere."""
+    """Counts and breaks. Keep the digest `last_anchor` outside the database."""
 
     engagements: int = 0
     events: int = 0
@@ -42,13 +42,13 @@ class Report:
     breaks: list[Break] = field(default_factory=list)
 
     @property
-    def is_whole(self) -> bool:
-        """Whether nothing was found."""
+    def is_intact(self) -> bool:
+        """Whether there are no breaks."""
         return not self.breaks
 
 
 def verify(*, kept_anchors: Iterable[str] = ()) -> Report:
-    """Read the whole log again. `kept_anchors` are digests that somebody kept elsewhere."""
+    """Verify the whole log; `kept_anchors` are digests kept outside the database."""
     report = Report()
     anchors = list(EventAnchor.objects.order_by("number", "pk"))
     report.anchors = len(anchors)
@@ -65,44 +65,44 @@ def verify(*, kept_anchors: Iterable[str] = ()) -> Report:
         report.breaks += _breaks_against(heads.pop(reference, []), reference, rows)
     for engagement, chain in chains.items():
         report.breaks.append(_tail(references[engagement], 0, chain.length))
-    for reference, seen in heads.items():
-        report.breaks += _breaks_against(seen, reference, [])
+    for reference, anchored in heads.items():
+        report.breaks += _breaks_against(anchored, reference, [])
     return report
 
 
 def grown_chains() -> dict[str, list[int | str]]:
-    """[length, head] by reference, of the chains that are longer than any anchor has seen."""
+    """Return [length, head] by reference, of the chains longer than in any anchor."""
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            WITH seen AS (
+            WITH anchored AS (
                 SELECT head.key AS reference, max((head.value ->> 0)::int) AS length
                 FROM engagements_eventanchor, jsonb_each(heads) AS head GROUP BY head.key
             )
             SELECT engagement.reference, chain.length, chain.head
             FROM engagements_eventchain AS chain
             JOIN engagements_engagement AS engagement ON engagement.id = chain.engagement_id
-            LEFT JOIN seen USING (reference)
-            WHERE chain.length > coalesce(seen.length, 0)
+            LEFT JOIN anchored USING (reference)
+            WHERE chain.length > coalesce(anchored.length, 0)
             """
         )
         return {reference: [length, head] for reference, length, head in cursor.fetchall()}
 
 
 def breaks_of(reference: str, rows: Sequence[Event], chain: EventChain | None) -> list[Break]:
-    """What is wrong with one engagement's events, in the order of their positions."""
-    found = [*_gaps(reference, rows), *_unsealed(reference, rows), *_links(reference, rows)]
+    """Verify the events of one engagement, ordered by position."""
+    found = [*_gaps(reference, rows), *_altered(reference, rows), *_links(reference, rows)]
     if chain is None:
-        found.append(Break(reference, 0, REMOVED, "The count of its events is gone."))
+        found.append(Break(reference, 0, REMOVED, "Its event count is missing."))
         return found
     last = rows[-1]
     if last.position < chain.length:
         found.append(_tail(reference, last.position, chain.length))
     elif last.position > chain.length:
-        sentence = f"The database counted {chain.length} events; this one was put in past them."
+        sentence = f"The database counted {chain.length} events; this one was inserted after them."
         found.append(Break(reference, chain.length + 1, INSERTED, sentence))
     elif last.digest != chain.head:
-        sentence = "It is not the event that the database last counted."
+        sentence = "It is not the last event that the database counted."
         found.append(Break(reference, last.position, CHANGED, sentence))
     return found
 
@@ -122,11 +122,11 @@ def _gaps(reference: str, rows: Sequence[Event]) -> Iterator[Break]:
                 sentence = f"Event {before + 1} is missing."
             yield Break(reference, before + 1, REMOVED, sentence)
         elif after == before:
-            yield Break(reference, after, INSERTED, "Two events stand in this place.")
+            yield Break(reference, after, INSERTED, "Two events have this position.")
 
 
-def _unsealed(reference: str, rows: Sequence[Event]) -> Iterator[Break]:
-    """Events that are not what their digest says; moved ones together, when moved together."""
+def _altered(reference: str, rows: Sequence[Event]) -> Iterator[Break]:
+    """Find events that differ from their digest; a block that moved together counts once."""
     moved_by = 0
     for row in rows:
         if digest_of_event(row, reference=reference) == row.digest:
@@ -135,7 +135,7 @@ def _unsealed(reference: str, rows: Sequence[Event]) -> Iterator[Break]:
         origin = _written_at(reference, row, len(rows))
         if origin is None:
             moved_by = 0
-            sentence = f"“{row.verb}” is not what was written: its digest is that of other words."
+            sentence = f"“{row.verb}” does not match its digest."
             yield Break(reference, row.position, CHANGED, sentence)
         elif origin - row.position != moved_by:
             moved_by = origin - row.position
@@ -144,7 +144,7 @@ def _unsealed(reference: str, rows: Sequence[Event]) -> Iterator[Break]:
 
 
 def _written_at(reference: str, row: Event, length: int) -> int | None:
-    """The position with which the digest of `row` is right, if there is one."""
+    """Return the position for which the digest of `row` is correct, if any."""
     near = sorted(range(1, length + 2), key=lambda position: abs(position - row.position))
     for position in near:
         if digest_of_event(row, reference=reference, position=position) == row.digest:
@@ -153,21 +153,23 @@ def _written_at(reference: str, row: Event, length: int) -> int | None:
 
 
 def _links(reference: str, rows: Sequence[Event]) -> Iterator[Break]:
-    """Events that follow another one than stands before them, though each is whole by itself."""
+    """Find intact events whose predecessor is not the event they were chained to."""
     for index, (before, after) in enumerate(pairwise(rows)):
         if after.previous == before.digest or after.position != before.position + 1:
             continue
         if _is_moved(reference, before) or _is_moved(reference, after):
-            # Moved events are told as such; what they were moved for stands before the first.
+            # `_altered` reports moved events; report the event inserted before the first.
             if (
                 index
                 and after.previous == rows[index - 1].digest
                 and not _is_moved(reference, before)
             ):
-                sentence = f"“{before.verb}” was put in: event {after.position} follows another."
+                sentence = (
+                    f"“{before.verb}” was inserted: event {after.position} follows a different one."
+                )
                 yield Break(reference, before.position, INSERTED, sentence)
             continue
-        sentence = f"“{before.verb}” was replaced: event {after.position} follows another."
+        sentence = f"“{before.verb}” was replaced: event {after.position} follows a different one."
         yield Break(reference, before.position, CHANGED, sentence)
 
 
@@ -175,34 +177,34 @@ def _is_moved(reference: str, row: Event) -> bool:
     return digest_of_event(row, reference=reference) != row.digest
 
 
-def _tail(reference: str, left: int, counted: int) -> Break:
-    sentence = f"The database counted {counted} events; {left} are left."
-    return Break(reference, left + 1, REMOVED, sentence)
+def _tail(reference: str, length: int, counted: int) -> Break:
+    sentence = f"The database counted {counted} events; {length} remain."
+    return Break(reference, length + 1, REMOVED, sentence)
 
 
 def _heads(anchors: Sequence[EventAnchor]) -> dict[str, list[tuple[EventAnchor, int, str]]]:
-    """What the anchors saw of each engagement, oldest first."""
-    seen: dict[str, list[tuple[EventAnchor, int, str]]] = {}
+    """Return (anchor, length, head) by reference, oldest first."""
+    anchored: dict[str, list[tuple[EventAnchor, int, str]]] = {}
     for anchor in anchors:
         for reference, (length, head) in anchor.heads.items():
-            seen.setdefault(reference, []).append((anchor, length, head))
-    return seen
+            anchored.setdefault(reference, []).append((anchor, length, head))
+    return anchored
 
 
 def _breaks_against(
-    seen: Sequence[tuple[EventAnchor, int, str]], reference: str, rows: Sequence[Event]
+    anchored: Sequence[tuple[EventAnchor, int, str]], reference: str, rows: Sequence[Event]
 ) -> Iterator[Break]:
-    """The first thing that an anchor saw and that is not there any more."""
+    """Find the first anchor that the events contradict."""
     digests = {row.position: row.digest for row in rows}
     agreed = 0
-    for anchor, length, head in seen:
+    for anchor, length, head in anchored:
         if digests.get(length) == head:
             agreed = length
             continue
         what = CHANGED if length in digests else REMOVED
         sentence = (
-            f"Anchor {anchor.number} of {anchor.taken_at:%Y-%m-%d %H:%M} saw {length} events "
-            f"ending in {head}; something from event {agreed + 1} to {length} is not as it was."
+            f"Anchor {anchor.number} of {anchor.taken_at:%Y-%m-%d %H:%M} has {length} events "
+            f"ending in {head}; an event from {agreed + 1} to {length} was altered."
         )
         yield Break(reference, agreed + 1, what, sentence)
         return
@@ -215,13 +217,13 @@ def _breaks_of_anchors(anchors: Sequence[EventAnchor], kept: Iterable[str]) -> I
             sentence = f"Anchor {number + 1} is missing."
             yield Break("anchors", number + 1, REMOVED, sentence)
         elif anchor.previous != digest:
-            yield Break("anchors", number, CHANGED, "The next anchor follows another one.")
+            yield Break("anchors", number, CHANGED, "The next anchor follows a different one.")
         if digest_of_anchor(anchor) != anchor.digest:
-            sentence = "It is not what its digest says."
+            sentence = "It does not match its digest."
             yield Break("anchors", anchor.number, CHANGED, sentence)
         number, digest = anchor.number, anchor.digest
     known = {anchor.digest for anchor in anchors}
     for wanted in kept:
         if wanted not in known:
-            sentence = f"The anchor {wanted} that was kept elsewhere is not there."
+            sentence = f"The kept anchor {wanted} is missing."
             yield Break("anchors", number + 1, REMOVED, sentence)

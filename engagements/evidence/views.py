@@ -22,7 +22,7 @@ from engagements.evidence.answer_text import in_words
 from engagements.evidence.forms import FORMS, AnswerForm, FilesForm
 from engagements.evidence.models import Answer, Evidence
 from engagements.evidence.readers import ComputeFacts, Facts, TraceFacts
-from engagements.people import api_tokens, fresh_sign_in
+from engagements.people import api_tokens, reauthentication
 
 STOP_POLLING = 286
 LISTED = 8
@@ -112,7 +112,7 @@ def keep(request: HttpRequest, engagement: Engagement, form: FilesForm) -> bool:
 
 @consultant_page
 @require_POST
-@fresh_sign_in.with_fresh_sign_in
+@reauthentication.with_reauthentication
 def token(request: HttpRequest, reference: str) -> HttpResponse:
     """A token for a program that sends evidence: shown once, kept nowhere. It outlives this
     session, so whoever makes one has just proved who they are."""
@@ -211,7 +211,7 @@ def _page(
         "questions": _questions(engagement, bound),
         "bound": bound.question if bound else "",
         "token": token,
-        "token_days": api_tokens.LIFE.days,
+        "token_days": api_tokens.LIFETIME.days,
         "api_url": request.build_absolute_uri(address),
         **_files(engagement),
     }

@@ -7,7 +7,7 @@ from datetime import date
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.documents.models import Document
-from engagements.documents.subjects import Subject
+from engagements.documents.registry import Subject
 from engagements.ledger.models import Entry
 
 

@@ -20,7 +20,7 @@ from engagements.contracts.models import ContractVersion
 from engagements.documents.models import Document
 from engagements.engagement.models import Engagement, Stage
 from engagements.payouts import refund_accounts, refunds, transfer_files
-from engagements.people import fresh_sign_in
+from engagements.people import reauthentication
 from engagements.runs import estimates
 from engagements.settlements import disputes
 from engagements.settlements import services as settlements
@@ -81,7 +81,7 @@ def act(request: HttpRequest, pk: int, step: str) -> HttpResponse:
 
 @access.finance_page
 @require_POST
-@fresh_sign_in.with_fresh_sign_in
+@reauthentication.with_reauthentication
 def approve(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     """Approving says that the money may go: whoever does has just proved who they are."""
     return _act(request, pk, step)

@@ -54,15 +54,15 @@ class Migration(migrations.Migration):
                 ('country', models.CharField(help_text='ISO 3166-1 code, as in DE.', max_length=2)),
                 ('vat_id', models.CharField(blank=True, max_length=20, verbose_name='VAT id')),
                 ('currency', models.CharField(default='EUR', max_length=3)),
-                ('invoice_email', models.EmailField(blank=True, help_text='Else they go to the signatories.', max_length=254, verbose_name='address for invoices')),
-                ('buyer_reference', models.CharField(blank=True, help_text='What the customer wants to read on its invoices.', max_length=60)),
-                ('wants_e_invoice', models.BooleanField(default=False, help_text='Customers in the EU get them anyway.', verbose_name='asks for e-invoices')),
-                ('locale', models.CharField(choices=[('en_GB', '31 March 2026'), ('en_US', 'March 31, 2026')], default='en_GB', help_text='How dates and amounts are written on its invoices.', max_length=5)),
+                ('invoice_email', models.EmailField(blank=True, help_text='Without one, invoices are mailed to the signatories.', max_length=254, verbose_name='address for invoices')),
+                ('buyer_reference', models.CharField(blank=True, help_text='Printed on its invoices, such as a purchase order number.', max_length=60)),
+                ('wants_e_invoice', models.BooleanField(default=False, help_text='Customers in the EU always get them.', verbose_name='wants e-invoices')),
+                ('locale', models.CharField(choices=[('en_GB', '31 March 2026'), ('en_US', 'March 31, 2026')], default='en_GB', help_text='Format of dates and amounts on its invoices.', max_length=5)),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
             ],
             options={
                 'ordering': ['name'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('currency__regex', '^[A-Z]{3}$')), name='customer_currency_is_iso_4217', violation_error_message='A currency is three capital letters, as in EUR.')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('currency__regex', '^[A-Z]{3}$')), name='customer_currency_is_iso_4217', violation_error_message='Enter a currency code, such as EUR.')],
             },
         ),
         migrations.CreateModel(
@@ -77,7 +77,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['name'],
-                'constraints': [models.UniqueConstraint(models.F('customer'), django.db.models.functions.text.Lower('email'), name='contact_once_a_customer', violation_error_message='This customer has a contact with this address already.')],
+                'constraints': [models.UniqueConstraint(models.F('customer'), django.db.models.functions.text.Lower('email'), name='contact_once_a_customer', violation_error_message='This customer already has a contact with this address.')],
             },
         ),
         migrations.CreateModel(
@@ -106,7 +106,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-added_at', '-pk'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('iban__regex', '^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$')), name='bank_account_has_an_iban', violation_error_message='An IBAN is a country, two check digits and an account.'), models.CheckConstraint(condition=models.Q(('bic', ''), ('bic__regex', '^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$'), _connector='OR'), name='bank_account_has_a_bic_or_none', violation_error_message='A BIC has 8 or 11 characters.')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('iban__regex', '^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$')), name='bank_account_has_an_iban', violation_error_message='Enter an IBAN, such as DE02120300000000202051.'), models.CheckConstraint(condition=models.Q(('bic', ''), ('bic__regex', '^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$'), _connector='OR'), name='bank_account_has_a_bic_or_none', violation_error_message='Enter a BIC of 8 or 11 characters.')],
                 'triggers': [pgtrigger.compiler.Trigger(name='append_only', sql=benchmarks.triggers.TriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'bankaccount.append_only';", hash='30d99388afc518ec524a4e07d9d2f98e57cb4a69', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_287c7', table='engagements_bankaccount', when='BEFORE'))],
             },
         ),
@@ -530,7 +530,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['-issued_at', '-pk'],
-                'constraints': [models.UniqueConstraint(fields=('kind', 'subject'), name='document_is_issued_once', violation_error_message='This document has been issued already.'), models.CheckConstraint(condition=models.Q(('digest__regex', '^sha256:[0-9a-f]{64}$'), ('size_bytes__gt', 0)), name='document_has_a_digest', violation_error_message='A document has bytes and their SHA-256.')],
+                'constraints': [models.UniqueConstraint(fields=('kind', 'subject'), name='document_is_issued_once', violation_error_message='This document is already issued.'), models.CheckConstraint(condition=models.Q(('digest__regex', '^sha256:[0-9a-f]{64}$'), ('size_bytes__gt', 0)), name='document_has_a_digest', violation_error_message='A document needs content and its SHA-256.')],
                 'triggers': [pgtrigger.compiler.Trigger(name='append_only', sql=benchmarks.triggers.TriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document.append_only';", hash='8adbc726b13de7754dfbb3e5aee2453c5097ba9f', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_4c70b', table='engagements_document', when='BEFORE'))],
             },
         ),
@@ -547,7 +547,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['pk'],
-                'constraints': [models.UniqueConstraint(fields=('kind', 'subject'), name='document_failure_once', violation_error_message='Why this document is not made is noted already.'), models.CheckConstraint(condition=models.Q(('reason', ''), _negated=True), name='document_failure_says_why', violation_error_message='A document that is not made has a reason.')],
+                'constraints': [models.UniqueConstraint(fields=('kind', 'subject'), name='document_failure_once', violation_error_message='A failure of this document is already recorded.'), models.CheckConstraint(condition=models.Q(('reason', ''), _negated=True), name='document_failure_says_why', violation_error_message='A failure needs a reason.')],
             },
         ),
         migrations.CreateModel(
@@ -556,7 +556,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('engagement', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='events', to='engagements.engagement')),
                 ('position', models.PositiveIntegerField(help_text='From 1, without a gap, in its engagement.')),
-                ('verb', models.CharField(help_text='As in contract.accepted.', max_length=60)),
+                ('verb', models.CharField(help_text='Such as contract.accepted.', max_length=60)),
                 ('summary', models.CharField(max_length=300)),
                 ('actor', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('actor_name', models.CharField(max_length=160)),
@@ -564,7 +564,7 @@ class Migration(migrations.Migration):
                 ('changes', models.JSONField(default=dict)),
                 ('for_customer', models.BooleanField(default=False, help_text="Shown to the customer's people in the portal.")),
                 ('happened_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('previous', models.CharField(blank=True, help_text='The digest of the event before; none for the first.', max_length=71)),
+                ('previous', models.CharField(blank=True, help_text='Digest of the previous event; empty for the first.', max_length=71)),
                 ('digest', models.CharField(max_length=71)),
             ],
             options={

@@ -1,8 +1,7 @@
-"""Mails: written down with what they tell, sent afterwards. The row is the truth.
+"""Outbox of mails: stored in the caller's transaction, sent by a worker.
 
-A mail is written once for its key and recipient, however often it is asked for. Sending takes
-the row's lock, so two workers never send the same one; what could not be sent is tried again
-by the sweep, less and less often.
+A mail is stored once for its key and recipient. Sending locks the row, so two workers never send
+the same mail; the sweep retries failures with growing delays.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import logging
 import textwrap
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
 from django.utils import timezone
@@ -19,7 +19,6 @@ from engagements import access
 from engagements.common.queue import enqueue
 from engagements.documents.models import Document
 from engagements.engagement.models import Engagement
-from engagements.notifications import letterhead
 from engagements.notifications.models import MAX_SUBJECT_CHARACTERS, Mail
 from engagements.people.models import User
 
@@ -36,10 +35,10 @@ def write(
     body: str,
     document: Document | None = None,
 ) -> Mail:
-    """Write a mail down in the transaction that wants it; `document` is attached as issued.
+    """Store a mail and enqueue it after commit; `document` is attached as issued.
 
-    `key` says what it is about, as in contract:17:accepted. Asked twice, nothing changes. A
-    subject that is too long for a mail's ends earlier, after a word.
+    Idempotent for `key` (such as contract:17:accepted) and `recipient`. A subject that is too
+    long is cut after a word.
     """
     mail, is_new = Mail.objects.get_or_create(
         key=key,
@@ -58,7 +57,7 @@ def write(
 
 @transaction.atomic
 def send(*, mail_id: int) -> bool:
-    """Send a mail unless it is sent, being sent, or to be tried later. True when it went out."""
+    """Send a mail that is due and not locked by another worker. True when it was sent."""
     mail = (
         Mail.objects.select_for_update(skip_locked=True, of=("self",))
         .select_related("document", "engagement__customer")
@@ -68,10 +67,8 @@ def send(*, mail_id: int) -> bool:
     if mail is None or not _is_due(mail):
         return False
     if not _may_read(mail):
-        mail.attempts, mail.failure = (
-            MAX_ATTEMPTS,
-            "The recipient may no longer see this engagement.",
-        )
+        mail.attempts = MAX_ATTEMPTS
+        mail.failure = "The recipient may no longer see this engagement."
         mail.save(update_fields=["attempts", "failure"])
         return False
     mail.attempts += 1
@@ -88,23 +85,23 @@ def send(*, mail_id: int) -> bool:
 
 
 def waiting() -> list[int]:
-    """The mails that were not sent yet and may still be tried."""
+    """List the unsent mails with attempts left, by primary key."""
     unsent = Mail.objects.filter(sent_at=None, attempts__lt=MAX_ATTEMPTS)
     return list(unsent.order_by("pk").values_list("pk", flat=True))
 
 
 def due_at(written_at: datetime, attempts: int) -> datetime:
-    """At once first; then a minute after it was written, two, four, and so on to 17 hours."""
+    """Return the time of the next attempt: at once, then 1, 2, 4 … minutes after writing."""
     return written_at + timedelta(minutes=2 ** (attempts - 1) if attempts else 0)
 
 
 def _is_due(mail: Mail) -> bool:
-    is_given_up = mail.attempts >= MAX_ATTEMPTS
-    return not is_given_up and timezone.now() >= due_at(mail.written_at, mail.attempts)
+    has_attempts = mail.attempts < MAX_ATTEMPTS
+    return has_attempts and timezone.now() >= due_at(mail.written_at, mail.attempts)
 
 
 def _may_read(mail: Mail) -> bool:
-    """Whether the recipient may see the engagement now: a mail may wait for hours.
+    """Whether the recipient may still see the engagement: a mail may wait for hours.
 
     The customer's billing address may receive its mails; any other address must belong to a
     person who sees the engagement.
@@ -122,4 +119,15 @@ def _message(mail: Mail) -> EmailMessage:
     if mail.document is not None:
         content = bytes(mail.document.content)
         message.attach(mail.document.filename, content, "application/pdf")
-    return letterhead.put_on(message)
+    return with_footer(message)
+
+
+def with_footer(message: EmailMessage) -> EmailMessage:
+    """Append the consultancy's name and address, and direct replies to its address."""
+    house = settings.CONSULTANCY
+    lines = [house["name"], ", ".join(house["address"].splitlines()), house["email"]]
+    footer = "\n".join(filter(None, lines))
+    message.body = f"{str(message.body).rstrip()}\n\n-- \n{footer}\n"
+    if house["email"]:
+        message.reply_to = [house["email"]]
+    return message

@@ -1,4 +1,4 @@
-"""Mails: written down in the transaction that wants them, sent afterwards, once each."""
+"""The outbox: mails that are waiting or sent."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ MAX_SUBJECT_CHARACTERS = 160
 
 
 class Mail(models.Model):
-    """A mail to one address. `key` says what it is about, so that it is written once however
-    often it is asked for, as in contract:17:accepted; `failure` is why it is not sent yet."""
+    """A mail to one address. `key` names its occasion, such as contract:17:accepted, and makes it
+    unique; `failure` is the error of the last attempt."""
 
     key = models.CharField(max_length=80)
     engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="mails")
@@ -43,13 +43,13 @@ class Mail(models.Model):
 
 
 class PasswordMail(models.Model):
-    """Somebody asked, on the site at `origin`, for a mail with which `address` chooses a password.
+    """A request for a password mail to `address`, made on the site at `origin`.
 
-    Whether anybody has that address is not known here, and no link is kept: whoever sends the
-    mail finds out and makes it, and then the row goes.
+    Holds no link and does not know whether `address` has an account: the worker looks it up,
+    creates the link, sends the mail and deletes the row.
     """
 
-    # As long as a form takes one.
+    # The length that the form accepts.
     address = models.EmailField(max_length=320, unique=True)
     origin = models.CharField(max_length=300)
     asked_at = models.DateTimeField(default=timezone.now, editable=False)

@@ -13,12 +13,12 @@ from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE
 from engagements.payouts import refund_accounts
 from engagements.payouts.refund_account_forms import BankAccountForm
-from engagements.people import fresh_sign_in
+from engagements.people import reauthentication
 
 
 @access.finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
-@fresh_sign_in.with_fresh_sign_in
+@reauthentication.with_reauthentication
 def bank_account(request: HttpRequest, pk: int) -> HttpResponse:
     """The account that counts, those before it, and writing down a new one.
 

@@ -22,7 +22,7 @@ from engagements.engagement.models import Engagement
 from engagements.payouts import queries as overpayments
 from engagements.payouts import refund_accounts, transfer_files
 from engagements.payouts.models import OverpaymentRefund, TransferFile
-from engagements.people import fresh_sign_in
+from engagements.people import reauthentication
 from engagements.people.models import BankAccount
 from engagements.settlements import queues
 from engagements.settlements.models import Settlement
@@ -47,7 +47,7 @@ def make(request: HttpRequest) -> HttpResponse:
     )
     if overpaid:
         # Whoever approved a refund had proved who they are; this is all that lets these go.
-        fresh_sign_in.require_fresh_sign_in(request)
+        reauthentication.require_reauthentication(request)
     try:
         file = transfer_files.make(
             settlements=list(

@@ -12,7 +12,7 @@ from engagements.payouts import overpayment_refunds
 from engagements.payouts.models import OverpaymentRefund
 from engagements.payouts.overpayment_views import page
 from engagements.payouts.step_views import FORMS
-from engagements.people import fresh_sign_in
+from engagements.people import reauthentication
 
 STEPS: dict[str, Performed[OverpaymentRefund]] = {
     "send": (
@@ -47,7 +47,7 @@ def act(request: HttpRequest, pk: int, step: str) -> HttpResponse:
 
 @access.finance_page
 @require_POST
-@fresh_sign_in.with_fresh_sign_in
+@reauthentication.with_reauthentication
 def send(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     """Sending lets money go: whoever does has just proved who they are."""
     return _act(request, pk, step)

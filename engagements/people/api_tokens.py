@@ -1,7 +1,6 @@
-"""Tokens for programs that send evidence: signed, not stored, and void with the password.
+"""Tokens for programs that upload evidence: signed, not stored.
 
-A token says who sends. It ends after `LIFE`, when its owner changes their password, and when
-they leave.
+A token expires after `LIFETIME`, and when its owner's password, role or access changes.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ from rest_framework.request import Request
 
 from engagements.people.models import User
 
-LIFE: Final = timedelta(days=30)
+LIFETIME: Final = timedelta(days=30)
 SALT: Final = "engagements.people.api_tokens"
-WORD: Final = "Bearer"
+SCHEME: Final = "Bearer"
 
 
 def issue(user: User) -> str:
-    """A token that speaks for `user` from now on."""
+    """Create a token that authenticates as `user`."""
     return signing.dumps([user.pk, user.get_session_auth_hash()], salt=SALT)
 
 
 def owner_of(token: str) -> User | None:
-    """Whose token it is; None when it is none, has ended, or its owner has gone."""
+    """Return the token's owner; None if it is invalid or expired or the owner inactive."""
     try:
-        pk, proof = signing.loads(token, salt=SALT, max_age=LIFE)
+        pk, proof = signing.loads(token, salt=SALT, max_age=LIFETIME)
     except (signing.BadSignature, ValueError, TypeError):
         return None
     user = User.objects.filter(pk=pk, is_active=True).first()
@@ -40,18 +39,20 @@ def owner_of(token: str) -> User | None:
 
 
 class TokenAuthentication(BaseAuthentication):
-    """`Authorization: Bearer TOKEN`. Needs no CSRF token: no browser sends this by itself."""
+    """`Authorization: Bearer TOKEN`. Needs no CSRF token: browsers do not send it unasked."""
 
     def authenticate(self, request: Request) -> tuple[User, str] | None:
-        """The owner of the request's token; None without one."""
-        word, _, token = get_authorization_header(request).decode("latin-1").partition(" ")
-        if word.lower() != WORD.lower():
+        """Return the owner of the request's token; None without one."""
+        scheme, _, token = get_authorization_header(request).decode("latin-1").partition(" ")
+        if scheme.lower() != SCHEME.lower():
             return None
         user = owner_of(token.strip())
         if user is None:
-            raise exceptions.AuthenticationFailed("This token is not valid, or no longer.")
+            raise exceptions.AuthenticationFailed(
+                "Invalid or expired token. Create a new one on an evidence page."
+            )
         return user, token
 
     def authenticate_header(self, request: Request) -> str:
-        """What a refused request is told to send."""
-        return WORD
+        """Return the scheme for the header WWW-Authenticate."""
+        return SCHEME

@@ -1,4 +1,4 @@
-"""Who uses the application: people of the house by role, people of a customer by membership."""
+"""Users, customers, contacts, memberships and refund accounts."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from engagements.common.money import UnknownCurrency, minor_digits
 from engagements.common.text import strip_invisible
 from engagements.people.triggers import COUNT_ACCESS_CHANGES, COUNT_MEMBERSHIP_CHANGES
 
-# ISO 3166-1; what CLDR lists beside them is no place that anybody has an address in.
-NO_COUNTRIES = frozenset({"EU", "EZ", "QO", "UN", "XA", "XB", "ZZ"})
+# CLDR lists these beside the countries of ISO 3166-1; nobody has an address in them.
+_NOT_COUNTRIES = frozenset({"EU", "EZ", "QO", "UN", "XA", "XB", "ZZ"})
 COUNTRIES = (
-    frozenset(code for code in map(str, Locale("en").territories) if len(code) == 2) - NO_COUNTRIES
+    frozenset(code for code in map(str, Locale("en").territories) if len(code) == 2)
+    - _NOT_COUNTRIES
 )
-# Greece and Northern Ireland begin their VAT ids otherwise than their addresses.
+# VAT ids of Greece and Northern Ireland do not start with their country code.
 VAT_PREFIXES = frozenset({"EL", "XI"})
 
 
 class Role(models.TextChoices):
-    """What a person of the house does. A customer's person has none."""
+    """The role of a staff member. A customer's user has none."""
 
     NONE = "", "No role"
     CONSULTANT = "consultant", "Consultant"
@@ -40,7 +41,7 @@ class Role(models.TextChoices):
 class UserManager(BaseUserManager["User"]):
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> User:
         if not email:
-            raise ValueError("A user is known by an email address.")
+            raise ValueError("A user needs an email address.")
         user = self.model(email=self.normalize_email(email).lower(), **fields)
         user.set_password(password)
         user.save(using=self._db)
@@ -52,7 +53,7 @@ class UserManager(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser, PermissionsMixin):
-    """A person who may sign in, known by email address."""
+    """A person who may sign in, identified by email address."""
 
     email = models.EmailField(unique=True)
     name = models.CharField(max_length=120)
@@ -60,7 +61,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     is_active = models.BooleanField(default=True)
     is_staff = models.BooleanField(default=False, help_text="May open the admin site.")
     date_joined = models.DateTimeField(default=timezone.now, editable=False)
-    # How often the address, the role or a right was changed or taken; counted by the database.
+    # Changes of address, role, membership or activity; counted by the database.
     access_changes = models.PositiveIntegerField(default=0, editable=False)
 
     objects: ClassVar[UserManager] = UserManager()
@@ -86,19 +87,18 @@ class User(AbstractBaseUser, PermissionsMixin):
         return self.name or self.email
 
     def clean(self) -> None:
-        """Whoever is named in the log and in mails is named by what can be seen."""
+        """Strip invisible characters: the name is shown in the event log and in mails."""
         super().clean()
         self.name = strip_invisible(self.name)
 
     def get_session_auth_hash(self) -> str:
-        """What sign-ins and tokens carry: they end when this is another, with the password as
-        with whatever `access_changes` counts."""
-        return self._as_of_now(super().get_session_auth_hash())
+        """Hash the password with `access_changes`: sessions and tokens end when either changes."""
+        return self._with_access_changes(super().get_session_auth_hash())
 
     def get_session_auth_fallback_hash(self) -> Iterator[str]:
-        return map(self._as_of_now, super().get_session_auth_fallback_hash())
+        return map(self._with_access_changes, super().get_session_auth_fallback_hash())
 
-    def _as_of_now(self, proof: str) -> str:
+    def _with_access_changes(self, proof: str) -> str:
         return f"{proof}.{self.access_changes}"
 
     def get_full_name(self) -> str:
@@ -110,7 +110,7 @@ class User(AbstractBaseUser, PermissionsMixin):
 
 
 class Customer(models.Model):
-    """A client company. `currency` is what its engagements are priced in unless one says else."""
+    """A client company. `currency` is the default for its contracts."""
 
     name = models.CharField(max_length=160, unique=True)
     address = models.TextField()
@@ -118,19 +118,23 @@ class Customer(models.Model):
     vat_id = models.CharField("VAT id", max_length=20, blank=True)
     currency = models.CharField(max_length=3, default="EUR")
     invoice_email = models.EmailField(
-        "address for invoices", blank=True, help_text="Else they go to the signatories."
+        "address for invoices",
+        blank=True,
+        help_text="Without one, invoices are mailed to the signatories.",
     )
     buyer_reference = models.CharField(
-        max_length=60, blank=True, help_text="What the customer wants to read on its invoices."
+        max_length=60,
+        blank=True,
+        help_text="Printed on its invoices, such as a purchase order number.",
     )
     wants_e_invoice = models.BooleanField(
-        "asks for e-invoices", default=False, help_text="Customers in the EU get them anyway."
+        "wants e-invoices", default=False, help_text="Customers in the EU always get them."
     )
     locale = models.CharField(
         max_length=5,
         choices=[("en_GB", "31 March 2026"), ("en_US", "March 31, 2026")],
         default="en_GB",
-        help_text="How dates and amounts are written on its invoices.",
+        help_text="Format of dates and amounts on its invoices.",
     )
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -140,7 +144,7 @@ class Customer(models.Model):
             models.CheckConstraint(
                 condition=Q(currency__regex=r"^[A-Z]{3}$"),
                 name="customer_currency_is_iso_4217",
-                violation_error_message="A currency is three capital letters, as in EUR.",
+                violation_error_message="Enter a currency code, such as EUR.",
             ),
         ]
 
@@ -148,19 +152,18 @@ class Customer(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Both codes exist: invoices name them, and the country decides about e-invoices. What
-        else they name can be seen."""
+        """Normalise texts and check the codes of country, currency and VAT id."""
         for name in ("name", "address", "vat_id", "buyer_reference"):
             setattr(self, name, strip_invisible(getattr(self, name)))
         for name in ("name", "address"):
             if not getattr(self, name):
-                raise ValidationError({name: "There is nothing here that can be seen."})
+                raise ValidationError({name: "Enter visible characters."})
         self.country, self.currency = self.country.upper(), self.currency.upper()
         self.vat_id = "".join(self.vat_id.split()).upper()
         if self.vat_id and self.vat_id[:2] not in COUNTRIES | VAT_PREFIXES:
-            raise ValidationError({"vat_id": "It begins with its country, as in DE123456789."})
+            raise ValidationError({"vat_id": "Start with the country code, as in DE123456789."})
         if self.country not in COUNTRIES:
-            raise ValidationError({"country": f"{self.country} is no country's code, as DE is."})
+            raise ValidationError({"country": "Enter a country code of ISO 3166-1, such as DE."})
         try:
             minor_digits(self.currency)
         except UnknownCurrency as error:
@@ -168,7 +171,7 @@ class Customer(models.Model):
 
 
 class Contact(models.Model):
-    """A person of a customer. With a user, that person may sign in."""
+    """A contact person at a customer; one with a user may sign in."""
 
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="contacts")
     user = models.OneToOneField(
@@ -185,7 +188,7 @@ class Contact(models.Model):
                 "customer",
                 Lower("email"),
                 name="contact_once_a_customer",
-                violation_error_message="This customer has a contact with this address already.",
+                violation_error_message="This customer already has a contact with this address.",
             ),
         ]
 
@@ -194,7 +197,7 @@ class Contact(models.Model):
 
 
 class Membership(models.Model):
-    """A contact's rights in a customer: a viewer reads, a signatory may also bind it."""
+    """A user's rights at a customer: viewers read, signatories also sign."""
 
     class Rights(models.TextChoices):
         VIEWER = "viewer", "Viewer"
@@ -217,7 +220,7 @@ class Membership(models.Model):
 
 
 class BankAccount(models.Model):
-    """Where a customer's refunds go. The newest counts; none is changed or deleted."""
+    """A customer's refund account. Append-only: the newest is in use."""
 
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="bank_accounts")
     holder = models.CharField("account holder", max_length=70)
@@ -232,13 +235,13 @@ class BankAccount(models.Model):
             models.CheckConstraint(
                 condition=Q(iban__regex=r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$"),
                 name="bank_account_has_an_iban",
-                violation_error_message="An IBAN is a country, two check digits and an account.",
+                violation_error_message="Enter an IBAN, such as DE02120300000000202051.",
             ),
             models.CheckConstraint(
                 condition=Q(bic="")
                 | Q(bic__regex=r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$"),
                 name="bank_account_has_a_bic_or_none",
-                violation_error_message="A BIC has 8 or 11 characters.",
+                violation_error_message="Enter a BIC of 8 or 11 characters.",
             ),
         ]
         triggers: ClassVar = [

@@ -1,4 +1,4 @@
-"""Ending sign-ins and tokens of a person, whatever they were given for."""
+"""End the sessions and API tokens of a user."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from django.http import HttpRequest
 from engagements.people.models import User
 
 
-def end(*, user: User, but: HttpRequest | None = None) -> None:
-    """End every sign-in and token of `user`, less the one by which `but` was asked."""
+def end_all(*, user: User, except_for: HttpRequest | None = None) -> None:
+    """End every session and API token of `user`, except the session of a request."""
     User.objects.filter(pk=user.pk).update(access_changes=F("access_changes") + 1)
-    if but is not None:
-        keep(user=user, of=but)
+    if except_for is not None:
+        keep_current(user=user, request=except_for)
 
 
-def keep(*, user: User, of: HttpRequest) -> None:
-    """Let the sign-in go on by which `of` was asked, after its own person was changed."""
+def keep_current(*, user: User, request: HttpRequest) -> None:
+    """Keep the session of `request` valid after a change to its user."""
     user.refresh_from_db(fields=["access_changes"])
-    update_session_auth_hash(of, user)
+    update_session_auth_hash(request, user)

@@ -1,4 +1,4 @@
-"""TODO docstring."""
+"""Signatories of a customer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from engagements.people.models import Customer, Membership, Role, User
 
 
 def signatories_of(customer: Customer) -> list[User]:
-    """The active people who may bind `customer`, by address."""
+    """List the active users who may sign for `customer`, by email address."""
     memberships = Membership.objects.filter(
         customer=customer,
         rights=Membership.Rights.SIGNATORY,

@@ -19,7 +19,7 @@ from engagements.contracts import signatories
 from engagements.contracts.forms import AcceptHandoverForm
 from engagements.contracts.milestones import services as milestones
 from engagements.engagement.models import Engagement
-from engagements.people import fresh_sign_in
+from engagements.people import reauthentication
 from engagements.portal.labels import FINDING_LABELS, OUTCOME_SENTENCE, STAGE_LABELS
 from engagements.portal.money import milestone_row, settlement_text
 from engagements.portal.queries import PortalEngagement, portal_engagement
@@ -100,7 +100,7 @@ def handover(request: HttpRequest, reference: str) -> HttpResponse:
     if request.method == "POST":
         if not access.may_sign(request.user, engagement.customer):
             return _handover_page(request, engagement, form, status=403)
-        fresh_sign_in.require_fresh_sign_in(request)
+        reauthentication.require_reauthentication(request)
         if form.is_valid():
             try:
                 milestones.accept_handover(

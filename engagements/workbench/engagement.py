@@ -70,7 +70,7 @@ def document_again(request: HttpRequest, reference: str, pk: int) -> HttpRespons
     """Have a document tried again that could not be made."""
     engagement = access.engagement_for(request.user, reference)
     failure = get_object_or_404(document_failures_of(engagement), pk=pk)
-    failures.try_again(failure)
+    failures.retry(failure)
     messages.success(request, f"{failure.title} is tried again: look again in a moment.")
     return redirect("engagement", reference)
 

@@ -53,7 +53,7 @@ class Command(BaseCommand):
         read = (
             f"{report.events} events of {report.engagements} engagements, {report.anchors} anchors"
         )
-        if not report.is_whole:
+        if not report.is_intact:
             places = "1 place" if len(report.breaks) == 1 else f"{len(report.breaks)} places"
             raise CommandError(f"The event log is inconsistent in {places} ({read}).")
         self.stdout.write(f"The event log is intact: {read}")

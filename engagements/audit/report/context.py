@@ -18,8 +18,8 @@ from engagements.common import money
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.documents import formatting
+from engagements.documents.registry import Subject
 from engagements.documents.renderable import Enclosure, RenderableDocument
-from engagements.documents.subjects import Subject
 
 NOUN = "audit"
 SCHEMA = "twofold.audit/2"

@@ -20,8 +20,8 @@ from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.documents import formatting
 from engagements.documents.models import Document
+from engagements.documents.registry import Subject
 from engagements.documents.renderable import Enclosure, RenderableDocument
-from engagements.documents.subjects import Subject
 
 NOUN = "invoice"
 _ARCHIVED = "pdf/a-3a"

@@ -20,8 +20,8 @@ from engagements.contracts.models import Acceptance, ContractVersion, Party
 from engagements.contracts.terms import pauses_of, terms_of
 from engagements.contracts.time_box.services import last_day
 from engagements.documents import formatting
+from engagements.documents.registry import Subject
 from engagements.documents.renderable import Enclosure, RenderableDocument
-from engagements.documents.subjects import Subject
 
 NOUN = "contract"
 ACCEPTED = "accepted"

@@ -13,8 +13,8 @@ from engagements.common import ratios
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.documents import formatting
+from engagements.documents.registry import Subject
 from engagements.documents.renderable import Enclosure, RenderableDocument
-from engagements.documents.subjects import Subject
 from engagements.runs import controls
 from engagements.runs.bundles import WITHHELD, customer_may_have_source, record_bytes
 from engagements.runs.models import EngagementRun

@@ -20,8 +20,8 @@ from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.terms import terms_of
 from engagements.documents import formatting
+from engagements.documents.registry import Subject
 from engagements.documents.renderable import Enclosure, RenderableDocument
-from engagements.documents.subjects import Subject
 from engagements.settlements.models import Settlement
 from engagements.settlements.statement.steps import steps_to
 

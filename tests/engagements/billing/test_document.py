@@ -16,9 +16,9 @@ from engagements.billing import credit_notes, invoices
 from engagements.billing.models import Invoice
 from engagements.common.errors import ApplicationError
 from engagements.contracts.drafting import MilestoneDraft
-from engagements.documents import kinds
+from engagements.documents import registry
 from engagements.documents.models import Document
-from engagements.documents.subjects import Subject
+from engagements.documents.registry import Subject
 from tests.engagements.pdf_text import attached, words
 from tests.engagements.world import World
 from tests.refusing import refused
@@ -123,13 +123,13 @@ def test_outside_the_eu_an_e_invoice_goes_to_who_asks_for_it(world: World) -> No
     world.customer.country = "GB"
     world.customer.save()
     plain = issued_invoice(world)
-    assert not kinds.kind_of("invoice").compose(subject_of(plain)).enclosures
+    assert not registry.kind_of("invoice").compose(subject_of(plain)).enclosures
     world.customer.wants_e_invoice = True
     world.customer.save()
     asked = issued_invoice(world)
-    assert kinds.kind_of("invoice").compose(subject_of(asked)).enclosures
+    assert registry.kind_of("invoice").compose(subject_of(asked)).enclosures
     # What was issued before keeps what it was issued with.
-    assert not kinds.kind_of("invoice").compose(subject_of(plain)).enclosures
+    assert not registry.kind_of("invoice").compose(subject_of(plain)).enclosures
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_amounts_have_the_digits_of_their_currency(
 ) -> None:
     part = MilestoneDraft("All", D(fee), "signed")
     terms = {"currency": currency, "fee": D(fee), "audit_cost": D(1), "milestones": [part]}
-    paper = kinds.kind_of("invoice").compose(subject_of(issued_invoice(world, 1, **terms)))
+    paper = registry.kind_of("invoice").compose(subject_of(issued_invoice(world, 1, **terms)))
     assert paper.context["gross"] == gross
     # EN 16931 has no amounts with three decimals.
     assert bool(paper.enclosures) == is_electronic
@@ -152,7 +152,7 @@ def test_a_document_stays_as_it_was_whatever_becomes_of_the_customer(world: Worl
     first = documents.issue(kind="invoice", subject=f"invoice:{invoice.pk}")
     world.customer.name, world.customer.address = "Other AG", "Elsewhere 2"
     world.customer.save()
-    again = kinds.kind_of("invoice").compose(subject_of(invoice))
+    again = registry.kind_of("invoice").compose(subject_of(invoice))
     assert again.context["buyer"]["name"] == "Longprompt AG"
     assert documents.issue(kind="invoice", subject=f"invoice:{invoice.pk}").pk == first.pk
     assert Document.objects.filter(kind="invoice").count() == 1
@@ -176,16 +176,16 @@ def test_a_draft_has_no_document(world: World) -> None:
     part = world.active().milestones.get(position=1)
     drafted = invoices.draft(milestones=[part], by=world.finance)
     with pytest.raises(ApplicationError, match="once it is issued"):
-        kinds.kind_of("invoice").compose(subject_of(drafted))
+        registry.kind_of("invoice").compose(subject_of(drafted))
 
 
 def test_what_is_issued_is_due_until_it_has_its_document(world: World) -> None:
     invoice = issued_invoice(world)
     note = credit_notes.credit(invoice=invoice, reason="Wrong.", by=world.finance)
-    assert list(kinds.kind_of("invoice").due()) == [subject_of(invoice)]
-    assert list(kinds.kind_of("credit_note").due()) == [subject_of(note)]
+    assert list(registry.kind_of("invoice").due()) == [subject_of(invoice)]
+    assert list(registry.kind_of("credit_note").due()) == [subject_of(note)]
     documents.issue(kind="invoice", subject=f"invoice:{invoice.pk}")
-    assert not list(kinds.kind_of("invoice").due())
+    assert not list(registry.kind_of("invoice").due())
 
 
 def subject_of(invoice: Invoice) -> Subject:

@@ -20,8 +20,8 @@ from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.fields import facts
 from engagements.contracts.terms import terms_of
 from engagements.contracts.time_box.models import TimeBox
-from engagements.documents import formatting, kinds, render
-from engagements.documents.subjects import Subject
+from engagements.documents import formatting, registry, render
+from engagements.documents.registry import Subject
 from tests.engagements.charts import measured
 from tests.engagements.document_story import Story
 from tests.engagements.pdf_text import attached, words
@@ -74,7 +74,7 @@ def test_the_accepted_contract_names_the_days_that_the_acceptance_gave_the_time_
     on_day(later)
     story.accepted(contract)
     html = render.markup(
-        kinds.kind_of("contract").compose(Subject("contract", contract.pk, "accepted"))
+        registry.kind_of("contract").compose(Subject("contract", contract.pk, "accepted"))
     )
     box = TimeBox.objects.get(engagement=contract.engagement)
     assert f"from {in_words(later)} to {in_words(box.ends_on)}" in html
@@ -84,7 +84,7 @@ def test_shares_and_confidence_are_not_rounded_to_what_they_are_not(story: Story
     story.audited()
     document = measured.benchmark() | {"confidence": 0.975}
     contract = story.offered(document)
-    html = render.markup(kinds.kind_of("contract").compose(Subject("contract", contract.pk)))
+    html = render.markup(registry.kind_of("contract").compose(Subject("contract", contract.pk)))
     assert "97.5%" in html
 
 
@@ -93,7 +93,7 @@ def test_live_rows_that_change_later_do_not_change_the_contract(story: Story) ->
     contract = story.offered()
     story.customer.name = "Somebody Else Ltd"
     story.customer.save()
-    paper = kinds.kind_of("contract").compose(Subject("contract", contract.pk))
+    paper = registry.kind_of("contract").compose(Subject("contract", contract.pk))
     html = render.markup(paper)
     assert "Nordwestdeutsche" in html
     assert "Somebody Else" not in html
@@ -126,7 +126,7 @@ def test_without_tax_there_is_no_tax_column(db: None) -> None:
     story = Story(currency="JPY", tax="0.00")
     story.audited()
     contract = story.offered()
-    paper = kinds.kind_of("contract").compose(Subject("contract", contract.pk))
+    paper = registry.kind_of("contract").compose(Subject("contract", contract.pk))
     html = render.markup(paper)
     assert "Gross" not in html
     assert "48,000<" in html

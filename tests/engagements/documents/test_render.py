@@ -1,4 +1,4 @@
-"""How a document is render_pdf: tagged, embedded, repeatable, and from our own files only."""
+"""PDFs are tagged, reproducible, and rendered from local files with embedded fonts."""
 
 import io
 import subprocess
@@ -22,7 +22,7 @@ SEAL = "sha256:" + "ab" * 32
 
 
 @pytest.fixture
-def paper(tmp_path: Path, settings: Settings) -> RenderableDocument:
+def source(tmp_path: Path, settings: Settings) -> RenderableDocument:
     template = tmp_path / "page.html"
     template.write_text(
         '{% extends "documents/base.html" %}{% block content %}<h1>Übergabe · 2.34× ≥ 2×</h1>'
@@ -49,8 +49,8 @@ def read(content: bytes) -> PdfReader:
     return PdfReader(io.BytesIO(content))
 
 
-def test_a_document_is_tagged_titled_and_in_a_language(paper: RenderableDocument) -> None:
-    reader = read(render.render_pdf(paper))
+def test_a_document_is_tagged_titled_and_in_a_language(source: RenderableDocument) -> None:
+    reader = read(render.render_pdf(source))
     root: Any = reader.trailer["/Root"]
     assert root["/MarkInfo"]["/Marked"]
     assert root["/Lang"] == "en"
@@ -60,25 +60,25 @@ def test_a_document_is_tagged_titled_and_in_a_language(paper: RenderableDocument
     assert "/P" in {each["/S"] for each in elements(reader)}
 
 
-def test_metadata_comes_from_the_paper_and_not_from_the_clock(paper: RenderableDocument) -> None:
-    metadata = read(render.render_pdf(paper)).metadata
+def test_metadata_does_not_depend_on_the_clock(source: RenderableDocument) -> None:
+    metadata = read(render.render_pdf(source)).metadata
     assert metadata is not None
     assert metadata.title == "A title"
     assert metadata.subject == "A summary"
     assert metadata.creation_date == datetime(2026, 10, 5, 9, 30, tzinfo=UTC)
 
 
-def test_every_font_is_embedded_and_one_of_ours(paper: RenderableDocument) -> None:
-    embedded = fonts(read(render.render_pdf(paper)))
+def test_every_font_is_embedded_and_bundled(source: RenderableDocument) -> None:
+    embedded = fonts(read(render.render_pdf(source)))
     assert embedded
     assert all(embedded.values())
     assert all(name.startswith(("Inter", "JetBrains")) for name in embedded), embedded
 
 
-def test_running_header_seal_and_page_numbers_stand_on_their_pages(
-    paper: RenderableDocument,
+def test_pages_carry_running_header_seal_and_number(
+    source: RenderableDocument,
 ) -> None:
-    first, second = (page.extract_text() for page in read(render.render_pdf(paper)).pages)
+    first, second = (page.extract_text() for page in read(render.render_pdf(source)).pages)
     assert "A running title" not in first
     assert "A running title" in second
     assert "1 of 2" in first
@@ -88,50 +88,49 @@ def test_running_header_seal_and_page_numbers_stand_on_their_pages(
         assert "What was sealed" in page
 
 
-def test_the_same_paper_gives_the_same_bytes(paper: RenderableDocument) -> None:
-    assert render.render_pdf(paper) == render.render_pdf(paper)
+def test_rendering_is_reproducible(source: RenderableDocument) -> None:
+    assert render.render_pdf(source) == render.render_pdf(source)
 
 
-def test_what_is_enclosed_comes_back_byte_for_byte(paper: RenderableDocument) -> None:
+def test_attachments_are_embedded_byte_for_byte(source: RenderableDocument) -> None:
     enclosed = (Enclosure("b.json", b"[2]", ""), Enclosure("a.json", b'{"a":1}', "First"))
-    reader = read(render.render_pdf(replace(paper, enclosures=enclosed)))
+    reader = read(render.render_pdf(replace(source, enclosures=enclosed)))
     assert attached(reader) == {"a.json": b'{"a":1}', "b.json": b"[2]"}
 
 
 @pytest.mark.parametrize(
-    "source", ["http://localhost:1/a.png", "file:///etc/hostname", "data:image/png;base64,AAAA"]
+    "url", ["http://localhost:1/a.png", "file:///etc/hostname", "data:image/png;base64,AAAA"]
 )
-def test_a_picture_from_elsewhere_or_a_broken_one_stops_the_press(
-    paper: RenderableDocument, source: str
-) -> None:
-    broken = replace(paper, context={"text": f'<img src="{source}" alt="a picture">'})
-    with pytest.raises(render.CannotBeTypeset):
+def test_a_remote_or_broken_picture_fails(source: RenderableDocument, url: str) -> None:
+    broken = replace(source, context={"text": f'<img src="{url}" alt="a picture">'})
+    with pytest.raises(render.RenderFailed):
         render.render_pdf(broken)
 
 
-def test_a_picture_without_words_stops_the_press(paper: RenderableDocument) -> None:
+def test_a_picture_without_alt_text_fails(source: RenderableDocument) -> None:
     square = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/%3E"
-    wordless = replace(paper, context={"text": f'<img src="{square}">'})
-    with pytest.raises(render.CannotBeTypeset, match="alt"):
+    wordless = replace(source, context={"text": f'<img src="{square}">'})
+    with pytest.raises(render.RenderFailed, match="alt"):
         render.render_pdf(wordless)
 
 
-def test_a_letter_that_no_font_has_stops_the_press_and_is_named(paper: RenderableDocument) -> None:
-    nameless = replace(paper, context={"text": "<p>\U00012000 Ltd</p>"})
-    with pytest.raises(render.CannotBeTypeset, match=r"U\+12000, cuneiform sign a.*Install a font"):
+def test_a_letter_without_a_font_fails_and_is_named(source: RenderableDocument) -> None:
+    nameless = replace(source, context={"text": "<p>\U00012000 Ltd</p>"})
+    with pytest.raises(render.RenderFailed, match=r"U\+12000"):
         render.render_pdf(nameless)
 
 
-def test_a_picture_in_a_comment_stops_no_press(paper: RenderableDocument) -> None:
-    cheerful = replace(paper, context={"text": "<p>Thank you \U0001fadf\ufe0f</p>"})
+def test_an_emoji_without_a_font_is_left_out(source: RenderableDocument) -> None:
+    cheerful = replace(source, context={"text": "<p>Thank you \U0001fadf\ufe0f</p>"})
     assert render.render_pdf(cheerful)
 
 
-def test_importing_the_documents_loads_neither_weasyprint_nor_matplotlib() -> None:
+def test_importing_every_kind_loads_no_renderer() -> None:
     code = (
         "import os, sys, django; os.environ['DJANGO_SETTINGS_MODULE'] = 'consultancy.settings'; "
         "django.setup(); import engagements.documents, engagements.charts; "
-        "from engagements.documents import kinds; [kinds.kind_of(k) for k in kinds.all_kinds()]; "
+        "from engagements.documents.registry import Document, kind_of; "
+        "[kind_of(kind) for kind in Document.Kind]; "
         "print(sorted({'weasyprint', 'matplotlib', 'torch'} & set(sys.modules)))"
     )
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""A contract is signed by the consultancy: its signature holds until one byte is another."""
+"""Contracts are signed by the consultancy; changing one byte breaks the signature."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ DATED = datetime(2026, 9, 1, 12, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A certificate of this module's own: making the key takes a while."""
+    """Create one certificate for the module: generating the key is slow."""
     file = tmp_path_factory.mktemp("certificate") / "certificate.pem"
     certificate.make(file)
     return file
 
 
 @pytest.fixture(autouse=True)
-def _signs_with_its_own(settings: Any, own: Path) -> None:
+def _use_own_certificate(settings: Any, own: Path) -> None:
     settings.TWOFOLD_CERTIFICATE_FILE = str(own)
 
 
@@ -46,7 +46,7 @@ def unsigned() -> bytes:
 
 
 def validated(content: bytes) -> PdfSignatureStatus:
-    """What pyHanko's validator says when it trusts this install's certificate."""
+    """Validate with pyHanko, trusting this installation's certificate."""
     der = certificate.own().certificate.public_bytes(serialization.Encoding.DER)
     trusted = ValidationContext(trust_roots=[asn1.Certificate.load(der)])
     found = PdfFileReader(io.BytesIO(content)).embedded_signatures
@@ -54,7 +54,7 @@ def validated(content: bytes) -> PdfSignatureStatus:
     return validate_pdf_signature(found[0], trusted)
 
 
-def test_an_issued_contract_bears_a_signature_that_validates(story: Story) -> None:
+def test_an_issued_contract_has_a_valid_signature(story: Story) -> None:
     story.audited()
     contract = story.offered()
     document = documents.issue(kind="contract", subject=f"contract:{contract.pk}")
@@ -66,8 +66,8 @@ def test_an_issued_contract_bears_a_signature_that_validates(story: Story) -> No
     assert status.signer_reported_dt == contract.sealed_at.replace(microsecond=0)
 
 
-def holds(content: bytes) -> bool:
-    """Whether the signature validates; what cannot even be read does not."""
+def is_valid(content: bytes) -> bool:
+    """Whether the signature validates; an unreadable file does not."""
     try:
         return bool(validated(content).bottom_line)
     except (PdfError, ValueError, zlib.error):
@@ -76,22 +76,20 @@ def holds(content: bytes) -> bool:
 
 def test_a_flipped_byte_breaks_the_signature(unsigned: bytes) -> None:
     signed = signature.sign(unsigned, dated=DATED, reason="Terms")
-    assert holds(signed)
+    assert is_valid(signed)
     for place in (20, len(unsigned) // 2, len(unsigned) + 40, len(signed) - 60):
         changed = bytearray(signed)
         changed[place] ^= 1
-        assert not holds(bytes(changed)), place
+        assert not is_valid(bytes(changed)), place
 
 
-def test_signing_the_same_again_gives_the_same_bytes(unsigned: bytes) -> None:
+def test_signing_is_reproducible(unsigned: bytes) -> None:
     once = signature.sign(unsigned, dated=DATED, reason="Terms")
     assert once == signature.sign(unsigned, dated=DATED, reason="Terms")
     assert once.startswith(unsigned)
 
 
-def test_another_certificate_is_not_believed(
-    unsigned: bytes, tmp_path: Path, settings: Any
-) -> None:
+def test_another_certificate_is_not_trusted(unsigned: bytes, tmp_path: Path, settings: Any) -> None:
     signed = signature.sign(unsigned, dated=DATED, reason="Terms")
     certificate.make(tmp_path / "other.pem")
     settings.TWOFOLD_CERTIFICATE_FILE = str(tmp_path / "other.pem")
@@ -100,36 +98,36 @@ def test_another_certificate_is_not_believed(
     assert not status.trusted
 
 
-def test_production_says_what_is_missing(settings: Any) -> None:
+def test_production_requires_a_certificate(settings: Any) -> None:
     settings.PRODUCTION = True
     settings.TWOFOLD_CERTIFICATE_FILE = None
-    with pytest.raises(ImproperlyConfigured, match="TWOFOLD_CERTIFICATE_FILE is not set"):
+    with pytest.raises(ImproperlyConfigured, match="TWOFOLD_CERTIFICATE_FILE"):
         certificate.own()
 
 
-def test_what_cannot_be_signed_with_is_refused(settings: Any, own: Path, tmp_path: Path) -> None:
+def test_unusable_certificates_are_rejected(settings: Any, own: Path, tmp_path: Path) -> None:
     key, _, public = own.read_text().partition("-----BEGIN CERTIFICATE-----")
     other = tmp_path / "other.pem"
     certificate.make(other)
     cases = {
-        "nothing here": "no private key",
-        key: "no private key",
+        "nothing here": "PEM",
+        key: "PEM",
         other.read_text().partition("-----BEGIN CERTIFICATE-----")[0]
         + "-----BEGIN CERTIFICATE-----"
-        + public: "none of the certificates is that of the key",
+        + public: "no certificate matches",
     }
-    for text, said in cases.items():
+    for text, reason in cases.items():
         file = tmp_path / "bad.pem"
         file.write_text(text)
         settings.TWOFOLD_CERTIFICATE_FILE = str(file)
-        with pytest.raises(ImproperlyConfigured, match=said):
+        with pytest.raises(ImproperlyConfigured, match=reason):
             certificate.own()
     settings.TWOFOLD_CERTIFICATE_FILE = str(tmp_path / "missing.pem")
-    with pytest.raises(ImproperlyConfigured, match="cannot be read"):
+    with pytest.raises(ImproperlyConfigured, match=r"missing\.pem"):
         certificate.own()
 
 
-def test_an_install_makes_its_own_once_and_keeps_it_to_itself(
+def test_a_development_certificate_is_created_once_and_private(
     settings: Any, tmp_path: Path
 ) -> None:
     settings.TWOFOLD_CERTIFICATE_FILE = None

@@ -1,4 +1,4 @@
-"""A log of events, and somebody who tampers with it."""
+"""An event log, and write access past its triggers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.engagements.world import World
 
 @pytest.fixture
 def engagement(world: World) -> Engagement:
-    """One with six events, opened first."""
+    """An engagement with six events."""
     engagement = world.scoping()
     for number in range(2, LENGTH + 1):
         events.record(
@@ -31,7 +31,7 @@ def engagement(world: World) -> Engagement:
 
 @pytest.fixture
 def as_owner(world: World) -> Callable[[str], None]:
-    """Write as somebody who switched the triggers off."""
+    """Execute SQL with triggers and the unique position switched off."""
 
     def write(sql: str) -> None:
         with connection.cursor() as cursor:

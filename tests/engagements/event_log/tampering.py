@@ -1,4 +1,4 @@
-"""What a forger of the event log does, and what its proof then finds."""
+"""Forge the event log, and read what verification finds."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ LENGTH = 6
 
 
 def found(**options: Any) -> list[tuple[int, str]]:
-    """The place and the kind of every break."""
+    """Return position and kind of every break."""
     return [(one.position, one.what) for one in verify(**options).breaks]
 
 
 def seal_again(engagement: Engagement, *, since: int, as_owner: Callable[[str], None]) -> None:
     """Recompute every digest from position `since` on, as a careful forger would."""
     rows = list(engagement.events.order_by("position"))
-    for before, row in zip([None, *rows], rows, strict=False):
+    for before, row in zip([None, *rows[:-1]], rows, strict=True):
         if row.position < since:
             continue
         row.previous = before.digest if before else ""

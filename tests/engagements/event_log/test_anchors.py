@@ -1,4 +1,4 @@
-"""An anchor finds what a forger of the log made fit: rewritten, cut off, or gone whole."""
+"""Anchors reveal a log that was rewritten, truncated or deleted consistently."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.engagements.event_log.tampering import LENGTH, found, seal_again
 from tests.engagements.world import World
 
 
-def test_a_log_rewritten_with_its_count_is_found_by_the_anchor(
+def test_an_anchor_reveals_a_log_rewritten_with_its_count(
     engagement: Engagement, as_owner: Callable[[str], None]
 ) -> None:
     anchor = anchors.take()
@@ -27,7 +27,7 @@ def test_a_log_rewritten_with_its_count_is_found_by_the_anchor(
     assert f"Anchor {anchor.number}" in str(verify().breaks[0])
 
 
-def test_a_tail_cut_off_with_its_count_is_found_by_the_anchor(
+def test_an_anchor_reveals_a_tail_removed_with_its_count(
     engagement: Engagement, as_owner: Callable[[str], None]
 ) -> None:
     anchors.take()
@@ -39,7 +39,7 @@ def test_a_tail_cut_off_with_its_count_is_found_by_the_anchor(
     assert found() == [(LENGTH + 1, "removed")]
 
 
-def test_an_engagement_that_is_gone_without_a_trace_is_found_by_the_anchor(
+def test_an_anchor_reveals_a_deleted_engagement(
     engagement: Engagement, as_owner: Callable[[str], None]
 ) -> None:
     anchors.take()
@@ -49,7 +49,7 @@ def test_an_engagement_that_is_gone_without_a_trace_is_found_by_the_anchor(
     assert verify().breaks[0].where == engagement.reference
 
 
-def test_an_anchor_holds_only_what_grew_and_follows_the_one_before(
+def test_an_anchor_covers_only_grown_chains_and_follows_the_last(
     world: World, engagement: Engagement
 ) -> None:
     first = anchors.take()
@@ -63,7 +63,7 @@ def test_an_anchor_holds_only_what_grew_and_follows_the_one_before(
     assert second.previous == first.digest
 
 
-def test_an_anchor_is_taken_once_an_hour(engagement: Engagement) -> None:
+def test_the_sweep_anchors_once_an_hour(engagement: Engagement) -> None:
     assert anchors.take_when_due()
     events.record(engagement=engagement, verb="work.done", summary="More.", actor=None)
     assert anchors.take_when_due() is None
@@ -77,7 +77,7 @@ def test_an_anchor_is_taken_once_an_hour(engagement: Engagement) -> None:
         ("DELETE FROM engagements_eventanchor WHERE number = 1", (1, "removed")),
     ],
 )
-def test_a_touched_anchor_is_found(
+def test_an_altered_anchor_is_found(
     engagement: Engagement, as_owner: Callable[[str], None], tampering: str, place: tuple[int, str]
 ) -> None:
     for _ in range(3):
@@ -87,7 +87,7 @@ def test_a_touched_anchor_is_found(
     assert found() == [place]
 
 
-def test_the_last_anchor_is_missed_by_whoever_kept_its_digest(
+def test_a_kept_digest_reveals_a_deleted_last_anchor(
     engagement: Engagement, as_owner: Callable[[str], None]
 ) -> None:
     anchor = anchors.take()

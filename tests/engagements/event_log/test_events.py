@@ -1,4 +1,4 @@
-"""The event log says who, when, from where and what, and is never rewritten."""
+"""Events record who, when, from where and what; they are never rewritten."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from tests.engagements.world import World
 
 
 def record(world: World, **changes: Any) -> Event:
-    given: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "engagement": world.scoping(),
         "verb": "test.made",
         "summary": "Something happened.",
         "actor": world.consultant,
     }
-    return events.record(**given | changes)
+    return events.record(**fields | changes)
 
 
-def test_what_no_person_did_was_done_by_the_application(world: World) -> None:
+def test_without_an_actor_the_application_is_named(world: World) -> None:
     assert record(world, actor=None).actor_name == "Twofold"
     assert record(world).actor_name == "Connie"
 
 
-def test_a_long_story_is_shortened_to_what_the_log_holds(world: World) -> None:
+def test_a_long_summary_is_shortened(world: World) -> None:
     assert len(record(world, summary="x" * 400).summary) == 300
 
 
-def test_history_is_neither_changed_nor_deleted(world: World) -> None:
+def test_events_cannot_be_changed_or_deleted(world: World) -> None:
     event = record(world)
     with pytest.raises(IntegrityError), transaction.atomic():
         Event.objects.filter(pk=event.pk).update(summary="Nothing happened.")
@@ -43,36 +43,36 @@ def test_history_is_neither_changed_nor_deleted(world: World) -> None:
         event.delete()
 
 
-def test_an_event_carries_the_address_of_the_request(world: World) -> None:
+def test_an_event_records_the_address_of_the_request(world: World) -> None:
     with client_address("192.0.2.9"):
         assert record(world).address == "192.0.2.9"
         assert record(world, address="192.0.2.1").address == "192.0.2.1"
     assert record(world).address is None
 
 
-def address_seen(**meta: Any) -> str | None:
-    seen: list[str | None] = []
+def recorded_address(**meta: Any) -> str | None:
+    addresses: list[str | None] = []
 
     def view(request: HttpRequest) -> HttpResponse:
-        seen.append(current_address())
+        addresses.append(current_address())
         return HttpResponse()
 
     ClientAddressMiddleware(view)(RequestFactory().get("/", **meta))
     assert current_address() is None
-    return seen[0]
+    return addresses[0]
 
 
-def test_the_address_is_the_connection_s_own(settings: Settings) -> None:
+def test_without_a_proxy_the_connection_names_the_address(settings: Settings) -> None:
     settings.SECURE_PROXY_SSL_HEADER = None
     forged = {"HTTP_X_FORWARDED_FOR": "203.0.113.5"}
-    assert address_seen(REMOTE_ADDR="192.0.2.7", **forged) == "192.0.2.7"
-    assert address_seen(REMOTE_ADDR="2001:db8::1") == "2001:db8::1"
-    assert address_seen(REMOTE_ADDR="") is None
+    assert recorded_address(REMOTE_ADDR="192.0.2.7", **forged) == "192.0.2.7"
+    assert recorded_address(REMOTE_ADDR="2001:db8::1") == "2001:db8::1"
+    assert recorded_address(REMOTE_ADDR="") is None
 
 
-def test_behind_a_proxy_only_its_own_entry_is_believed(settings: Settings) -> None:
+def test_behind_a_proxy_only_its_own_entry_counts(settings: Settings) -> None:
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     forwarded = {"HTTP_X_FORWARDED_FOR": "1.2.3.4, 203.0.113.5"}
-    assert address_seen(REMOTE_ADDR="10.0.0.1", **forwarded) == "203.0.113.5"
-    assert address_seen(REMOTE_ADDR="10.0.0.1") == "10.0.0.1"
-    assert address_seen(REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR="rubbish") is None
+    assert recorded_address(REMOTE_ADDR="10.0.0.1", **forwarded) == "203.0.113.5"
+    assert recorded_address(REMOTE_ADDR="10.0.0.1") == "10.0.0.1"
+    assert recorded_address(REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR="rubbish") is None

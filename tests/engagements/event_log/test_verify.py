@@ -1,7 +1,4 @@
-"""The event log proves itself whole, and says where it is not.
-
-Whoever tampers here owns the database: triggers are off, constraints are gone.
-"""
+"""Verification finds every change that the database's owner could make to the event log."""
 
 from __future__ import annotations
 
@@ -24,9 +21,9 @@ from tests.refusing import refused
 DIGEST = "sha256:" + "0" * 64
 
 
-def test_a_log_that_nobody_touched_is_whole(engagement: Engagement) -> None:
+def test_an_untouched_log_is_intact(engagement: Engagement) -> None:
     report = verify()
-    assert report.is_whole
+    assert report.is_intact
     assert (report.engagements, report.events) == (1, LENGTH)
     assert EventChain.objects.get(engagement=engagement).length == LENGTH
 
@@ -50,14 +47,14 @@ def test_every_event_holds_the_digest_of_the_one_before(engagement: Engagement) 
         "happened_at = happened_at + interval '1 microsecond'",
     ],
 )
-def test_a_changed_column_is_found_where_it_stands(
+def test_a_changed_column_is_found(
     engagement: Engagement, as_owner: Callable[[str], None], change: str
 ) -> None:
     as_owner(f"UPDATE engagements_event SET {change} WHERE position = 4")
     assert found() == [(4, "changed")]
 
 
-def test_a_change_that_was_sealed_again_is_found_by_the_next_event(
+def test_a_change_with_a_new_digest_is_found_by_the_next_event(
     engagement: Engagement, as_owner: Callable[[str], None]
 ) -> None:
     as_owner("UPDATE engagements_event SET summary = 'Nothing.' WHERE position = 4")
@@ -69,7 +66,7 @@ def test_a_change_that_was_sealed_again_is_found_by_the_next_event(
     assert found() == [(4, "changed")]
 
 
-def test_a_last_event_that_was_sealed_again_is_found_by_the_count(
+def test_a_changed_last_event_with_a_new_digest_is_found_by_the_count(
     engagement: Engagement, as_owner: Callable[[str], None]
 ) -> None:
     as_owner(f"UPDATE engagements_event SET summary = 'Nothing.' WHERE position = {LENGTH}")
@@ -78,7 +75,7 @@ def test_a_last_event_that_was_sealed_again_is_found_by_the_count(
 
 
 @pytest.mark.parametrize(("first", "last"), [(1, 1), (3, 3), (2, 4)])
-def test_removed_events_are_found_where_they_stood(
+def test_removed_events_are_found(
     engagement: Engagement, as_owner: Callable[[str], None], first: int, last: int
 ) -> None:
     as_owner(f"DELETE FROM engagements_event WHERE position BETWEEN {first} AND {last}")
@@ -90,17 +87,16 @@ def test_a_removed_tail_is_found_by_the_count(
 ) -> None:
     as_owner("DELETE FROM engagements_event WHERE position > 4")
     assert found() == [(5, "removed")]
-    assert "counted 6 events; 4 are left" in str(verify().breaks[0])
 
 
-def test_a_log_that_is_gone_whole_is_found_by_the_count(
+def test_a_deleted_chain_is_found_by_the_count(
     engagement: Engagement, as_owner: Callable[[str], None]
 ) -> None:
     as_owner("DELETE FROM engagements_event")
     assert found() == [(1, "removed")]
 
 
-def test_a_removed_event_is_found_when_the_others_close_the_gap(
+def test_a_removed_event_is_found_after_renumbering(
     engagement: Engagement, as_owner: Callable[[str], None]
 ) -> None:
     as_owner("DELETE FROM engagements_event WHERE position = 3")
@@ -109,7 +105,7 @@ def test_a_removed_event_is_found_when_the_others_close_the_gap(
 
 
 def insert(position: int) -> str:
-    """An event put in before `position`, the others moved on."""
+    """SQL that inserts an event before `position` and renumbers the others."""
     return (
         f"UPDATE engagements_event SET position = position + 1 WHERE position >= {position}; "
         "INSERT INTO engagements_event (engagement_id, position, verb, summary, actor_name, "
@@ -119,7 +115,7 @@ def insert(position: int) -> str:
     )
 
 
-def test_an_inserted_event_is_found_where_it_was_put_in(
+def test_an_inserted_event_is_found(
     engagement: Engagement, as_owner: Callable[[str], None]
 ) -> None:
     as_owner(insert(3))
@@ -131,7 +127,7 @@ def test_an_inserted_event_is_found_where_it_was_put_in(
     assert (LENGTH + 1, "inserted") in found()
 
 
-def test_an_event_added_past_the_count_is_found(
+def test_an_event_appended_past_the_count_is_found(
     engagement: Engagement, as_owner: Callable[[str], None]
 ) -> None:
     as_owner(insert(LENGTH + 1).split(";")[1].replace(f"position = {LENGTH + 2}", "position = 6"))
@@ -139,7 +135,7 @@ def test_an_event_added_past_the_count_is_found(
     assert found() == [(LENGTH + 1, "inserted")]
 
 
-def test_two_events_in_one_place_are_found(
+def test_a_duplicate_position_is_found(
     engagement: Engagement, as_owner: Callable[[str], None]
 ) -> None:
     as_owner("UPDATE engagements_event SET position = 4 WHERE position = 5")
@@ -147,18 +143,15 @@ def test_two_events_in_one_place_are_found(
     assert (5, "removed") in found()
 
 
-def test_events_that_changed_places_are_found_in_both(
-    engagement: Engagement, as_owner: Callable[[str], None]
-) -> None:
+def test_swapped_events_are_found(engagement: Engagement, as_owner: Callable[[str], None]) -> None:
     as_owner("UPDATE engagements_event SET position = 9 - position WHERE position IN (4, 5)")
     assert found() == [(4, "reordered"), (5, "reordered")]
-    assert "was written as event 5" in str(verify().breaks[0])
 
 
 @pytest.mark.parametrize(
     "wrong", [{"position": LENGTH + 2}, {"previous": DIGEST}, {"position": 1, "previous": ""}]
 )
-def test_the_database_takes_no_event_that_does_not_follow_the_last(
+def test_the_database_rejects_an_event_that_does_not_follow_the_last(
     engagement: Engagement, wrong: dict[str, Any]
 ) -> None:
     last = engagement.events.get(position=LENGTH)
@@ -182,24 +175,24 @@ def test_the_database_takes_no_event_that_does_not_follow_the_last(
         "INSERT INTO engagements_eventchain SELECT id, 1, '' FROM engagements_engagement",
     ],
 )
-def test_nobody_counts_events_but_the_database(engagement: Engagement, statement: str) -> None:
+def test_only_the_trigger_writes_the_count(engagement: Engagement, statement: str) -> None:
     with refused("eventchain.written_by_triggers"):
         connection.cursor().execute(statement)
 
 
-def test_the_command_says_that_the_log_is_whole(engagement: Engagement) -> None:
-    said = io.StringIO()
-    call_command("events", "anchor", stdout=said)
-    call_command("events", "verify", stdout=said)
+def test_the_command_reports_an_intact_log(engagement: Engagement) -> None:
+    output = io.StringIO()
+    call_command("events", "anchor", stdout=output)
+    call_command("events", "verify", stdout=output)
     digest = EventAnchor.objects.get().digest
-    assert said.getvalue().count(digest) == 2
+    assert output.getvalue().count(digest) == 2
 
 
-def test_the_command_fails_and_says_where(
+def test_the_command_fails_and_names_the_place(
     engagement: Engagement, as_owner: Callable[[str], None]
 ) -> None:
     as_owner("UPDATE engagements_event SET summary = 'Nothing.' WHERE position = 4")
-    said = io.StringIO()
-    with pytest.raises(CommandError, match="6 events of 1 engagements"):
-        call_command("events", "verify", stderr=said)
-    assert said.getvalue().startswith(f"{engagement.reference}, 4: ")
+    output = io.StringIO()
+    with pytest.raises(CommandError, match="6 events"):
+        call_command("events", "verify", stderr=output)
+    assert output.getvalue().startswith(f"{engagement.reference}, 4: ")

@@ -1,4 +1,4 @@
-"""Mails are written once and sent once; the sealed contract goes to both parties."""
+"""The outbox stores and sends each mail once; both parties get the accepted contract."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.core.mail import EmailMessage
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from engagements import documents, tasks
@@ -31,12 +32,12 @@ def engagement(world: World) -> Engagement:
 
 
 def write(engagement: Engagement, key: str = "k", **changes: Any) -> Mail:
-    given = {"recipient": engagement.lead.email, "subject": "S", "body": "B"}
-    return mails.write(key=key, engagement=engagement, **(given | changes))
+    fields = {"recipient": engagement.lead.email, "subject": "S", "body": "B"}
+    return mails.write(key=key, engagement=engagement, **(fields | changes))
 
 
 def issued(contract: ContractVersion, act: str = "") -> Document:
-    """A contract's document, without typesetting it."""
+    """Store a contract's document without rendering it."""
     content = f"%PDF {contract.pk}{act}".encode()
     return Document.objects.create(
         engagement=contract.engagement,
@@ -50,7 +51,7 @@ def issued(contract: ContractVersion, act: str = "") -> Document:
     )
 
 
-def test_a_mail_is_written_and_sent_once(engagement: Engagement, mailoutbox: list[Any]) -> None:
+def test_a_mail_is_stored_and_sent_once(engagement: Engagement, mailoutbox: list[Any]) -> None:
     mail = write(engagement)
     assert write(engagement, subject="Another") == mail
     assert write(engagement, recipient="billing@example.com") != mail
@@ -60,7 +61,7 @@ def test_a_mail_is_written_and_sent_once(engagement: Engagement, mailoutbox: lis
     assert (sent.subject, sent.to) == ("S", [engagement.lead.email])
 
 
-def test_a_mail_says_whose_it_is_and_an_answer_reaches_them(
+def test_the_footer_names_the_consultancy_and_replies_reach_it(
     engagement: Engagement, mailoutbox: list[Any], settings: Any
 ) -> None:
     house = {"name": "Kernels Ltd", "address": "1 Warp Street\nBerlin", "email": ""}
@@ -68,14 +69,14 @@ def test_a_mail_says_whose_it_is_and_an_answer_reaches_them(
     assert mails.send(mail_id=write(engagement).pk)
     settings.CONSULTANCY = settings.CONSULTANCY | {"email": "people@kernels.example"}
     assert mails.send(mail_id=write(engagement, key="another").pk)
-    unanswered, answered = mailoutbox
-    assert unanswered.body == "B\n\n-- \nKernels Ltd\n1 Warp Street, Berlin\n"
-    assert unanswered.reply_to == []
-    assert answered.body.endswith("Berlin\npeople@kernels.example\n")
-    assert answered.reply_to == ["people@kernels.example"]
+    without, with_email = mailoutbox
+    assert without.body == "B\n\n-- \nKernels Ltd\n1 Warp Street, Berlin\n"
+    assert without.reply_to == []
+    assert with_email.body.endswith("Berlin\npeople@kernels.example\n")
+    assert with_email.reply_to == ["people@kernels.example"]
 
 
-def test_an_invoice_of_an_engagement_with_a_long_title_is_mailed(engagement: Engagement) -> None:
+def test_a_long_subject_is_cut_after_a_word(engagement: Engagement) -> None:
     subject = write(
         engagement, subject=f"Invoice INV-2026-0001, {'many words ' * 14}\nlong"
     ).subject
@@ -84,7 +85,7 @@ def test_an_invoice_of_an_engagement_with_a_long_title_is_mailed(engagement: Eng
     assert len(subject) <= 160
 
 
-def test_what_could_not_be_sent_is_tried_again_later_and_not_forever(
+def test_a_failed_mail_is_retried_later_and_not_forever(
     engagement: Engagement, mailoutbox: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(message: EmailMessage) -> int:
@@ -110,14 +111,14 @@ def test_what_could_not_be_sent_is_tried_again_later_and_not_forever(
     assert len(mailoutbox) == 1
 
 
-@pytest.mark.parametrize("gone", ["membership", "account", "address"])
-def test_a_waiting_mail_is_not_sent_to_someone_who_may_no_longer_read_it(
-    world: World, engagement: Engagement, mailoutbox: list[Any], gone: str
+@pytest.mark.parametrize("ended", ["membership", "account", "address"])
+def test_a_waiting_mail_is_not_sent_after_its_recipient_lost_access(
+    world: World, engagement: Engagement, mailoutbox: list[Any], ended: str
 ) -> None:
     waiting = [write(engagement, recipient=each.email) for each in (world.signatory, world.viewer)]
-    if gone == "membership":
+    if ended == "membership":
         Membership.objects.get(user=world.signatory).delete()
-    elif gone == "address":
+    elif ended == "address":
         User.objects.filter(pk=world.signatory.pk).update(email="elsewhere@example.com")
     else:
         User.objects.filter(pk=world.signatory.pk).update(is_active=False)
@@ -128,7 +129,7 @@ def test_a_waiting_mail_is_not_sent_to_someone_who_may_no_longer_read_it(
     assert mails.waiting() == []
 
 
-def test_an_address_for_invoices_is_nobodys_in_particular(
+def test_the_billing_address_needs_no_account(
     world: World, engagement: Engagement, mailoutbox: list[Any]
 ) -> None:
     engagement.customer.invoice_email = world.stranger.email
@@ -136,9 +137,7 @@ def test_an_address_for_invoices_is_nobodys_in_particular(
     assert mails.send(mail_id=write(engagement, recipient=world.stranger.email).pk)
 
 
-def test_both_parties_get_the_accepted_contract_with_its_bytes(
-    world: World, mailoutbox: list[Any]
-) -> None:
+def test_both_parties_are_mailed_the_accepted_contract(world: World, mailoutbox: list[Any]) -> None:
     contract = world.active()
     document = issued(contract, ":accepted")
     assert contract_mails.unsent() == [document]
@@ -150,53 +149,54 @@ def test_both_parties_get_the_accepted_contract_with_its_bytes(
     assert {sent.to[0] for sent in mailoutbox} == {world.signatory.email, world.consultant.email}
     for sent in mailoutbox:
         name, content, kind = sent.attachments[0]
-        whose = "portal/" if sent.to == [world.signatory.email] else "engagements/"
-        assert f"http://localhost:8000/{whose}{contract.engagement.reference}/" in sent.body
+        area = "portal/" if sent.to == [world.signatory.email] else "engagements/"
+        assert f"http://localhost:8000/{area}{contract.engagement.reference}/" in sent.body
         assert (name, kind) == ("contract.pdf", "application/pdf")
         assert (content if isinstance(content, bytes) else content.encode()) == document.content
         assert contract.digest in sent.body
 
 
-def test_an_offer_is_mailed_to_those_who_may_sign_it(world: World) -> None:
+def test_an_offer_is_mailed_to_signatories(world: World) -> None:
     contract = world.offered()
     [mail] = contract_mails.write(document=issued(contract))
     assert mail.recipient == world.signatory.email
 
 
-def test_the_mail_of_an_offer_leads_to_the_page_on_which_it_is_answered(
+def test_the_mail_of_an_offer_links_to_its_acceptance(
     world: World, client: Client, settings: Any
 ) -> None:
     settings.SITE_ADDRESS = "https://twofold.example"
     [mail] = contract_mails.write(document=issued(world.offered()))
-    assert mail.subject.endswith("for you to accept or decline")
     [link] = re.findall(r"^https://twofold\.example(/\S+)$", mail.body, re.MULTILINE)
     client.force_login(world.signatory)
-    assert "Accept" in client.get(link).content.decode()
+    engagement = mail.engagement
+    accept = reverse("portal-contract-accept", args=[engagement.reference, 1])
+    assert accept in client.get(link).content.decode()
     client.force_login(world.stranger)
     assert client.get(link).status_code == 404
 
 
-def test_an_offer_that_was_withdrawn_is_mailed_to_nobody(world: World) -> None:
+def test_a_withdrawn_offer_is_not_mailed(world: World) -> None:
     contract = world.offered()
     document = issued(contract)
     offers.withdraw(contract=contract, reason="No.", by=world.consultant)
     assert contract_mails.write(document=document) == []
 
 
-def test_what_was_issued_long_ago_is_no_news(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_document_is_not_mailed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     issued(world.active(), ":accepted")
     later = timezone.now() + timedelta(days=8)
     monkeypatch.setattr(timezone, "now", lambda: later)
     assert contract_mails.unsent() == []
 
 
-def test_other_documents_are_nobody_s_to_be_mailed_here(world: World) -> None:
+def test_only_contracts_are_mailed_here(world: World) -> None:
     document = issued(world.offered())
     document.kind = Document.Kind.AUDIT_REPORT
     assert contract_mails.write(document=document) == []
 
 
-def test_issuing_the_accepted_contract_sends_it_on_its_way(
+def test_issuing_the_accepted_contract_mails_it(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     contract = world.active()

@@ -1,4 +1,4 @@
-"""A mail to choose a password: made by a worker for who has the address then, and kept nowhere."""
+"""Password mails are created by a worker for the current owner of an address."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tests.engagements.world import World, person
 SITE = "https://twofold.example.org"
 
 
-def ask(address: str) -> int:
-    password_mails.ask(address=address, origin=SITE)
+def requested(address: str) -> int:
+    password_mails.request(address=address, origin=SITE)
     return PasswordMail.objects.get(address=address.lower()).pk
 
 
@@ -38,8 +38,8 @@ def later(monkeypatch: pytest.MonkeyPatch, by: timedelta) -> None:
 
 
 @pytest.fixture
-def mail_server_is_away(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Until it is called nothing can be sent."""
+def mail_server_down(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Make sending fail until the returned function is called."""
 
     def fail(message: EmailMessage) -> int:
         raise smtplib.SMTPServerDisconnected("gone")
@@ -49,86 +49,83 @@ def mail_server_is_away(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return patch.undo
 
 
-def test_what_waits_holds_no_link_and_what_is_sent_is_gone(
+def test_a_request_stores_no_link_and_is_deleted_when_sent(
     world: World, mailoutbox: list[EmailMessage]
 ) -> None:
-    pk = ask(world.signatory.email.upper())
-    kept = PasswordMail.objects.filter(pk=pk).values().get()
-    assert set(kept) == {"id", "address", "origin", "asked_at", "attempts"}
+    pk = requested(world.signatory.email.upper())
+    stored = PasswordMail.objects.filter(pk=pk).values().get()
+    assert set(stored) == {"id", "address", "origin", "asked_at", "attempts"}
     assert send(pk)
     assert not send(pk)
     (mail,) = mailoutbox
     assert mail.to == [world.signatory.email]
     assert f"\n{SITE}/accounts/password/reset/key/" in mail.body
-    assert "asked for it at twofold.example.org" in mail.body
-    assert "works once, and for 3 days:" in mail.body
+    assert "3 days" in mail.body
     assert f"-- \n{settings.CONSULTANCY['name']}\n" in mail.body
     assert not PasswordMail.objects.exists()
 
 
-def test_asked_twice_before_it_went_out_it_is_one_mail(
-    world: World, mailoutbox: list[EmailMessage]
-) -> None:
-    assert ask(world.signatory.email) == ask(world.signatory.email.upper())
+def test_repeated_requests_make_one_mail(world: World, mailoutbox: list[EmailMessage]) -> None:
+    assert requested(world.signatory.email) == requested(world.signatory.email.upper())
 
 
-@pytest.mark.parametrize("gone", ["nobody", "closed", "renamed"])
-def test_whoever_has_no_such_address_when_it_is_sent_gets_none(
-    world: World, mailoutbox: list[EmailMessage], gone: str
+@pytest.mark.parametrize("reason", ["unknown", "inactive", "renamed"])
+def test_an_address_without_an_account_gets_no_mail(
+    world: World, mailoutbox: list[EmailMessage], reason: str
 ) -> None:
-    pk = ask("nobody@example.com" if gone == "nobody" else world.signatory.email)
-    if gone == "closed":
+    pk = requested("nobody@example.com" if reason == "unknown" else world.signatory.email)
+    if reason == "inactive":
         User.objects.filter(pk=world.signatory.pk).update(is_active=False)
-    if gone == "renamed":
+    if reason == "renamed":
         User.objects.filter(pk=world.signatory.pk).update(email="other@example.com")
     assert not send(pk)
     assert mailoutbox == []
     assert not PasswordMail.objects.exists()
 
 
-def test_while_the_mail_server_is_away_it_waits_and_not_for_ever(
+def test_a_failed_mail_is_retried_for_a_day(
     world: World,
     mailoutbox: list[EmailMessage],
     monkeypatch: pytest.MonkeyPatch,
-    mail_server_is_away: Callable[[], None],
+    mail_server_down: Callable[[], None],
 ) -> None:
-    mail_is_back = mail_server_is_away
-    pk = ask(world.signatory.email)
+    pk = requested(world.signatory.email)
     assert not send(pk)
-    mail_is_back()
+    mail_server_down()
     # Not yet due again.
     assert not send(pk)
     with monkeypatch.context() as patch:
         later(patch, timedelta(minutes=2))
         assert send(pk)
     assert len(mailoutbox) == 1
-    pk = ask(world.signatory.email)
+    pk = requested(world.signatory.email)
     later(monkeypatch, timedelta(hours=25))
     assert not send(pk)
     assert password_mails.waiting() == []
     assert len(mailoutbox) == 1
 
 
-def test_an_address_as_long_as_a_form_takes_one_is_asked_for(world: World) -> None:
-    assert not send(ask(f"{'a' * 306}@example.com"))
+def test_the_longest_address_of_the_form_is_stored(world: World) -> None:
+    assert not send(requested(f"{'a' * 306}@example.com"))
 
 
 @pytest.mark.django_db(transaction=True)
 def test_two_workers_send_one_mail(mailoutbox: list[EmailMessage]) -> None:
-    pk = ask(person("Sigrid").email)
+    pk = requested(person("Sigrid").email)
     assert sorted(together(lambda: send(pk), lambda: send(pk))) == [False, True]
     assert len(mailoutbox) == 1
 
 
+@pytest.mark.soak
 @pytest.mark.django_db(transaction=True)
-def test_a_real_worker_sends_what_a_page_asked_for(
+def test_a_real_worker_sends_a_password_mail(
     celery_worker_process: Callable[..., Any], tmp_path: Path
 ) -> None:
     sent = tmp_path / "sent"
     celery_worker_process(
         queues="documents", pool="solo", environment={"EMAIL_URL": f"filemail:///{sent}"}
     )
-    ask(person("Sigrid").email)
+    requested(person("Sigrid").email)
     deadline = time.monotonic() + 20
     while PasswordMail.objects.exists() and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -16,8 +16,8 @@ from benchmarks.harness.verdict import consistency
 from benchmarks.records import records
 from benchmarks.services import solutions
 from engagements import documents
-from engagements.documents import kinds, render
-from engagements.documents.subjects import Subject
+from engagements.documents import registry, render
+from engagements.documents.registry import Subject
 from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
 from engagements.runs.report import measured as tables
@@ -41,7 +41,7 @@ def active(story: Story, document: dict[str, Any] | None = None, **terms: Any) -
 
 
 def markup_of(asked: EngagementRun) -> str:
-    return render.markup(kinds.kind_of("benchmark_report").compose(Subject("run", asked.pk)))
+    return render.markup(registry.kind_of("benchmark_report").compose(Subject("run", asked.pk)))
 
 
 def test_the_report_shows_the_verdict_and_what_it_rests_on(story: Story, issued: Issue) -> None:
@@ -109,7 +109,7 @@ def test_an_inconclusive_run_means_what_the_terms_say(
 
 def test_a_trial_run_decides_nothing_and_stays_in_the_house(story: Story) -> None:
     asked = active(story).measured(measured.record(speedup=1.1), purpose="trial")
-    paper = kinds.kind_of("benchmark_report").compose(Subject("run", asked.pk))
+    paper = registry.kind_of("benchmark_report").compose(Subject("run", asked.pk))
     assert not paper.for_customer
     assert "This was a trial run" in render.markup(paper)
 

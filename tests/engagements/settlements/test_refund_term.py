@@ -16,8 +16,8 @@ from engagements.common.errors import ApplicationError
 from engagements.contracts import services as contracts
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.terms import terms_of
-from engagements.documents import kinds, render
-from engagements.documents.subjects import Subject
+from engagements.documents import registry, render
+from engagements.documents.registry import Subject
 from engagements.payouts import refunds
 from engagements.settlements import disputes, queues
 from engagements.settlements import services as settlements
@@ -113,7 +113,7 @@ def test_what_is_set_aside_is_not_overdue_and_what_takes_its_place_keeps_the_day
     assert not is_listed(again)
     on_day(today() + days(1))
     assert is_listed(again)
-    on_paper = kinds.kind_of("settlement_statement")
+    on_paper = registry.kind_of("settlement_statement")
     paper = on_paper.compose(Subject("settlement", paid(again, world).pk))
     assert not is_listed(again)
     assert due_on is not None

@@ -10,8 +10,8 @@ from pypdf import PdfReader
 from engagements import documents
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
-from engagements.documents import kinds, render
-from engagements.documents.subjects import Subject
+from engagements.documents import registry, render
+from engagements.documents.registry import Subject
 from engagements.payouts import refunds
 from engagements.settlements import disputes
 from engagements.settlements import services as settlements
@@ -53,7 +53,7 @@ def test_the_statement_says_until_when_it_may_be_disputed(story: Story) -> None:
     story.paid_first_milestone(contract)
     story.measured(measured.record(speedup=1.1))
     settlement = story.settled(contract)
-    paper = kinds.kind_of("settlement_statement").compose(Subject("settlement", settlement.pk))
+    paper = registry.kind_of("settlement_statement").compose(Subject("settlement", settlement.pk))
     html = render.markup(paper)
     assert f"may dispute this settlement until {in_words(settlement.disputable_until)}" in html
     assert "with 95% confidence" in html
@@ -78,7 +78,7 @@ def test_a_dispute_and_what_went_back_before_stand_on_the_statement(story: Story
     further = settlements.approve(settlement=further, by=story.finn)
     further = refunds.mark_paid(settlement=further, reference="SEPA 2", by=story.greta)
     steps = ("Proposed", "Disputed", "Resolved", "Approved", "Paid")
-    composer = kinds.kind_of("settlement_statement")
+    composer = registry.kind_of("settlement_statement")
     one, two = (composer.compose(Subject("settlement", row.pk)) for row in (first, further))
     assert tuple(step["what"] for step in one.context["steps"]) == steps
     assert "Travel was paid too." in render.markup(one)
@@ -92,7 +92,7 @@ def test_a_time_box_that_ran_out_names_no_run(story: Story) -> None:
     contract = story.accepted(story.offered())
     story.time_box_over(contract)
     settlement = story.settled(contract)
-    paper = kinds.kind_of("settlement_statement").compose(Subject("settlement", settlement.pk))
+    paper = registry.kind_of("settlement_statement").compose(Subject("settlement", settlement.pk))
     html = render.markup(paper)
     assert "The time-box ended without a run that met the target." in html
     assert "No payment was received" in html

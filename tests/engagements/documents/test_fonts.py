@@ -1,4 +1,4 @@
-"""What no font has is said to whoever issues an invoice, before there is one."""
+"""Characters without a font are found before an invoice is issued."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import pytest
 from engagements.billing import invoices
 from engagements.billing.models import Counter, Invoice
 from engagements.common.errors import ApplicationError
-from engagements.documents import typefaces
+from engagements.documents import fonts
 from tests.engagements.world import World
 
 CUNEIFORM = "\U00012000"
 
 
-def test_letters_of_names_are_missing_where_no_font_has_them() -> None:
-    assert typefaces.missing(f"Übergabe № 7, Łódź, 10 €, {CUNEIFORM}{CUNEIFORM}") == [CUNEIFORM]
+def test_letters_without_a_font_are_missing() -> None:
+    assert fonts.missing(f"Übergabe № 7, Łódź, 10 €, {CUNEIFORM}{CUNEIFORM}") == [CUNEIFORM]
 
 
-def test_pictures_and_what_is_not_drawn_are_never_missing() -> None:
-    assert typefaces.missing("\U0001fadf\ufe0f \u200d\u00ad\u2603 \x07") == []
+def test_emoji_and_invisible_characters_are_never_missing() -> None:
+    assert fonts.missing("\U0001fadf\ufe0f \u200d\u00ad\u2603 \x07") == []
 
 
-def test_an_invoice_to_a_name_that_no_font_has_is_not_issued(world: World) -> None:
+def test_an_invoice_to_a_name_without_a_font_is_not_issued(world: World) -> None:
     part = world.active().milestones.get(position=1)
     draft = invoices.draft(milestones=[part], by=world.finance)
     world.customer.name = f"{CUNEIFORM} Ltd"

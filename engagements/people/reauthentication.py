@@ -1,6 +1,6 @@
-"""A fresh sign-in: whoever binds somebody has just proved who they are.
+"""Ask for the password again before a user signs or moves money.
 
-`access` says who may act at all; this asks whether it is really they.
+`access` decides who may act; this confirms that it is they who act.
 """
 
 from __future__ import annotations
@@ -22,37 +22,40 @@ from engagements.common.pages import SAFE_METHODS, View
 from engagements.people.models import User
 
 
-def with_fresh_sign_in(view: View) -> View:
-    """A page on which acting binds somebody: whoever acts has typed their password within
-    ACCOUNT_REAUTHENTICATION_TIMEOUT. Who has not is asked for it, and then the act goes on."""
+def with_reauthentication(view: View) -> View:
+    """Require reauthentication for every unsafe request to `view`.
+
+    Without a password entered within ACCOUNT_REAUTHENTICATION_TIMEOUT the user is asked for it;
+    the request is repeated afterwards.
+    """
 
     @wraps(view)
     def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if request.method not in SAFE_METHODS:
-            require_fresh_sign_in(request)
+            require_reauthentication(request)
         return view(request, *args, **kwargs)
 
     return guarded
 
 
-def require_fresh_sign_in(request: HttpRequest) -> None:
-    """The same in the middle of a view, where who may not act at all has been told so already.
+def require_reauthentication(request: HttpRequest) -> None:
+    """Require reauthentication inside a view, after its permission checks.
 
-    Who has nothing to confirm with, and did not sign in just now, is told how to get a password:
-    allauth would let them pass.
+    A user without a password or second factor who did not sign in recently gets a page that
+    explains how to set one: allauth would let them pass.
     """
-    if not get_adapter().get_reauthentication_methods(request.user) and not _is_new(request):
+    if not get_adapter().get_reauthentication_methods(request.user) and not _is_recent(request):
         raise ImmediateHttpResponse(render(request, "account/nothing_to_confirm.html", status=403))
     reauthentication_required(lambda request: HttpResponse())(request)
 
 
-def _is_new(request: HttpRequest) -> bool:
-    signed_in, lately = signed_in_at(request), account_settings.REAUTHENTICATION_TIMEOUT
-    return signed_in is not None and timezone.now() - signed_in < timedelta(seconds=lately)
+def _is_recent(request: HttpRequest) -> bool:
+    since, seconds = signed_in_at(request), account_settings.REAUTHENTICATION_TIMEOUT
+    return since is not None and timezone.now() - since < timedelta(seconds=seconds)
 
 
 def signed_in_at(request: HttpRequest) -> datetime | None:
-    """When this person last proved in this session who they are; None when nothing says so."""
+    """Return when this session last authenticated; None without a record of it."""
     user = request.user if isinstance(request.user, User) else None
     records = get_authentication_records(request, user)
     return datetime.fromtimestamp(records[-1]["at"], tz=UTC) if records else None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from engagements.audit import operators
+from engagements.audit import subjects
 from engagements.engagement.models import Engagement
 from engagements.evidence import readers as reading
 from engagements.evidence import reading as evidence_reading
@@ -36,7 +36,7 @@ def add(engagement: Engagement, by: User, name: str, content: bytes | None = Non
 def read(row: Evidence) -> Evidence:
     """Have it read now as a worker would, only not in a process of its own, and each file once."""
     with mock.patch.object(evidence_reading.confined, "read", _read_here):
-        evidence_reading.read(evidence_id=row.pk, patterns_of=operators.patterns_of)
+        evidence_reading.read(evidence_id=row.pk, patterns_of=subjects.patterns_of)
     row.refresh_from_db()
     return row
 

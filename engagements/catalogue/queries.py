@@ -103,8 +103,8 @@ class Survey:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
-    """An operator of the catalogue; `problem` says why what is committed cannot be read."""
+class OperatorSummary:
+    """An operator of the catalogue; `problem` is set where its records cannot be read."""
 
     operator: str
     definition: Definition
@@ -119,16 +119,16 @@ class Entry:
 
     @property
     def surveyed(self) -> Survey | None:
-        """A signed survey to stand in for a record that is not there yet; it has no verdict."""
+        """A signed survey in place of a missing record; it has no verdict."""
         valid = (survey for survey in self.surveys if survey.signature.valid and survey.ours)
         return None if self.measured else next(valid, None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """One operator whole."""
+    """Everything about one operator, for its page."""
 
-    entry: Entry
+    entry: OperatorSummary
     readme: str
     presets: Mapping[str, Preset]
     candidates: tuple[str, ...]
@@ -136,8 +136,8 @@ class Page:
     libraries: tuple[Library, ...]
 
 
-def entries() -> tuple[Entry, ...]:
-    """Every operator, by name."""
+def entries() -> tuple[OperatorSummary, ...]:
+    """Return every operator, by name."""
     return _entries(FOLDER, _stamp(FOLDER))
 
 
@@ -158,7 +158,7 @@ def libraries() -> tuple[Library, ...]:
 
 
 def page(operator: str) -> Page | None:
-    """One operator; None where there is none of that name."""
+    """Return the page of an operator; None without one of that name."""
     entry = next((one for one in entries() if one.operator == operator), None)
     if entry is None:
         return None
@@ -204,11 +204,11 @@ def _stamp(folder: Path) -> tuple[tuple[str, int], ...]:
 
 
 @lru_cache(maxsize=4)
-def _entries(folder: Path, stamp: tuple[tuple[str, int], ...]) -> tuple[Entry, ...]:
+def _entries(folder: Path, stamp: tuple[tuple[str, int], ...]) -> tuple[OperatorSummary, ...]:
     return tuple(_entry(operator, folder) for operator in catalogue.operators())
 
 
-def _entry(operator: str, folder: Path) -> Entry:
+def _entry(operator: str, folder: Path) -> OperatorSummary:
     problem: str | None = None
     found: tuple[Measured, ...] = ()
     surveyed: tuple[Survey, ...] = ()
@@ -216,7 +216,7 @@ def _entry(operator: str, folder: Path) -> Entry:
         found, surveyed = _records(operator, folder), _surveys(operator, folder)
     except _BROKEN as error:
         problem = str(error)
-    return Entry(
+    return OperatorSummary(
         operator=operator,
         definition=catalogue.definition(operator),
         measured=found,

@@ -1,4 +1,4 @@
-"""TODO docstring."""
+"""Format answers of the questionnaire as text."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from engagements.common import money
 from engagements.documents import formatting
 
 
-def in_words(value: dict[str, Any]) -> Iterator[str]:
-    """An answer in words: a line an entry, or a line a figure that was given."""
+def answer_lines(value: dict[str, Any]) -> Iterator[str]:
+    """Format an answer: a line an item, or a line a figure."""
     if amount := value.get("amount_a_month"):
         shown = money.format_money(Decimal(str(amount)), str(value["currency"]))
         yield f"Amount a month: {shown}"
-        value = {k: given for k, given in value.items() if k not in ("amount_a_month", "currency")}
-    for name, given in value.items():
-        if isinstance(given, list):
-            yield from (_entry_in_words(entry) for entry in given)
-            if not given:
+        value = {k: each for k, each in value.items() if k not in ("amount_a_month", "currency")}
+    for name, answer in value.items():
+        if isinstance(answer, list):
+            yield from (_item_line(item) for item in answer)
+            if not answer:
                 yield "None"
-        elif given is not None:
-            yield f"{name.replace('_', ' ').capitalize()}: {given}"
+        elif answer is not None:
+            yield f"{name.replace('_', ' ').capitalize()}: {answer}"
 
 
-def _entry_in_words(entry: dict[str, Any]) -> str:
-    words = [str(entry["name"])]
-    if hours := entry.get("hours_a_month"):
+def _item_line(item: dict[str, Any]) -> str:
+    words = [str(item["name"])]
+    if hours := item.get("hours_a_month"):
         words.append(f"{hours:g} hours a month")
-    days = [str(entry[name]) for name in ("expected_on", "planned_on") if entry.get(name)]
+    days = [str(item[name]) for name in ("expected_on", "planned_on") if item.get(name)]
     words += [formatting.day(date.fromisoformat(each)) for each in days]
-    words += [f"{axis} {size}" for axis, size in sorted((entry.get("axes") or {}).items())]
+    words += [f"{axis} {size}" for axis, size in sorted((item.get("axes") or {}).items())]
     return ", ".join(words)

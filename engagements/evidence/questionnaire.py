@@ -1,4 +1,4 @@
-"""Answers for what no file tells: each recorded with its author and its date, never changed."""
+"""Record answers of the questionnaire, each with its author and date. Append-only."""
 
 from __future__ import annotations
 
@@ -32,28 +32,25 @@ def record(
     by: User,
     note: str = "",
 ) -> Answer:
-    """Write an answer down; it counts from now on, and the one before stays on record.
+    """Record an answer; it replaces the previous one, which stays on record. Idempotent.
 
-    `answered_by` is whose word it is, a person of the customer as a rule. The same answer by
-    the same person on the same day again changes nothing.
+    `answered_by` is its author, usually a person of the customer.
     """
     row = stages.locked(engagement.pk)
     access.require_consultant(by)
     stages.require_stage(row, *STAGES, to="for answers to be recorded")
-    given = {
+    fields = {
         "value": _data_of(question, value),
         "answered_by": validation.text(answered_by, noun="Whose word it is"),
         "answered_on": answered_on,
         "note": note.strip(),
     }
     if answered_on > timezone.localdate():
-        raise ApplicationError(
-            "An answer was given today or before.", code="evidence.answer_in_the_future"
-        )
+        raise ApplicationError("Enter a date up to today.", code="evidence.answer_in_the_future")
     before = Answer.objects.filter(engagement=row, question=question).first()
-    if before is not None and given == {name: getattr(before, name) for name in given}:
+    if before is not None and fields == {name: getattr(before, name) for name in fields}:
         return before
-    answer = Answer(engagement=row, question=question, recorded_by=by, **given)
+    answer = Answer(engagement=row, question=question, recorded_by=by, **fields)
     validation.save_validated(answer)
     events.record(
         engagement=row,

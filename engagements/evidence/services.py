@@ -1,4 +1,4 @@
-"""Evidence: kept as it came, byte for byte, and read by a worker afterwards."""
+"""Store evidence unchanged; a worker reads it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def add(
     )
     digest, size_bytes = _digest_of(content)
     if size_bytes == 0:
-        raise ApplicationError(f"{name} is empty.", code="evidence.file_empty")
+        raise ApplicationError(f"{name} is empty. Choose another file.", code="evidence.file_empty")
     # The file comes first: a file without a row is harmless, a row without a file is not.
     stored_as = _store(content, digest=digest, size_bytes=size_bytes)
     with transaction.atomic():
@@ -84,7 +84,9 @@ def _named(by: User | None, by_name: str) -> str:
     if by is not None:
         access.require_consultant(by)
     elif not by_name:
-        raise ApplicationError("Evidence says who added it.", code="evidence.author_missing")
+        raise ApplicationError(
+            "Enter the name of the person who adds the evidence.", code="evidence.author_missing"
+        )
     return readable(str(by) if by else by_name, longest=160)
 
 

@@ -1,4 +1,4 @@
-"""Evidence: files sent and watched while they are read, answers recorded beside them."""
+"""The evidence page: upload files, watch them being read, record answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from engagements.common.uploads import takes_files
 from engagements.engagement.models import Engagement
 from engagements.evidence import questionnaire
 from engagements.evidence import services as evidence
-from engagements.evidence.answer_text import in_words
+from engagements.evidence.answer_text import answer_lines
 from engagements.evidence.forms import FORMS, AnswerForm, FilesForm
 from engagements.evidence.models import Answer, Evidence
 from engagements.evidence.readers import ComputeFacts, Facts, TraceFacts
@@ -29,16 +29,16 @@ LISTED = 8
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One file on the page, with what was read from it."""
+class EvidenceRow:
+    """One file on the page, with its facts."""
 
-    row: Evidence
+    file: Evidence
     facts: Facts | None
 
     @property
     def percent(self) -> str:
-        """How much was read, as a bar wants it."""
-        return f"{self.row.read_share * 100:.0f}"
+        """The progress of reading, for a bar."""
+        return f"{self.file.read_share * 100:.0f}"
 
     @property
     def kernels(self) -> list[Any]:
@@ -47,15 +47,15 @@ class Entry:
 
     @property
     def kind(self) -> str:
-        """Which fragment shows the facts."""
+        """The template of the facts."""
         if isinstance(self.facts, TraceFacts):
             return "trace"
         return "compute" if isinstance(self.facts, ComputeFacts) else "traffic"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """One question of the questionnaire: what was answered, and the form that answers it."""
+class QuestionRow:
+    """One question of the questionnaire, with its answer and form."""
 
     question: str
     label: str
@@ -63,9 +63,9 @@ class Asked:
     form: AnswerForm
 
     @property
-    def words(self) -> list[str]:
-        """The answer in words, a line each."""
-        return list(in_words(self.answer.value)) if self.answer else []
+    def lines(self) -> list[str]:
+        """The answer as lines of text."""
+        return list(answer_lines(self.answer.value)) if self.answer else []
 
 
 @consultant_page
@@ -79,7 +79,7 @@ def show(request: HttpRequest, reference: str) -> HttpResponse:
 @consultant_page
 @require_POST
 def add(request: HttpRequest, reference: str) -> HttpResponse:
-    """Keep the files that were sent; they are read afterwards."""
+    """Store uploaded files; a worker reads them."""
     engagement = access.engagement_for(request.user, reference)
     form = FilesForm(request.POST, request.FILES)
     if keep(request, engagement, form):
@@ -88,7 +88,7 @@ def add(request: HttpRequest, reference: str) -> HttpResponse:
 
 
 def keep(request: HttpRequest, engagement: Engagement, form: FilesForm) -> bool:
-    """Keep every file of a form and say so; False when the form says why not."""
+    """Store every file of a form; False with errors in the form."""
     if not form.is_valid():
         return False
     known = set(Evidence.objects.filter(engagement=engagement).values_list("pk", flat=True))
@@ -101,9 +101,9 @@ def keep(request: HttpRequest, engagement: Engagement, form: FilesForm) -> bool:
         refuse(request, refused, form)
         return False
     if any(row.pk not in known for row in rows):
-        messages.success(request, "Kept. What the files say appears as they are read.")
+        messages.success(request, "Files added. Their facts appear once they are read.")
     for name in form.left_out():
-        messages.warning(request, f"{name} is empty and was left out.")
+        messages.warning(request, f"{name} is empty and was skipped.")
     for row in rows:
         if row.pk in known:
             messages.info(request, f"{row.name} is among the evidence already.")
@@ -114,8 +114,8 @@ def keep(request: HttpRequest, engagement: Engagement, form: FilesForm) -> bool:
 @require_POST
 @reauthentication.with_reauthentication
 def token(request: HttpRequest, reference: str) -> HttpResponse:
-    """A token for a program that sends evidence: shown once, kept nowhere. It outlives this
-    session, so whoever makes one has just proved who they are."""
+    """Issue an API token, shown once and not stored. Requires a fresh sign-in, as it outlives
+    the session."""
     engagement = access.engagement_for(request.user, reference)
     response = _page(request, engagement, token=api_tokens.issue(actor(request)))
     response["Cache-Control"] = "no-store"
@@ -125,7 +125,7 @@ def token(request: HttpRequest, reference: str) -> HttpResponse:
 @consultant_page
 @require_safe
 def live(request: HttpRequest, reference: str) -> HttpResponse:
-    """The list of files alone; once every file was read, the polling stops."""
+    """Render the list of files; stop polling once all are read."""
     engagement = access.engagement_for(request.user, reference)
     context = {"engagement": engagement, "may_act": may_act(request), **_files(engagement)}
     response = render(request, "evidence/_files.html", context)
@@ -138,7 +138,7 @@ def live(request: HttpRequest, reference: str) -> HttpResponse:
 @consultant_page
 @require_safe
 def file(request: HttpRequest, reference: str, pk: int) -> HttpResponseBase:
-    """The file as it came, to be saved and never shown: it is a stranger's."""
+    """Download a file. It is never shown in the browser."""
     row = _row(request, reference, pk)
     try:
         opened = evidence.open_file(row)
@@ -155,7 +155,7 @@ def file(request: HttpRequest, reference: str, pk: int) -> HttpResponseBase:
 @consultant_page
 @require_POST
 def again(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
-    """Have a file read once more."""
+    """Read a file again."""
     try:
         evidence.read_again(evidence=_row(request, reference, pk), by=actor(request))
     except REFUSALS as refused:
@@ -219,21 +219,21 @@ def _page(
 
 
 def _files(engagement: Engagement) -> dict[str, Any]:
-    rows = Evidence.objects.filter(engagement=engagement).select_related("added_by")
-    entries = [Entry(row, evidence.facts_of(row)) for row in rows]
+    files = Evidence.objects.filter(engagement=engagement).select_related("added_by")
+    rows = [EvidenceRow(row, evidence.facts_of(row)) for row in files]
     return {
-        "entries": entries,
-        "is_reading": any(not entry.row.is_concluded for entry in entries),
+        "rows": rows,
+        "is_reading": any(not row.file.is_concluded for row in rows),
     }
 
 
-def _questions(engagement: Engagement, bound: AnswerForm | None) -> list[Asked]:
-    given = questionnaire.newest(engagement)
+def _questions(engagement: Engagement, bound: AnswerForm | None) -> list[QuestionRow]:
+    answers = questionnaire.newest(engagement)
     return [
-        Asked(
+        QuestionRow(
             question=question,
             label=str(Answer.Question(question).label),
-            answer=given.get(question),
+            answer=answers.get(question),
             form=bound if bound and bound.question == question else form(prefix=question),
         )
         for question, form in FORMS.items()

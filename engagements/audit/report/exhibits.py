@@ -10,7 +10,7 @@ from engagements.audit.models import Audit
 from engagements.audit.rules import Thresholds
 from engagements.audit.rules import thresholds as lines
 from engagements.evidence import questionnaire
-from engagements.evidence.answer_text import in_words
+from engagements.evidence.answer_text import answer_lines
 from engagements.evidence.models import Answer, Evidence
 
 
@@ -74,7 +74,7 @@ def answers_of(audit: Audit) -> list[AnswerRow]:
     return [
         AnswerRow(
             question=str(row.get_question_display()),
-            lines=tuple(in_words(row.value)),
+            lines=tuple(answer_lines(row.value)),
             note=row.note,
             answered_by=row.answered_by,
             answered_on=row.answered_on,

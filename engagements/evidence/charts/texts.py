@@ -1,4 +1,4 @@
-"""TODO docstring."""
+"""Alt texts of the charts of evidence."""
 
 from __future__ import annotations
 

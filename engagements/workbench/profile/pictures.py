@@ -20,10 +20,10 @@ from engagements.workbench.profile.bench import Bench, bench_of
 
 @dataclass(frozen=True)
 class Picture:
-    """How something on the bench is drawn, told in words and captioned."""
+    """A chart of the workbench: its drawing, alt text, title and caption."""
 
     draw: Callable[[Bench, Theme], str]
-    tell: Callable[[Bench], str]
+    alt: Callable[[Bench], str]
     title: str
     caption: str
 
@@ -43,7 +43,7 @@ def _profiles(bench: Bench, theme: Theme) -> str:
     return evidence_charts.profiles(bench.compared, theme=theme) if bench.compared else ""
 
 
-def _tell_shapes(bench: Bench) -> str:
+def _shapes_alt(bench: Bench) -> str:
     if bench.traffic is None:
         return ""
     facts = bench.traffic.facts
@@ -60,7 +60,7 @@ PICTURES: dict[str, Picture] = {
     ),
     "shapes": Picture(
         _shapes,
-        _tell_shapes,
+        _shapes_alt,
         "What the most frequent shapes cover",
         "Cumulative, the most frequent shape first.",
     ),
@@ -81,7 +81,7 @@ def figure(bench: Bench, name: str) -> dict[str, str] | None:
     reference, query = bench.engagement.reference, _query(bench)
     return {
         **addresses("workbench-picture", reference, name, query=query),
-        "alt": picture.tell(bench),
+        "alt": picture.alt(bench),
         "title": picture.title,
         "caption": picture.caption,
     }

@@ -134,7 +134,7 @@ def the_evidence_stands_with_digests_answers_and_the_lines_that_were_moved(page:
 
 
 def test_an_amount_answered_stands_with_its_currency() -> None:
-    said = list(answer_text.in_words({"amount_a_month": "90000", "currency": "EUR"}))
+    said = list(answer_text.answer_lines({"amount_a_month": "90000", "currency": "EUR"}))
     assert said == [f"Amount a month: {format_money(Decimal(90000), 'EUR')}"]
 
 

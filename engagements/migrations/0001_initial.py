@@ -1,4 +1,3 @@
-import engagements.audit.models
 import benchmarks.models
 import benchmarks.triggers
 import django.db.models.deletion
@@ -6,6 +5,7 @@ import django.db.models.expressions
 import django.db.models.functions.comparison
 import django.db.models.functions.text
 import django.utils.timezone
+import engagements.audit.models
 import pgtrigger.compiler
 from django.conf import settings
 from django.db import migrations, models

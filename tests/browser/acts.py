@@ -77,7 +77,7 @@ def seal_benchmark(page: Page, *, preset: str, target: str) -> None:
     sealing = section(page, "Seal a benchmark")
     sealing.get_by_label("From the catalogue").select_option(preset)
     sealing.get_by_label("Target").fill(target)
-    sealing.get_by_role("button", name="Seal the benchmark").click()
+    sealing.get_by_role("button", name="Seal benchmark").click()
     told(page, "is sealed")
 
 

@@ -71,12 +71,12 @@ def draft_and_offer(page: Page) -> None:
     wrong = [*AMOUNTS[:-1], AMOUNTS[-1] - 1]
     acts.fill_terms(page, SCENARIO, starts_on=timezone.localdate(), amounts=wrong)
     typed = acts.values_of(page)
-    page.get_by_role("button", name="Save the draft").click()
+    page.get_by_role("button", name="Save draft").click()
     expect(page.get_by_role("alert").filter(has_text="add up").first).to_be_visible()
     assert acts.values_of(page) == typed
 
     page.get_by_label("net, or %").last.fill(str(AMOUNTS[-1]))
-    page.get_by_role("button", name="Save the draft").click()
+    page.get_by_role("button", name="Save draft").click()
     acts.told(page, "Version 1 is saved as a draft.")
     page.get_by_role("button", name="Seal and offer").dblclick()
     acts.told(page, "Version 1 is sealed and offered.")
@@ -97,12 +97,12 @@ def sign(
     expect(customer.get_by_text(digest).first).to_be_visible()
     # Chromium's own bubble would answer before the site does.
     customer.locator("form").evaluate_all("forms => forms.forEach(form => form.noValidate = true)")
-    acts.accept(customer, signatory.name, "Accept the contract")
+    acts.accept(customer, signatory.name, "Accept contract")
     acts.prove(customer, people.password)
     expect(customer.get_by_text("Tick the box to accept the terms.")).to_be_visible()
     expect(customer.get_by_label("Your full name")).to_have_value(signatory.name)
     customer.get_by_label("I have read these terms").check()
-    acts.accept(customer, signatory.name, "Accept the contract")
+    acts.accept(customer, signatory.name, "Accept contract")
     acts.told(customer, "You have accepted the contract.")
 
     consultant.goto(f"/engagements/{reference}/contract/")
@@ -119,7 +119,7 @@ def viewer_is_told_who_can_sign(window: Window, reference: str) -> None:
     viewer.get_by_role("link", name="Read the contract").click()
     who = acts.section(viewer, "Who can sign")
     expect(who).to_contain_text(f"{SCENARIO.customer.signatory} can accept or decline it")
-    expect(viewer.get_by_role("button", name="Accept the contract")).to_have_count(0)
+    expect(viewer.get_by_role("button", name="Accept contract")).to_have_count(0)
 
 
 def collect(page: Page, reference: str) -> None:
@@ -211,7 +211,7 @@ def test_a_met_target_is_handed_over_paid_and_closed(window: Window) -> None:
     expect(customer.get_by_text("The target is met.").first).to_be_visible()
     customer.get_by_role("link", name="Accept the handover").click()
     customer.get_by_label("We have received what was agreed").check()
-    customer.get_by_role("button", name="Accept the handover").dblclick()
+    customer.get_by_role("button", name="Accept handover").dblclick()
     acts.prove(customer, PASSWORD)
     acts.told(customer, "Thank you. The handover is accepted.")
 

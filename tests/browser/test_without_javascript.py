@@ -80,11 +80,11 @@ def test_a_signatory_accepts_the_contract(plain: Window) -> None:
     page.get_by_role("link", name=told.engagement.title).click()
     page.get_by_role("link", name="Read the contract").click()
     page.get_by_label("I have read these terms").check()
-    acts.accept(page, "   ", "Accept the contract")
+    acts.accept(page, "   ", "Accept contract")
     acts.prove(page, PASSWORD)
     expect(page.get_by_text("Type your full name: it is your signature.")).to_be_visible()
     expect(page.get_by_label("I have read these terms")).to_be_checked()
-    acts.accept(page, told.signatory.name, "Accept the contract")
+    acts.accept(page, told.signatory.name, "Accept contract")
 
     acts.told(page, "You have accepted the contract.")
     accepted = Acceptance.objects.get()

@@ -51,7 +51,7 @@ CHANGES: list[tuple[tuple[Any, ...], object, str]] = [
     (("signatories", "customer"), [], "Signatories of the customer"),
     (("milestones", 0, "amount"), "1.00", "Milestone “Signature”"),
     (("milestones", 0, "released_when"), "soon", "Milestone “Signature”"),
-    (("clauses", 0, "text"), "Other words.", "Clause: What words mean here"),
+    (("clauses", 0, "text"), "Other words.", "Clause: Definitions"),
 ]
 
 

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 from django import forms
+from django.db import models
 from django.utils import timezone
 
 from engagements.audit.models import Audit
@@ -101,11 +102,12 @@ def _signatory_field(audit: Audit) -> forms.Field:
 
 
 def _days_field(name: str, label: str, least: int, most: int, help_text: str) -> forms.Field:
+    column = cast(models.Field[int, int], ContractVersion._meta.get_field(name))
     return forms.IntegerField(
         label=label,
         min_value=least,
         max_value=most,
-        initial=ContractVersion._meta.get_field(name).default,
+        initial=column.default,
         help_text=help_text,
     )
 

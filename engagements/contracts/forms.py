@@ -79,8 +79,8 @@ class MilestoneForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Require a day for a condition that needs one, and drop it otherwise."""
         values = super().clean() or {}
-        condition = CONDITIONS.get(values.get("condition"))
-        if condition is None or not condition.needs_day:
+        condition = values.get("condition")
+        if not condition or not CONDITIONS[ReleaseCondition(condition)].needs_day:
             values["due_on"] = None
         elif not values.get("due_on"):
             self.add_error("due_on", "Enter the day.")

@@ -14,9 +14,8 @@ CUSTOMER, HOUSE = Party.CUSTOMER, Party.CONSULTANCY
 
 
 def amended(world: World, contract: ContractVersion, **to: Any) -> ContractVersion:
-    """Drafted and offered. One of `to` says what changes."""
-    kinds = {"weeks": "more_time", "pause": "pause", "benchmark": "benchmark", "fee": "price"}
-    change = next(kind for name, kind in kinds.items() if name in to)
+    """An amendment, drafted and offered. `to` is the argument of its kind."""
+    change = next(kind for kind, name in amendments.ARGUMENT.items() if name in to)
     drafted = amendments.draft(
         engagement=contract.engagement,
         change=change,

@@ -1,4 +1,4 @@
-"""Each side accepts exactly what was sealed, once; the second acceptance sets the work going."""
+"""Each party accepts exactly the sealed terms, once; both acceptances put them in force."""
 
 from datetime import date, timedelta
 
@@ -24,7 +24,7 @@ def test_both_sides_accept_in_either_order(world: World, order: tuple[Party, Par
     assert (both.state, fresh(contract.engagement).stage) == ("accepted", Stage.ACTIVE)
 
 
-def test_an_acceptance_keeps_who_when_from_where_and_what(world: World) -> None:
+def test_an_acceptance_records_person_time_address_and_digest(world: World) -> None:
     contract = world.accept(world.offered(), CUSTOMER, typed_name=" Sigrid S. ")
     acceptance = contract.acceptances.get()
     assert (acceptance.user, acceptance.typed_name) == (world.signatory, "Sigrid S.")
@@ -35,7 +35,7 @@ def test_an_acceptance_keeps_who_when_from_where_and_what(world: World) -> None:
         contract.acceptances.update(typed_name="Somebody else")
 
 
-def test_what_is_in_force_has_a_time_box_and_its_first_milestones_released(world: World) -> None:
+def test_a_contract_in_force_has_a_time_box_and_released_milestones(world: World) -> None:
     contract = world.active()
     states = list(contract.milestones.order_by("position").values_list("state", flat=True))
     assert states == ["released", "released", "pending", "pending"]
@@ -50,7 +50,7 @@ def test_a_time_box_starts_no_earlier_than_the_contract_is_accepted(world: World
     assert TimeBox.objects.get(engagement=contract.engagement).starts_on == accepted_on
 
 
-def test_an_acceptance_of_something_else_is_refused(world: World) -> None:
+def test_only_the_sealed_digest_is_accepted_under_a_name(world: World) -> None:
     contract = world.offered()
     for changes, code in (
         ({"digest": "sha256:" + "0" * 64}, "acceptance.other_digest"),
@@ -72,14 +72,14 @@ def test_only_the_customer_s_signatory_accepts_for_it(world: World) -> None:
             world.accept(contract, CUSTOMER, by=who)
 
 
-def test_only_a_consultant_accepts_for_the_house(world: World) -> None:
+def test_only_a_consultant_accepts_for_the_consultancy(world: World) -> None:
     contract = world.offered()
     for who in (world.signatory, world.finance, world.nobody):
         with declined("access.consultants_only"):
             world.accept(contract, HOUSE, by=who)
 
 
-def test_somebody_who_left_signs_no_more(world: World) -> None:
+def test_an_inactive_signatory_may_not_sign(world: World) -> None:
     contract = world.offered()
     world.signatory.is_active = False
     world.signatory.save()

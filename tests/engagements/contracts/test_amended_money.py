@@ -1,4 +1,4 @@
-"""Money across an amendment: each milestone lives once, and nothing is forgotten or blocked."""
+"""Payments and milestones across an amendment: each is counted once."""
 
 from __future__ import annotations
 
@@ -6,32 +6,23 @@ from decimal import Decimal
 
 from engagements import closing
 from engagements.billing import credit_notes
-from engagements.contracts import amendments, offers
+from engagements.contracts import offers
 from engagements.contracts.milestones import services as handing_over
-from engagements.contracts.models import ContractVersion, Party
+from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Stage
 from engagements.workbench.summary import summary_of
+from tests.engagements.contracts.amending import amended, in_force
 from tests.engagements.world import World, fresh
 
 
-def amended(world: World, contract: ContractVersion) -> ContractVersion:
-    drafted = amendments.draft(
-        engagement=contract.engagement,
-        change="price",
-        reason="More work.",
-        by=world.consultant,
-        fee=Decimal("60000"),
-    )
-    offered = offers.offer(contract=drafted, by=world.consultant)
-    for party in Party:
-        world.accept(offered, party)
-    return ContractVersion.objects.get(pk=offered.pk)
+def repriced(world: World, contract: ContractVersion) -> ContractVersion:
+    return in_force(world, amended(world, contract, fee=Decimal("60000")))
 
 
 def test_what_was_paid_before_an_amendment_goes_back_with_the_rest(world: World) -> None:
     contract = world.active()
     world.pay(contract.milestones.get(position=1))
-    new = amended(world, contract)
+    new = repriced(world, contract)
     world.conclude(world.request(new), "missed")
     settlement = new.settlements.get()
     # 12,000 with 19% were paid under version 1; the audit and its tax are kept.
@@ -43,7 +34,7 @@ def test_what_was_credited_is_not_asked_for_again_by_an_amendment(world: World) 
     contract = world.active()
     invoice = world.invoice(contract.milestones.get(position=1))
     credit_notes.credit(invoice=invoice, reason="For the delay.", by=world.finance)
-    new = amended(world, contract)
+    new = repriced(world, contract)
     assert new.previously_released == Decimal("18000")
     assert sum(row.amount for row in new.milestones.all()) == Decimal("42000")
 
@@ -51,7 +42,7 @@ def test_what_was_credited_is_not_asked_for_again_by_an_amendment(world: World) 
 def test_a_met_target_leads_to_the_end_with_every_part_paid_once(world: World) -> None:
     contract = world.active()
     world.pay(contract.milestones.get(position=1))
-    new = amended(world, contract)
+    new = repriced(world, contract)
     world.pay(contract.milestones.get(position=2))
     world.conclude(world.request(new), "met")
     engagement = fresh(contract.engagement)

@@ -1,4 +1,4 @@
-"""Amending the contract in force: the form, its preview, the offer, what is different."""
+"""Amending the contract in force: form, preview, offer and differences."""
 
 from __future__ import annotations
 
@@ -162,9 +162,7 @@ def test_versions_are_compared_as_asked(
     assert "<ins>6</ins>" in shown
 
 
-def test_who_amends_is_of_the_house(
-    client: Client, world: World, contract: ContractVersion
-) -> None:
+def test_only_consultants_amend(client: Client, world: World, contract: ContractVersion) -> None:
     for person in (world.signatory, world.stranger, world.nobody):
         client.force_login(person)
         assert client.get(url("contract-amend", contract)).status_code == 404

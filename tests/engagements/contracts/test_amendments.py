@@ -81,7 +81,7 @@ def test_an_amendment_says_when_the_clock_began(world: World, on_day: Any) -> No
     )
 
 
-def test_a_price_is_shared_by_what_is_still_pending(world: World) -> None:
+def test_pending_milestones_share_a_new_fee(world: World) -> None:
     contract = world.active()
     new = in_force(world, amended(world, contract, fee=Decimal("60000.01")))
     assert (new.previously_released, new.fee) == (Decimal("18000"), Decimal("60000.01"))
@@ -92,7 +92,7 @@ def test_a_price_is_shared_by_what_is_still_pending(world: World) -> None:
     assert [part["amount"] for part in terms["released_before"]] == ["12000.00", "6000.00"]
 
 
-def test_what_was_released_before_stays_where_it_was(world: World) -> None:
+def test_released_milestones_stay_with_their_version(world: World) -> None:
     contract = world.active()
     world.pay(contract.milestones.get(position=1))
     new = in_force(world, amended(world, contract, weeks=8))
@@ -106,7 +106,7 @@ def test_what_was_released_before_stays_where_it_was(world: World) -> None:
     assert states["Target"] == "pending"
 
 
-def test_an_amendment_of_an_amendment_carries_both(world: World) -> None:
+def test_an_amendment_of_an_amendment_keeps_both_changes(world: World) -> None:
     contract = world.active()
     in_force(world, amended(world, contract, weeks=7))
     third = in_force(world, amended(world, contract, weeks=8))
@@ -124,7 +124,7 @@ def test_another_benchmark_brings_its_target(world: World) -> None:
         amended(world, contract, benchmark=new.benchmark)
 
 
-def test_what_was_measured_before_keeps_its_terms(world: World) -> None:
+def test_earlier_runs_keep_their_terms(world: World) -> None:
     contract = world.active(inconclusive="repeat")
     asked = world.conclude(world.request(contract), "inconclusive")
     in_force(world, amended(world, contract, benchmark=other_benchmark()))
@@ -133,7 +133,7 @@ def test_what_was_measured_before_keeps_its_terms(world: World) -> None:
     assert asked.run.benchmark == contract.benchmark
 
 
-NOTHING: list[tuple[str, dict[str, Any], str]] = [
+INVALID: list[tuple[str, dict[str, Any], str]] = [
     ("more_time", {"weeks": 6}, "amendment.not_more_time"),
     ("more_time", {"weeks": 11}, "contractversion.invalid"),
     ("more_time", {"fee": Decimal(1)}, "amendment.other_argument"),
@@ -146,9 +146,9 @@ NOTHING: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-def test_amendments_that_cannot_be_are_refused(world: World) -> None:
+def test_invalid_amendments_are_declined(world: World) -> None:
     engagement = world.active().engagement
-    for change, to, code in NOTHING:
+    for change, to, code in INVALID:
         with declined(code):
             amendments.draft(
                 engagement=engagement, change=change, reason="So.", by=world.consultant, **to
@@ -178,7 +178,7 @@ def test_only_a_contract_in_force_is_amended_by_a_consultant(world: World) -> No
         draft(offered.engagement)
 
 
-def test_a_run_under_way_comes_to_its_verdict_under_its_own_terms(world: World) -> None:
+def test_an_open_run_is_decided_under_its_own_terms(world: World) -> None:
     contract = world.active()
     offered = amended(world, contract, weeks=8)
     asked = world.request(contract)
@@ -203,7 +203,7 @@ def test_an_amendment_lapses_with_the_verdict(world: World) -> None:
     assert offers.expiring() == []
 
 
-def test_a_milestone_released_meanwhile_spoils_the_amendment(world: World) -> None:
+def test_a_milestone_released_after_sealing_blocks_the_amendment(world: World) -> None:
     contract = world.active()
     offered = amended(world, contract, weeks=8)
     world.accept(offered, CUSTOMER)

@@ -1,4 +1,4 @@
-"""The governing texts: read by the house, published by admins."""
+"""The governing clauses: read by staff, published by admins."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def test_a_number_says_what_it_changed_and_where_it_stands(client: Client, world
     assert "<ins>Another law.</ins>" in page
 
 
-def test_what_cannot_be_published_is_said(client: Client, world: World) -> None:
+def test_invalid_clauses_are_not_published(client: Client, world: World) -> None:
     client.force_login(world.admin)
     for missing in ("slug", "title", "text"):
         answer = client.post(reverse("clauses"), NEXT | {missing: " "})
         assert answer.status_code == 422
 
 
-def test_who_reads_and_who_publishes(client: Client, world: World) -> None:
+def test_staff_read_and_admins_publish(client: Client, world: World) -> None:
     for person in (world.signatory, world.stranger, world.nobody):
         client.force_login(person)
         assert client.get(reverse("clauses")).status_code == 404

@@ -167,7 +167,7 @@ def test_an_offer_is_sealed_once_and_shows_its_digest(signed_in: Client, world: 
     assert contract.digest in page
 
 
-def test_the_house_accepts_exactly_the_digest_it_was_shown(signed_in: Client, world: World) -> None:
+def test_the_consultancy_accepts_exactly_the_shown_digest(signed_in: Client, world: World) -> None:
     as_just_signed_in(signed_in, world.consultant)
     contract = world.offered()
     accept = url("contract-accept", contract.engagement)

@@ -1,4 +1,4 @@
-"""The terms are drafted, sealed and offered; each side takes back what is its own."""
+"""Draft, seal and offer terms; decline and withdraw an offer."""
 
 import hashlib
 from datetime import date
@@ -65,7 +65,7 @@ BAD_TERMS: list[tuple[dict[str, object], str]] = [
 ]
 
 
-def test_terms_that_cannot_hold_are_refused(world: World) -> None:
+def test_invalid_terms_are_declined(world: World) -> None:
     engagement = world.audited()
     for changes, code in BAD_TERMS:
         with declined(code):
@@ -139,7 +139,7 @@ def test_offering_twice_seals_once(world: World) -> None:
     assert contract.engagement.events.filter(verb="contract.offered").count() == 1
 
 
-def test_nothing_is_offered_to_a_customer_nobody_may_sign_for(world: World) -> None:
+def test_an_offer_requires_a_signatory(world: World) -> None:
     contract = world.drafted()
     Membership.objects.filter(user=world.signatory).update(rights="viewer")
     with declined("offer.no_signatory"):
@@ -173,7 +173,7 @@ def test_a_declined_offer_makes_way_for_the_next_version(world: World) -> None:
     assert world.drafted(contract.engagement).number == 2
 
 
-def test_who_declines_or_withdraws_says_why(world: World) -> None:
+def test_declining_and_withdrawing_require_a_reason(world: World) -> None:
     contract = world.offered()
     with declined("validation.missing"):
         offers.decline(contract=contract, reason=" ", by=world.signatory)
@@ -181,7 +181,7 @@ def test_who_declines_or_withdraws_says_why(world: World) -> None:
         offers.withdraw(contract=contract, reason="", by=world.consultant)
 
 
-def test_each_side_takes_back_only_what_is_its_own(world: World) -> None:
+def test_the_customer_declines_and_the_consultancy_withdraws(world: World) -> None:
     contract = world.offered()
     with declined("access.signatories_only"):
         offers.decline(contract=contract, reason="No.", by=world.consultant)
@@ -189,7 +189,7 @@ def test_each_side_takes_back_only_what_is_its_own(world: World) -> None:
         offers.withdraw(contract=contract, reason="No.", by=world.signatory)
 
 
-def test_who_has_accepted_does_not_decline(world: World) -> None:
+def test_an_accepted_offer_is_not_declined(world: World) -> None:
     contract = world.accept(world.offered(), CUSTOMER)
     with declined("offer.accepted"):
         offers.decline(contract=contract, reason="Regret.", by=world.signatory)

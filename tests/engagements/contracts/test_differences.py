@@ -55,7 +55,7 @@ CHANGES: list[tuple[tuple[Any, ...], object, str]] = [
 ]
 
 
-def test_every_term_that_changes_is_told_and_nothing_else(terms: dict[str, Any]) -> None:
+def test_each_changed_term_is_one_difference(terms: dict[str, Any]) -> None:
     assert differences(terms, copy.deepcopy(terms)) == []
     for path, to, label in CHANGES:
         (found,) = differences(terms, changed(terms, *path, to=to))
@@ -63,7 +63,7 @@ def test_every_term_that_changes_is_told_and_nothing_else(terms: dict[str, Any])
         assert found.before != found.after
 
 
-def test_what_is_only_in_one_of_them_is_told(terms: dict[str, Any]) -> None:
+def test_added_and_removed_parts_are_differences(terms: dict[str, Any]) -> None:
     pause = {
         "starts_on": "2026-09-01",
         "ends_on": "2026-09-04",
@@ -77,7 +77,7 @@ def test_what_is_only_in_one_of_them_is_told(terms: dict[str, Any]) -> None:
     assert (removed.before, removed.after) == ("waiting for You: No weights.", "")
 
 
-def test_wordings_alike_are_told_word_by_word_and_others_side_by_side() -> None:
+def test_similar_texts_are_compared_word_by_word_and_others_side_by_side() -> None:
     alike = Difference("x", "6 weeks from 5 October 2026", "8 weeks from 5 October 2026")
     assert [(piece.change, piece.text) for piece in alike.pieces] == [
         ("out", "6"),

@@ -1,4 +1,4 @@
-"""A passing audit drafts its contract: the traffic's shapes, the closest baseline, its target."""
+"""A contract drafted from a passing audit has its shapes, baseline and target."""
 
 from __future__ import annotations
 

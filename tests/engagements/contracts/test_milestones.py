@@ -1,4 +1,4 @@
-"""What waits for the customer: the handover, accepted once, by a signatory."""
+"""Milestones are released by their condition; a signatory accepts the handover once."""
 
 from decimal import Decimal
 

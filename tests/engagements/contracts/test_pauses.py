@@ -1,4 +1,4 @@
-"""A pause stops the clock for the days that both agreed, and says who is waited for."""
+"""A pause extends the time-box by its days, and names its reason."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_pause_ends_earlier_or_later_once_both_agree(
         world.accept(offered, HOUSE)
 
 
-def test_pauses_that_stop_nothing_are_refused(world: World) -> None:
+def test_invalid_pauses_are_declined(world: World) -> None:
     contract = world.active()
     for first, last, code in PAUSES:
         with declined(code):
@@ -68,7 +68,7 @@ def test_pauses_that_stop_nothing_are_refused(world: World) -> None:
         amended(world, contract, pause=pause(12, 14))
 
 
-def test_who_is_waited_for_and_why_is_said(world: World) -> None:
+def test_a_pause_and_an_amendment_have_a_reason(world: World) -> None:
     contract = world.active()
     silent = PauseDraft(today(), today(), " ", "No weights.")
     with declined("validation.missing"):
@@ -83,7 +83,7 @@ def test_who_is_waited_for_and_why_is_said(world: World) -> None:
         )
 
 
-def test_no_pause_lasts_for_ever(world: World) -> None:
+def test_a_pause_ends_within_three_years(world: World) -> None:
     contract = world.active()
     endless = PauseDraft(today(), date.max, "The customer", "No weights.")
     with declined("contract.day_too_far"):

@@ -1,4 +1,4 @@
-"""The contract in the portal: read as sealed, accepted or declined as exactly that."""
+"""The contract in the portal: shown as sealed, accepted or declined by its digest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two at once on a contract, on real connections: one wins, the other is told."""
+"""Concurrent changes of a contract, on real connections: one succeeds."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from engagements.engagement.models import Engagement, Stage
 from engagements.notifications import mails
 from engagements.notifications.models import Mail
 from engagements.runs.models import EngagementRun
+from tests.engagements.contracts.amending import amended
 from tests.engagements.settlements.test_races import refusals, together
 from tests.engagements.world import World, days, today
 
@@ -27,17 +28,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def world(transactional_db: None) -> World:
     """Committed, so that other connections see it."""
     return World()
-
-
-def amended(world: World, contract: ContractVersion) -> ContractVersion:
-    drafted = amendments.draft(
-        engagement=contract.engagement,
-        change="more_time",
-        reason="So.",
-        by=world.consultant,
-        weeks=8,
-    )
-    return offers.offer(contract=drafted, by=world.consultant)
 
 
 def test_two_signatories_at_once_accept_once(world: World) -> None:
@@ -78,7 +68,7 @@ def test_an_offer_is_declined_or_withdrawn_once(world: World) -> None:
 
 def test_an_amendment_and_a_run_at_once_never_mix_their_terms(world: World) -> None:
     contract = world.active()
-    offered = amended(world, contract)
+    offered = amended(world, contract, weeks=8)
     world.accept(offered, Party.CUSTOMER)
     together(
         lambda: world.accept(offered, Party.CONSULTANCY),

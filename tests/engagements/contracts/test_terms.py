@@ -1,4 +1,4 @@
-"""What the terms say beside the money: tax, texts, shares, dates, who signs and until when."""
+"""Tax, clauses, shares, days and periods of the terms, and the end of an offer."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ BAD_PARTS: list[tuple[list[MilestoneDraft], str]] = [
 ]
 
 
-def test_parts_that_cannot_be_are_refused(world: World) -> None:
+def test_invalid_milestones_are_declined(world: World) -> None:
     engagement = world.audited()
     for milestones, code in BAD_PARTS:
         with declined(code):
@@ -215,7 +215,7 @@ def test_a_preview_seals_the_same_and_writes_nothing(world: World) -> None:
         contracts.preview(engagement=world.audited(), **world.terms(weeks=11))
 
 
-def test_who_read_an_offer_is_noted_once(world: World) -> None:
+def test_the_first_view_of_an_offer_is_recorded_for_each_person(world: World) -> None:
     contract = world.offered()
     for who in (world.signatory, world.viewer, world.signatory, world.consultant):
         offers.note_viewed(contract=contract, by=who)

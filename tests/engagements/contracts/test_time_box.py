@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engagements.contracts import amendments, offers
 from engagements.contracts.drafting import PauseDraft
-from engagements.contracts.models import ContractVersion, Party
+from engagements.contracts.models import ContractVersion
 from engagements.contracts.time_box import hours, warnings
 from engagements.contracts.time_box import services as time_box
 from engagements.contracts.time_box.burn_down import burn_down_of
@@ -22,6 +21,7 @@ from engagements.contracts.time_box.hours import hours_of
 from engagements.contracts.time_box.models import TimeBox, TimeBoxWarning, TimeEntry
 from engagements.engagement.models import Engagement
 from engagements.notifications.models import Mail
+from tests.engagements.contracts.amending import amended, in_force, pause
 from tests.engagements.world import World, days, today
 from tests.errors import declined
 
@@ -60,7 +60,7 @@ def test_the_clock_always_runs_for_exactly_its_weeks(
     assert clock[-1] == box.ends_on
 
 
-def test_the_event_log_tells_days_as_people_read_them(world: World) -> None:
+def test_the_event_log_has_days_in_words(world: World) -> None:
     engagement = world.active().engagement
     told = engagement.events.get(verb="time_box.started")
     first = today()
@@ -120,7 +120,7 @@ def test_each_warning_is_mailed_once(
     assert engagement.events.filter(verb="time_box.warned").count() == 5
 
 
-def test_after_downtime_the_last_warning_speaks_for_those_that_were_missed(
+def test_after_downtime_only_the_last_warning_is_mailed(
     running: ContractVersion, on_day: Callable[[dt.date], None]
 ) -> None:
     engagement = running.engagement
@@ -133,18 +133,13 @@ def test_after_downtime_the_last_warning_speaks_for_those_that_were_missed(
     assert mailed(engagement) == ["week"]
 
 
-def test_more_time_lets_the_warnings_come_again_for_the_new_end(
+def test_more_time_restarts_the_warnings(
     world: World, running: ContractVersion, on_day: Callable[[dt.date], None]
 ) -> None:
     engagement, start = running.engagement, today()
     on_day(start + days(36))
     warnings.warn(engagement=engagement)
-    drafted = amendments.draft(
-        engagement=engagement, change="more_time", reason="So.", by=world.consultant, weeks=10
-    )
-    offered = offers.offer(contract=drafted, by=world.consultant)
-    for party in Party:
-        world.accept(offered, party)
+    in_force(world, amended(world, running, weeks=10))
     warnings.warn(engagement=engagement)
     assert mailed(engagement) == ["week", "half"]
 
@@ -165,7 +160,7 @@ def test_the_sweep_warns_and_expires(
     assert other.engagement.events.filter(verb="contract.expired").count() == 1
 
 
-def test_nobody_is_warned_once_the_verdict_is_there(
+def test_no_warnings_after_the_verdict(
     world: World, running: ContractVersion, on_day: Callable[[dt.date], None]
 ) -> None:
     world.conclude(world.request(running), "met")
@@ -185,7 +180,7 @@ def note(world: World, engagement: Engagement, **changes: Any) -> TimeEntry:
     return hours.add(engagement=engagement, **(given | changes))
 
 
-def test_hours_say_what_the_fee_comes_to(world: World, running: ContractVersion) -> None:
+def test_hours_give_the_fee_per_hour(world: World, running: ContractVersion) -> None:
     engagement = running.engagement
     assert hours_of(engagement, running).rate is None
     note(world, engagement)
@@ -216,7 +211,7 @@ IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_hours_that_cannot_be_are_refused(world: World, running: ContractVersion) -> None:
+def test_invalid_hours_are_declined(world: World, running: ContractVersion) -> None:
     engagement = running.engagement
     cases = [
         *IMPOSSIBLE,
@@ -240,7 +235,7 @@ def test_a_day_has_24_hours_over_all_engagements(world: World, running: Contract
     note(world, other, hours=Decimal(4))
 
 
-def test_hours_are_taken_back_by_whoever_noted_them(world: World, running: ContractVersion) -> None:
+def test_hours_are_removed_by_their_consultant(world: World, running: ContractVersion) -> None:
     entry = note(world, running.engagement)
     for who in (world.finance, world.signatory):
         with declined("time_entry.other_consultant"):
@@ -253,13 +248,7 @@ def test_hours_are_taken_back_by_whoever_noted_them(world: World, running: Contr
 
 def test_the_burn_down_stands_still_in_a_pause(world: World, running: ContractVersion) -> None:
     box = TimeBox.objects.get(engagement=running.engagement)
-    drafted = amendments.draft(
-        engagement=running.engagement,
-        change="pause",
-        reason="So.",
-        by=world.consultant,
-        pause=PauseDraft(today() + days(2), today() + days(4), "The customer", "No weights."),
-    )
-    data = burn_down_of(box, drafted, today=today() + days(3))
+    offered = amended(world, running, pause=pause(2, 4))
+    data = burn_down_of(box, offered, today=today() + days(3))
     assert [data.left_after(today() + days(n)) for n in (0, 1, 2, 4, 5)] == [38, 37, 37, 37, 36]
     assert data.is_paused

@@ -1,4 +1,4 @@
-"""The bar of a time-box says what its clock says, pauses drawn and named."""
+"""The bar of a time-box agrees with its clock and shows its pauses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom the terms name alone signs; an amendment names another, which the one named accepts."""
+"""The sole signatory accepts the terms, and an amendment that names another."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def in_force(world: World, version: ContractVersion, by: User) -> ContractVersio
     return world.accept(version, Party.CONSULTANCY)
 
 
-def test_whom_the_terms_name_alone_signs(world: World) -> None:
+def test_only_the_sole_signatory_accepts(world: World) -> None:
     contract = world.offered(signatory=world.signatory)
     other = world.also_signs("Second")
     assert terms_of(contract)["signatories"]["customer"] == [
@@ -128,7 +128,7 @@ def test_any_signatory_accepts_it_where_nobody_is_named_or_who_was_may_sign_no_m
     assert in_force(world, back, third).signatory == other
 
 
-NOTHING: list[tuple[str, str]] = [
+INVALID: list[tuple[str, str]] = [
     ("signatory", "amendment.unchanged"),
     ("viewer", "contract.not_a_signatory"),
     ("stranger", "contract.not_a_signatory"),
@@ -136,10 +136,10 @@ NOTHING: list[tuple[str, str]] = [
 ]
 
 
-def test_nobody_is_named_who_signs_already_or_may_not(
+def test_a_new_signatory_is_another_person_with_the_right_to_sign(
     world: World, contract: ContractVersion
 ) -> None:
-    for who, code in NOTHING:
+    for who, code in INVALID:
         with declined(code):
             drafted(world, contract, getattr(world, who))
     anyone = world.active()

@@ -105,7 +105,7 @@ class BurnDown:
     def why_paused(self) -> str:
         """The reasons of today's pauses, and when the clock runs again."""
         return (
-            f"The time-box is paused until {in_words(self.resumes_on)}. "
+            f"The time-box is paused and resumes on {in_words(self.resumes_on)}. "
             f"Reason: {' '.join(pause.reason for pause in self.stopping)}"
         )
 

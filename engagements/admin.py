@@ -1,4 +1,4 @@
-"""The admin site: admins manage people here. Money and history can be read, never written."""
+"""The admin site: admins manage users and customers. Money and history are read-only."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from engagements.people.models import Contact, Customer, Membership, User
 from engagements.runs.models import EngagementRun
 from engagements.settlements.models import Settlement
 
-# Roles and memberships say who may do what; there is no second system beside them.
+# Permissions come from roles and memberships only.
 admin.site.unregister(Group)
-# An address comes with its account, and a second factor's secret is nobody's to read.
+# Addresses belong to accounts; secrets of second factors are never shown.
 admin.site.unregister([EmailAddress, Authenticator])
 
 
-class ForAdmins(admin.options.BaseModelAdmin[Any]):
-    """Rows that admins manage, whatever Django's own permissions say."""
+class AdminsOnly(admin.options.BaseModelAdmin[Any]):
+    """Rows that admins manage, regardless of Django's permissions."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return access.is_admin(request.user)
@@ -58,15 +58,15 @@ class ForAdmins(admin.options.BaseModelAdmin[Any]):
         return access.is_admin(request.user)
 
 
-class Kept(ForAdmins):
-    """Rows that history names: they are changed, never deleted."""
+class NeverDeleted(AdminsOnly):
+    """Rows that history refers to."""
 
     def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
         return False
 
 
-class ReadOnly(Kept):
-    """Rows that services alone write; there is no other way around their rules."""
+class ReadOnly(NeverDeleted):
+    """Rows that only services write."""
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         return False
@@ -75,20 +75,20 @@ class ReadOnly(Kept):
         return False
 
 
-class MembershipInline(ForAdmins, admin.TabularInline[Membership, Any]):
+class MembershipInline(AdminsOnly, admin.TabularInline[Membership, Any]):
     model = Membership
     extra = 0
     autocomplete_fields = ("user", "customer")
 
 
-class ContactInline(ForAdmins, admin.TabularInline[Contact, Customer]):
+class ContactInline(AdminsOnly, admin.TabularInline[Contact, Customer]):
     model = Contact
     extra = 0
     autocomplete_fields = ("user",)
 
 
 class NewUserForm(AdminUserCreationForm):
-    """A new account; a password of their own comes by the sign-in page's reset."""
+    """A new account, whose user chooses a password by mail unless one is set here."""
 
     class Meta:
         model = User
@@ -100,11 +100,13 @@ class NewUserForm(AdminUserCreationForm):
             label="Password",
             required=False,
             initial="false",
-            choices={"false": "They choose one themselves", "true": "Set one here"},
+            choices={"false": "The user chooses one", "true": "Set a password"},
             widget=forms.RadioSelect(attrs={"class": "radiolist inline"}),
         )
         page = reverse("account_reset_password")
-        chosen.help_text = format_html('Where one chooses: <a href="{}">{}</a>.', page, page)
+        chosen.help_text = format_html(
+            'Users choose a password at <a href="{}">{}</a>.', page, page
+        )
 
 
 class UserForm(UserChangeForm[User]):
@@ -114,8 +116,8 @@ class UserForm(UserChangeForm[User]):
 
 
 @admin.register(User)
-class UserAdmin(Kept, BaseUserAdmin):
-    """People, their roles and memberships."""
+class UserAdmin(NeverDeleted, BaseUserAdmin):
+    """Users, their roles and memberships."""
 
     form, add_form = UserForm, NewUserForm
     list_display = ("email", "name", "role", "is_active")
@@ -126,8 +128,8 @@ class UserAdmin(Kept, BaseUserAdmin):
     inlines: ClassVar = [MembershipInline]
     fieldsets = (
         (None, {"fields": ("email", "name", "password")}),
-        ("What they may do", {"fields": ("role", "is_active", "is_staff")}),
-        ("When", {"fields": ("last_login", "date_joined")}),
+        ("Permissions", {"fields": ("role", "is_active", "is_staff")}),
+        ("Dates", {"fields": ("last_login", "date_joined")}),
     )
     add_fieldsets = (
         (
@@ -147,29 +149,29 @@ class UserAdmin(Kept, BaseUserAdmin):
     )
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
-        """Nobody changes what they themselves may do."""
+        """Nobody changes their own permissions."""
         always = ("last_login", "date_joined")
         if obj is not None and obj.pk == request.user.pk:
             return (*always, "role", "is_active", "is_staff")
         return always
 
     def save_model(self, request: HttpRequest, obj: User, form: UserForm, change: bool) -> None:
-        """Save; whoever reads the mail of an address that was changed opens nothing with it."""
+        """Save, and drop the previous address, which must not open the account."""
         super().save_model(request, obj, form, change)
         EmailAddress.objects.filter(user=obj).exclude(email__iexact=obj.email).delete()
 
     def save_related(
         self, request: HttpRequest, form: UserForm, formsets: Any, change: bool
     ) -> None:
-        """Save; an admin's own change ends their other sign-ins and not this one."""
+        """Save, and keep this session when admins change their own account."""
         super().save_related(request, form, formsets, change)
         if form.instance.pk == request.user.pk:
             sign_ins.keep_current(user=form.instance, request=request)
 
 
 @admin.register(Customer)
-class CustomerAdmin(Kept, admin.ModelAdmin[Customer]):
-    """Client companies with their contacts and the rights of their people."""
+class CustomerAdmin(NeverDeleted, admin.ModelAdmin[Customer]):
+    """Customers with their contacts and memberships."""
 
     list_display = ("name", "country", "currency")
     search_fields = ("name",)
@@ -177,8 +179,8 @@ class CustomerAdmin(Kept, admin.ModelAdmin[Customer]):
 
 
 @admin.register(Contact)
-class ContactAdmin(ForAdmins, admin.ModelAdmin[Contact]):
-    """Persons of client companies."""
+class ContactAdmin(AdminsOnly, admin.ModelAdmin[Contact]):
+    """Contacts of customers."""
 
     list_display = ("name", "customer", "email", "position")
     search_fields = ("name", "email", "customer__name")
@@ -186,8 +188,8 @@ class ContactAdmin(ForAdmins, admin.ModelAdmin[Contact]):
 
 
 @admin.register(Membership)
-class MembershipAdmin(ForAdmins, admin.ModelAdmin[Membership]):
-    """What a person may do for a client company."""
+class MembershipAdmin(AdminsOnly, admin.ModelAdmin[Membership]):
+    """Memberships of users in customers."""
 
     list_display = ("user", "customer", "rights")
     list_filter = ("rights",)
@@ -196,17 +198,17 @@ class MembershipAdmin(ForAdmins, admin.ModelAdmin[Membership]):
 
 
 @admin.register(Authenticator)
-class SecondFactorAdmin(ForAdmins, admin.ModelAdmin[Authenticator]):
-    """Second factors: removed when a phone was lost; never read, never added for somebody.
+class SecondFactorAdmin(AdminsOnly, admin.ModelAdmin[Authenticator]):
+    """Second factors: removed when a phone is lost, never shown or added.
 
-    Whoever has the phone may be signed in there: every sign-in of its owner ends.
+    Removal ends every session of the user, because the phone may be signed in.
     """
 
     list_display = fields = ("user", "type", "created_at", "last_used_at")
     search_fields = ("user__email", "user__name")
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
-        """Nobody asks for the secret letter by letter: a list may be filtered by any column."""
+        """Forbid filters on the secret, which would reveal it letter by letter."""
         return lookup.partition("__")[0] != "data" and super().lookup_allowed(
             lookup, value, request
         )
@@ -231,20 +233,20 @@ class SecondFactorAdmin(ForAdmins, admin.ModelAdmin[Authenticator]):
 
 
 class HistoryAdmin(ReadOnly, admin.ModelAdmin[Any]):
-    """What happened and what was agreed, to look at."""
+    """Read-only history."""
 
-    # What a row is called names what it belongs to, and its currency.
+    # Names of rows include their engagement and currency.
     list_select_related = True
 
     def get_list_display(self, request: HttpRequest) -> list[str | Callable[[Any], str | bool]]:
-        """What it is, and the first moment that it tells."""
+        """Show the name and the first time of a row."""
         moments = [c.name for c in self.model._meta.fields if isinstance(c, models.DateTimeField)]
         return ["__str__", *moments[:1]]
 
     def get_fields(
         self, request: HttpRequest, obj: models.Model | None = None
     ) -> list[str | list[str] | tuple[str, ...] | tuple[()]]:
-        """Every column but bytes."""
+        """Show every column except binary ones."""
         columns = self.model._meta.fields
         return [c.name for c in columns if not isinstance(c, models.BinaryField)]
 
@@ -279,4 +281,4 @@ admin.site.register(
 )
 
 admin.site.site_header = admin.site.site_title = "Twofold"
-admin.site.index_title = "Who may do what, and what happened"
+admin.site.index_title = "Permissions and history"

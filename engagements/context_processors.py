@@ -1,4 +1,4 @@
-"""What every page shows: where one can go, and the banner."""
+"""Context of every page: navigation and banner."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engagements.people.models import Role, User
 
 @dataclass(frozen=True)
 class Item:
-    """One entry of the navigation. `current` is an aria-current value."""
+    """A navigation link. `current` is an aria-current value."""
 
     label: str
     url: str
@@ -23,12 +23,12 @@ class Item:
 
     @property
     def is_current(self) -> bool:
-        """Whether the page shown is this entry's own or one below it."""
+        """Whether the current page is this link's target or below it."""
         return bool(self.current)
 
 
 def site(request: HttpRequest) -> dict[str, Any]:
-    """`navigation` for this person's role, and `banner` (text or None)."""
+    """Return `navigation` for the user's role, and `banner` (text or None)."""
     user = getattr(request, "user", None)
     return {
         "navigation": [_item(request, *entry) for entry in _entries(user)],
@@ -58,9 +58,9 @@ def _item(request: HttpRequest, label: str, name: str) -> Item:
 
 
 def banner() -> str | None:
-    """In a demonstration: what everything shown was measured on."""
+    """Return the demonstration's notice with its device; None elsewhere."""
     if not getattr(settings, "TWOFOLD_DEMO", False):
         return None
     device = Record.objects.values_list("device_name", flat=True).first()
     measured = f"measured on {device}" if device else "nothing measured yet"
-    return f"Demonstration, {measured}. A contract names its own hardware."
+    return f"Demonstration, {measured}. Contracts name their own hardware."

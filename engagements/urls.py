@@ -1,4 +1,4 @@
-"""Addresses of the engagements: the consultants' own here, portal and finance in their folders."""
+"""URLs of engagements; portal and finance have their own modules."""
 
 from django.conf import settings
 from django.urls import URLPattern, URLResolver, include, path

@@ -1,4 +1,4 @@
-"""What the API says of an engagement: the same as the portal, as data."""
+"""JSON of engagements, runs, evidence and documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engagements.evidence.models import Evidence
 from engagements.runs.models import EngagementRun
 from engagements.runs.summary import record_of
 
-# What a page shows of a run under way. Who measures it, and how often it was tried, is not said.
+# Progress without the worker and the number of attempts, which stay internal.
 PROGRESS = ("phase", "replicate", "replicates", "round", "rounds", "ratio", "low", "high")
 
 
@@ -28,7 +28,7 @@ class TimeBoxSerializer(serializers.ModelSerializer[TimeBox]):
 
 
 class EngagementSerializer(serializers.ModelSerializer[Engagement]):
-    """One engagement, with the addresses of its runs and documents."""
+    """An engagement with the URLs of its runs and documents."""
 
     customer = serializers.CharField(source="customer.name", read_only=True)
     lead = serializers.CharField(source="lead.name", read_only=True)
@@ -56,13 +56,13 @@ class EngagementSerializer(serializers.ModelSerializer[Engagement]):
         )
 
     def get_time_box(self, engagement: Engagement) -> dict[str, Any] | None:
-        """The time-box, None before the contract is in force."""
+        """Return the time-box; None before the contract is in force."""
         box = getattr(engagement, "time_box", None)
         return dict(TimeBoxSerializer(box).data) if box else None
 
 
 class RecordSerializer(serializers.ModelSerializer[Record]):
-    """What was measured. The figures are those computed again on arrival, None if not measured."""
+    """A record. Figures are recomputed from raw samples; None if not measured."""
 
     class Meta:
         model = Record
@@ -70,7 +70,7 @@ class RecordSerializer(serializers.ModelSerializer[Record]):
 
 
 class RunSerializer(serializers.ModelSerializer[EngagementRun]):
-    """A run with how far it is, and what it measured once it is over."""
+    """A run with its progress and its record."""
 
     id = serializers.IntegerField(source="pk", read_only=True)
     state = serializers.CharField(source="run.state", read_only=True)
@@ -97,28 +97,28 @@ class RunSerializer(serializers.ModelSerializer[EngagementRun]):
             "url",
         )
 
-    def get_progress(self, asked: EngagementRun) -> dict[str, Any] | None:
-        """How far a run under way is, None before and after."""
-        if asked.run.state != Run.State.RUNNING:
+    def get_progress(self, run: EngagementRun) -> dict[str, Any] | None:
+        """Return the progress of a running run, else None."""
+        if run.run.state != Run.State.RUNNING:
             return None
-        return {name: asked.run.progress.get(name) for name in PROGRESS}
+        return {name: run.run.progress.get(name) for name in PROGRESS}
 
-    def get_record(self, asked: EngagementRun) -> dict[str, Any] | None:
-        """What was measured, None as long as there is no record."""
-        record = record_of(asked)
+    def get_record(self, run: EngagementRun) -> dict[str, Any] | None:
+        """Return the record, if any."""
+        record = record_of(run)
         return dict(RecordSerializer(record).data) if record else None
 
-    def get_url(self, asked: EngagementRun) -> str:
-        """The address of this run."""
+    def get_url(self, run: EngagementRun) -> str:
+        """Return the URL of this run."""
         return reverse(
             "api-run",
-            args=[asked.engagement.reference, asked.pk],
+            args=[run.engagement.reference, run.pk],
             request=self.context.get("request"),
         )
 
 
 class EvidenceSerializer(serializers.ModelSerializer[Evidence]):
-    """A file of evidence and how far it is."""
+    """An evidence file with its reading progress."""
 
     url = serializers.SerializerMethodField()
 
@@ -139,7 +139,7 @@ class EvidenceSerializer(serializers.ModelSerializer[Evidence]):
         )
 
     def get_url(self, row: Evidence) -> str:
-        """The address of this file, where its summary is."""
+        """Return the URL of this file with its summary."""
         return reverse(
             "api-one-evidence",
             args=[row.engagement.reference, row.pk],
@@ -148,14 +148,14 @@ class EvidenceSerializer(serializers.ModelSerializer[Evidence]):
 
 
 class OneEvidenceSerializer(EvidenceSerializer):
-    """A file with its `summary`: what was read from it, None as long as it was not."""
+    """A file with the `summary` of its content; None until it is read."""
 
     class Meta(EvidenceSerializer.Meta):
         fields = (*EvidenceSerializer.Meta.fields, "summary")
 
 
 class DocumentSerializer(serializers.ModelSerializer[Document]):
-    """A document as it was issued; `url` is where its bytes are."""
+    """An issued document; `url` serves the PDF."""
 
     url = serializers.HyperlinkedIdentityField(view_name="document")
 

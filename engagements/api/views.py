@@ -1,7 +1,6 @@
-"""The API: what the portal shows, as JSON; and evidence, which consultants add.
+"""API: the portal's data as JSON, and upload of evidence by consultants.
 
-Signed in by session; evidence also comes from programs, by token. What one may not see does
-not exist: 404, as everywhere.
+Session authentication; evidence also accepts tokens. Invisible objects are 404.
 """
 
 from __future__ import annotations
@@ -34,19 +33,19 @@ from engagements.people.models import User
 from engagements.portal.queries import documents_of, runs_of
 from engagements.runs.models import EngagementRun
 
-# The session first, so that a request without either is refused as everywhere: 403.
-BY_PROGRAM = (SessionAuthentication, TokenAuthentication)
+# The session first, so that a request without credentials is 403, not 401.
+SESSION_OR_TOKEN = (SessionAuthentication, TokenAuthentication)
 
 
 class Pages(LimitOffsetPagination):
-    """Fifty at a time, at most two hundred."""
+    """50 rows a page, at most 200."""
 
     default_limit = 50
     max_limit = 200
 
 
 class Engagements(ListAPIView[Engagement]):
-    """The engagements that exist for whoever asks."""
+    """The engagements that the user may see."""
 
     serializer_class = EngagementSerializer
     pagination_class = Pages
@@ -97,16 +96,16 @@ class Documents(ListAPIView[Document]):
 
 
 class AllEvidence(ListAPIView[Evidence]):
-    """The evidence of an engagement, newest first; a consultant adds to it.
+    """The evidence of an engagement, newest first; consultants add to it.
 
-    POST one file as `file` (multipart/form-data). 201 with the row, which is read afterwards;
-    422 with the reason where it is refused.
+    POST one file as `file` (multipart/form-data): 201 with the row, which a worker reads
+    afterwards, or 422 with the reason.
     """
 
     serializer_class = EvidenceSerializer
     pagination_class = Pages
     parser_classes = (MultiPartParser,)
-    authentication_classes = BY_PROGRAM
+    authentication_classes = SESSION_OR_TOKEN
 
     def get_queryset(self) -> QuerySet[Evidence]:
         access.admit_staff(self.request.user)
@@ -114,24 +113,24 @@ class AllEvidence(ListAPIView[Evidence]):
         return Evidence.objects.filter(engagement=engagement).select_related("engagement")
 
     def post(self, request: Request, reference: str) -> Response:
-        """Keep a file."""
+        """Store an uploaded file."""
         access.admit_consultant(request.user)
         engagement = access.engagement_for(request.user, reference)
-        sent, *others = request.FILES.getlist("file") or [None]
-        if sent is None or others:
+        upload, *others = request.FILES.getlist("file") or [None]
+        if upload is None or others:
             raise ApplicationError("Send one file as “file”.", code="evidence.one_file")
         assert isinstance(request.user, User)
         row = evidence.add(
-            engagement=engagement, name=sent.name or "", content=sent, by=request.user
+            engagement=engagement, name=upload.name or "", content=upload, by=request.user
         )
         return Response(self.get_serializer(row).data, status=status.HTTP_201_CREATED)
 
 
 class OneEvidence(RetrieveAPIView[Evidence]):
-    """One file: how far it is, and what was read from it."""
+    """One file with its reading progress and summary."""
 
     serializer_class = OneEvidenceSerializer
-    authentication_classes = BY_PROGRAM
+    authentication_classes = SESSION_OR_TOKEN
 
     def get_object(self) -> Evidence:
         access.admit_staff(self.request.user)

@@ -1,4 +1,4 @@
-"""Opening an engagement, and the acts in it that need a reason."""
+"""Forms: open an engagement, give a reason."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from engagements.people.models import Customer, Role, User
 
 
 def consultants() -> QuerySet[User]:
-    """Everybody who may lead an engagement."""
+    """Return the users who may lead an engagement."""
     roles = [Role.CONSULTANT, Role.ADMIN]
     return User.objects.filter(role__in=roles, is_active=True).order_by("name", "pk")
 
 
 class EngagementForm(forms.Form):
-    """A new engagement: for whom, what, and who leads it."""
+    """Form that opens an engagement."""
 
     customer = forms.ModelChoiceField(
         queryset=Customer.objects.all(),
         empty_label="Choose a customer",
-        help_text="An admin adds customers and their people in the admin site.",
+        help_text="Admins add customers and their users in the admin site.",
     )
     title = forms.CharField(
         max_length=Engagement._meta.get_field("title").max_length,
-        help_text="What the kernel is for, as in “Decode attention over one shared prompt”.",
+        help_text="Such as “Decode attention over one shared prompt”.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     workload = forms.CharField(
         max_length=10_000,
-        help_text="In the customer's own words. It becomes the scope of the contract.",
+        help_text="In the customer's own words; becomes the scope of the contract.",
         widget=forms.Textarea(attrs={"rows": 6}),
     )
     lead = forms.ModelChoiceField(
@@ -41,11 +41,11 @@ class EngagementForm(forms.Form):
 
 
 class ReasonForm(forms.Form):
-    """An act that stays on record with its reason."""
+    """Form for an action that is logged with its reason."""
 
     reason = forms.CharField(
         max_length=2000,
-        error_messages={"required": "Say why: it stays in the event log."},
+        error_messages={"required": "Enter a reason; the event log keeps it."},
         widget=forms.Textarea(attrs={"rows": 2}),
     )
 

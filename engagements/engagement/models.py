@@ -1,4 +1,4 @@
-"""The engagement, its life, and the runs that were asked for in it."""
+"""The engagement and its stages."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MOVES: Mapping[Stage, frozenset[Stage]] = MappingProxyType(
 
 
 class Engagement(models.Model):
-    """One piece of work for one customer. Its stage is moved by `services.lifecycle` alone."""
+    """One piece of work for one customer. Only `stages.move` changes its stage."""
 
     reference = models.SlugField(max_length=20, unique=True)
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="engagements")

@@ -77,9 +77,7 @@ def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
         "next": next_step(page, can_sign=_can_sign(request, page)),
         "steps": steps(page),
         "can_sign": can_sign,
-        "checks": [
-            (line, line.check.reason, FINDING_LABELS[line.outcome]) for line in page.checks
-        ],
+        "checks": [(line, line.check.reason, FINDING_LABELS[line.outcome]) for line in page.checks],
         "outcome": OUTCOME_SENTENCE[page.audit.outcome] if page.audit else "",
         "milestones": [milestone_row(line) for line in page.milestones],
         "contract_total": sum((line.gross for line in page.milestones), Decimal(0)),

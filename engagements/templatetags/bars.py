@@ -1,4 +1,4 @@
-"""Figures drawn as bars: a ratio against its target, a time-box against today."""
+"""Bars: a ratio against its target, a time-box against today."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RatioBar:
 
     @property
     def is_crowded(self) -> bool:
-        """The lines of 1 and of the target stand too near for two words between them."""
+        """Whether the labels of 1× and of the target would overlap."""
         return self.target - 1 < 0.25 * self.end
 
     @property
@@ -87,7 +87,7 @@ class RatioBar:
 
     @property
     def words(self) -> str:
-        """What the picture shows, for those who do not see it."""
+        """The text alternative."""
         goal = f"target {ratio_text(self.target)}"
         if self.ratio is None:
             return f"No estimate yet, {goal}"
@@ -122,8 +122,8 @@ def ratio_bar(
 
 
 @dataclass(frozen=True)
-class Stand:
-    """Days on which the clock stands, where they lie on the bar (percent), and their words."""
+class PauseMark:
+    """A pause on the time-box bar: position in percent, and its text."""
 
     x: str
     width: str
@@ -132,7 +132,7 @@ class Stand:
 
 @dataclass(frozen=True)
 class TimeboxBar:
-    """A time-box on one day: how far it has run on an axis of calendar days, and in words."""
+    """A time-box on one day, on an axis of calendar days."""
 
     clock: BurnDown
     is_decided: bool = False
@@ -142,7 +142,7 @@ class TimeboxBar:
 
     @property
     def x(self) -> str:
-        """How much of the calendar is over, percent; today is not."""
+        """Elapsed share of the calendar in percent, without today."""
         return f"{self._percent((self.clock.today - self.clock.starts_on).days):.1f}"
 
     @property
@@ -156,7 +156,7 @@ class TimeboxBar:
 
     @property
     def left(self) -> str:
-        """In which week of the clock today is, or how many it has."""
+        """The current week, or the number of weeks."""
         clock = self.clock
         if self.is_decided or not clock.has_started or clock.is_over:
             return f"{clock.weeks} weeks"
@@ -164,7 +164,7 @@ class TimeboxBar:
 
     @property
     def right(self) -> str:
-        """How many days of the clock are left, today and the last one among them."""
+        """Remaining days, including today and the last one."""
         clock = self.clock
         if self.is_decided:
             return "decided"
@@ -177,10 +177,10 @@ class TimeboxBar:
         return "last day" if clock.today == clock.ends_on else f"{_days(clock.left)} left"
 
     @property
-    def stands(self) -> list[Stand]:
-        """The pauses as they lie on the bar."""
+    def pauses(self) -> list[PauseMark]:
+        """Marks of the pauses."""
         return [
-            Stand(x=f"{low:.1f}", width=f"{high - low:.1f}", words=_pause(pause))
+            PauseMark(x=f"{low:.1f}", width=f"{high - low:.1f}", words=_pause(pause))
             for pause in self.clock.pauses
             for low, high in [
                 (
@@ -193,21 +193,21 @@ class TimeboxBar:
 
     @property
     def notes(self) -> list[str]:
-        """Whom is waited for today and until when, or what pause is to come."""
+        """Current and coming pauses with their reason."""
         if self.is_decided:
             return []
         until = [
-            f"Paused since {_date(pause.starts_on)}: we wait for {pause.waits_for}. "
-            f"Runs again on {_date(self.clock.resumes_on)}."
+            f"Paused since {_date(pause.starts_on)}: waiting for {pause.waits_for}. "
+            f"Resumes on {_date(self.clock.resumes_on)}."
             for pause in self.clock.stopping
         ]
-        return until + [f"To come: {_pause(pause)}." for pause in self.clock.ahead]
+        return until + [f"Planned: {_pause(pause)}." for pause in self.clock.ahead]
 
     @property
     def words(self) -> str:
-        """What the picture shows, for those who do not see it."""
-        stands = "".join(f"; {stand.words}" for stand in self.stands)
-        return f"Time-box: {self.left}, {self.right}{stands}"
+        """The text alternative."""
+        pauses = "".join(f"; {mark.words}" for mark in self.pauses)
+        return f"Time-box: {self.left}, {self.right}{pauses}"
 
 
 @register.inclusion_tag("fragments/_timebox_bar.html")

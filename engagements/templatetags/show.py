@@ -1,4 +1,4 @@
-"""How figures, moments and states are written on every page."""
+"""Format figures, times and states on pages."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def tone_of(value: str) -> str:
 
 @register.inclusion_tag("fragments/_badge.html")
 def badge(value: str, label: str) -> dict[str, str]:
-    """A state as a badge: its stored value decides the tone, its label is shown."""
+    """Render a state as a badge; its value decides the tone."""
     return {"tone": tone_of(value), "label": label}
 
 
@@ -68,7 +68,7 @@ def tone(value: str) -> str:
 
 @register.filter
 def money(amount: Decimal | None, currency: str) -> str:
-    """An amount in its currency's own form, with a true minus; a dash where there is none."""
+    """Format an amount in its currency; a dash for none."""
     if amount is None:
         return NOT_MEASURED
     return format_money(amount, currency).replace("-", "−")
@@ -76,25 +76,25 @@ def money(amount: Decimal | None, currency: str) -> str:
 
 @register.filter
 def ratio(value: float | Decimal | None) -> str:
-    """A speedup with two decimals and its sign, as 2.41×; a dash where nothing was measured."""
+    """Format a speedup as 2.41×; a dash for none."""
     return ratios.measured(value, unknown=NOT_MEASURED)
 
 
 @register.filter
 def with_sign(text: str) -> str:
-    """The referee's words, with the speedups in them written as on every page."""
+    """Write speedups in the referee's text with ×."""
     return ratios.with_sign(text)
 
 
 @register.filter
 def within_quotes(text: str) -> str:
-    """Words that stand between quotation marks: their own become single ones."""
+    """Replace double quotation marks in quoted text by single ones."""
     return re.sub(r'“([^”]*)”|"([^"]*)"', lambda found: f"\u2018{found[1] or found[2]}\u2019", text)
 
 
 @register.filter
 def microseconds(value: float | None) -> str:
-    """A time per call in the unit that keeps it readable; a dash where not measured."""
+    """Format a time per call in µs, ms or s; a dash for none."""
     if value is None:
         return NOT_MEASURED
     if value >= 1_000_000:
@@ -104,7 +104,7 @@ def microseconds(value: float | None) -> str:
 
 @register.filter
 def seconds(value: float | None) -> str:
-    """A duration in seconds, or minutes and seconds."""
+    """Format a duration in seconds, or minutes and seconds."""
     if value is None:
         return NOT_MEASURED
     whole = round(value)
@@ -113,13 +113,13 @@ def seconds(value: float | None) -> str:
 
 @register.filter
 def share(value: float | None) -> str:
-    """A share of 1 as a percentage without needless decimals."""
+    """Format a share of 1 as a percentage with up to 4 digits."""
     return NOT_MEASURED if value is None else f"{value * 100:.4g}%"
 
 
 @register.filter
 def percent(value: float | None) -> str:
-    """A share of 1 as a whole percentage; what is less than one has a decimal, and is never 0%."""
+    """Format a share of 1 as a whole percentage; below 1% with a decimal, never as 0%."""
     if value is None:
         return NOT_MEASURED
     if 0 < value < _ONE_PERCENT:
@@ -129,13 +129,13 @@ def percent(value: float | None) -> str:
 
 @register.filter
 def tenths(value: float | None) -> str:
-    """A share of 1 as a percentage with one decimal, for columns; a dash where not measured."""
+    """Format a share of 1 as a percentage with one decimal; a dash for none."""
     return NOT_MEASURED if value is None else f"{value:.1%}"
 
 
 @register.filter
 def kibibytes(value: int | None) -> str:
-    """A size in KiB, MiB or GiB."""
+    """Format a size in KiB, MiB or GiB."""
     if value is None:
         return NOT_MEASURED
     for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20)):
@@ -146,13 +146,13 @@ def kibibytes(value: int | None) -> str:
 
 @register.filter
 def get(values: dict[str, object], name: str) -> object:
-    """One value of a dictionary by a name that is no identifier; None where it is missing."""
+    """Look a value up in a dictionary; None if missing."""
     return values.get(name)
 
 
 @register.filter
 def interval(value: Interval | None, unknown: str = NOT_MEASURED) -> str:
-    """A ratio, or from where to where, as 1.40× to 1.80×; a dash, or `unknown`, without one."""
+    """Format an interval as 1.40× to 1.80×, or one ratio; `unknown` for none."""
     if value is None:
         return unknown
     low, high = ratio(value.low), ratio(value.high)
@@ -161,20 +161,20 @@ def interval(value: Interval | None, unknown: str = NOT_MEASURED) -> str:
 
 @register.filter
 def beside(cells: Sequence[object], columns: Sequence[object]) -> list[tuple[object, object]]:
-    """Each cell of a row with its column."""
+    """Pair each cell of a row with its column."""
     return list(zip(cells, columns, strict=True))
 
 
 @register.filter
 def short_digest(value: str) -> str:
-    """The head and tail of a digest, enough to compare by eye."""
+    """Shorten a digest to its head and tail."""
     _, _, hexadecimal = value.rpartition(":")
     return f"{hexadecimal[:8]}…{hexadecimal[-4:]}" if len(hexadecimal) > 20 else value
 
 
 @register.simple_tag
 def moment(value: datetime | None) -> SafeString | str:
-    """A point in time, machine-readable beside the words."""
+    """Format a point in time in a `time` element."""
     if value is None:
         return NOT_MEASURED
     local = timezone.localtime(value)
@@ -184,7 +184,7 @@ def moment(value: datetime | None) -> SafeString | str:
 
 @register.simple_tag
 def day(value: date | None) -> SafeString | str:
-    """A calendar day, machine-readable beside the words."""
+    """Format a date in a `time` element."""
     if value is None:
         return NOT_MEASURED
     words = f"{value.day} {value:%b %Y}"

@@ -1,4 +1,4 @@
-"""Opening an engagement."""
+"""Open an engagement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engagements.engagement.models import Engagement
 from engagements.event_log import events
 from engagements.people.models import Customer, User
 
-# Names the advisory lock under which references are given out. Any number of our own does.
+# Key of the advisory lock that serialises references.
 _REFERENCES = 0x7F01
 
 
@@ -21,7 +21,7 @@ _REFERENCES = 0x7F01
 def open_engagement(
     *, customer: Customer, title: str, workload: str, lead: User, by: User
 ) -> Engagement:
-    """Open an engagement in scoping. `workload` is the customer's own account of the work."""
+    """Open an engagement in scoping. `workload` is in the customer's words."""
     require_consultant(by)
     if not access.is_consultant(lead):
         raise ApplicationError(
@@ -46,10 +46,7 @@ def open_engagement(
 
 
 def _next_reference() -> str:
-    """The next free reference of this year, as in TF-2026-0001.
-
-    Two who ask at once wait for each other, so nobody is refused for a number.
-    """
+    """Return the next free reference of this year, such as TF-2026-0001, under a lock."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_REFERENCES])
     prefix = f"TF-{timezone.now().year}-"

@@ -1,4 +1,4 @@
-"""Admins manage people on the admin site, and read everything else there."""
+"""Admins manage users and customers on the admin site and read everything else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.engagements.world import World
 
 @pytest.fixture
 def ada(world: World, client: Client) -> Client:
-    """Signed in as an admin who is no superuser."""
+    """A session of an admin who is not a superuser."""
     world.admin.is_superuser = False
     world.admin.save()
     client.force_login(world.admin)
@@ -51,7 +51,7 @@ def test_an_admin_adds_a_person_with_a_role(ada: Client) -> None:
     )
 
 
-def test_nobody_changes_what_they_themselves_may_do(ada: Client, world: World) -> None:
+def test_admins_cannot_change_their_own_permissions(ada: Client, world: World) -> None:
     answer = ada.post(
         f"/admin/engagements/user/{world.admin.pk}/change/",
         {
@@ -69,7 +69,7 @@ def test_nobody_changes_what_they_themselves_may_do(ada: Client, world: World) -
     assert (world.admin.name, world.admin.role) == ("Ada L.", Role.ADMIN)
 
 
-def test_what_the_lists_are_called_is_english(ada: Client) -> None:
+def test_plurals_are_english(ada: Client) -> None:
     page = ada.get("/admin/").content.decode()
     assert "Time-boxes</a>" in page
     plurals = [str(model._meta.verbose_name_plural) for model in apps.get_models()]
@@ -133,7 +133,7 @@ def test_a_new_customer_is_set_up_and_its_signatory_invited(
 
 
 def empty(*prefixes: str) -> dict[str, int]:
-    """What the page sends along for tables of rows in which nothing was added."""
+    """Form data of inline tables without rows."""
     return {f"{prefix}-{count}_FORMS": 0 for prefix in prefixes for count in ("TOTAL", "INITIAL")}
 
 
@@ -145,7 +145,7 @@ def test_every_list_opens(ada: Client, world: World) -> None:
         assert answer.status_code == (200 if ours else 403), model
 
 
-def test_amounts_and_moments_read_as_on_the_site(ada: Client, world: World) -> None:
+def test_amounts_and_times_are_formatted_as_on_the_site(ada: Client, world: World) -> None:
     settlement = world.settlement()
     rows = [settlement, *settlement.contract_version.milestones.order_by("position")[:1]]
     for row in rows:
@@ -160,7 +160,7 @@ def test_amounts_and_moments_read_as_on_the_site(ada: Client, world: World) -> N
     assert f"{settlement.proposed_at:%-d %b %Y, %H:%M}" in proposed
 
 
-def test_money_and_history_are_read_and_never_written(ada: Client, world: World) -> None:
+def test_money_and_history_are_read_only(ada: Client, world: World) -> None:
     settlement = world.settlement()
     contract = settlement.contract_version
     rows = [settlement, contract, contract.engagement, contract.engagement.events.first()]
@@ -173,7 +173,7 @@ def test_money_and_history_are_read_and_never_written(ada: Client, world: World)
         assert ada.get(f"/admin/engagements/{row._meta.model_name}/add/").status_code == 403
 
 
-def test_every_model_that_only_services_write_is_read_only_there() -> None:
+def test_only_users_and_customers_are_writable() -> None:
     writable = {
         model.__name__
         for model, site in admin.site._registry.items()
@@ -182,14 +182,14 @@ def test_every_model_that_only_services_write_is_read_only_there() -> None:
     assert writable == {"User", "Customer", "Contact", "Membership"}
 
 
-def test_a_superuser_writes_no_history_either(world: World, client: Client) -> None:
+def test_history_is_read_only_for_superusers(world: World, client: Client) -> None:
     client.force_login(world.admin)
     settlement = world.settlement()
     page = f"/admin/engagements/settlement/{settlement.pk}/change/"
     assert client.post(page, {"state": "paid"}).status_code == 403
 
 
-def test_customers_and_people_are_never_deleted(ada: Client, world: World) -> None:
+def test_customers_and_users_cannot_be_deleted(ada: Client, world: World) -> None:
     for row in (world.customer, world.viewer):
         page = f"/admin/engagements/{row._meta.model_name}/{row.pk}/delete/"
         assert ada.post(page, {"post": "yes"}).status_code == 403
@@ -197,7 +197,7 @@ def test_customers_and_people_are_never_deleted(ada: Client, world: World) -> No
 
 
 @pytest.mark.parametrize("who", ["consultant", "finance", "signatory"])
-def test_nobody_else_gets_in(world: World, client: Client, who: str) -> None:
+def test_only_admins_open_the_admin_site(world: World, client: Client, who: str) -> None:
     client.force_login(getattr(world, who))
     answer = client.get("/admin/engagements/user/")
     assert answer.status_code in (302, 403, 404)
@@ -224,12 +224,12 @@ def test_a_lost_second_factor_is_removed_and_its_secret_never_shown(
     assert ada.get("/admin/account/emailaddress/").status_code == 404
 
 
-def test_there_is_one_door(client: Client, db: None) -> None:
+def test_the_admin_site_uses_the_site_s_sign_in(client: Client, db: None) -> None:
     answer = client.get("/admin/login/", follow=True)
     assert answer.redirect_chain[-1][0].startswith("/accounts/login/")
 
 
-def test_a_password_is_tried_on_one_page_alone(ada: Client) -> None:
+def test_the_admin_site_uses_the_site_s_password_page(ada: Client) -> None:
     """The one that counts the attempts."""
     page = "/admin/password_change/"
     assert ada.get(page)["Location"] == reverse("account_change_password")

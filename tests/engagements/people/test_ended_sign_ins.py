@@ -1,4 +1,4 @@
-"""Sign-ins and tokens end with what they were given for: the address, the role, the company."""
+"""Sessions and tokens end when the address, role or membership of their user changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def is_in(client: Client) -> bool:
 
 
 def as_admin(world: World) -> Callable[..., None]:
-    """Change a person on the admin site, as an admin."""
+    """Return a function that changes a user on the admin site."""
     admin = signed_in(world.admin)
 
     def change(person: User, **changes: str) -> None:
@@ -49,28 +49,25 @@ def as_admin(world: World) -> Callable[..., None]:
 @pytest.mark.parametrize(
     "change", [{"email": "successor@people.example"}, {"role": "finance"}, {"is_active": "off"}]
 )
-def test_what_an_admin_changes_ends_every_sign_in_and_token(
+def test_a_change_by_an_admin_ends_sessions_and_tokens(
     world: World, change: dict[str, str]
 ) -> None:
     person = world.consultant
     client, token = signed_in(person), api_tokens.issue(User.objects.get(pk=person.pk))
     as_admin(world)(person, **change)
-    # Whoever is let in again signs in again.
     User.objects.filter(pk=person.pk).update(is_active=True)
     assert not is_in(client)
     assert api_tokens.owner_of(token) is None
 
 
-def test_another_name_ends_nothing(world: World) -> None:
+def test_a_new_name_ends_no_session(world: World) -> None:
     client = signed_in(world.signatory)
     as_admin(world)(world.signatory, name="Sigrid Zweit")
     assert is_in(client)
 
 
 @pytest.mark.parametrize("taken", ["moved", "rights", "removed"])
-def test_a_membership_that_is_changed_ends_the_sign_ins_of_its_person_alone(
-    world: World, taken: str
-) -> None:
+def test_a_changed_membership_ends_its_user_s_sessions_only(world: World, taken: str) -> None:
     theirs, others = signed_in(world.signatory), signed_in(world.viewer)
     row = Membership.objects.get(user=world.signatory)
     if taken == "moved":
@@ -85,21 +82,21 @@ def test_a_membership_that_is_changed_ends_the_sign_ins_of_its_person_alone(
     assert is_in(others)
 
 
-def test_one_more_company_ends_nothing(world: World) -> None:
+def test_an_additional_membership_ends_no_session(world: World) -> None:
     client = signed_in(world.signatory)
     Membership.objects.create(user=world.signatory, customer=world.other_customer)
     Membership.objects.get(user=world.signatory, customer=world.customer).save()
     assert is_in(client)
 
 
-def test_an_older_copy_that_is_saved_late_brings_no_sign_in_back(world: World) -> None:
+def test_saving_a_stale_user_restores_no_session(world: World) -> None:
     client, older = signed_in(world.viewer), User.objects.get(pk=world.viewer.pk)
     Membership.objects.get(user=world.viewer).delete()
     older.save()
     assert not is_in(client)
 
 
-def test_an_admin_who_changes_their_own_address_stays_where_they_did(world: World) -> None:
+def test_admins_who_change_their_own_address_keep_this_session(world: World) -> None:
     elsewhere, here = signed_in(world.admin), signed_in(world.admin)
     given = {"email": "ada@elsewhere.example", "name": "Ada"}
     given |= {"memberships-TOTAL_FORMS": "0", "memberships-INITIAL_FORMS": "0"}
@@ -112,7 +109,7 @@ def test_an_admin_who_changes_their_own_address_stays_where_they_did(world: Worl
 
 
 @pytest.mark.django_db(transaction=True)
-def test_turning_on_the_second_factor_ends_sign_ins_without_it() -> None:
+def test_activating_a_second_factor_ends_other_sessions() -> None:
     world = World()
     elsewhere, here = signed_in(world.viewer), signed_in(world.viewer)
     as_just_signed_in(here, User.objects.get(pk=world.viewer.pk))
@@ -128,7 +125,7 @@ def test_turning_on_the_second_factor_ends_sign_ins_without_it() -> None:
 
 
 @pytest.mark.parametrize("way", ["page", "list"])
-def test_a_lost_phone_is_signed_in_no_more(world: World, way: str) -> None:
+def test_removing_a_second_factor_ends_sessions(world: World, way: str) -> None:
     phone, admin = signed_in(world.finance), signed_in(world.admin)
     kept = Authenticator.objects.create(user=world.finance, type="totp", data={"secret": "B"})
     rows = reverse("admin:mfa_authenticator_changelist")

@@ -1,4 +1,4 @@
-"""What binds somebody asks the password again, and then goes on with what was asked."""
+"""Signing and moving money require the password again and then continue."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def contract(world: World) -> ContractVersion:
 
 
 def sign_in(client: Client, person: User) -> None:
-    """With a password, through the page, as people do."""
+    """Sign in with a password through the page."""
     person.set_password(PASSWORD)
     person.save()
     answer = client.post(reverse("account_login"), {"login": person.email, "password": PASSWORD})
@@ -32,7 +32,7 @@ def sign_in(client: Client, person: User) -> None:
 
 
 def acceptance(contract: ContractVersion, party: Party) -> tuple[str, dict[str, str]]:
-    """Where to and what is sent."""
+    """Return the URL and data that accept a contract."""
     reference = contract.engagement.reference
     data = {"typed_name": "Full Name", "digest": contract.digest, "agreed": "on"}
     if party == Party.CUSTOMER:
@@ -41,7 +41,7 @@ def acceptance(contract: ContractVersion, party: Party) -> tuple[str, dict[str, 
 
 
 @pytest.mark.parametrize("party", list(Party))
-def test_the_password_is_asked_again_and_the_acceptance_goes_on(
+def test_acceptance_continues_after_the_password(
     client: Client, world: World, contract: ContractVersion, party: Party
 ) -> None:
     person = world.signatory if party == Party.CUSTOMER else world.consultant
@@ -72,9 +72,7 @@ def test_a_wrong_password_accepts_nothing(
     assert not contract.acceptances.exists()
 
 
-def test_the_handover_asks_the_password_too_for_it_makes_money_due(
-    client: Client, world: World
-) -> None:
+def test_the_handover_requires_the_password(client: Client, world: World) -> None:
     contract = world.met()
     url = reverse("portal-handover", args=[contract.engagement.reference])
     milestone = contract.milestones.get(condition="handover")
@@ -97,7 +95,7 @@ def test_the_handover_asks_the_password_too_for_it_makes_money_due(
     assert (accepted.actor, accepted.address) == (world.signatory, "127.0.0.1")
 
 
-def test_a_handover_that_is_refused_behind_the_password_is_sent_again_to_where_it_belongs(
+def test_a_form_error_after_the_password_keeps_the_form_s_address(
     client: Client, world: World
 ) -> None:
     sign_in(client, world.signatory)
@@ -106,7 +104,7 @@ def test_a_handover_that_is_refused_behind_the_password_is_sent_again_to_where_i
     assert f'method="post" action="{url}"' in refused.content.decode()
 
 
-def test_a_sign_in_grows_stale(client: Client, world: World, contract: ContractVersion) -> None:
+def test_reauthentication_expires(client: Client, world: World, contract: ContractVersion) -> None:
     sign_in(client, world.signatory)
     url, data = acceptance(contract, Party.CUSTOMER)
     client.post(client.post(url, data)["Location"], {"password": "wrong"})
@@ -119,7 +117,7 @@ def test_a_sign_in_grows_stale(client: Client, world: World, contract: ContractV
     assert client.post(url, data)["Location"].startswith(reverse("account_reauthenticate"))
 
 
-def test_whoever_may_not_sign_is_told_so_before_any_password(
+def test_permissions_are_checked_before_the_password(
     client: Client, world: World, contract: ContractVersion
 ) -> None:
     url, data = acceptance(contract, Party.CUSTOMER)
@@ -134,7 +132,7 @@ def test_whoever_may_not_sign_is_told_so_before_any_password(
         assert other.post(url, data).status_code == status
 
 
-def test_what_is_refused_after_the_password_is_sent_again_to_where_it_belongs(
+def test_a_field_error_after_the_password_is_shown_at_the_field(
     client: Client, world: World
 ) -> None:
     sign_in(client, world.finance)
@@ -143,8 +141,6 @@ def test_what_is_refused_after_the_password_is_sent_again_to_where_it_belongs(
     asked = client.post(url, data)["Location"]
     assert asked.startswith(reverse("account_reauthenticate"))
     refused = client.post(asked, {"password": PASSWORD}).content.decode()
-    assert "is no IBAN: check every digit" in refused
-    # Beside the field that it is about.
     assert re.search(r'name="iban"[^>]*aria-invalid="true"', refused)
     assert f'method="post" action="{url}"' in refused
     assert client.post(url, data | {"iban": "DE02120300000000202051"})["Location"] == url
@@ -154,7 +150,7 @@ def test_what_is_refused_after_the_password_is_sent_again_to_where_it_belongs(
     assert f'method="post" action="{reverse("transfers")}"' in page
 
 
-def test_who_has_no_password_to_confirm_with_is_told_how_to_get_one(
+def test_a_user_without_a_password_is_shown_how_to_set_one(
     client: Client, world: World, contract: ContractVersion
 ) -> None:
     row = world.settlement()
@@ -165,9 +161,9 @@ def test_who_has_no_password_to_confirm_with_is_told_how_to_get_one(
     ]
     for person, url, data in acts:
         client.force_login(person)
-        told = client.post(url, data)
-        assert told.status_code == 403
-        assert reverse("account_reset_password") in told.content.decode()
+        answer = client.post(url, data)
+        assert answer.status_code == 403
+        assert reverse("account_reset_password") in answer.content.decode()
     assert not contract.acceptances.exists()
     row.refresh_from_db()
     assert row.state == "proposed"

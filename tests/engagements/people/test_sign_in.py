@@ -18,13 +18,13 @@ from tests.engagements.world import World
 pytestmark = pytest.mark.django_db
 
 
-def test_the_pages_around_signing_in_open_without_an_account(client: Client) -> None:
+def test_sign_in_pages_open_without_an_account(client: Client) -> None:
     for name in ("login", "reset_password", "reset_password_done", "signup"):
         page = client.get(reverse(f"account_{name}")).content.decode()
         assert 'class="entrance"' in page, name
 
 
-def test_signing_in_with_a_password_leads_to_the_own_pages(client: Client, world: World) -> None:
+def test_signing_in_leads_to_the_home_page_of_the_role(client: Client, world: World) -> None:
     world.consultant.set_password("a-long-pass-phrase")
     world.consultant.save()
     data = {"login": world.consultant.email, "password": "a-long-pass-phrase"}
@@ -32,14 +32,14 @@ def test_signing_in_with_a_password_leads_to_the_own_pages(client: Client, world
     assert response.redirect_chain[-1][0] == reverse("board")
 
 
-def test_a_wrong_password_is_said_in_the_form(client: Client, world: World) -> None:
+def test_a_wrong_password_is_an_error_of_the_form(client: Client, world: World) -> None:
     data = {"login": world.consultant.email, "password": "wrong"}
     page = client.post(reverse("account_login"), data).content.decode()
     assert 'role="alert"' in page
     assert world.consultant.email in page
 
 
-def test_the_pages_of_ones_own_account_open(client: Client, world: World) -> None:
+def test_account_pages_open(client: Client, world: World) -> None:
     world.viewer.set_password("a-long-pass-phrase")
     world.viewer.save()
     client.post(
@@ -50,7 +50,7 @@ def test_the_pages_of_ones_own_account_open(client: Client, world: World) -> Non
         assert client.get(reverse(name), follow=True).status_code == 200, name
 
 
-def test_every_role_is_offered_its_own_ways_only(client: Client, world: World) -> None:
+def test_every_role_has_its_own_navigation(client: Client, world: World) -> None:
     offered = {
         world.consultant: {"board"},
         world.finance: {"board", "finance"},
@@ -65,7 +65,7 @@ def test_every_role_is_offered_its_own_ways_only(client: Client, world: World) -
             assert (f'href="{reverse(name)}"' in nav) == (name in names), (person, name)
 
 
-def test_error_pages_wear_the_same_look(client: Client, world: World) -> None:
+def test_error_pages_have_the_site_s_frame(client: Client, world: World) -> None:
     client.force_login(world.consultant)
     page = client.get("/nowhere/").content.decode()
     assert 'oops__code">404<' in page
@@ -75,7 +75,7 @@ def test_error_pages_wear_the_same_look(client: Client, world: World) -> None:
     assert 'oops__code">403<' in refused.content.decode()
 
 
-def test_the_page_for_our_own_errors_stands_without_anything(
+def test_the_500_page_needs_no_database(
     django_assert_num_queries: Callable[[int], AbstractContextManager[object]],
 ) -> None:
     with django_assert_num_queries(0):
@@ -86,7 +86,7 @@ def test_the_page_for_our_own_errors_stands_without_anything(
     assert all(finders.find(name) for name in styles)
 
 
-def test_a_form_from_another_site_is_rejected_with_a_page(world: World) -> None:
+def test_a_cross_site_post_is_403(world: World) -> None:
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(world.consultant)
     response = strict.post(reverse("engagement-new"), {})
@@ -94,7 +94,7 @@ def test_a_form_from_another_site_is_rejected_with_a_page(world: World) -> None:
     assert 'oops__code">403<' in response.content.decode()
 
 
-def test_no_page_carries_a_script_or_a_style_of_its_own(client: Client, world: World) -> None:
+def test_pages_have_no_inline_scripts_or_styles(client: Client, world: World) -> None:
     contract = world.active()
     client.force_login(world.consultant)
     ref = contract.engagement.reference
@@ -106,11 +106,12 @@ def test_no_page_carries_a_script_or_a_style_of_its_own(client: Client, world: W
         assert all("src=" in tag for tag in page.split("<script")[1:]), url
 
 
-def test_a_demonstration_says_so_on_every_page(
+def test_a_demonstration_has_a_banner_with_its_device(
     client: Client, world: World, settings: LazySettings
 ) -> None:
-    assert "Demonstration" not in client.get(reverse("account_login")).content.decode()
+    assert 'class="banner"' not in client.get(reverse("account_login")).content.decode()
     settings.TWOFOLD_DEMO = True
     world.met()
     page = client.get(reverse("account_login")).content.decode()
-    assert "measured on CPU. A contract names its own hardware." in page
+    assert 'class="banner"' in page
+    assert "measured on CPU" in page

@@ -1,4 +1,4 @@
-"""How frozen facts are written on pages: their amounts and days are texts."""
+"""Format facts stored as text, such as those of an issued invoice."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ register = template.Library()
 
 
 @register.filter
-def said(amount: str, currency: str) -> str:
-    """A frozen amount ("12000.00") in its currency's own form."""
+def stored_amount(amount: str, currency: str) -> str:
+    """Format a stored amount ("12000.00") in its currency."""
     return format_money(Decimal(amount), currency)
 
 
 @register.filter
-def said_day(text: str | None) -> SafeString | str:
-    """A frozen day ("2026-03-31"), as pages write days; a dash where there is none."""
+def stored_day(text: str | None) -> SafeString | str:
+    """Format a stored date ("2026-03-31"); a dash for none."""
     return day(date.fromisoformat(text) if text else None)
 
 
 @register.filter
-def said_rate(percent: str) -> str:
-    """A frozen rate ("19.00") without zeros that say nothing."""
+def stored_rate(percent: str) -> str:
+    """Format a stored rate ("19.00") without trailing zeros."""
     return f"{Decimal(percent).normalize():f}%"
 
 
 @register.filter
 def country_name(code: str) -> str:
-    """A country by its ISO 3166-1 code, in English."""
+    """Return the English name of an ISO 3166-1 country code."""
     return str(Locale("en").territories.get(code, code))

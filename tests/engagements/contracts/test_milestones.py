@@ -4,8 +4,10 @@ from decimal import Decimal
 
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.milestones import services as milestones
-from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.milestones.conditions import CONDITIONS
+from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion
+from engagements.event_log import events
 from tests.engagements.world import World
 from tests.errors import declined
 
@@ -43,3 +45,21 @@ def test_a_handover_that_was_not_agreed_is_not_accepted(world: World) -> None:
     contract = world.met(paid=0, milestones=only)
     with declined("milestone.no_handover"):
         milestones.accept_handover(engagement=contract.engagement, by=world.signatory)
+
+
+def test_every_condition_is_declared() -> None:
+    assert set(CONDITIONS) == set(ReleaseCondition)
+
+
+def test_the_sweep_releases_every_milestone_whose_condition_holds(world: World) -> None:
+    contract = world.active()
+    assert milestones.due() == []
+    events.record(
+        engagement=contract.engagement,
+        verb="handover.accepted",
+        summary="Accepted.",
+        actor=world.signatory,
+    )
+    assert milestones.due() == [contract]
+    assert [row.title for row in milestones.release_due(contract=contract)] == ["Handover"]
+    assert milestones.release_due(contract=contract) == []

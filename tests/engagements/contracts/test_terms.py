@@ -19,6 +19,7 @@ from engagements.contracts import services as contracts
 from engagements.contracts.clauses import services as clauses
 from engagements.contracts.clauses.models import Clause
 from engagements.contracts.drafting import MilestoneDraft
+from engagements.contracts.fields import FIELDS
 from engagements.contracts.models import ContractVersion, Party
 from engagements.contracts.terms import terms_of
 from engagements.engagement.models import Stage
@@ -222,3 +223,12 @@ def test_the_first_view_of_an_offer_is_recorded_for_each_person(world: World) ->
     viewed = contract.engagement.events.filter(verb="contract.viewed")
     assert {event.actor for event in viewed} == {world.signatory, world.viewer}
     assert viewed.count() == 2
+
+
+def test_every_term_is_a_column_with_a_place_in_the_sealed_json(world: World) -> None:
+    columns = {column.name for column in ContractVersion._meta.fields}
+    assert {each.name for each in FIELDS} <= columns
+    sealed = terms_of(world.offered())
+    assert {each.sealed_key for each in FIELDS if each.seal is not None} <= set(sealed)
+    with pytest.raises(TypeError, match="colour"):
+        world.drafted(colour="red")

@@ -9,9 +9,8 @@ from engagements.access import require_consultant
 from engagements.audit import postings
 from engagements.audit.models import Audit
 from engagements.billing import credit_notes
-from engagements.billing.amounts import WITH_INVOICES, outstanding
 from engagements.billing.balances import open_invoices
-from engagements.billing.milestones import void_unearned_milestones
+from engagements.billing.milestones import WITH_INVOICES, outstanding, void_unearned_milestones
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.common import validation

@@ -1,8 +1,8 @@
 """Register every domain's models with Django. Import a model from its domain, not from here."""
 
 from engagements.audit import models as audit
-from engagements.billing import balance_models, payment_models
 from engagements.billing import models as billing
+from engagements.billing import payment_models
 from engagements.contracts import models as contracts
 from engagements.contracts.clauses import models as clauses
 from engagements.contracts.milestones import models as milestones
@@ -20,7 +20,6 @@ from engagements.settlements import models as settlements
 
 __all__ = [
     "audit",
-    "balance_models",
     "billing",
     "clauses",
     "contracts",

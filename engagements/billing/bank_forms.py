@@ -1,4 +1,4 @@
-"""What finance fills in about bank files: the file, its columns, and where money goes."""
+"""Forms of bank reconciliation: upload, CSV columns, assignment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXAMPLES = {
     "%m/%d/%Y": "03/31/2026",
     "%Y%m%d": "20260331",
 }
-# What banks call their columns, in English and German.
+# Column names of banks, in English and German.
 NAMES = {
     "booked_on": r"book|buchung|date|datum|tag",
     "amount": r"amount|betrag|credit|haben",
@@ -35,39 +35,39 @@ MAX_PARTS = 4
 
 
 class BankFileForm(forms.Form):
-    """A file from the bank."""
+    """Upload of a bank statement."""
 
     file = forms.FileField(
-        label="File from the bank",
-        help_text="CAMT.053 (XML) or CSV. The same file or entry twice is taken in once.",
+        label="Bank statement",
+        help_text="CAMT.053 (XML) or CSV. Repeated files and lines are imported once.",
         error_messages={
             "required": "Choose a file.",
-            "empty": "This file is empty.",
+            "empty": "The file is empty.",
         },
         widget=forms.FileInput(attrs={"accept": ".xml,.csv,.txt"}),
     )
 
 
 class ColumnsForm(forms.Form):
-    """Which column of a CSV means what."""
+    """Choice of the columns of a CSV file."""
 
     def __init__(self, *args: Any, table: Table, currency: str = "EUR", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         names = [(str(at), name or f"Column {at + 1}") for at, name in enumerate(table.head)]
         labels = {
-            "booked_on": "Day of booking",
-            "amount": "Amount that came in",
-            "text": "What the payer wrote",
-            "payer": "Payer's name",
+            "booked_on": "Booking date",
+            "amount": "Amount",
+            "text": "Payment reference",
+            "payer": "Payer",
             "payer_account": "Payer's account",
-            "reference": "The bank's reference of the entry",
+            "reference": "Bank reference",
             "currency_column": "Currency",
         }
         for name, label in labels.items():
             is_needed = name in ("booked_on", "amount", "text")
             self.fields[name] = forms.TypedChoiceField(
                 label=label,
-                choices=names if is_needed else [("", "not in this file"), *names],
+                choices=names if is_needed else [("", "Not in this file"), *names],
                 coerce=int,
                 empty_value=None,
                 required=is_needed,
@@ -75,19 +75,19 @@ class ColumnsForm(forms.Form):
             )
         self.fields["currency"] = forms.RegexField(
             r"^[A-Z]{3}$",
-            label="Currency where no column says it",
+            label="Currency if no column has it",
             initial=currency,
-            error_messages={"invalid": "A currency is three capital letters, as in EUR."},
+            error_messages={"invalid": "Enter a currency code, such as EUR."},
         )
         self.fields["date_format"] = forms.ChoiceField(
-            label="How days are written", choices=[(form, EXAMPLES[form]) for form in DATE_FORMATS]
+            label="Date format", choices=[(form, EXAMPLES[form]) for form in DATE_FORMATS]
         )
         self.fields["decimal_mark"] = forms.ChoiceField(
-            label="How amounts are written", choices=[(",", "1.234,50"), (".", "1,234.50")]
+            label="Amount format", choices=[(",", "1.234,50"), (".", "1,234.50")]
         )
 
     def layout(self) -> Layout:
-        """What was chosen."""
+        """The chosen layout."""
         return Layout(**self.cleaned_data)
 
 
@@ -99,7 +99,7 @@ def _guess(role: str, head: Sequence[str]) -> str | None:
 
 
 class AssignForm(forms.Form):
-    """Up to four invoices, with how much goes to each. `invoices` are (key, label) pairs."""
+    """Up to four invoices with an amount each. `invoices` are (key, label) pairs."""
 
     def __init__(
         self, *args: Any, currency: str, invoices: Sequence[tuple[int, str]], **kwargs: Any
@@ -108,7 +108,7 @@ class AssignForm(forms.Form):
         for number in range(1, MAX_PARTS + 1):
             self.fields[f"invoice_{number}"] = forms.TypedChoiceField(
                 label="Invoice" if number == 1 else f"Invoice {number}",
-                choices=[("", "none"), *invoices],
+                choices=[("", "None"), *invoices],
                 coerce=int,
                 empty_value=None,
                 required=number == 1,
@@ -118,39 +118,39 @@ class AssignForm(forms.Form):
                 currency=currency,
                 label=f"Amount in {currency}" if number == 1 else f"Amount {number}",
                 required=number == 1,
-                error_messages={"required": "Enter how much goes to it."},
+                error_messages={"required": "Enter an amount."},
             )
 
     def pairs(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
-        """Each invoice's field beside its amount's."""
+        """The invoice and amount fields in pairs."""
         return [(self[f"invoice_{n}"], self[f"amount_{n}"]) for n in range(1, MAX_PARTS + 1)]
 
     def clean(self) -> dict[str, Any]:
-        """An invoice has an amount, and an amount has an invoice."""
+        """Require both or neither of each pair."""
         data = super().clean() or {}
         for number in range(1, MAX_PARTS + 1):
             invoice, amount = data.get(f"invoice_{number}"), data.get(f"amount_{number}")
             if (invoice is None) != (amount is None) and f"amount_{number}" not in self.errors:
                 self.add_error(
                     f"amount_{number}",
-                    ValidationError("An invoice and an amount go together.", code="pair"),
+                    ValidationError("Choose an invoice and enter its amount.", code="pair"),
                 )
         return data
 
     def parts(self) -> list[tuple[int, Decimal]]:
-        """The invoices chosen, by key, with their amounts."""
+        """The chosen invoices, by key, with their amounts."""
         data = self.cleaned_data
         pairs = ((data[f"invoice_{n}"], data[f"amount_{n}"]) for n in range(1, MAX_PARTS + 1))
         return [(invoice, amount) for invoice, amount in pairs if invoice is not None]
 
 
 class SetAsideForm(forms.Form):
-    """Why money is for no invoice."""
+    """Reason for setting a line aside."""
 
     note = forms.CharField(
-        label="Why it is for no invoice",
+        label="Reason",
         max_length=500,
-        help_text="Such as: sent back, tax refund, loan.",
-        error_messages={"required": "Say why it is for no invoice."},
+        help_text="Such as: returned, tax refund, loan.",
+        error_messages={"required": "Enter a reason."},
         widget=forms.Textarea(attrs={"rows": 2}),
     )

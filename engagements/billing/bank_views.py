@@ -1,4 +1,4 @@
-"""Bank files: taken in, their columns explained, their money assigned."""
+"""Bank reconciliation pages: import files, choose columns, assign lines."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from engagements import access
 from engagements.access import actor
-from engagements.billing import bank_imports, bank_lines
+from engagements.billing import bank_imports, reconciliation
 from engagements.billing.bank_files import csv_file
 from engagements.billing.bank_forms import AssignForm, BankFileForm, ColumnsForm, SetAsideForm
-from engagements.billing.matching import Proposal, candidates, proposals
 from engagements.billing.payment_models import BankImport, BankLine
+from engagements.billing.reconciliation import Proposal, assignable_invoices, proposals
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
 from engagements.common.pages import UNPROCESSABLE
@@ -34,17 +34,19 @@ COLUMNS = (
 @access.finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def bank(request: HttpRequest) -> HttpResponse:
-    """Money that waits to be assigned, the files it came from, and handing in another."""
+    """Lines to assign, recent files, and the upload form."""
     form = BankFileForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         file = form.cleaned_data["file"]
         try:
-            taken = bank_imports.take_in(filename=file.name, content=file.read(), by=actor(request))
-        except ApplicationError as refused:
-            form.add_error("file", str(refused))
+            imported = bank_imports.import_file(
+                filename=file.name, content=file.read(), by=actor(request)
+            )
+        except ApplicationError as error:
+            form.add_error("file", str(error))
         else:
-            return redirect("bank-import", pk=taken.pk)
-    # Of all lines: two that quote the same invoice know of each other on whatever page they are.
+            return redirect("bank-import", pk=imported.pk)
+    # Over all pages, since lines that quote the same invoice depend on each other.
     found = proposals(_open_lines())
     listed = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
     context = {
@@ -53,7 +55,7 @@ def bank(request: HttpRequest) -> HttpResponse:
         "proposals": [(proposal, token(proposal)) for proposal in listed],
         "has_certain": any(proposal.is_certain for proposal in listed),
         "imports": BankImport.objects.defer("content").select_related("imported_by")[:10],
-        "acts": access.is_finance(request.user),
+        "can_edit": access.is_finance(request.user),
     }
     status = UNPROCESSABLE if form.errors else 200
     return render(request, "billing/bank.html", context, status=status)
@@ -62,29 +64,26 @@ def bank(request: HttpRequest) -> HttpResponse:
 @access.finance_page
 @require_POST
 def record(request: HttpRequest) -> HttpResponse:
-    """Record the proposals that were chosen, as they were shown; others have changed since."""
+    """Record the selected proposals that are unchanged since they were shown."""
     chosen = set(request.POST.getlist("proposal"))
     found = proposals(_open_lines())
     same = [proposal for proposal in found if token(proposal) in chosen]
-    done, refusals = bank_lines.assign_certain(proposals=same, by=actor(request))
-    for refusal in refusals:
-        messages.error(request, refusal)
+    done, errors = reconciliation.assign_certain(proposals=same, by=actor(request))
+    for error in errors:
+        messages.error(request, error)
     if not chosen:
         messages.error(request, "Choose at least one line.")
     elif len(same) < len(chosen):
-        messages.error(request, "Something has changed since you looked: look at what is left.")
+        messages.error(request, "Some proposals changed while you were looking; review them again.")
     if done:
-        messages.success(request, f"{done} recorded.")
+        messages.success(request, f"{done} payment{'s' if done != 1 else ''} recorded.")
     return redirect("bank")
 
 
 @access.finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """What a file brought; before that, which of its columns mean what.
-
-    `format=csv` downloads what it brought.
-    """
+    """The lines of a file (`format=csv` downloads them), or the form to choose its columns."""
     row = BankImport.objects.select_related("imported_by").filter(pk=pk).first()
     if row is None:
         raise Http404("No such bank file.")
@@ -113,8 +112,8 @@ def _columns(request: HttpRequest, row: BankImport) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             bank_imports.choose_columns(bank_import=row, layout=form.layout(), by=actor(request))
-        except ApplicationError as refused:
-            form.add_error(None, str(refused))
+        except ApplicationError as error:
+            form.add_error(None, str(error))
         else:
             return redirect("bank-import", pk=row.pk)
     context = {
@@ -122,7 +121,7 @@ def _columns(request: HttpRequest, row: BankImport) -> HttpResponse:
         "form": form,
         "columns": [{"label": name, "is_number": False} for name in table.head],
         "sample": table.sample,
-        "acts": access.is_finance(request.user),
+        "can_edit": access.is_finance(request.user),
     }
     status = UNPROCESSABLE if form.errors else 200
     return render(request, "billing/bank_columns.html", context, status=status)
@@ -130,39 +129,39 @@ def _columns(request: HttpRequest, row: BankImport) -> HttpResponse:
 
 @access.finance_page
 @require_POST
-def drop(request: HttpRequest, pk: int) -> HttpResponse:
-    """Throw a file away that was not read yet."""
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Delete a file that was not parsed yet."""
     row = BankImport.objects.filter(pk=pk).first()
     if row is not None:
         try:
-            bank_imports.drop(bank_import=row, by=actor(request))
-        except ApplicationError as refused:
-            messages.error(request, str(refused))
+            bank_imports.delete(bank_import=row, by=actor(request))
+        except ApplicationError as error:
+            messages.error(request, str(error))
     return redirect("bank")
 
 
 @access.finance_page
 @require_safe
 def line_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """One line: where its money went, or where it may go."""
+    """One line with its payments, or the form to assign it."""
     return _line(request, _line_of(pk))
 
 
 @access.finance_page
 @require_POST
 def assign(request: HttpRequest, pk: int) -> HttpResponse:
-    """Assign a line's money by hand."""
+    """Assign a line to invoices."""
     line = _line_of(pk)
-    invoices = {row.pk: row for row in candidates(line)}
+    invoices = {row.pk: row for row in assignable_invoices(line)}
     form = _assign_form(line, request)
     if form.is_valid():
         parts = [(invoices[key], amount) for key, amount in form.parts()]
         try:
-            bank_lines.assign(line=line, parts=parts, by=actor(request))
-        except ApplicationError as refused:
-            form.add_error(None, str(refused))
+            reconciliation.assign(line=line, parts=parts, by=actor(request))
+        except ApplicationError as error:
+            form.add_error(None, str(error))
         else:
-            messages.success(request, f"{format_money(line.amount, line.currency)} is assigned.")
+            messages.success(request, f"{format_money(line.amount, line.currency)} assigned.")
             return redirect("bank")
     return _line(request, _line_of(pk), assigning=form)
 
@@ -170,21 +169,21 @@ def assign(request: HttpRequest, pk: int) -> HttpResponse:
 @access.finance_page
 @require_POST
 def set_aside(request: HttpRequest, pk: int) -> HttpResponse:
-    """Say why a line is for no invoice."""
+    """Set a line aside with a reason."""
     line, form = _line_of(pk), SetAsideForm(request.POST)
     if form.is_valid():
         try:
-            bank_lines.set_aside(line=line, note=form.cleaned_data["note"], by=actor(request))
-        except ApplicationError as refused:
-            form.add_error(None, str(refused))
+            reconciliation.set_aside(line=line, note=form.cleaned_data["note"], by=actor(request))
+        except ApplicationError as error:
+            form.add_error(None, str(error))
         else:
-            messages.success(request, "It is set aside.")
+            messages.success(request, "Line set aside.")
             return redirect("bank")
-    return _line(request, _line_of(pk), leaving=form)
+    return _line(request, _line_of(pk), setting_aside=form)
 
 
 def token(proposal: Proposal) -> str:
-    """A proposal as a page sends it back: line, and how much to which invoice."""
+    """A proposal as form data: the line, and the amount for each invoice."""
     parts = ";".join(f"{invoice.pk}={amount.normalize():f}" for invoice, amount in proposal.parts)
     return f"{proposal.line.pk}:{parts}"
 
@@ -213,7 +212,7 @@ def _line_of(pk: int) -> BankLine:
 def _assign_form(line: BankLine, request: HttpRequest | None = None) -> AssignForm:
     choices = [
         (row.pk, f"{row.reference}, {row.customer}, {format_money(row.amount_due, row.currency)}")
-        for row in candidates(line)
+        for row in assignable_invoices(line)
     ]
     initial: dict[str, object] = {"amount_1": line.amount}
     [proposal] = proposals([line])
@@ -228,15 +227,15 @@ def _line(
     line: BankLine,
     *,
     assigning: AssignForm | None = None,
-    leaving: forms.Form | None = None,
+    setting_aside: forms.Form | None = None,
 ) -> HttpResponse:
-    refused = next((form for form in (assigning, leaving) if form is not None), None)
+    is_invalid = assigning is not None or setting_aside is not None
     context = {
         "line": line,
         "payments": line.payments.select_related("invoice"),
         "assigning": assigning or _assign_form(line),
-        "leaving": leaving or SetAsideForm(auto_id="id_aside_%s"),
-        "acts": access.is_finance(request.user),
+        "setting_aside": setting_aside or SetAsideForm(auto_id="id_aside_%s"),
+        "can_edit": access.is_finance(request.user),
     }
-    status = UNPROCESSABLE if refused is not None else 200
+    status = UNPROCESSABLE if is_invalid else 200
     return render(request, "billing/bank_line.html", context, status=status)

@@ -1,24 +1,36 @@
-"""Credit notes: what is taken back of an issued invoice, on a day of its own."""
+"""Credit notes: correct issued invoices, in full or in part."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db import transaction
 
 from engagements.access import require_finance
-from engagements.billing import credits, issuing, postings
+from engagements.billing import issuing, postings
 from engagements.billing.models import Invoice, InvoiceLine
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
-from engagements.common.money import quantize
+from engagements.common.money import format_money, quantize, tax_on
 from engagements.contracts.milestones.models import Milestone
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement
 from engagements.people.models import User
 
 Kind, State = Invoice.Kind, Invoice.State
+NOTHING = Decimal(0)
+
+
+@dataclass(frozen=True)
+class Credit:
+    """The part of an invoice line to credit: net and tax in the invoice's currency."""
+
+    line: InvoiceLine
+    net: Decimal
+    tax: Decimal
+    is_all: bool
 
 
 @transaction.atomic
@@ -29,43 +41,51 @@ def credit(
     by: User | None,
     net: Decimal | None = None,
     lines: Mapping[InvoiceLine, Decimal] | None = None,
-    seen: Decimal | None = None,
+    expected_credited: Decimal | None = None,
     bill_again: bool = False,
 ) -> Invoice:
-    """Issue a credit note over `net` (without tax) of an issued invoice: all that is left if None.
+    """Issue a credit note over `net` (without tax) of an issued invoice; None credits the rest.
 
-    Paid or not, what was received stays received. What is credited in full is owed no more; with
-    `bill_again` its milestones may be billed anew, which wants an invoice without payments. `seen`
-    is what had been credited (net) when whoever asks last looked: if that has changed, the same
-    note is returned where it is the one asked for, and anything else is refused. Without `by` the
-    application issues it.
+    Payments stay recorded. Milestones credited in full become void, or with `bill_again`, on an
+    unpaid invoice, released again. `expected_credited` is the net amount already credited when
+    the form was shown: after a change, the same request returns its note, any other is declined.
+    Without `by` the application issues the note.
     """
     engagement = stages.locked(invoice.engagement_id)
     if by is not None:
         require_finance(by)
-    why = validation.text(reason, noun="The reason for the credit note")
+    reason = validation.text(reason, noun="The reason for the credit note")
     original = _original(invoice, engagement)
-    known = _known_note(original, seen=seen, net=net, why=why)
+    known = _known_note(original, expected_credited, net=net, reason=reason)
     if known:
         return known
     if bill_again and original.payments.exists():
         raise ApplicationError(
-            f"Money was received for {original.reference}: it is not billed again.",
-            code="billing.todo",
+            f"{original.reference} has payments, so its milestones cannot be billed again.",
+            code="credit_note.invoice_paid",
         )
     parts = preview_credit(invoice=original, net=net, lines=lines)
-    note, note_lines = _drafted_note(original, parts, why, by)
+    note, note_lines = _drafted_note(original, parts, reason, by)
     issuing.number(note, note_lines, by)
     _release_or_void([part.line.milestone for part in parts if part.is_all], bill_again)
-    issuing.tell(note, engagement, by)
+    issuing.record_issued(note, engagement, by)
     postings.credit_note_issued(note)
     return note
 
 
 def credited_net(invoice: Invoice) -> Decimal:
-    """What has been credited of an invoice so far, without tax."""
+    """The net amount credited so far."""
     notes = invoice.credit_notes.filter(state=State.ISSUED)
-    return sum((note.net for note in notes), Decimal(0))
+    return sum((note.net for note in notes), NOTHING)
+
+
+def creditable(line: InvoiceLine) -> tuple[Decimal, Decimal]:
+    """The amount of a line not credited yet: net, tax."""
+    issued = [credit for credit in line.credit_lines.all() if credit.invoice.is_issued]
+    return (
+        line.net - sum((credit.net for credit in issued), NOTHING),
+        line.tax - sum((credit.tax for credit in issued), NOTHING),
+    )
 
 
 def preview_credit(
@@ -73,51 +93,104 @@ def preview_credit(
     invoice: Invoice,
     net: Decimal | None,
     lines: Mapping[InvoiceLine, Decimal] | None = None,
-) -> list[credits.Credit]:
-    """What a credit note over `net` would take back of each line; refused where it would be."""
-    return credits.split(
-        list(invoice.lines.prefetch_related("credit_lines__invoice")),
-        currency=invoice.currency,
-        net=net,
-        by_line=lines,
-    )
+) -> list[Credit]:
+    """Divide a credit of `net` among the invoice's lines; None credits the rest.
+
+    A partial amount is taken from the last line backwards, unless `lines` states it by line.
+    """
+    rows = list(invoice.lines.prefetch_related("credit_lines__invoice"))
+    currency = invoice.currency
+    remaining = {line: creditable(line) for line in rows}
+    if lines is not None:
+        wanted = {
+            line: validation.amount(part, currency, noun=f"The credit of “{line.title}”")
+            for line, part in lines.items()
+        }
+    elif net is None:
+        wanted = {line: rest for line, (rest, _) in remaining.items() if rest > 0}
+    else:
+        wanted = _from_last_line(validation.amount(net, currency, noun="The credit"), remaining)
+    limit = sum((rest for rest, _ in remaining.values()), NOTHING)
+    if limit <= 0:
+        raise ApplicationError(
+            "This invoice is already credited in full.", code="credit_note.fully_credited"
+        )
+    if not wanted or any(part <= 0 for part in wanted.values()):
+        raise ApplicationError(
+            "Enter an amount greater than zero.", code="credit_note.not_positive"
+        )
+    if any(line not in remaining or part > remaining[line][0] for line, part in wanted.items()):
+        raise ApplicationError(
+            f"At most {format_money(limit, currency)} without tax can be credited.",
+            code="credit_note.too_much",
+        )
+    credited = [line for line in rows if line in wanted]
+    return [_credit(line, wanted[line], remaining[line], currency) for line in credited]
+
+
+def _from_last_line(
+    net: Decimal, remaining: dict[InvoiceLine, tuple[Decimal, Decimal]]
+) -> dict[InvoiceLine, Decimal]:
+    wanted = {}
+    rest = net
+    for line, (limit, _) in reversed(remaining.items()):
+        part = min(rest, limit)
+        if part > 0:
+            wanted[line] = part
+            rest -= part
+    if rest > 0 and wanted:
+        # An excess stays on the last line, so that the whole amount is declined.
+        wanted[next(iter(wanted))] += rest
+    return wanted
+
+
+def _credit(
+    line: InvoiceLine, net: Decimal, remaining: tuple[Decimal, Decimal], currency: str
+) -> Credit:
+    """Credit `net` of a line; the line's remainder keeps exactly its own tax."""
+    rest = remaining[0] - net
+    tax = remaining[1] - tax_on(rest, line.tax_rate_percent, currency)
+    return Credit(line=line, net=net, tax=max(tax, NOTHING), is_all=rest == 0)
 
 
 def _original(invoice: Invoice, engagement: Engagement) -> Invoice:
-    original = issuing.read(invoice, engagement)
+    original = issuing.reload(invoice, engagement)
     if not original.is_issued or original.is_credit_note:
-        raise ApplicationError("A credit note corrects an issued invoice.", code="billing.todo")
+        raise ApplicationError(
+            "Only an issued invoice can be credited.", code="credit_note.not_an_issued_invoice"
+        )
     return original
 
 
 def _known_note(
-    original: Invoice, *, seen: Decimal | None, net: Decimal | None, why: str
+    original: Invoice, expected: Decimal | None, *, net: Decimal | None, reason: str
 ) -> Invoice | None:
-    """The note that a repeated request asks for; Refused where something else was credited."""
-    if seen is None:
+    """The note that an earlier, identical request issued."""
+    if expected is None:
         return None
     notes = list(original.credit_notes.filter(state=State.ISSUED).order_by("pk"))
-    credited = sum((note.net for note in notes), Decimal(0))
-    if credited == seen:
+    credited = sum((note.net for note in notes), NOTHING)
+    if credited == expected:
         return None
     last = notes[-1] if notes else None
-    if last and credited - last.net == seen and last.reason == why and net in (None, last.net):
+    is_repeated = last and (credited - last.net, last.reason) == (expected, reason)
+    if last and is_repeated and net in (None, last.net):
         return last
     raise ApplicationError(
-        f"Something else of {original.reference} was credited since: look again.",
-        code="billing.todo",
+        f"{original.reference} was credited while you were looking; review it again.",
+        code="credit_note.stale",
     )
 
 
 def _drafted_note(
-    original: Invoice, parts: Sequence[credits.Credit], why: str, by: User | None
+    original: Invoice, parts: Sequence[Credit], reason: str, by: User | None
 ) -> tuple[Invoice, list[InvoiceLine]]:
-    net = quantize(sum((part.net for part in parts), Decimal(0)), original.currency)
-    tax = quantize(sum((part.tax for part in parts), Decimal(0)), original.currency)
+    net = quantize(sum((part.net for part in parts), NOTHING), original.currency)
+    tax = quantize(sum((part.tax for part in parts), NOTHING), original.currency)
     note = Invoice(
         kind=Kind.CREDIT_NOTE,
         corrects=original,
-        reason=why,
+        reason=reason,
         engagement=original.engagement,
         contract_version=original.contract_version,
         customer=original.customer,

@@ -1,4 +1,4 @@
-"""What finance fills in about invoices: payments received and looked for, and credit notes."""
+"""Forms of billing: payments, payment search, credit notes, waived audits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engagements.common.date_fields import DayField
 
 
 class PaymentFilterForm(forms.Form):
-    """Which payments are looked for. It stands in the address."""
+    """Filter of the payment list, in the query string."""
 
     q = forms.CharField(
         label="Find by reference, invoice, engagement or customer",
@@ -30,7 +30,7 @@ class PaymentFilterForm(forms.Form):
         ),
     )
     kind = forms.ChoiceField(
-        label="Which",
+        label="Kind",
         required=False,
         choices=[("", "All payments"), *Payment.Kind.choices],
         widget=forms.Select(attrs={"class": "control"}),
@@ -43,109 +43,108 @@ class PaymentFilterForm(forms.Form):
         for name in ("since", "until"):
             self.fields[name].widget.attrs["class"] = "control"
 
-    def said(self) -> dict[str, Any]:
-        """What `found_payments` takes. What cannot be read narrows nothing."""
+    def filters(self) -> dict[str, Any]:
+        """The arguments of `found_payments`, without the invalid fields."""
         self.is_valid()
-        said = self.cleaned_data
+        data = self.cleaned_data
         return {
-            "text": said.get("q", ""),
-            "kind": said.get("kind", ""),
-            "since": said.get("since"),
-            "until": said.get("until"),
+            "text": data.get("q", ""),
+            "kind": data.get("kind", ""),
+            "since": data.get("since"),
+            "until": data.get("until"),
         }
 
 
 class WaiveForm(forms.Form):
-    """Why an audit that led to no contract is owed no more."""
+    """Reason for waiving the fee of an audit without a contract."""
 
     reason = forms.CharField(
-        label="Why it is owed no more",
+        label="Reason",
         max_length=500,
-        help_text="Such as: billed outside as 2026-17, given up as a favour.",
-        error_messages={"required": "Say why it is owed no more."},
+        help_text="Such as: billed outside Twofold as 2026-17, goodwill.",
+        error_messages={"required": "Enter a reason."},
         widget=forms.Textarea(attrs={"rows": 2}),
     )
 
 
 class PaymentForm(forms.Form):
-    """Money that arrived for one invoice, gross, in its currency.
+    """A payment received for an invoice: gross, in its currency.
 
-    More than is open is refused by the service alone, under its lock: a form sent twice would
-    else be told that its own payment leaves nothing open.
+    The service checks the open amount: a repeated request must not fail on its own payment.
     """
 
     received_on = forms.DateField(
         label="Received on",
-        help_text="The day on the bank statement.",
+        help_text="The value date on the bank statement.",
         error_messages={
-            "required": "Enter the day on which the money arrived.",
-            "invalid": "Enter a day as in 2026-03-31.",
+            "required": "Enter the date of the payment.",
+            "invalid": "Enter a date, such as 2026-03-31.",
         },
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
     )
     reference = forms.CharField(
         label="Reference",
         max_length=Payment._meta.get_field("reference").max_length,
-        help_text="As on the bank statement. The same reference is recorded once.",
+        help_text="As on the bank statement. Each reference is recorded once.",
         error_messages={"required": "Enter the reference on the bank statement."},
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     may_exceed = forms.BooleanField(
-        label="It is more than is open, and it did arrive",
+        label="Allow more than the open amount",
         required=False,
-        help_text="What is over stays to the customer's credit.",
+        help_text="The excess becomes an overpayment.",
     )
     field_order = ("amount", "received_on", "reference", "may_exceed")
 
-    def __init__(self, *args: Any, currency: str, open_amount: Decimal, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, currency: str, max_payment: Decimal, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["amount"] = AmountField(
             currency=currency,
             label=f"Amount in {currency}",
-            help_text="With tax, as it arrived. 1234.50, 1,234.50 and 1.234,50 are all read.",
-            error_messages={"required": "Enter the amount that arrived."},
+            help_text="Including tax. 1234.50, 1,234.50 and 1.234,50 are all accepted.",
+            error_messages={"required": "Enter the amount received."},
         )
         self.order_fields(self.field_order)
         today = timezone.localdate()
         self.fields["received_on"].widget.attrs["max"] = today.isoformat()
-        if open_amount > 0:
-            self.fields["amount"].initial = open_amount
+        if max_payment > 0:
+            self.fields["amount"].initial = max_payment
 
     def clean_received_on(self) -> datetime.date:
-        """Money that has arrived has arrived by today."""
+        """Decline future dates."""
         day: datetime.date = self.cleaned_data["received_on"]
         today = timezone.localdate()
         if day > today:
             raise ValidationError(
-                f"That is in the future (today is {today.isoformat()}).", code="future"
+                f"The date is in the future. Today is {today.isoformat()}.", code="future"
             )
         return day
 
 
 class CreditForm(forms.Form):
-    """How much of an invoice is taken back, net, and why. `seen` is what was credited before."""
+    """A credit note: net amount and reason. `expected_credited` is the amount credited before."""
 
     reason = forms.CharField(
-        label="Why",
+        label="Reason",
         max_length=500,
-        help_text="The customer reads it on the credit note.",
-        error_messages={"required": "Say why the invoice is corrected."},
+        help_text="Printed on the credit note.",
+        error_messages={"required": "Enter a reason."},
         widget=forms.Textarea(attrs={"rows": 2}),
     )
     bill_again = forms.BooleanField(
         label="Bill the milestones again",
         required=False,
-        help_text="For an invoice that was wrong and not paid. Else they are owed no more.",
+        help_text="For an unpaid invoice with an error. Otherwise its milestones become void.",
     )
-    seen = forms.DecimalField(widget=forms.HiddenInput, required=False)
-    field_order = ("net", "reason", "bill_again", "seen")
+    expected_credited = forms.DecimalField(widget=forms.HiddenInput, required=False)
+    field_order = ("net", "reason", "bill_again", "expected_credited")
 
     def __init__(self, *args: Any, currency: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["net"] = AmountField(
             currency=currency,
-            label=f"Without tax, in {currency}",
+            label=f"Net amount in {currency}",
             required=False,
-            help_text="Leave it empty to take back all that is not credited yet.",
+            help_text="Leave empty to credit the full remaining amount.",
         )
         self.order_fields(self.field_order)

@@ -1,4 +1,4 @@
-"""Invoices: drafted from released milestones, issued in one act, corrected by credit notes."""
+"""Invoices: draft from released milestones, preview, issue, discard."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from benchmarks.records.canonical import canonical, digest_of_bytes
 from engagements.access import require_finance
-from engagements.billing import issuing, parties, postings
+from engagements.billing import invoice_facts, issuing, postings
 from engagements.billing.models import Invoice, InvoiceLine
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
@@ -28,24 +28,27 @@ State = Invoice.State
 
 @dataclass(frozen=True)
 class Preview:
-    """A draft as it would be issued now; `obstacle` says why it cannot be, if so."""
+    """A draft as it would be issued now.
+
+    `version` is the digest of `facts`; `blocking_reason` is empty if it can be issued.
+    """
 
     facts: dict[str, Any]
-    seen: str
-    obstacle: str
+    version: str
+    blocking_reason: str
 
 
 @transaction.atomic
 def draft(*, milestones: Sequence[Milestone], by: User) -> Invoice:
-    """Collect released milestones of one engagement on a draft, which takes no number.
+    """Draft an invoice over released milestones of one engagement, without a number.
 
-    The same milestones collected again are the same draft.
+    Returns the existing draft for the same milestones.
     """
     require_finance(by)
     engagements = {milestone.contract_version.engagement_id for milestone in milestones}
     if len(engagements) != 1:
         raise ApplicationError(
-            "An invoice collects one or more milestones of one engagement.", code="billing.todo"
+            "Choose milestones of one engagement.", code="invoice.several_engagements"
         )
     engagement = stages.locked(engagements.pop())
     rows = list(
@@ -57,13 +60,14 @@ def draft(*, milestones: Sequence[Milestone], by: User) -> Invoice:
     if known:
         return known
     for row in rows:
-        _require_to_bill(row)
-    return _collected(rows, engagement, by)
+        _require_released(row)
+        _require_undrafted(row)
+    return _new_draft(rows, engagement, by)
 
 
 @transaction.atomic
 def discard(*, invoice: Invoice, by: User) -> None:
-    """Throw a draft away, so that another may collect its milestones; once gone, it is gone."""
+    """Delete a draft, so that its milestones can be drafted again. Idempotent."""
     require_finance(by)
     stages.locked(invoice.engagement_id)
     row = Invoice.objects.filter(pk=invoice.pk).first()
@@ -71,46 +75,45 @@ def discard(*, invoice: Invoice, by: User) -> None:
         return
     if row.is_issued:
         raise ApplicationError(
-            f"{row.reference} is issued: a credit note corrects it.", code="billing.todo"
+            f"{row.reference} is already issued; correct it with a credit note.",
+            code="invoice.already_issued",
         )
     row.delete()
 
 
 def preview(*, invoice: Invoice) -> Preview:
-    """What issuing a draft now would say, with the digest that `issue` compares.
-
-    It reads the row as it was handed in, so that a list of drafts is read at once.
-    """
+    """Preview a draft, from the row as passed in."""
     lines = list(invoice.lines.all())
-    obstacle = ""
+    blocking_reason = ""
     try:
         _require_vat_id(invoice)
         for line in lines:
             _require_released(line.milestone)
-    except ApplicationError as refused:
-        obstacle = str(refused)
-    facts = parties.compose(invoice, lines)
-    return Preview(facts=facts, seen=digest_of_bytes(canonical(facts)), obstacle=obstacle)
+    except ApplicationError as error:
+        blocking_reason = str(error)
+    facts = invoice_facts.compose(invoice, lines)
+    version = digest_of_bytes(canonical(facts))
+    return Preview(facts=facts, version=version, blocking_reason=blocking_reason)
 
 
 @transaction.atomic
-def issue(*, invoice: Invoice, by: User, seen: str | None = None) -> Invoice:
-    """Number, date and freeze a draft. Issued already, it is returned as it is.
+def issue(*, invoice: Invoice, by: User, expected_version: str | None = None) -> Invoice:
+    """Number, date and freeze a draft. Idempotent.
 
-    With `seen`, the digest of a preview, it is refused when it would say something else now.
+    `expected_version` is that of the preview shown; a changed draft is declined.
     """
     engagement = stages.locked(invoice.engagement_id)
     require_finance(by)
-    row = issuing.read(invoice, engagement)
+    row = issuing.reload(invoice, engagement)
     if row.is_issued:
         return row
     _require_vat_id(row)
     lines = list(row.lines.all())
     for line in lines:
         _require_released(line.milestone)
-    if seen is not None and seen != preview(invoice=row).seen:
+    if expected_version is not None and expected_version != preview(invoice=row).version:
         raise ApplicationError(
-            "The invoice would say something else by now: look at it again.", code="billing.todo"
+            "This invoice changed while you were looking; review it again.", code="invoice.stale"
         )
     issuing.number(row, lines, by)
     now = timezone.now()
@@ -118,13 +121,13 @@ def issue(*, invoice: Invoice, by: User, seen: str | None = None) -> Invoice:
         line.milestone.state = Milestone.State.BILLED
         line.milestone.billed_at, line.milestone.billing_reference = now, row.reference
         validation.save_validated(line.milestone)
-    issuing.tell(row, engagement, by)
+    issuing.record_issued(row, engagement, by)
     postings.invoice_issued(row)
     return row
 
 
-def _collected(rows: Sequence[Milestone], engagement: Engagement, by: User) -> Invoice:
-    # An amendment changes neither currency nor tax; what else it changes counts from now on.
+def _new_draft(rows: Sequence[Milestone], engagement: Engagement, by: User) -> Invoice:
+    # Amendments change neither currency nor tax; for the rest the latest version counts.
     contract = rows[-1].contract_version
     net = sum((row.amount for row in rows), Decimal(0))
     tax = tax_on(net, contract.tax_rate_percent, contract.currency)
@@ -164,37 +167,35 @@ def _known_draft(milestones: Sequence[Milestone]) -> Invoice | None:
     return None
 
 
-def _require_to_bill(milestone: Milestone) -> None:
-    _require_released(milestone)
+def _require_undrafted(milestone: Milestone) -> None:
     drafted = milestone.invoice_lines.filter(corrects=None, invoice__state=State.DRAFT)
     if drafted.exists():
         raise ApplicationError(
-            f"“{milestone.title}” stands on another draft already.", code="billing.todo"
+            f"“{milestone.title}” is already on another draft.", code="invoice.milestone_drafted"
         )
 
 
 def _require_released(milestone: Milestone) -> None:
     if milestone.state == Milestone.State.BILLED:
         raise ApplicationError(
-            f"“{milestone.title}” was billed already, as {milestone.billing_reference}.",
-            code="billing.todo",
+            f"“{milestone.title}” is already billed on {milestone.billing_reference}.",
+            code="invoice.milestone_billed",
         )
     if milestone.state != Milestone.State.RELEASED:
         state = Milestone.State(milestone.state).label.lower()
         raise ApplicationError(
-            f"“{milestone.title}” is {state}: only a released milestone is billed.",
-            code="billing.todo",
+            f"“{milestone.title}” is {state}. Only a released milestone can be billed.",
+            code="invoice.milestone_not_released",
         )
 
 
 def _require_vat_id(invoice: Invoice) -> None:
-    """Who owes the tax in the place of the house is named by it: the law and EN 16931 want it."""
+    # Required by Article 226 of the VAT Directive and by EN 16931.
     is_reversed = (
         invoice.contract_version.tax_treatment == ContractVersion.TaxTreatment.REVERSE_CHARGE
     )
     if is_reversed and not invoice.customer.vat_id:
         raise ApplicationError(
-            "With reverse charge the invoice names the customer's VAT id, and "
-            f"{invoice.customer} has none: enter it first.",
-            code="billing.todo",
+            f"Reverse charge requires a VAT id. Enter that of {invoice.customer} first.",
+            code="invoice.no_vat_id",
         )

@@ -1,4 +1,4 @@
-"""Invoices and credit notes by mail, with the PDF, once it is made."""
+"""Email invoices and credit notes with their PDF."""
 
 from __future__ import annotations
 
@@ -20,32 +20,29 @@ from engagements.people.models import Customer
 from engagements.people.signatories import signatories_of
 
 KINDS = (Document.Kind.INVOICE, Document.Kind.CREDIT_NOTE)
-# What was issued earlier is no news.
-IS_NEWS_FOR = timedelta(days=7)
+# Older documents are not mailed any more.
+MAX_AGE = timedelta(days=7)
 
 
 def recipients_of(customer: Customer) -> list[str]:
-    """Where a customer's invoices go: its own address for them, else those who may sign."""
+    """The customer's invoice address, or else its signatories."""
     if customer.invoice_email:
         return [customer.invoice_email]
     return [user.email for user in signatories_of(customer)]
 
 
 def unsent() -> list[Document]:
-    """The invoices and credit notes issued lately of which no mail was written."""
+    """Recently issued invoices and credit notes that were not mailed."""
     written = Mail.objects.filter(key=Concat(Value("document:"), OuterRef("subject")))
     issued = Document.objects.filter(
-        kind__in=KINDS, issued_at__gte=timezone.now() - IS_NEWS_FOR, for_customer=True
+        kind__in=KINDS, issued_at__gte=timezone.now() - MAX_AGE, for_customer=True
     )
     return list(issued.filter(~Exists(written)).defer("content"))
 
 
 @transaction.atomic
 def write(*, document: Document) -> list[Mail]:
-    """Write the mails that take an invoice to its customer; a second time nothing changes.
-
-    Any other document is mailed to nobody.
-    """
+    """Write the mails for an invoice or credit note. Idempotent; ignores other documents."""
     if document.kind not in KINDS:
         return []
     invoice = Invoice.objects.select_related("customer", "engagement", "corrects").get(
@@ -57,28 +54,28 @@ def write(*, document: Document) -> list[Mail]:
             engagement=invoice.engagement,
             recipient=recipient,
             subject=f"{document.title}, {invoice.engagement.title}",
-            body=f"{_body(invoice)}\n{in_the_portal(invoice)}\n",
+            body=f"{_body(invoice)}\n{portal_link(invoice)}\n",
             document=document,
         )
         for recipient in recipients_of(invoice.customer)
     ]
 
 
-def in_the_portal(invoice: Invoice) -> str:
-    """Where the customer sees what was asked for and what arrived."""
-    where = links.to_page("portal-invoices", invoice.engagement.reference)
-    return f"All invoices and payments: {where}"
+def portal_link(invoice: Invoice) -> str:
+    """A line with the link to the customer's invoices."""
+    url = links.to_page("portal-invoices", invoice.engagement.reference)
+    return f"All invoices and payments: {url}"
 
 
 def _body(invoice: Invoice) -> str:
     amount = format_money(invoice.gross, invoice.currency)
     if invoice.corrects:
         return (
-            f"Credit note {invoice.reference} over {amount} with tax corrects invoice "
-            f"{invoice.corrects.reference}: {invoice.reason}\n\nIt is attached.\n"
+            f"Credit note {invoice.reference} for {amount} including tax corrects invoice "
+            f"{invoice.corrects.reference}: {invoice.reason}\n\nThe PDF is attached.\n"
         )
-    assert invoice.due_on is not None  # an issued invoice falls due
+    assert invoice.due_on is not None  # every issued invoice has a due date
     return (
-        f"Invoice {invoice.reference} over {amount} with tax is attached. It is due on "
-        f"{in_words(invoice.due_on)}; please quote {invoice.reference} when you pay.\n"
+        f"Invoice {invoice.reference} for {amount} including tax is attached. Payment is due on "
+        f"{in_words(invoice.due_on)}. Please quote {invoice.reference} as the payment reference.\n"
     )

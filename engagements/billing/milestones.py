@@ -1,4 +1,9 @@
-"""TODO docstring."""
+"""Milestones in money: amount, tax, payments and open amount of each.
+
+Payments are received for invoices, and an invoice may have several milestones: payments count
+towards its lines in order. The functions read `milestone.contract_version` and the relations in
+`WITH_INVOICES`; prefetch those for a list.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +13,109 @@ from decimal import Decimal
 
 from django.db.models import Q, QuerySet
 
-from engagements.billing import amounts
-from engagements.billing.amounts import WITH_INVOICES, gross, received
 from engagements.billing.balances import issued_invoices
-from engagements.billing.models import Invoice
-from engagements.common.money import tax_on
+from engagements.billing.models import Invoice, InvoiceLine
+from engagements.common.money import gross_of, tax_on
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Engagement
 
+WITH_INVOICES = (
+    "invoice_lines__invoice__payments",
+    "invoice_lines__invoice__lines__credit_lines__invoice",
+)
+NOTHING = Decimal(0)
+
+
+@dataclass(frozen=True)
+class MilestoneLine:
+    """A milestone in money: amounts in `currency`, gross except `net`.
+
+    `open_amount` is the unpaid amount of a billed milestone, capped by its invoice's amount due
+    after a settlement. `is_held`: it waits for a proposed settlement.
+    """
+
+    milestone: Milestone
+    invoice: Invoice | None
+    currency: str
+    net: Decimal
+    tax: Decimal
+    gross: Decimal
+    paid: Decimal
+    open_amount: Decimal
+    is_held: bool
+
+    @property
+    def is_paid(self) -> bool:
+        """Whether it is billed and fully paid."""
+        return self.milestone.state == Milestone.State.BILLED and self.paid >= self.gross
+
+
+def milestone_lines(engagement: Engagement) -> list[MilestoneLine]:
+    """The milestones of an engagement's accepted contract versions in money.
+
+    Milestones released before an amendment stay with the version that released them; void ones
+    of superseded versions are left out.
+    """
+    milestones = Milestone.objects.filter(
+        contract_version__engagement=engagement,
+        contract_version__state__in=(
+            ContractVersion.State.ACCEPTED,
+            ContractVersion.State.SUPERSEDED,
+        ),
+    ).exclude(contract_version__state=ContractVersion.State.SUPERSEDED, state=Milestone.State.VOID)
+    return lines_of(milestones.order_by("contract_version__number", "position"))
+
+
+def milestones_to_bill() -> list[MilestoneLine]:
+    """Released milestones, the longest released first."""
+    released = Milestone.objects.filter(state=Milestone.State.RELEASED)
+    return lines_of(released.order_by("released_at", "pk"))
+
+
+def lines_of(milestones: QuerySet[Milestone]) -> list[MilestoneLine]:
+    """Read milestones in money."""
+    rows = list(
+        milestones.select_related("contract_version__engagement__customer").prefetch_related(
+            *WITH_INVOICES
+        )
+    )
+    engagements = {row.contract_version.engagement_id for row in rows}
+    in_settlement = Q(due_after_settlement__isnull=False) | Q(is_held=True)
+    invoices = issued_invoices().filter(in_settlement, engagement__in=engagements)
+    found = list(invoices.values_list("pk", "amount_due", "is_held"))
+    amounts_due = {pk: amount for pk, amount, _ in found}
+    held = {pk for pk, _, is_held in found if is_held}
+    return [_line(row, amounts_due, held) for row in rows]
+
+
+def _line(
+    milestone: Milestone, amounts_due: dict[int, Decimal], held: Collection[int]
+) -> MilestoneLine:
+    """One milestone in money; deducts its open amount from its invoice's in `amounts_due`."""
+    contract = milestone.contract_version
+    line = invoice_line(milestone)
+    rate, currency = contract.tax_rate_percent, contract.currency
+    tax = line.tax if line else tax_on(milestone.amount, rate, currency)
+    open_amount = unpaid = outstanding(milestone)
+    if line is not None and line.invoice_id in amounts_due:
+        open_amount = min(unpaid, amounts_due[line.invoice_id])
+        amounts_due[line.invoice_id] -= open_amount
+    return MilestoneLine(
+        milestone=milestone,
+        invoice=line.invoice if line else None,
+        currency=currency,
+        net=milestone.amount,
+        tax=tax,
+        gross=milestone.amount + tax,
+        paid=received(milestone),
+        open_amount=open_amount,
+        is_held=unpaid > 0 and line is not None and line.invoice_id in held,
+    )
+
 
 def void_unearned_milestones(engagement: Engagement) -> list[Milestone]:
-    """Void what the customer will not pay any more: every milestone not paid in full.
-
-    What was billed keeps its dates and its payments, which still count.
-    """
+    """Void every milestone that is not fully paid; billed ones keep their dates and payments."""
     milestones = (
         Milestone.objects.filter(
             contract_version__engagement=engagement, contract_version__sealed_at__isnull=False
@@ -38,96 +131,65 @@ def void_unearned_milestones(engagement: Engagement) -> list[Milestone]:
     return unearned
 
 
-@dataclass(frozen=True)
-class MilestoneLine:
-    """A milestone in money: all amounts in `currency`, gross unless they say otherwise.
-
-    `open_amount` is what a bill of it still waits for: nothing before it is billed, and no more
-    than its invoice asks for once a settlement left something due, or nothing. `is_held` says that
-    it waits for a settlement that is proposed, which will say what is left.
-    """
-
-    milestone: Milestone
-    invoice: Invoice | None
-    currency: str
-    net: Decimal
-    tax: Decimal
-    gross: Decimal
-    paid: Decimal
-    open_amount: Decimal
-    is_held: bool
-
-    @property
-    def is_paid(self) -> bool:
-        """Billed, and everything arrived."""
-        return self.milestone.state == Milestone.State.BILLED and self.paid >= self.gross
-
-
-def milestone_line(
-    milestone: Milestone, asked: dict[int, Decimal], held: Collection[int]
-) -> MilestoneLine:
-    """One milestone (read with `with_money`) in money.
-
-    `asked` is what invoices still ask for after a settlement, by key; what is open of this line
-    is taken off it. `held` are the keys of those that wait for a settlement.
-    """
+def gross(milestone: Milestone) -> Decimal:
+    """Amount including tax, as invoiced or else by the contract's rate."""
+    line = invoice_line(milestone)
+    if line is not None:
+        return line.net + line.tax
     contract = milestone.contract_version
-    line = amounts.invoice_line(milestone)
-    rate, currency = contract.tax_rate_percent, contract.currency
-    tax = line.tax if line else tax_on(milestone.amount, rate, currency)
-    waits = unpaid = amounts.outstanding(milestone)
-    if line is not None and line.invoice_id in asked:
-        waits = min(waits, asked[line.invoice_id])
-        asked[line.invoice_id] -= waits
-    return MilestoneLine(
-        milestone=milestone,
-        invoice=line.invoice if line else None,
-        currency=contract.currency,
-        net=milestone.amount,
-        tax=tax,
-        gross=milestone.amount + tax,
-        paid=amounts.received(milestone),
-        open_amount=waits,
-        is_held=unpaid > 0 and line is not None and line.invoice_id in held,
+    return gross_of(milestone.amount, contract.tax_rate_percent, contract.currency)
+
+
+def received(milestone: Milestone) -> Decimal:
+    """Gross payments received for the milestone."""
+    line = invoice_line(milestone)
+    return received_by_line(line.invoice)[line.pk] if line else NOTHING
+
+
+def outstanding(milestone: Milestone) -> Decimal:
+    """Gross unpaid amount of a billed milestone; zero for any other."""
+    line = invoice_line(milestone)
+    if milestone.state != Milestone.State.BILLED or line is None:
+        return NOTHING
+    return max(owed(line) - received(milestone), NOTHING)
+
+
+def invoice_line(milestone: Milestone) -> InvoiceLine | None:
+    """The milestone's line on its latest issued invoice."""
+    lines = [
+        line
+        for line in milestone.invoice_lines.all()
+        if line.corrects_id is None and line.invoice.is_issued
+    ]
+    return max(lines, key=lambda line: line.pk, default=None)
+
+
+def owed(line: InvoiceLine) -> Decimal:
+    """Gross amount of an invoice line less its credits."""
+    credited = (
+        credit.net + credit.tax for credit in line.credit_lines.all() if credit.invoice.is_issued
     )
+    return line.net + line.tax - sum(credited, NOTHING)
 
 
-def milestone_lines(engagement: Engagement) -> list[MilestoneLine]:
-    """What an engagement's sealed contracts ask for, in money, in their order.
+def received_by_line(invoice: Invoice) -> dict[int, Decimal]:
+    """Allocate an invoice's payments to its lines, by their keys.
 
-    An amendment leaves what was released before with the version that released it; what fell
-    away with that version is not listed beside what took its place.
+    In order, first up to the amount owed, then up to the amount before credits; any excess goes
+    to the last line.
     """
-    milestones = Milestone.objects.filter(
-        contract_version__engagement=engagement,
-        contract_version__state__in=(
-            ContractVersion.State.ACCEPTED,
-            ContractVersion.State.SUPERSEDED,
-        ),
-    ).exclude(contract_version__state=ContractVersion.State.SUPERSEDED, state=Milestone.State.VOID)
-    return lines_of(milestones.order_by("contract_version__number", "position"))
+    lines = sorted(invoice.lines.all(), key=lambda line: line.position)
+    rest = sum((payment.amount for payment in invoice.payments.all()), NOTHING)
+    parts = dict.fromkeys((line.pk for line in lines), NOTHING)
+    for limit in (owed, _with_tax):
+        for line in lines:
+            part = min(rest, limit(line) - parts[line.pk])
+            parts[line.pk] += part
+            rest -= part
+    if lines:
+        parts[lines[-1].pk] += rest
+    return parts
 
 
-def with_money(milestones: QuerySet[Milestone]) -> QuerySet[Milestone]:
-    """Milestones with what their figures and their customer are read from."""
-    return milestones.select_related("contract_version__engagement__customer").prefetch_related(
-        *amounts.WITH_INVOICES
-    )
-
-
-def lines_of(milestones: QuerySet[Milestone]) -> list[MilestoneLine]:
-    """These milestones in money."""
-    rows = list(with_money(milestones))
-    engagements = {row.contract_version.engagement_id for row in rows}
-    settling = Q(due_after_settlement__isnull=False) | Q(is_held=True)
-    invoices = issued_invoices().filter(settling, engagement__in=engagements)
-    found = list(invoices.values_list("pk", "amount_due", "is_held"))
-    asked = {pk: amount for pk, amount, _ in found}
-    held = {pk for pk, _, is_held in found if is_held}
-    return [milestone_line(row, asked, held) for row in rows]
-
-
-def milestones_to_bill() -> list[MilestoneLine]:
-    """Released milestones, the longest released first."""
-    released = Milestone.objects.filter(state=Milestone.State.RELEASED)
-    return lines_of(released.order_by("released_at", "pk"))
+def _with_tax(line: InvoiceLine) -> Decimal:
+    return line.net + line.tax

@@ -19,10 +19,10 @@ from engagements.people.models import Customer, User
 
 
 class Counter(models.Model):
-    """The last number given in a series in a year.
+    """The last number used in a series and year.
 
-    Whoever takes the next one holds this row's lock until the transaction ends, so that a
-    number is given exactly when its document is written. A trigger sees to both.
+    The row stays locked until the transaction ends, so that numbers have no gaps; a trigger
+    enforces it.
     """
 
     series = models.CharField(max_length=12)
@@ -56,11 +56,11 @@ class Counter(models.Model):
 
 
 class Invoice(models.Model):
-    """What a customer is asked for, or, as a credit note, what is taken back of an invoice.
+    """An invoice, or a credit note that corrects one.
 
     Amounts are in `currency` and positive in both kinds. A draft has no number and may be
-    discarded; an issued one is numbered without a gap in its series and year, and a trigger
-    refuses every change to it. `frozen` holds parties, terms, tax and locale as they were then.
+    discarded. An issued document is numbered without a gap in its series and year, and a trigger
+    makes it immutable. `frozen` holds its parties, terms, tax and locale: see `invoice_facts`.
     """
 
     class Kind(models.TextChoices):
@@ -108,18 +108,18 @@ class Invoice(models.Model):
             models.UniqueConstraint(
                 fields=["series", "year", "number"],
                 name="invoice_number_once",
-                violation_error_message="This number is given already.",
+                violation_error_message="This number is already used.",
             ),
             models.UniqueConstraint(
                 fields=["reference"],
                 condition=~Q(reference=""),
                 name="invoice_reference_once",
-                violation_error_message="This number is given already.",
+                violation_error_message="This number is already used.",
             ),
             models.CheckConstraint(
                 condition=Q(net__gt=0, tax__gte=0, gross=F("net") + F("tax")),
                 name="invoice_adds_up",
-                violation_error_message="An invoice comes to more than nothing, and adds up.",
+                violation_error_message="The net must be positive, and net plus tax the gross.",
             ),
             models.CheckConstraint(
                 condition=Q(
@@ -147,20 +147,20 @@ class Invoice(models.Model):
                     & ~Q(reference="")
                 ),
                 name="invoice_is_numbered_when_it_is_issued",
-                violation_error_message="An invoice is numbered and dated when it is issued.",
+                violation_error_message="Issued invoices have a number and a date, drafts neither.",
             ),
             models.CheckConstraint(
                 condition=Q(kind="invoice", corrects__isnull=True, reason="")
                 | (Q(kind="credit_note", corrects__isnull=False) & ~Q(reason="")),
                 name="credit_note_corrects_an_invoice",
-                violation_error_message="A credit note says which invoice it corrects, and why.",
+                violation_error_message="A credit note needs the corrected invoice and a reason.",
             ),
             models.CheckConstraint(
                 condition=Q(state="draft")
                 | Q(kind="credit_note", due_on__isnull=True)
                 | Q(kind="invoice", due_on__gte=F("issued_on")),
                 name="invoice_is_due_after_it_is_issued",
-                violation_error_message="An invoice is due on its own day or later.",
+                violation_error_message="The due date cannot be before the invoice date.",
             ),
         ]
         triggers: ClassVar = [
@@ -191,14 +191,14 @@ class Invoice(models.Model):
 
     @property
     def title(self) -> str:
-        """What it is about: the titles of its lines."""
+        """The titles of its lines."""
         return ", ".join(line.title for line in self.lines.all())
 
 
 class InvoiceLine(models.Model):
-    """A milestone on an invoice; on a credit note, what is taken back of the line it corrects.
+    """A milestone on an invoice, or on a credit note the credited part of a line.
 
-    `tax` is this line's part of the tax on the whole, so that lines add up to their invoice.
+    `tax` is the line's share of the invoice's tax, so that lines add up to their invoice.
     """
 
     invoice = models.ForeignKey(Invoice, on_delete=models.CASCADE, related_name="lines")
@@ -221,12 +221,12 @@ class InvoiceLine(models.Model):
             models.UniqueConstraint(
                 fields=["invoice", "milestone"],
                 name="invoice_line_milestone_once",
-                violation_error_message="A milestone stands on an invoice once.",
+                violation_error_message="A milestone can be on an invoice only once.",
             ),
             models.CheckConstraint(
                 condition=Q(net__gt=0, tax__gte=0),
                 name="invoice_line_is_positive",
-                violation_error_message="A line comes to more than nothing.",
+                violation_error_message="The amount of a line must be positive.",
             ),
         ]
         triggers: ClassVar = [
@@ -239,7 +239,7 @@ class InvoiceLine(models.Model):
 
 
 class Reminder(models.Model):
-    """One level of dunning for an overdue invoice. Append-only; its mails are sent once."""
+    """One reminder level of an overdue invoice. Append-only."""
 
     invoice = models.ForeignKey(Invoice, on_delete=models.PROTECT, related_name="reminders")
     level = models.PositiveSmallIntegerField()
@@ -252,12 +252,12 @@ class Reminder(models.Model):
             models.UniqueConstraint(
                 fields=["invoice", "level"],
                 name="reminder_level_once",
-                violation_error_message="This reminder is written already.",
+                violation_error_message="This reminder was already sent.",
             ),
             models.CheckConstraint(
                 condition=Q(open_amount__gt=0, level__gt=0),
                 name="reminder_is_about_something_open",
-                violation_error_message="Only what is open is reminded of.",
+                violation_error_message="A reminder needs an open amount.",
             ),
         ]
         triggers: ClassVar = [
@@ -266,3 +266,31 @@ class Reminder(models.Model):
 
     def __str__(self) -> str:
         return f"reminder {self.level} of {self.invoice}"
+
+
+class InvoiceBalance(models.Model):
+    """The figures of `engagements.billing.balances.Balance` for each invoice and credit note."""
+
+    invoice = models.OneToOneField(
+        Invoice,
+        on_delete=models.DO_NOTHING,
+        primary_key=True,
+        db_constraint=False,
+        related_name="balance",
+    )
+    credited = models.DecimalField(max_digits=14, decimal_places=3)
+    received = models.DecimalField(max_digits=14, decimal_places=3)
+    open_amount = models.DecimalField(max_digits=14, decimal_places=3)
+    due_after_settlement = models.DecimalField(max_digits=14, decimal_places=3, null=True)
+    amount_due = models.DecimalField(max_digits=14, decimal_places=3)
+    offset = models.DecimalField(max_digits=14, decimal_places=3)
+    max_payment = models.DecimalField(max_digits=14, decimal_places=3)
+    is_held = models.BooleanField()
+    is_settled = models.BooleanField()
+
+    class Meta:
+        managed = False
+        default_permissions: ClassVar = ()
+
+    def __str__(self) -> str:
+        return f"{format_money(self.open_amount, self.invoice.currency)} of {self.invoice} open"

@@ -1,4 +1,4 @@
-"""Payments received, and the bank files in which they arrive."""
+"""Payments, and imported bank statements with their lines."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from engagements.people.models import User
 
 
 class BankImport(models.Model):
-    """A bank file as it was handed in. The same bytes are taken in once.
+    """An imported bank file, stored unchanged. The same bytes are imported once.
 
-    `layout` says which column of a CSV means what; it is remembered by the `heading` (the
-    digest of the first row), so that the bank's next file needs no asking.
+    `layout` is the column layout of a CSV, remembered by `heading`, the digest of its first row.
+    `repeated_count` is None until the file is parsed.
     """
 
     class Format(models.TextChoices):
@@ -50,7 +50,7 @@ class BankImport(models.Model):
             models.UniqueConstraint(
                 fields=["digest"],
                 name="bank_import_once",
-                violation_error_message="This file is imported already.",
+                violation_error_message="This file is already imported.",
             ),
         ]
         triggers: ClassVar = [
@@ -67,9 +67,9 @@ class BankImport(models.Model):
 
 
 class BankLine(models.Model):
-    """Money that a bank file says came in. `entry_key` is what the same entry has in any file.
+    """An incoming payment on a bank statement. `entry_key` is the same in every file.
 
-    Open until it is assigned to invoices (then its payments say where it went) or set aside.
+    Open until it is assigned to invoices, as its payments, or set aside.
     """
 
     class State(models.TextChoices):
@@ -101,7 +101,7 @@ class BankLine(models.Model):
             models.CheckConstraint(
                 condition=Q(amount__gt=0),
                 name="bank_line_amount_is_positive",
-                violation_error_message="Money that came in is more than nothing.",
+                violation_error_message="The amount must be positive.",
             ),
             models.CheckConstraint(
                 condition=Q(state="open", handled_at__isnull=True, handled_by__isnull=True)
@@ -110,7 +110,7 @@ class BankLine(models.Model):
                     & (Q(state="assigned") | (Q(state="set_aside") & ~Q(note="")))
                 ),
                 name="bank_line_is_handled_by_somebody",
-                violation_error_message="Whoever sets money aside says why.",
+                violation_error_message="A line that is set aside needs a reason.",
             ),
         ]
         triggers: ClassVar = [
@@ -128,12 +128,11 @@ class BankLine(models.Model):
 
 
 class Payment(models.Model):
-    """Money that arrived for an issued invoice: gross, in its currency. Append-only.
+    """A payment on an issued invoice: gross, in its currency. Append-only.
 
-    What came in beyond what the invoice asks leaves it again as a payment below nothing: `moved`
-    to another invoice, where a payment of the same amount names the one it was `moved_from`, or
-    `paid_back`; where the bank does not make that transfer, it `came_back`, and is `moved_from`
-    what had left. So the payments of an invoice add up to what it has.
+    An overpayment leaves the invoice as a negative payment: `moved`, with a positive counterpart
+    on another invoice that refers to it by `moved_from`, or `paid_back`. A refund returned by the
+    bank is `came_back`, `moved_from` the negative payment. The sum is the amount received.
     """
 
     class Kind(models.TextChoices):
@@ -145,7 +144,7 @@ class Payment(models.Model):
     invoice = models.ForeignKey(Invoice, on_delete=models.PROTECT, related_name="payments")
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.RECEIVED)
     amount = models.DecimalField(max_digits=14, decimal_places=3)
-    received_on = models.DateField(help_text="Or the day on which it left the invoice.")
+    received_on = models.DateField(help_text="Or the date on which it left the invoice.")
     reference = models.CharField(max_length=80, help_text="As on the bank statement.")
     bank_line = models.ForeignKey(
         BankLine, on_delete=models.PROTECT, null=True, blank=True, related_name="payments"
@@ -162,12 +161,12 @@ class Payment(models.Model):
             models.UniqueConstraint(
                 fields=["invoice", "reference"],
                 name="payment_is_recorded_once",
-                violation_error_message="A payment with this reference is recorded already.",
+                violation_error_message="A payment with this reference is already recorded.",
             ),
             models.CheckConstraint(
                 condition=~Q(kind="received") | Q(amount__gt=0),
                 name="payment_amount_is_positive",
-                violation_error_message="A payment is more than nothing.",
+                violation_error_message="The amount must be positive.",
             ),
             models.CheckConstraint(
                 condition=Q(kind="received", moved_from__isnull=True)
@@ -176,13 +175,13 @@ class Payment(models.Model):
                 | Q(kind="paid_back", moved_from__isnull=True, amount__lt=0)
                 | Q(kind="came_back", moved_from__isnull=False, amount__gt=0),
                 name="payment_leaves_or_arrives",
-                violation_error_message="What leaves an invoice is below nothing, what arrives "
-                "says where it came from.",
+                violation_error_message="Amounts that leave an invoice are negative; those that "
+                "arrive refer to their origin.",
             ),
             models.CheckConstraint(
                 condition=Q(kind="received") | Q(bank_line__isnull=True),
                 name="payment_of_the_bank_is_received",
-                violation_error_message="What a bank file says came in was received.",
+                violation_error_message="Only received payments have a bank line.",
             ),
         ]
         triggers: ClassVar = [
@@ -202,8 +201,8 @@ class Payment(models.Model):
         return f"{format_money(self.amount, self.invoice.currency)} on {self.received_on}"
 
     @property
-    def told(self) -> str:
-        """What happened with it, in words: reads the other invoice of what was moved."""
+    def description(self) -> str:
+        """The kind in words, with the other invoice of a moved payment."""
         if self.kind in (self.Kind.PAID_BACK, self.Kind.CAME_BACK):
             return self.get_kind_display().lower()
         if self.kind == self.Kind.RECEIVED:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from datetime import date, timedelta
 from decimal import Decimal
 
 from django.db import transaction
+from django.db.models import Q, QuerySet, Sum
 from django.utils import timezone
 
 from engagements.access import require_finance
@@ -17,13 +19,14 @@ from engagements.common import validation
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
+from engagements.contracts.models import ContractVersion
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement
 from engagements.event_log import events
 from engagements.people.models import User
 
-# What was paid in advance is no older than this when it is billed.
-BEFORE_THE_INVOICE = timedelta(days=366)
+# The longest plausible time between a payment in advance and its invoice.
+MAX_ADVANCE = timedelta(days=366)
 
 
 @transaction.atomic
@@ -37,10 +40,10 @@ def record(
     bank_line: BankLine | None = None,
     may_exceed: bool = False,
 ) -> Payment:
-    """Note money that arrived for an issued invoice: gross, in its currency.
+    """Record a payment received for an issued invoice: gross, in its currency.
 
-    The same reference is the same payment. More than is open is refused as a slip of the hand,
-    unless it `may_exceed` because it really arrived: the rest is then to the customer's credit.
+    Idempotent by `reference`. An amount above the open amount is declined as a probable typing
+    error unless `may_exceed`; the excess becomes an overpayment.
     """
     engagement = stages.locked(invoice.engagement_id)
     require_finance(by)
@@ -64,7 +67,7 @@ def record(
         recorded_by=by,
     )
     validation.save_validated(payment)
-    _tell(payment, engagement)
+    _log(payment, engagement)
     postings.payment_received(payment)
     return payment
 
@@ -74,12 +77,13 @@ def _known(invoice: Invoice, reference: str, amount: Decimal, received_on: date)
     figures = (Payment.Kind.RECEIVED, amount, received_on)
     if known and (known.kind, known.amount, known.received_on) != figures:
         raise ApplicationError(
-            f"A payment {reference} is recorded already, with other figures.", code="billing.todo"
+            f"Payment {reference} is already recorded with another amount or date.",
+            code="payment.recorded_differently",
         )
     return known
 
 
-def _tell(payment: Payment, engagement: Engagement) -> None:
+def _log(payment: Payment, engagement: Engagement) -> None:
     invoice = payment.invoice
     events.record(
         engagement=engagement,
@@ -101,32 +105,89 @@ def _require_open(invoice: Invoice, amount: Decimal) -> None:
     if amount > limit:
         left = format_money(limit, invoice.currency)
         raise ApplicationError(
-            f"{invoice.reference} has {left} open; {amount:f} would be too much.",
-            code="billing.todo",
+            f"{amount:f} exceeds the open amount of {invoice.reference}, {left}.",
+            code="payment.exceeds_open_amount",
         )
 
 
 def _require_payable(invoice: Invoice, received_on: date) -> None:
-    """Refuse money that nothing was billed for.
-
-    What was credited since still takes a payment: it crossed the credit note, or a settlement
-    that counted on what had been received by then, and the next settlement counts it. What
-    comes after the end is too much, and goes back as such.
-    """
+    # A credited invoice still accepts payments: the transfer may have crossed the credit note or
+    # the settlement. The next settlement counts it, or it is refunded as an overpayment.
     if not invoice.is_issued or invoice.is_credit_note:
-        raise ApplicationError("A payment is recorded for an issued invoice.", code="billing.todo")
-    if received_on > timezone.localdate():
         raise ApplicationError(
-            "A payment is recorded when it has arrived, not before.", code="billing.todo"
+            "Payments are recorded for issued invoices only.", code="payment.not_an_issued_invoice"
         )
+    if received_on > timezone.localdate():
+        raise ApplicationError("The payment date is in the future.", code="payment.in_the_future")
 
 
 def _require_plausible(invoice: Invoice, received_on: date) -> None:
-    """Refuse a day that is a slip of the hand, as the year 26 is: no payment is ever changed."""
-    assert invoice.issued_on is not None  # payable
-    if received_on < invoice.issued_on - BEFORE_THE_INVOICE:
+    """Decline a date far before the invoice, such as one in year 26: payments are append-only."""
+    assert invoice.issued_on is not None  # issued, as checked before
+    if received_on < invoice.issued_on - MAX_ADVANCE:
         raise ApplicationError(
-            f"{invoice.reference} was issued on {in_words(invoice.issued_on)}, and this would "
-            f"have arrived on {received_on.isoformat()}: look at the year.",
-            code="billing.todo",
+            f"{received_on.isoformat()} is long before {invoice.reference} was issued on "
+            f"{in_words(invoice.issued_on)}. Check the year.",
+            code="payment.long_before_invoice",
         )
+
+
+def found_payments(
+    *,
+    text: str = "",
+    kind: str = "",
+    since: dt.date | None = None,
+    until: dt.date | None = None,
+) -> QuerySet[Payment]:
+    """Search payments, latest first, by `Payment.Kind`, by dates (inclusive) and by text.
+
+    The text is searched in payment, invoice and engagement references and customer names.
+    """
+    found = Payment.objects.select_related(
+        "recorded_by",
+        "invoice__engagement",
+        "invoice__customer",
+        "moved_from__invoice",
+        "moved_to__invoice",
+    )
+    if kind:
+        found = found.filter(kind=kind)
+    if since is not None:
+        found = found.filter(received_on__gte=since)
+    if until is not None:
+        found = found.filter(received_on__lte=until)
+    if text:
+        found = found.filter(
+            Q(reference__icontains=text)
+            | Q(invoice__reference__icontains=text)
+            | Q(invoice__engagement__reference__icontains=text)
+            | Q(invoice__customer__name__icontains=text)
+        )
+    return found.order_by("-received_on", "-pk")
+
+
+def totals_of(payments: QuerySet[Payment]) -> list[tuple[str, Decimal]]:
+    """Total amount by currency, in alphabetical order."""
+    totals = payments.order_by().values_list("invoice__currency").annotate(total=Sum("amount"))
+    return sorted(totals)
+
+
+def recent_payments(limit: int = 10) -> list[Payment]:
+    """The most recently recorded payments, newest first."""
+    return list(
+        Payment.objects.select_related(
+            "recorded_by",
+            "invoice__engagement__customer",
+            "moved_from__invoice",
+            "moved_to__invoice",
+        ).order_by("-recorded_at", "-pk")[:limit]
+    )
+
+
+def payments_of(contract: ContractVersion) -> list[Payment]:
+    """All payments of a contract's engagement, by date."""
+    return list(
+        Payment.objects.filter(invoice__engagement=contract.engagement_id)
+        .select_related("invoice", "recorded_by", "moved_from__invoice", "moved_to__invoice")
+        .order_by("received_on", "pk")
+    )

@@ -1,7 +1,6 @@
 """Ledger postings of invoices, credit notes and payments.
 
-The caller holds the engagement's lock; a repeated call posts once; an effect of zero posts
-nothing and returns None.
+Idempotent, under the engagement's lock. An effect of zero posts nothing and returns None.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from engagements.ledger.posting import post_effect
 
 
 def invoice_issued(invoice: Invoice, *, document: Document | None = None) -> Entry | None:
-    """The customer owes the gross."""
+    """Debit the gross to receivables."""
     position = positions_of(invoice.engagement, invoice.currency)
     is_met = Entry.objects.filter(
         engagement=invoice.engagement, kind=Entry.Kind.TARGET_MET
@@ -34,7 +33,7 @@ def invoice_issued(invoice: Invoice, *, document: Document | None = None) -> Ent
 
 
 def credit_note_issued(note: Invoice, *, document: Document | None = None) -> Entry | None:
-    """The customer owes less, or gets it back."""
+    """Reduce receivables by a credit note."""
     position = positions_of(note.engagement, note.currency)
     effect = effects.credited(position, net=note.net, tax=note.tax)
     key = f"{Entry.Kind.CREDIT_NOTE_ISSUED}:invoice:{note.pk}"
@@ -44,30 +43,30 @@ def credit_note_issued(note: Invoice, *, document: Document | None = None) -> En
 
 
 def payment_received(payment: Payment) -> Entry | None:
-    """Money is in the bank."""
+    """Post a payment received at the bank."""
     return _post_payment(payment, Entry.Kind.PAYMENT_RECEIVED, effects.received)
 
 
 def payment_moved(payment: Payment) -> Entry | None:
-    """Money left an engagement for another's invoice, or arrived at it from there."""
+    """Post one side of an overpayment moved between engagements."""
     act = effects.moved_in if payment.amount > 0 else effects.moved_out
     return _post_payment(payment, Entry.Kind.PAYMENT_MOVED, act)
 
 
 def payment_paid_back(payment: Payment) -> Entry | None:
-    """Money beyond an invoice is on its way back."""
+    """Post an overpayment being refunded."""
     return _post_payment(payment, Entry.Kind.PAYMENT_PAID_BACK, effects.paid_back)
 
 
 def payment_came_back(payment: Payment) -> Entry | None:
-    """The bank did not make that transfer."""
+    """Post an overpayment refund that the bank returned."""
     return _post_payment(payment, Entry.Kind.PAYMENT_CAME_BACK, effects.came_back)
 
 
 def _post_payment(
     payment: Payment, kind: Entry.Kind, act: Callable[[Positions, Decimal], Effect]
 ) -> Entry | None:
-    """Dated on the day that it arrived or left, or today where that month is closed."""
+    """Date it on the value date, or today if that month is closed."""
     invoice = payment.invoice
     position = positions_of(invoice.engagement, invoice.currency)
     effect, day = act(position, abs(payment.amount)), posting.open_day(payment.received_on)
@@ -77,5 +76,5 @@ def _post_payment(
 
 def _issued_on(invoice: Invoice) -> date:
     if invoice.issued_on is None:
-        raise ValueError(f"{invoice} is a draft: only what is issued is posted.")
+        raise ValueError(f"{invoice} is a draft; only issued documents are posted.")
     return invoice.issued_on

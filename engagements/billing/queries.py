@@ -1,4 +1,4 @@
-"""What finance bills: milestones that wait, drafts, issued invoices, a customer's account."""
+"""Reads of billing: milestones to bill, drafts, an engagement's invoices and their PDFs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 from django.db.models import Q, QuerySet
 
-from engagements.billing.balances import (
-    issued_invoices,
-)
+from engagements.billing.balances import issued_invoices
 from engagements.billing.milestones import MilestoneLine, lines_of
 from engagements.billing.models import Invoice
 from engagements.contracts.milestones.models import Milestone
@@ -24,24 +22,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ToBill:
-    """The released milestones of one engagement that stand on no invoice yet."""
+    """The released milestones of one engagement that are on no invoice."""
 
     engagement: Engagement
     lines: list[MilestoneLine]
 
     @property
     def currency(self) -> str:
-        """Of all of them: an amendment does not change it."""
+        """The contract's currency, which amendments do not change."""
         return self.lines[0].currency
 
     @property
     def gross(self) -> Decimal:
-        """What they come to with tax, each rounded by itself."""
+        """The total including tax, each line rounded by itself."""
         return sum((line.gross for line in self.lines), Decimal(0))
 
 
 def to_bill() -> list[ToBill]:
-    """What may be billed and stands on no draft, by engagement, the longest released first."""
+    """Undrafted released milestones by engagement, the longest released first."""
     drafted = Q(invoice_lines__invoice__state=Invoice.State.DRAFT)
     released = Milestone.objects.filter(state=Milestone.State.RELEASED).exclude(drafted)
     lines = lines_of(released.order_by("released_at", "pk"))
@@ -60,7 +58,7 @@ def to_bill() -> list[ToBill]:
 
 
 def drafts() -> QuerySet[Invoice]:
-    """Invoices that are collected and not issued, the oldest first."""
+    """Draft invoices, the oldest first."""
     return (
         Invoice.objects.filter(state=Invoice.State.DRAFT)
         .select_related("customer", "engagement", "contract_version", "corrects", "drafted_by")
@@ -70,7 +68,7 @@ def drafts() -> QuerySet[Invoice]:
 
 
 def invoices_of(engagement: Engagement) -> QuerySet[InvoiceWithBalance]:
-    """An engagement's issued invoices with their balance, and their credit notes, by day."""
+    """An engagement's issued invoices with balance and credit notes, by date."""
     return (
         issued_invoices()
         .filter(engagement=engagement)
@@ -80,13 +78,13 @@ def invoices_of(engagement: Engagement) -> QuerySet[InvoiceWithBalance]:
 
 
 def documents_by_subject(engagement: Engagement) -> dict[str, Document]:
-    """The PDFs of an engagement's invoices and credit notes by subject, without their bytes."""
+    """An engagement's invoice and credit note PDFs by subject, without content."""
     kinds = (Document.Kind.INVOICE, Document.Kind.CREDIT_NOTE)
     rows = Document.objects.filter(engagement=engagement, kind__in=kinds).defer("content")
     return {row.subject: row for row in rows}
 
 
 def document_of(invoice: Invoice) -> Document | None:
-    """The PDF of an issued invoice or credit note, without its bytes; None until it is made."""
+    """The PDF of an invoice or credit note without content; None until it is rendered."""
     documents = Document.objects.filter(kind=invoice.kind, subject=f"invoice:{invoice.pk}")
     return documents.defer("content").first()

@@ -1,4 +1,4 @@
-"""Reminders of overdue invoices: three levels, each once, each a mail to the customer."""
+"""Payment reminders for overdue invoices: three levels, each mailed once."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from engagements.notifications import mails
 if TYPE_CHECKING:
     from engagements.billing.balances import InvoiceWithBalance
 
-# Days after the due day on which each level is due. Never two levels within a week: a worker
-# that was down for a month does not send them all at once.
+# Days after the due date. At least a week apart, so that a worker that was down for a month
+# does not send all levels at once.
 LEVELS = {1: 7, 2: 21, 3: 35}
 DAYS_BETWEEN = 7
-NAMED = {1: "Reminder", 2: "Second reminder", 3: "Last reminder"}
-SAID = {
-    1: "It may have escaped you",
-    2: "We have reminded you of it before",
-    3: "This is the last reminder before we talk about how to go on",
+TITLES = {1: "Reminder", 2: "Second reminder", 3: "Final reminder"}
+OPENINGS = {
+    1: "This may have escaped your notice.",
+    2: "We have reminded you of this invoice before.",
+    3: "This is our final reminder. Please contact us if you cannot pay.",
 }
 
 
 def due() -> list[Invoice]:
-    """Open invoices for which a level has come that was not written yet."""
+    """Open invoices whose next reminder is due."""
     today = timezone.localdate()
     late = open_invoices().filter(due_on__lte=today - timedelta(days=min(LEVELS.values())))
     return [row for row in late.prefetch_related("reminders") if _level(row, today)]
@@ -43,10 +43,9 @@ def due() -> list[Invoice]:
 
 @transaction.atomic
 def remind(*, invoice: Invoice) -> Reminder | None:
-    """Write the reminder that is due, and its mails; None when none is.
+    """Write the reminder that is due and its mails, or return None.
 
-    What the sweep saw is looked at again under the engagement's lock, so that a payment that
-    came meanwhile is not asked for.
+    Checks again under the engagement's lock, in case a payment has arrived.
     """
     engagement = stages.locked(invoice.engagement_id)
     row = open_invoices().filter(pk=invoice.pk).first()
@@ -58,7 +57,7 @@ def remind(*, invoice: Invoice) -> Reminder | None:
     )
     validation.save_validated(reminder)
     amount = format_money(row.amount_due, row.currency)
-    assert row.due_on is not None  # its level was counted from that day
+    assert row.due_on is not None  # it has a level
     due_on = in_words(row.due_on)
     events.record(
         engagement=engagement,
@@ -73,14 +72,14 @@ def remind(*, invoice: Invoice) -> Reminder | None:
             key=f"reminder:{row.pk}:{level}",
             engagement=engagement,
             recipient=recipient,
-            subject=f"{NAMED[level]}: {row.reference}, due on {due_on}",
+            subject=f"{TITLES[level]}: {row.reference}, due on {due_on}",
             body=_body(row, level, amount, due_on),
         )
     return reminder
 
 
 def _level(invoice: Invoice, today: date) -> int | None:
-    """The level that is due and not written; the next one only, and none within a week."""
+    """The next reminder level, if it is due."""
     last = max(invoice.reminders.all(), key=lambda reminder: reminder.level, default=None)
     level = last.level + 1 if last else 1
     if level not in LEVELS or invoice.due_on is None:
@@ -94,16 +93,16 @@ def _level(invoice: Invoice, today: date) -> int | None:
 
 def _body(invoice: InvoiceWithBalance, level: int, amount: str, due_on: str) -> str:
     account = settings.BANK_ACCOUNT
-    assert invoice.issued_on is not None  # only what is issued falls due
-    counted = ""
+    assert invoice.issued_on is not None  # open invoices are issued
+    offset = ""
     if invoice.offset:
         shown = format_money(invoice.offset, invoice.currency)
-        counted = f" {shown} that came in for other invoices is counted."
+        offset = f" Payments of {shown} for other invoices are already deducted."
     return (
-        f"{SAID[level]}: of invoice {invoice.reference} of {in_words(invoice.issued_on)}, "
-        f"{amount} was due on {due_on} and has not arrived.{counted}\n\n"
+        f"{OPENINGS[level]} {amount} of invoice {invoice.reference} of "
+        f"{in_words(invoice.issued_on)} was due on {due_on}.{offset}\n\n"
         f"Account: {account['holder']}, {account['iban']}\n"
-        f"Please quote: {invoice.reference}\n\n"
-        "If the payment is on its way, this mail has crossed it.\n\n"
-        f"{invoice_mails.in_the_portal(invoice)}\n"
+        f"Payment reference: {invoice.reference}\n\n"
+        "If you have already paid, please disregard this reminder.\n\n"
+        f"{invoice_mails.portal_link(invoice)}\n"
     )

@@ -1,9 +1,10 @@
-"""The ledger as files: CSV for anybody, DATEV for the tax adviser."""
+"""Export the ledger as CSV or DATEV."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 from django.http import HttpRequest, StreamingHttpResponse
@@ -13,9 +14,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from engagements import access
+from engagements.billing.models import Invoice
+from engagements.billing.payment_models import Payment
 from engagements.common.pages import UNPROCESSABLE
 from engagements.common.tables import cell
-from engagements.finance import ledger_facts
 from engagements.finance.ledger_views import LEG_COLUMNS, leg_cells
 from engagements.ledger import datev, posting
 from engagements.ledger import queries as ledger
@@ -28,7 +30,7 @@ CHUNK = 2000
 @access.finance_page
 @require_safe
 def export(request: HttpRequest) -> HttpResponseBase:
-    """Choose months and a form; with both, the file. What was chosen stays in the address."""
+    """The export form; with valid parameters, the file."""
     months = ledger.months()
     currencies = sorted({row.currency for row in ledger.trial_balance()})
     initial = {"first": months[0], "last": months[0]} if months else {}
@@ -39,16 +41,16 @@ def export(request: HttpRequest) -> HttpResponseBase:
         if data["format"] == ExportForm.CSV:
             return _csv(data, legs.iterator(CHUNK))
         batch = _batch(data)
-        hindrance = datev.obstacle(batch)
-        if not hindrance:
+        reason = datev.blocking_reason(batch)
+        if not reason:
             return _datev(batch, legs.iterator(CHUNK))
-        form.add_error(None, hindrance)
+        form.add_error(None, reason)
     status = UNPROCESSABLE if form.errors else 200
     return render(request, "ledger/export.html", {"form": form}, status=status)
 
 
 class _Echo:
-    """What csv writes to: it gives the line back."""
+    """A file for csv.writer that returns each line."""
 
     def write(self, line: str) -> str:
         return line
@@ -79,7 +81,7 @@ def _batch(data: dict[str, Any]) -> datev.Batch:
 
 
 def _datev(batch: datev.Batch, legs: Iterator[Leg]) -> StreamingHttpResponse:
-    names = ledger_facts.names_between(batch.first, batch.last)
+    names = names_between(batch.first, batch.last)
     name = f"EXTF_Twofold_{batch.first:%Y-%m}_{batch.last:%Y-%m}_{batch.currency}.csv"
     return _download(datev.lines(batch, legs, names), name, "text/csv; charset=windows-1252")
 
@@ -88,3 +90,15 @@ def _download(lines: Any, name: str, content_type: str) -> StreamingHttpResponse
     response = StreamingHttpResponse(lines, content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
+
+
+def names_between(first: date, last: date) -> dict[str, str]:
+    """Map the subjects of these dates to invoice numbers and payment references."""
+    invoices = Invoice.objects.filter(issued_on__gte=first, issued_on__lte=last)
+    # Payments of a closed month are posted on the day they were recorded.
+    payments = Payment.objects.filter(received_on__lte=last, recorded_at__date__gte=first)
+    names = {
+        f"invoice:{pk}": reference for pk, reference in invoices.values_list("pk", "reference")
+    }
+    names |= {f"payment:{pk}": text for pk, text in payments.values_list("pk", "reference")}
+    return names

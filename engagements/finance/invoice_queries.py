@@ -1,22 +1,33 @@
-"""TODO docstring."""
+"""Search issued invoices and credit notes, and total them by currency."""
 
 from __future__ import annotations
 
-import datetime
+from dataclasses import dataclass
 from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from django.db.models import QuerySet, Sum
+
+from engagements.billing.balances import (
+    open_invoices,
+)
+from engagements.payouts.queries import overpaid_invoices
+
+if TYPE_CHECKING:
+    from engagements.billing.balances import InvoiceWithBalance
+
+import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from engagements.billing.balances import (
     issued_invoices,
-    open_invoices,
     overdue_invoices,
     with_balance,
 )
 from engagements.billing.models import Invoice
-from engagements.payouts.queries import overpaid_invoices
 from engagements.people.models import Customer
 
 if TYPE_CHECKING:
@@ -24,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class InvoiceStatus(StrEnum):
-    """What a list of invoices can be narrowed to; the values stand in addresses."""
+    """Filters of the invoice list; the values appear in the query string."""
 
     OPEN = "open"
     OVERDUE = "overdue"
@@ -34,20 +45,20 @@ class InvoiceStatus(StrEnum):
 
 
 def found_invoices(
-    *, today: datetime.date, text: str = "", standing: str = "", customer: Customer | None = None
+    *, today: datetime.date, text: str = "", status: str = "", customer: Customer | None = None
 ) -> QuerySet[InvoiceWithBalance]:
-    """Issued invoices, the newest first: all, or narrowed to a `InvoiceStatus`, a customer, a text.
+    """Search issued invoices, newest first, by `InvoiceStatus`, customer and text.
 
-    The text is looked for in numbers, references of engagements and names of customers. Credit
-    notes have a list of their own.
+    The text is searched in invoice and engagement references and customer names. Credit notes
+    are listed only by their own status.
     """
-    if standing == InvoiceStatus.CREDIT_NOTES:
+    if status == InvoiceStatus.CREDIT_NOTES:
         notes = Invoice.objects.filter(
             kind=Invoice.Kind.CREDIT_NOTE, state=Invoice.State.ISSUED
         ).select_related("customer", "engagement", "contract_version", "corrects")
         found = with_balance(notes)
     else:
-        found = _standing(standing, today)
+        found = _with_status(status, today)
     if customer is not None:
         found = found.filter(customer=customer)
     if text:
@@ -59,13 +70,38 @@ def found_invoices(
     return found.order_by("-issued_on", "-pk")
 
 
-def _standing(standing: str, today: datetime.date) -> QuerySet[InvoiceWithBalance]:
-    if standing == InvoiceStatus.OPEN:
+def _with_status(status: str, today: datetime.date) -> QuerySet[InvoiceWithBalance]:
+    if status == InvoiceStatus.OPEN:
         return open_invoices()
-    if standing == InvoiceStatus.OVERDUE:
+    if status == InvoiceStatus.OVERDUE:
         return overdue_invoices(today=today)
-    if standing == InvoiceStatus.PAID:
+    if status == InvoiceStatus.PAID:
         return issued_invoices().filter(open_amount__lte=Decimal(0))
-    if standing == InvoiceStatus.OVERPAID:
+    if status == InvoiceStatus.OVERPAID:
         return overpaid_invoices()
     return issued_invoices()
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Gross open and overpaid amounts in one currency, not netted."""
+
+    currency: str
+    open: Decimal
+    overpaid: Decimal
+
+
+def totals_by_currency(rows: QuerySet[InvoiceWithBalance]) -> list[Totals]:
+    """Total these invoices by currency. Amounts covered by a settlement count as neither."""
+    found, nothing = rows.order_by().values("pk"), Decimal(0)
+    waiting = _sums(open_invoices().filter(pk__in=found), "amount_due")
+    over = _sums(overpaid_invoices().filter(pk__in=found), "open_amount")
+    return [
+        Totals(currency, waiting.get(currency, nothing), -over.get(currency, nothing))
+        for currency in sorted({*waiting, *over})
+    ]
+
+
+def _sums(rows: QuerySet[InvoiceWithBalance], amount: str) -> dict[str, Decimal]:
+    totals = rows.order_by().values("currency").annotate(total=Sum(amount))
+    return dict(totals.values_list("currency", "total"))

@@ -1,4 +1,4 @@
-"""Invoices and credit notes: the list, one of them, issuing, discarding, crediting."""
+"""Pages of invoices and credit notes: list, detail, issue, discard, credit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from engagements import access
 from engagements.access import actor
-from engagements.billing import credit_notes, credits, invoices
+from engagements.billing import credit_notes, invoices
 from engagements.billing import queries as billing
 from engagements.billing.balances import balance_of
 from engagements.billing.forms import CreditForm
@@ -23,7 +23,7 @@ from engagements.billing.models import Invoice
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE, query_of
 from engagements.common.tables import amounts, as_csv
-from engagements.finance import invoice_queries, invoice_totals
+from engagements.finance import invoice_queries
 from engagements.payouts.queries import open_overpayment_refunds, overpaid_invoices, payments_for
 
 if TYPE_CHECKING:
@@ -39,17 +39,17 @@ COLUMNS = (
 @access.finance_page
 @require_safe
 def invoice_list(request: HttpRequest) -> HttpResponse:
-    """Every issued invoice: `q` finds, `standing` narrows, `format=csv` downloads what is found."""
-    standing, text = request.GET.get("standing", ""), request.GET.get("q", "").strip()
-    found = invoice_queries.found_invoices(today=timezone.localdate(), text=text, standing=standing)
+    """Issued invoices: `q` searches, `status` filters, `format=csv` downloads."""
+    status, text = request.GET.get("status", ""), request.GET.get("q", "").strip()
+    found = invoice_queries.found_invoices(today=timezone.localdate(), text=text, status=status)
     if request.GET.get("format") == "csv":
         return as_csv("invoices", COLUMNS, (_cells(row) for row in found.iterator()))
     context = {
         "listed": Paginator(found, PER_PAGE).get_page(request.GET.get("page")),
         "text": text,
-        "standing": standing,
-        "standings": list(invoice_queries.InvoiceStatus),
-        "totals": invoice_totals.totals_by_currency(found) if standing != "credit-notes" else [],
+        "status": status,
+        "statuses": list(invoice_queries.InvoiceStatus),
+        "totals": invoice_queries.totals_by_currency(found) if status != "credit-notes" else [],
         "query": query_of(request),
         "today": timezone.localdate(),
     }
@@ -70,50 +70,52 @@ def _cells(row: InvoiceWithBalance) -> tuple[Any, ...]:
 
 
 def _open(row: InvoiceWithBalance) -> Decimal:
-    """What the page shows as open: below nothing, what is to the customer's credit."""
+    """The open amount; negative for an overpayment."""
     return row.amount_due if row.amount_due or row.is_settled or row.is_held else row.open_amount
 
 
 @access.finance_page
 @require_safe
 def invoice_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """A draft as it would be issued, or an issued one with everything that became of it."""
+    """A draft's preview, or an issued invoice with its payments and credit notes."""
     return _page(request, access.invoice_for(request.user, pk))
 
 
 @access.finance_page
 @require_POST
 def issue(request: HttpRequest, pk: int) -> HttpResponse:
-    """Issue the draft as it was shown."""
+    """Issue a draft as shown."""
     draft = access.invoice_for(request.user, pk)
     try:
-        issued = invoices.issue(invoice=draft, by=actor(request), seen=request.POST.get("seen"))
-    except ApplicationError as refused:
-        return _page(request, draft, refused=refused)
-    messages.success(request, f"{issued.reference} is issued. The PDF is being made.")
+        issued = invoices.issue(
+            invoice=draft, by=actor(request), expected_version=request.POST.get("version")
+        )
+    except ApplicationError as error:
+        return _page(request, draft, error=error)
+    messages.success(request, f"{issued.reference} issued. Its PDF is being rendered.")
     return redirect("invoice", pk=pk)
 
 
 @access.finance_page
 @require_POST
 def discard(request: HttpRequest, pk: int) -> HttpResponse:
-    """Throw a draft away."""
+    """Discard a draft."""
     draft = access.invoice_for(request.user, pk)
     try:
         invoices.discard(invoice=draft, by=actor(request))
-    except ApplicationError as refused:
-        return _page(request, draft, refused=refused)
-    messages.success(request, "The draft is gone. Its milestones are to be billed again.")
+    except ApplicationError as error:
+        return _page(request, draft, error=error)
+    messages.success(request, "Draft discarded. Its milestones can be billed again.")
     return redirect("to-bill")
 
 
 @access.finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def credit(request: HttpRequest, pk: int) -> HttpResponse:
-    """Take an invoice back, in full or in part: first what that would come to, then the note."""
+    """Credit an invoice: preview, then issue the credit note."""
     invoice = access.invoice_for(request.user, pk)
     form = CreditForm(request.POST or None, currency=invoice.currency)
-    parts: list[credits.Credit] = []
+    parts: list[credit_notes.Credit] = []
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
         try:
@@ -122,43 +124,43 @@ def credit(request: HttpRequest, pk: int) -> HttpResponse:
                     invoice=invoice,
                     reason=data["reason"],
                     net=data["net"],
-                    seen=data["seen"],
+                    expected_credited=data["expected_credited"],
                     bill_again=data["bill_again"],
                     by=actor(request),
                 )
-                messages.success(request, f"{note.reference} is issued.")
+                messages.success(request, f"{note.reference} issued.")
                 return redirect("invoice", pk=invoice.pk)
             parts = credit_notes.preview_credit(invoice=invoice, net=data["net"])
-        except ApplicationError as refused:
-            form.add_error(None, str(refused))
+        except ApplicationError as error:
+            form.add_error(None, str(error))
     credited = credit_notes.credited_net(invoice)
     context = {
         "invoice": balance_of(invoice),
         "engagement": invoice.engagement,
-        "left": invoice.net - credited,
+        "creditable": invoice.net - credited,
         "credited": credited,
         "parts": parts,
         "net": sum((part.net for part in parts), Decimal(0)),
         "tax": sum((part.tax for part in parts), Decimal(0)),
         "gross": sum((part.net + part.tax for part in parts), Decimal(0)),
         "form": form,
-        "acts": access.is_finance(request.user),
+        "can_edit": access.is_finance(request.user),
     }
     status = UNPROCESSABLE if form.errors else 200
     return render(request, "billing/credit.html", context, status=status)
 
 
 def _page(
-    request: HttpRequest, invoice: Invoice, *, refused: ApplicationError | None = None
+    request: HttpRequest, invoice: Invoice, *, error: ApplicationError | None = None
 ) -> HttpResponse:
     form = forms.Form(data={})
-    if refused:
-        form.add_error(None, str(refused))
+    if error:
+        form.add_error(None, str(error))
     context: dict[str, Any] = {
         "invoice": balance_of(invoice),
         "engagement": invoice.engagement,
         "form": form,
-        "acts": access.is_finance(request.user),
+        "can_edit": access.is_finance(request.user),
         "today": timezone.localdate(),
     }
     if invoice.is_issued:
@@ -176,5 +178,5 @@ def _page(
     else:
         template = "billing/invoice_draft.html"
         preview = invoices.preview(invoice=invoice)
-        context |= {"facts": preview.facts, "seen": preview.seen, "obstacle": preview.obstacle}
-    return render(request, template, context, status=UNPROCESSABLE if refused else 200)
+        context |= {"facts": preview.facts, "preview": preview}
+    return render(request, template, context, status=UNPROCESSABLE if error else 200)

@@ -1,26 +1,33 @@
-"""The ledger: trial balance, an account, an engagement, an entry; every figure leads to these."""
+"""Ledger pages: trial balance, account, engagement, entry, period close."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
+from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_safe
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_safe
 
 from engagements import access
+from engagements.access import actor
+from engagements.billing.models import Invoice
+from engagements.common.errors import ApplicationError
 from engagements.common.integers import whole
+from engagements.common.pages import UNPROCESSABLE
 from engagements.common.tables import amounts, as_csv
-from engagements.finance import ledger_facts
+from engagements.documents.models import Document
+from engagements.documents.registry import Subject
 from engagements.ledger import periods
 from engagements.ledger import queries as ledger
-from engagements.ledger.forms import MonthField
-from engagements.ledger.models import Account, Entry, Leg
+from engagements.ledger.forms import CloseForm, MonthField
+from engagements.ledger.models import Account, Entry, Leg, Period
 
 PER_PAGE = 50
 BALANCE_COLUMNS = ("Currency", "Account", "DATEV", "Debit", "Credit", "Balance")
@@ -33,7 +40,7 @@ LEG_COLUMNS = (
 @access.finance_page
 @require_safe
 def trial_balance(request: HttpRequest) -> HttpResponse:
-    """Every account with both sides, up to the end of the month `until`."""
+    """The trial balance up to the end of the month `until`."""
     until = _month(request.GET.get("until", ""))
     rows = ledger.trial_balance(until=until)
     if request.GET.get("format") == "csv":
@@ -86,7 +93,7 @@ def account(request: HttpRequest, code: str, currency: str) -> HttpResponse:
 
 
 def leg_cells(leg: Leg) -> Sequence[Any]:
-    """A leg as a line of a CSV, in the order of LEG_COLUMNS."""
+    """The cells of a leg in the order of LEG_COLUMNS."""
     entry, engagement = leg.entry, leg.engagement
     return (
         *(leg.dated_on, entry.pk, entry.get_kind_display(), entry.key),
@@ -99,7 +106,7 @@ def leg_cells(leg: Leg) -> Sequence[Any]:
 @access.finance_page
 @require_safe
 def engagement(request: HttpRequest, reference: str) -> HttpResponse:
-    """One engagement in the ledger: where its accounts stand, and every entry."""
+    """One engagement's balances and entries."""
     row = access.engagement_for(request.user, reference)
     entries = ledger.entries_of(row)
     if request.GET.get("format") == "csv":
@@ -123,24 +130,24 @@ def _with_entry(entry: Entry, engagement: Any) -> Sequence[Leg]:
 @access.finance_page
 @require_safe
 def entry(request: HttpRequest, pk: int) -> HttpResponse:
-    """One entry: its legs, the fact that it is about, and the documents of that."""
+    """One entry with its legs, subject and documents."""
     row = access.entry_for(request.user, pk)
     context = {
         "entry": row,
         "engagement": row.engagement,
         "legs": row.legs.select_related("account"),
-        "fact": _fact(row),
-        "documents": ledger_facts.documents_of(row),
+        "fact": _subject_link(row),
+        "documents": documents_of(row),
     }
     return render(request, "ledger/entry.html", context)
 
 
-def _fact(row: Entry) -> tuple[str, str] | None:
-    """What an entry is about, in words, and its page."""
-    subject = ledger_facts.subject_of(row)
+def _subject_link(row: Entry) -> tuple[str, str] | None:
+    """The name and URL of an entry's subject."""
+    subject = subject_of(row)
     if subject is None:
         return None
-    invoice = ledger_facts.invoice_of(subject)
+    invoice = invoice_of(subject)
     if invoice is not None:
         return invoice.reference, reverse("invoice", args=[invoice.pk])
     if subject.noun == "settlement":
@@ -149,11 +156,13 @@ def _fact(row: Entry) -> tuple[str, str] | None:
     if subject.noun not in pages:
         return None
     reference = row.engagement.reference
-    return f"The {subject.noun} of {reference}", reverse(pages[subject.noun], args=[reference])
+    return f"{subject.noun.capitalize()} of {reference}", reverse(
+        pages[subject.noun], args=[reference]
+    )
 
 
 def _month(text: str) -> date | None:
-    """A month in an address, as 2026-03; nothing for none. 404 for anything else."""
+    """Parse a month in a query string, such as 2026-03, or raise Http404."""
     try:
         return MonthField(required=False).clean(text)
     except ValidationError as error:
@@ -161,7 +170,7 @@ def _month(text: str) -> date | None:
 
 
 def _place(text: str) -> tuple[date, int] | None:
-    """Where a page of an account begins, as in 2026-03-14.17. 404 for anything else."""
+    """Parse the start of an account page, such as 2026-03-14.17, or raise Http404."""
     if not text:
         return None
     day, _, key = text.partition(".")
@@ -170,3 +179,68 @@ def _place(text: str) -> tuple[date, int] | None:
         with suppress(ValueError):
             return date.fromisoformat(day), leg
     raise Http404("No such page.")
+
+
+@access.finance_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def close(request: HttpRequest) -> HttpResponse:
+    """Closed months and the preview of closing one; POST closes it."""
+    data, closing = request.POST or request.GET or _next_to_close(), None
+    form = CloseForm(data)
+    if form.is_valid():
+        closing = periods.preview(month=form.cleaned_data["month"])
+        if request.method == "POST":
+            try:
+                period = periods.close(month=closing.month, by=actor(request))
+            except ApplicationError as error:
+                form.add_error(None, str(error))
+            else:
+                messages.success(request, f"{period.month:%B %Y} closed.")
+                return redirect("ledger-close")
+    context = {
+        "form": form,
+        "closing": closing,
+        # No month was given and all past months are closed: when this month can be closed.
+        "next_close": "" if data else periods.preview(month=timezone.localdate()).blocking_reason,
+        "rows": ledger.trial_balance(until=closing.month) if closing else [],
+        "periods": Period.objects.select_related("closed_by"),
+        "can_edit": access.is_finance(request.user),
+    }
+    status = UNPROCESSABLE if request.method == "POST" else 200
+    return render(request, "ledger/close.html", context, status=status)
+
+
+def _next_to_close() -> dict[str, str] | None:
+    """The previous month as form data; None once it is closed."""
+    ended = (timezone.localdate().replace(day=1) - timedelta(days=1)).replace(day=1)
+    closed = periods.last_closed()
+    return None if closed and ended <= closed else {"month": f"{ended:%Y-%m}"}
+
+
+def subject_of(entry: Entry) -> Subject | None:
+    """Parse the subject from an entry's key, kind:noun:pk[:act]; None if it has none."""
+    try:
+        return Subject.read(entry.key.partition(":")[2])
+    except ValueError:
+        return None
+
+
+def invoice_of(subject: Subject) -> Invoice | None:
+    """The invoice or credit note of a subject, or the invoice of a payment."""
+    if subject.noun == "invoice":
+        return Invoice.objects.filter(pk=subject.pk).first()
+    if subject.noun == "payment":
+        return Invoice.objects.filter(payments=subject.pk).first()
+    return None
+
+
+def documents_of(entry: Entry) -> list[Document]:
+    """The entry's document and those issued for its subject."""
+    subject = subject_of(entry)
+    found = [entry.document] if entry.document else []
+    if subject is None:
+        return found
+    about = Document.objects.filter(
+        engagement=entry.engagement_id, subject=f"{subject.noun}:{subject.pk}"
+    )
+    return [*found, *(row for row in about.defer("content") if row.pk != entry.document_id)]

@@ -1,8 +1,4 @@
-"""How long the ledger's pages take at a size: legs are made up, read, and rolled back.
-
-Everything happens in one transaction that is never committed, so nothing is left behind; the
-triggers that keep totals run as they always do.
-"""
+"""Measure the ledger's queries on synthetic legs, in a transaction that is rolled back."""
 
 from __future__ import annotations
 
@@ -68,7 +64,7 @@ WHERE entry.id = ANY(%s)
 
 @dataclass(frozen=True)
 class Measured:
-    """One page's reads: the median of several times, how many queries, and by which plan."""
+    """The median time, query count and plans of one page."""
 
     name: str
     median_ms: float
@@ -78,7 +74,7 @@ class Measured:
 
 @contextmanager
 def made_up(*, legs: int, engagements: int) -> Iterator[int]:
-    """That many legs in the ledger; gone at the end. Yields how many there are."""
+    """Insert synthetic legs; yield the number of legs and roll back."""
     lead = User.objects.order_by("pk").first()
     first = timezone.localdate().replace(day=1) - dt.timedelta(days=31 * MONTHS)
     facts: dict[str, Any] = {
@@ -93,7 +89,7 @@ def made_up(*, legs: int, engagements: int) -> Iterator[int]:
             cursor.execute(PEOPLE, facts | {"lead": lead.pk})
             for begin in range(1, entries + 1, CHUNK):
                 span = {"from": begin, "to": min(begin + CHUNK - 1, entries)}
-                # As it is posted in life: by few, into tables whose size the planner knows.
+                # In chunks, into analysed tables, as in production.
                 cursor.execute(ENTRIES, facts | span)
                 cursor.execute(LEGS, [[key for (key,) in cursor.fetchall()]])
                 if begin == 1:
@@ -104,7 +100,7 @@ def made_up(*, legs: int, engagements: int) -> Iterator[int]:
 
 
 def measure_all() -> list[Measured]:
-    """Every page of the ledger, with all months open, and the trial balance with most closed."""
+    """Measure every ledger page, and the trial balance with closed months."""
     bank = Account.objects.get(code="bank")
     measured = [
         _measured("trial balance, no month closed", ledger.trial_balance),
@@ -141,7 +137,7 @@ def _measured(name: str, read: Callable[[], object]) -> Measured:
 
 
 def _plan(sql: str) -> str:
-    """The scans of a query's plan, as PostgreSQL names them."""
+    """The scans of a query's plan."""
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {sql}")
         lines = [line for (line,) in cursor.fetchall()]

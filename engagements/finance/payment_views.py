@@ -1,46 +1,87 @@
-"""Recording money that arrived, by hand."""
+"""Payment pages: record a payment, search payments."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from engagements import access
 from engagements.access import actor
 from engagements.billing import payments
 from engagements.billing.balances import balance_of
-from engagements.billing.forms import PaymentForm
+from engagements.billing.forms import PaymentFilterForm, PaymentForm
+from engagements.billing.payment_models import Payment
+from engagements.billing.payments import found_payments, totals_of
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
-from engagements.common.pages import UNPROCESSABLE
+from engagements.common.pages import UNPROCESSABLE, query_of
+from engagements.common.tables import amounts, as_csv
 from engagements.payouts.queries import payments_for
+
+PER_PAGE = 50
+COLUMNS = (
+    *("Date", "Kind", "Invoice", "Customer", "Engagement", "Reference", "Currency", "Amount"),
+    *("Recorded by", "Recorded on"),
+)
 
 
 @access.finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def record(request: HttpRequest, pk: int) -> HttpResponse:
-    """Record money that arrived for an invoice."""
+    """Record a payment for an invoice."""
     invoice = balance_of(access.invoice_for(request.user, pk))
     form = PaymentForm(
-        request.POST or None, currency=invoice.currency, open_amount=invoice.max_payment
+        request.POST or None, currency=invoice.currency, max_payment=invoice.max_payment
     )
     if request.method == "POST" and form.is_valid():
         try:
             payment = payments.record(invoice=invoice, by=actor(request), **form.cleaned_data)
-        except ApplicationError as refusal:
-            form.add_error(None, str(refusal))
+        except ApplicationError as error:
+            form.add_error(None, str(error))
         else:
             shown = format_money(payment.amount, invoice.currency)
-            messages.success(request, f"{shown} is recorded for {invoice.reference}.")
+            messages.success(request, f"{shown} recorded for {invoice.reference}.")
             return redirect("invoice", pk=invoice.pk)
     context = {
         "invoice": invoice,
         "engagement": invoice.engagement,
         "payments": payments_for(invoice),
         "form": form,
-        "acts": access.is_finance(request.user),
+        "can_edit": access.is_finance(request.user),
     }
     status = UNPROCESSABLE if form.errors else 200
     return render(request, "billing/payment.html", context, status=status)
+
+
+@access.finance_page
+@require_safe
+def payment_list(request: HttpRequest) -> HttpResponse:
+    """Payments: `q` searches, `kind`, `since` and `until` filter, `format=csv` downloads."""
+    form = PaymentFilterForm(request.GET)
+    # Invalid fields do not filter; the form shows their errors.
+    found = found_payments(**form.filters())
+    if request.GET.get("format") == "csv":
+        return as_csv("payments", COLUMNS, (_cells(row) for row in found.iterator()))
+    context = {
+        "listed": Paginator(found, PER_PAGE).get_page(request.GET.get("page")),
+        "totals": totals_of(found),
+        "form": form,
+        "is_filtered": any(form.filters().values()),
+        "query": query_of(request),
+    }
+    return render(request, "billing/payments.html", context)
+
+
+def _cells(row: Payment) -> tuple[Any, ...]:
+    invoice = row.invoice
+    return (
+        *(row.received_on, row.description, invoice.reference, invoice.customer.name),
+        *(invoice.engagement.reference, row.reference, invoice.currency),
+        *amounts(invoice.currency, row.amount),
+        *(str(row.recorded_by), row.recorded_at.date()),
+    )

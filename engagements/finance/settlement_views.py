@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from engagements import access
 from engagements.access import actor
-from engagements.billing import payment_queries
+from engagements.billing import payments
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE
 from engagements.common.steps import Performed, perform
@@ -165,9 +165,9 @@ def _page(
     request: HttpRequest, settlement: Settlement, *, sent: dict[str, forms.Form] | None = None
 ) -> HttpResponse:
     engagement = settlement.contract_version.engagement
-    payments = payment_queries.payments_of(settlement.contract_version)
-    counted = [p for p in payments if p.recorded_at <= settlement.proposed_at]
-    later = [p for p in payments if p not in counted]
+    received = payments.payments_of(settlement.contract_version)
+    counted = [p for p in received if p.recorded_at <= settlement.proposed_at]
+    later = [p for p in received if p not in counted]
     adds_up = sum((p.amount for p in counted), Decimal(0)) == settlement.payments_received
     if settlement.state == State.PAID:
         # What came later may be what it left to be paid, or have gone back by another.

@@ -1,29 +1,27 @@
-"""Addresses of finance."""
+"""URLs of finance."""
 
 from django.urls import path
 
-from engagements.billing import bank_views, payment_list_views, to_bill_views
+from engagements.billing import bank_views
+from engagements.billing import views as billing_views
 from engagements.finance import (
-    account_views,
     export_views,
     ledger_views,
     payment_views,
-    period_views,
-    risk_views,
     settlement_views,
+    views,
 )
 from engagements.finance import invoice_views as invoices
-from engagements.finance import views as overview
 from engagements.payouts import overpayment_views, refund_account_views, step_views, transfer_views
 from engagements.payouts import views as overpayment_refunds
 from engagements.settlements import list_views
 from engagements.settlements.actions import FORMS
 
 urlpatterns = [
-    path("", overview.overview, name="finance"),
-    path("to-bill/", to_bill_views.to_bill, name="to-bill"),
-    path("to-bill/issue/", to_bill_views.issue_drafts, name="drafts-issue"),
-    path("to-bill/<slug:reference>/waive/", to_bill_views.waive_audit, name="audit-waive"),
+    path("", views.overview, name="finance"),
+    path("to-bill/", billing_views.to_bill, name="to-bill"),
+    path("to-bill/issue/", billing_views.issue_drafts, name="drafts-issue"),
+    path("to-bill/<slug:reference>/waive/", billing_views.waive_audit, name="audit-waive"),
     path("invoices/", invoices.invoice_list, name="invoices"),
     path("invoices/<int:pk>/", invoices.invoice_page, name="invoice"),
     path("invoices/<int:pk>/issue/", invoices.issue, name="invoice-issue"),
@@ -46,23 +44,23 @@ urlpatterns = [
         )
         for step in step_views.FORMS
     ),
-    path("payments/", payment_list_views.payment_list, name="payments"),
+    path("payments/", payment_views.payment_list, name="payments"),
     path("bank/", bank_views.bank, name="bank"),
     path("bank/record/", bank_views.record, name="bank-record"),
     path("bank/imports/<int:pk>/", bank_views.import_page, name="bank-import"),
-    path("bank/imports/<int:pk>/drop/", bank_views.drop, name="bank-drop"),
+    path("bank/imports/<int:pk>/delete/", bank_views.delete, name="bank-delete"),
     path("bank/lines/<int:pk>/", bank_views.line_page, name="bank-line"),
     path("bank/lines/<int:pk>/assign/", bank_views.assign, name="bank-assign"),
     path("bank/lines/<int:pk>/set-aside/", bank_views.set_aside, name="bank-set-aside"),
-    path("customers/<int:pk>/", account_views.account, name="customer-account"),
+    path("customers/<int:pk>/", views.account, name="customer-account"),
     path("ledger/", ledger_views.trial_balance, name="ledger"),
     path(
         "ledger/accounts/<slug:code>/<slug:currency>/", ledger_views.account, name="ledger-account"
     ),
     path("ledger/engagements/<slug:reference>/", ledger_views.engagement, name="ledger-engagement"),
     path("ledger/entries/<int:pk>/", ledger_views.entry, name="ledger-entry"),
-    path("ledger/risk/", risk_views.money_at_risk, name="money-at-risk"),
-    path("ledger/close/", period_views.close, name="ledger-close"),
+    path("ledger/risk/", views.money_at_risk, name="money-at-risk"),
+    path("ledger/close/", ledger_views.close, name="ledger-close"),
     path("ledger/export/", export_views.export, name="ledger-export"),
     path(
         "engagements/<slug:reference>/settle/", settlement_views.propose, name="settlement-propose"

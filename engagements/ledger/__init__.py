@@ -1,1 +1,1 @@
-"""The ledger: its chart of accounts, and what each business fact is posted as."""
+"""The double-entry ledger: chart of accounts, postings, periods, DATEV export."""

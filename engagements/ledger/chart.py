@@ -1,7 +1,7 @@
-"""The chart of accounts as it is first written into the database, where finance may edit it.
+"""The initial chart of accounts, which finance may edit in the database.
 
-Numbers are those of DATEV's SKR04. Accounts that DATEV computes tax for by itself (such as
-4400) are left out: the tax is posted here, on its own account.
+Numbers are DATEV's SKR04, without the accounts for which DATEV computes tax by itself, such as
+4400: tax is posted to an account of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOVED_PAYMENTS = "moved_payments"
 
 
 class ChartLine(NamedTuple):
-    """An account as it begins."""
+    """An account of the initial chart."""
 
     code: str
     name: str
@@ -36,22 +36,22 @@ class ChartLine(NamedTuple):
 
 CHART = (
     ChartLine(BANK, "Bank", Kind.ASSET, "1800"),
-    ChartLine(TRANSFERS, "Refunds under way", Kind.ASSET, "1460"),
-    ChartLine(RECEIVABLES, "Receivables from customers", Kind.ASSET, "1200"),
-    ChartLine(AUDIT_UNBILLED, "Audits delivered, not billed", Kind.ASSET, "1300"),
-    ChartLine(FEES_DEFERRED, "Fees billed, not received", Kind.LIABILITY, "3900"),
-    ChartLine(REFUND_LIABILITY, "Fees received that might go back", Kind.LIABILITY, "3250"),
-    ChartLine(REFUND_PAYABLE, "Refunds agreed, not paid", Kind.LIABILITY, "3500"),
-    ChartLine(OUTPUT_TAX, "Tax on invoices", Kind.LIABILITY, "3800"),
-    ChartLine(AUDIT_REVENUE, "Revenue from audits", Kind.REVENUE, "4210"),
-    ChartLine(FEE_REVENUE, "Revenue from fees", Kind.REVENUE, "4200"),
-    # Comes to nothing over all engagements: what leaves one arrives at another.
-    ChartLine(MOVED_PAYMENTS, "Overpayments put to other invoices", Kind.ASSET, "1370"),
+    ChartLine(TRANSFERS, "Refunds in transit", Kind.ASSET, "1460"),
+    ChartLine(RECEIVABLES, "Trade receivables", Kind.ASSET, "1200"),
+    ChartLine(AUDIT_UNBILLED, "Audits delivered, unbilled", Kind.ASSET, "1300"),
+    ChartLine(FEES_DEFERRED, "Fees billed, unpaid", Kind.LIABILITY, "3900"),
+    ChartLine(REFUND_LIABILITY, "Refund liability", Kind.LIABILITY, "3250"),
+    ChartLine(REFUND_PAYABLE, "Refunds payable", Kind.LIABILITY, "3500"),
+    ChartLine(OUTPUT_TAX, "Output VAT", Kind.LIABILITY, "3800"),
+    ChartLine(AUDIT_REVENUE, "Audit revenue", Kind.REVENUE, "4210"),
+    ChartLine(FEE_REVENUE, "Fee revenue", Kind.REVENUE, "4200"),
+    # Zero over all engagements: each move debits one and credits another.
+    ChartLine(MOVED_PAYMENTS, "Overpayments moved between invoices", Kind.ASSET, "1370"),
 )
 
 
 def write_missing() -> None:
-    """Write the accounts that the database does not have yet; what is there stays as it is."""
+    """Create the missing accounts; existing ones stay as edited."""
     Account.objects.bulk_create(
         (
             Account(position=position, **line._asdict())

@@ -1,8 +1,8 @@
-"""The ledger as a DATEV file: EXTF 700, category 21 (Buchungsstapel), format version 13.
+"""Export the ledger to DATEV: EXTF 700, category 21 (Buchungsstapel), format version 13.
 
-One header line, one line of column names, one line a booking between two accounts; semicolons,
-text in quotes, amounts with a comma, Windows line ends, code page 1252. Source: the format
-description at developer.datev.de, "Buchungsstapel".
+A header line, a line of column names, then one line per booking between two accounts. Fields
+are separated by semicolons, text is quoted, amounts have a decimal comma, lines end in CRLF, the
+encoding is Windows-1252. Source: developer.datev.de, "Buchungsstapel".
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from engagements.ledger.models import Leg
 
 ENCODING = "cp1252"
 LINE_END = "\r\n"
-# Accounts of the ledger have at most as many digits as general ledger accounts in DATEV.
+# The length of general ledger account numbers in DATEV.
 ACCOUNT_DIGITS = 4
-# What field 11, the number of a document, may hold.
+# Characters not allowed in field 11, the document number.
 NOT_IN_A_REFERENCE = re.compile(r"[^A-Za-z0-9$&%*+\-/]")
 AMOUNT_DECIMALS = 2
 REFERENCE_LENGTH, TEXT_LENGTH, DESCRIPTION_LENGTH = 36, 60, 30
@@ -56,7 +56,7 @@ COLUMNS = (
     *("EU-Land u. UStID (Ursprung)", "EU-Steuersatz (Ursprung)", "Abw. Skontokonto"),
 )
 _PLACE = {name: place for place, name in enumerate(COLUMNS)}
-# Columns of text, counted from one as DATEV does: in quotes even where nothing is said.
+# Text columns, counted from one as DATEV does: quoted even if empty.
 TEXT = frozenset(
     (
         *(2, 3, 6, 9, 11, 12, 14, 16, *range(20, 39), 40, 42, *range(48, 88), 91, 95, 96, 98),
@@ -68,10 +68,10 @@ CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 @dataclass(frozen=True)
 class Batch:
-    """For whom and what a file is: the adviser's and the client's number, days, currency.
+    """The recipient, period and currency of a file.
 
-    `first` and `last` lie in one calendar year, which is the fiscal year. `is_final` says that
-    DATEV may not change what it takes in: closed months are.
+    `first` and `last` are in one calendar year, which is the fiscal year. `is_final` marks the
+    bookings of closed months, which DATEV must not change.
     """
 
     adviser_number: int
@@ -85,7 +85,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Booking:
-    """An amount (positive) from the account on the credit side to that on the debit side."""
+    """A positive amount from the credit account to the debit account."""
 
     amount: Decimal
     debit: str
@@ -93,24 +93,24 @@ class Booking:
     leg: Leg
 
 
-def obstacle(batch: Batch) -> str | None:
-    """Why there is no such file; None where there is one."""
+def blocking_reason(batch: Batch) -> str:
+    """Why the batch cannot be exported; empty if it can."""
     if batch.first.year != batch.last.year:
-        return "A DATEV file holds days of one year."
+        return "Choose months of one year for DATEV."
     if minor_digits(batch.currency) > AMOUNT_DECIMALS:
-        return f"DATEV's amounts have two decimals, those of {batch.currency} more."
-    return None
+        return f"DATEV supports two decimals; {batch.currency} has more."
+    return ""
 
 
 def lines(batch: Batch, legs: Iterable[Leg], names: Mapping[str, str]) -> Iterator[bytes]:
-    """The file, line by line. `legs` are all of `batch.currency`, entry by entry.
+    """Render the file line by line.
 
-    `names` says by which number a fact's subject (such as invoice:17) is known on paper.
-    ValueError where `obstacle` has one.
+    `legs` are in `batch.currency` and grouped by entry. `names` maps subjects, such as
+    invoice:17, to document numbers. Raises ValueError if there is a `blocking_reason`.
     """
-    hindrance = obstacle(batch)
-    if hindrance:
-        raise ValueError(hindrance)
+    reason = blocking_reason(batch)
+    if reason:
+        raise ValueError(reason)
     yield _encoded(header(batch))
     yield _encoded(COLUMNS)
     for _, group in groupby(legs, key=lambda leg: leg.entry_id):
@@ -119,7 +119,7 @@ def lines(batch: Batch, legs: Iterable[Leg], names: Mapping[str, str]) -> Iterat
 
 
 def header(batch: Batch) -> list[str]:
-    """The first line: 31 fields."""
+    """The header line: 31 fields."""
     return [
         *(_text("EXTF"), "700", "21", _text("Buchungsstapel"), "13"),
         *(f"{batch.made_at:%Y%m%d%H%M%S}{batch.made_at.microsecond // 1000:03d}", ""),
@@ -134,21 +134,20 @@ def header(batch: Batch) -> list[str]:
 
 
 def bookings(legs: Sequence[Leg]) -> list[Booking]:
-    """The legs of one entry as bookings between two accounts, the largest paired first.
+    """Pair the legs of one entry into bookings between two accounts, largest first.
 
-    DATEV's format knows no booking with many accounts on both sides; debits and credits of an
-    entry are the same in sum, so nothing is left over.
+    DATEV has no bookings with several accounts on both sides.
     """
     debits = sorted((leg for leg in legs if leg.amount > 0), key=lambda leg: -leg.amount)
     credits = sorted((leg for leg in legs if leg.amount < 0), key=lambda leg: leg.amount)
-    left = {leg.pk: abs(leg.amount) for leg in legs}
+    remaining = {leg.pk: abs(leg.amount) for leg in legs}
     found = []
     for debit in debits:
         for credit in credits:
-            amount = min(left[debit.pk], left[credit.pk])
+            amount = min(remaining[debit.pk], remaining[credit.pk])
             if amount > 0:
-                left[debit.pk] -= amount
-                left[credit.pk] -= amount
+                remaining[debit.pk] -= amount
+                remaining[credit.pk] -= amount
                 found.append(
                     Booking(amount, debit.account.datev_number, credit.account.datev_number, debit)
                 )
@@ -156,7 +155,7 @@ def bookings(legs: Sequence[Leg]) -> list[Booking]:
 
 
 def row(booking: Booking, batch: Batch, names: Mapping[str, str]) -> list[str]:
-    """One booking: 125 fields, those that are not said empty."""
+    """The line of a booking: 125 fields, most of them empty."""
     entry, engagement = booking.leg.entry, booking.leg.engagement
     subject = entry.key.partition(":")[2]
     reference = NOT_IN_A_REFERENCE.sub("-", names.get(subject, subject))
@@ -179,16 +178,16 @@ def row(booking: Booking, batch: Batch, names: Mapping[str, str]) -> list[str]:
 
 
 def _amount(amount: Decimal, currency: str) -> str:
-    """Two decimals after a comma, no grouping."""
+    """Format with a decimal comma and two decimals, ungrouped."""
     return f"{quantize(amount, currency):.{AMOUNT_DECIMALS}f}".replace(".", ",")
 
 
 def _text(value: str) -> str:
-    """In quotes, those within doubled; a line break within would end the booking."""
+    """Quote a text; line breaks, which would end the booking, become spaces."""
     value = CONTROL_CHARACTERS.sub(" ", value)
     return '"' + value.replace('"', '""') + '"'
 
 
 def _encoded(fields: Iterable[str]) -> bytes:
-    # What code page 1252 lacks becomes a question mark, as DATEV itself writes it.
+    # Unsupported characters become question marks, as in DATEV's own exports.
     return (";".join(fields) + LINE_END).encode(ENCODING, errors="replace")

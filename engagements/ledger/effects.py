@@ -1,7 +1,7 @@
-"""What each business fact does to an engagement's accounts: legs, computed from where they stand.
+"""The effect of each business fact on an engagement's accounts, computed from its balances.
 
-Pure arithmetic: the postings write it down, and the preview of a settlement shows it before.
-Every function answers amounts by account, debit positive, credit negative, adding up to nothing.
+Pure arithmetic, for postings and for the preview of a settlement. Each function returns amounts
+by account, debit positive and credit negative, that add up to zero.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NOTHING = Decimal(0)
 
 
 def billed(position: Positions, *, net: Decimal, tax: Decimal, is_met: bool) -> Effect:
-    """The customer owes the gross; the net is deferred, or earned where it was already."""
+    """An invoice: debit receivables; defer the net, or recognise it after the target was met."""
     audit = min(position.debit(chart.AUDIT_UNBILLED), net)
     return {
         chart.RECEIVABLES: net + tax,
@@ -28,53 +28,53 @@ def billed(position: Positions, *, net: Decimal, tax: Decimal, is_met: bool) -> 
 
 
 def credited(position: Positions, *, net: Decimal, tax: Decimal) -> Effect:
-    """The customer owes less, or gets it back: what was not received first, the audit last."""
+    """A credit note: reverse unpaid fees first, the audit last."""
     effect = {chart.RECEIVABLES: -net - tax, chart.OUTPUT_TAX: tax}
     left = net
     for account in (chart.FEES_DEFERRED, chart.REFUND_LIABILITY, chart.FEE_REVENUE):
         effect[account] = min(position.credit(account), left)
         left -= effect[account]
-    # What is left had covered the audit, which is earned and not billed any more.
+    # The rest had covered the audit, which is earned but not billed any more.
     return effect | {chart.AUDIT_UNBILLED: left}
 
 
 def received(position: Positions, amount: Decimal) -> Effect:
-    """Money is in the bank; what of it does not cover the audit might go back."""
-    return _arrived(position, amount, at=chart.BANK)
+    """A payment: beyond the audit's share it becomes a refund liability."""
+    return _incoming(position, amount, at=chart.BANK)
 
 
 def moved_in(position: Positions, amount: Decimal) -> Effect:
-    """What was too much for another engagement has arrived, as money does."""
-    return _arrived(position, amount, at=chart.MOVED_PAYMENTS)
+    """An overpayment moved here from another engagement."""
+    return _incoming(position, amount, at=chart.MOVED_PAYMENTS)
 
 
 def moved_out(position: Positions, amount: Decimal) -> Effect:
-    """What was too much is another engagement's."""
-    return _left(position, amount, at=chart.MOVED_PAYMENTS)
+    """An overpayment moved to another engagement."""
+    return _outgoing(position, amount, at=chart.MOVED_PAYMENTS)
 
 
 def paid_back(position: Positions, amount: Decimal) -> Effect:
-    """What was too much is on its way back: the money counts as gone."""
-    return _left(position, amount, at=chart.TRANSFERS)
+    """An overpayment being refunded; money in transit counts as gone."""
+    return _outgoing(position, amount, at=chart.TRANSFERS)
 
 
 def came_back(position: Positions, amount: Decimal) -> Effect:
-    """The bank did not transfer what was too much: it is there as it was received."""
-    return _arrived(position, amount, at=chart.TRANSFERS)
+    """An overpayment refund that the bank returned."""
+    return _incoming(position, amount, at=chart.TRANSFERS)
 
 
-def _arrived(position: Positions, amount: Decimal, *, at: str) -> Effect:
+def _incoming(position: Positions, amount: Decimal, *, at: str) -> Effect:
     arrived = {at: amount, chart.RECEIVABLES: -amount}
     after = position.plus(arrived)
     might_go_back = max(after.received_net() - after.audit_billed, NOTHING)
     more = might_go_back - position.credit(chart.REFUND_LIABILITY)
-    # After the verdict nothing is deferred, and so nothing might go back any more.
+    # After the verdict nothing is deferred, so nothing becomes refundable.
     moved = min(max(more, NOTHING), position.credit(chart.FEES_DEFERRED))
     return arrived | {chart.FEES_DEFERRED: moved, chart.REFUND_LIABILITY: -moved}
 
 
-def _left(position: Positions, amount: Decimal, *, at: str) -> Effect:
-    """Where another invoice of the engagement is open, the money had counted towards it."""
+def _outgoing(position: Positions, amount: Decimal, *, at: str) -> Effect:
+    """Money leaving; it may have counted towards another open invoice of the engagement."""
     left = {at: -amount, chart.RECEIVABLES: amount}
     after = position.plus(left)
     might_go_back = max(after.received_net() - after.audit_billed, NOTHING)
@@ -84,7 +84,7 @@ def _left(position: Positions, amount: Decimal, *, at: str) -> Effect:
 
 
 def audit_earned(position: Positions, earned: Decimal) -> Effect:
-    """The audit's revenue becomes `earned` (net): more than it was, or less."""
+    """Adjust the audit's revenue to `earned` (net)."""
     left = earned - position.credit(chart.AUDIT_REVENUE)
     effect = {chart.AUDIT_REVENUE: -left}
     if left > 0:
@@ -97,7 +97,7 @@ def audit_earned(position: Positions, earned: Decimal) -> Effect:
 
 
 def met(position: Positions) -> Effect:
-    """Nothing goes back any more: what was billed so far is revenue."""
+    """The target was met: recognise deferred fees and the refund liability as revenue."""
     deferred = position.credit(chart.FEES_DEFERRED)
     at_risk = position.credit(chart.REFUND_LIABILITY)
     return {
@@ -108,10 +108,10 @@ def met(position: Positions) -> Effect:
 
 
 def transferred(amount: Decimal) -> Effect:
-    """The bank has made a transfer that was on its way."""
+    """A transfer in transit was executed by the bank."""
     return moved(amount, source=chart.BANK, to=chart.TRANSFERS)
 
 
 def moved(amount: Decimal, *, source: str, to: str) -> Effect:
-    """`amount` (positive) is taken out of one account into another."""
+    """Move a positive `amount` from one account to another."""
     return {to: amount, source: -amount}

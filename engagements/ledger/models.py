@@ -24,9 +24,9 @@ from engagements.people.models import User
 
 
 class Account(models.Model):
-    """An account of the chart. Finance may rename it and give it another DATEV number.
+    """An account of the chart. Finance may edit its name and DATEV number.
 
-    `code` is what postings name it by; `datev_number` is its number in the tax adviser's chart.
+    Postings use `code`; `datev_number` is its number in the tax adviser's chart.
     """
 
     class Kind(models.TextChoices):
@@ -60,8 +60,8 @@ class Account(models.Model):
 class Entry(models.Model):
     """One business fact in the ledger, dated on its own day. Append-only.
 
-    `key` names the fact, so that it is posted once. `leg_count` is how many legs it was written
-    with: at commit a trigger wants exactly those, and that they add up to nothing.
+    `key` identifies the fact, so that it is posted once. At commit a trigger checks that the
+    entry has `leg_count` legs that add up to zero.
     """
 
     class Kind(models.TextChoices):
@@ -69,16 +69,16 @@ class Entry(models.Model):
         CREDIT_NOTE_ISSUED = "credit_note_issued", "Credit note issued"
         PAYMENT_RECEIVED = "payment_received", "Payment received"
         PAYMENT_MOVED = "payment_moved", "Overpayment moved"
-        PAYMENT_PAID_BACK = "payment_paid_back", "Overpayment sent back"
-        PAYMENT_CAME_BACK = "payment_came_back", "Overpayment came back"
-        OVERPAYMENT_REFUND_PAID = "overpayment_refund_paid", "Overpayment transferred"
+        PAYMENT_PAID_BACK = "payment_paid_back", "Overpayment refund sent"
+        PAYMENT_CAME_BACK = "payment_came_back", "Overpayment refund returned"
+        OVERPAYMENT_REFUND_PAID = "overpayment_refund_paid", "Overpayment refund paid"
         AUDIT_DELIVERED = "audit_delivered", "Audit delivered"
-        AUDIT_WAIVED = "audit_waived", "Audit owed no more"
+        AUDIT_WAIVED = "audit_waived", "Audit waived"
         TARGET_MET = "target_met", "Target met"
         SETTLEMENT_PROPOSED = "settlement_proposed", "Settlement proposed"
         SETTLEMENT_APPROVED = "settlement_approved", "Settlement approved"
-        SETTLEMENT_PAYING = "settlement_paying", "Refund on its way"
-        SETTLEMENT_FAILED = "settlement_failed", "Refund came back"
+        SETTLEMENT_PAYING = "settlement_paying", "Refund sent"
+        SETTLEMENT_FAILED = "settlement_failed", "Refund returned"
         SETTLEMENT_PAID = "settlement_paid", "Refund paid"
         SETTLEMENT_VOIDED = "settlement_voided", "Settlement voided"
 
@@ -119,8 +119,8 @@ class Entry(models.Model):
 class Leg(models.Model):
     """One side of an entry: `amount` in `currency`, debit positive, credit negative. Append-only.
 
-    Engagement and day are those of its entry, kept here so that an account is read in order by
-    one index; a trigger holds them equal.
+    Engagement and date are copied from the entry, so that one index reads an account in order;
+    a trigger keeps them equal.
     """
 
     entry = models.ForeignKey(Entry, on_delete=models.PROTECT, related_name="legs", db_index=False)
@@ -147,7 +147,7 @@ class Leg(models.Model):
             models.CheckConstraint(
                 condition=~Q(amount=0),
                 name="leg_is_not_nothing",
-                violation_error_message="A leg is a debit or a credit, never nothing.",
+                violation_error_message="The amount of a leg cannot be zero.",
             ),
         ]
         triggers: ClassVar = [
@@ -160,10 +160,10 @@ class Leg(models.Model):
 
 
 class MonthTotal(models.Model):
-    """What an engagement's legs on an account come to in one month. Kept by trigger alone.
+    """The total of an engagement's legs on an account in one month, maintained by a trigger.
 
-    One row an engagement, and whoever posts holds the engagement's lock: so the totals of one
-    account are never waited for by everybody, as a single row of it would be.
+    By engagement, whose lock a posting holds, so that concurrent postings do not wait for one row
+    per account.
     """
 
     engagement = models.ForeignKey(
@@ -183,7 +183,7 @@ class MonthTotal(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            # All that the trial balance reads, so that it never visits the rows themselves.
+            # Covers the trial balance: an index-only scan.
             models.Index(
                 fields=["month", "account", "currency"],
                 include=["debit", "credit", "leg_count"],
@@ -202,7 +202,7 @@ class MonthTotal(models.Model):
 
 
 class Period(models.Model):
-    """A closed month, and with it every month before: nothing is dated there. Append-only."""
+    """A closed month, which closes all earlier ones. Append-only."""
 
     month = models.DateField(unique=True, help_text="The first day of the month.")
     closed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
@@ -214,7 +214,7 @@ class Period(models.Model):
             models.CheckConstraint(
                 condition=Q(month__day=1),
                 name="period_is_a_month",
-                violation_error_message="A period is a month, named by its first day.",
+                violation_error_message="A period starts on the first day of a month.",
             ),
         ]
         triggers: ClassVar = [
@@ -228,7 +228,7 @@ class Period(models.Model):
 
 
 class PeriodTotal(models.Model):
-    """What an account came to in a period, over all engagements. Written when it is closed."""
+    """The total of an account in a closed period, over all engagements."""
 
     period = models.ForeignKey(Period, on_delete=models.PROTECT, related_name="totals")
     account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="+")

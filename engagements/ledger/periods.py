@@ -1,4 +1,4 @@
-"""Closing months: from then on nothing is dated into them, or before."""
+"""Close months: entries can no longer be dated in them or earlier."""
 
 from __future__ import annotations
 
@@ -17,54 +17,56 @@ from engagements.people.models import User
 
 @dataclass(frozen=True)
 class Closing:
-    """What closing a month would do: which months it closes, and why it cannot, if so."""
+    """The months that closing a month would close; `blocking_reason` is empty if it can."""
 
     month: date
     months: tuple[date, ...]
-    obstacle: str | None
+    blocking_reason: str
 
 
 def preview(*, month: date) -> Closing:
-    """What closing `month` (any day of it) now would come to."""
+    """Preview closing a month, given by any of its days."""
     first = month.replace(day=1)
-    return Closing(month=first, months=_open_months(first), obstacle=_obstacle(first))
+    reason = _blocking_reason(first)
+    return Closing(month=first, months=_open_months(first), blocking_reason=reason)
 
 
 @transaction.atomic
 def close(*, month: date, by: User) -> Period:
-    """Close a month that is over, and every one before it. Closed already, it stays closed."""
+    """Close a past month and every earlier one. Idempotent."""
     require_finance(by)
     first = month.replace(day=1)
     known = Period.objects.filter(month=first).first()
     if known:
         return known
-    hindrance = _obstacle(first)
-    if hindrance:
-        raise ApplicationError(hindrance, code="ledger.todo")
+    reason = _blocking_reason(first)
+    if reason:
+        raise ApplicationError(reason, code="period.cannot_close")
     try:
         with transaction.atomic():
             return Period.objects.create(month=first, closed_by=by)
     except IntegrityError as error:
-        raise ApplicationError(f"{first:%B %Y} is closed already.", code="ledger.todo") from error
+        message = f"{first:%B %Y} is already closed."
+        raise ApplicationError(message, code="period.closed") from error
 
 
 def last_closed() -> date | None:
-    """The first day of the last closed month."""
+    """The first day of the latest closed month."""
     return Period.objects.values_list("month", flat=True).first()
 
 
-def _obstacle(first: date) -> str | None:
+def _blocking_reason(first: date) -> str:
     closed = last_closed()
     if closed and first <= closed:
-        return f"{first:%B %Y} is closed already."
+        return f"{first:%B %Y} is already closed."
     following = next_month(first)
     if following > timezone.localdate():
-        return f"{first:%B %Y} is not over yet: it can be closed from {in_words(following)} on."
-    return None
+        return f"{first:%B %Y} can be closed from {in_words(following)}."
+    return ""
 
 
 def _open_months(first: date) -> tuple[date, ...]:
-    """Every month with entries that closing `first` would close, and `first` itself."""
+    """The open months with entries up to `first`, and `first` itself."""
     months = MonthTotal.objects.filter(month__lte=first)
     closed = last_closed()
     if closed:
@@ -73,5 +75,5 @@ def _open_months(first: date) -> tuple[date, ...]:
 
 
 def next_month(first: date) -> date:
-    """The first day of the month after the one that `first` begins."""
+    """The first day of the following month."""
     return (first + timedelta(days=31)).replace(day=1)

@@ -1,4 +1,4 @@
-"""Where an engagement stands on the accounts, as what is posted next depends on it."""
+"""An engagement's balances by account, from which the next posting is computed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ NOTHING = Decimal(0)
 
 @dataclass(frozen=True)
 class Positions:
-    """An engagement's balances in one currency by account: debit positive, credit negative."""
+    """Balances by account in one currency: debit positive, credit negative."""
 
     balances: Mapping[str, Decimal]
     currency: str
 
     def balance(self, account: str) -> Decimal:
-        """The balance of an account, nothing where it was never posted to."""
+        """The balance of an account; zero without postings."""
         return self.balances.get(account, NOTHING)
 
     def debit(self, account: str) -> Decimal:
@@ -36,20 +36,19 @@ class Positions:
         return max(-self.balance(account), NOTHING)
 
     def plus(self, effect: Mapping[str, Decimal]) -> Positions:
-        """The balances once `effect` is posted."""
+        """The balances after `effect`."""
         changed = {account: self.balance(account) + change for account, change in effect.items()}
         return Positions(balances={**self.balances, **changed}, currency=self.currency)
 
     @property
     def audit_billed(self) -> Decimal:
-        """The part of the audit's revenue that stands on invoices: net."""
+        """The billed part of the audit's revenue, net."""
         return self.credit(chart.AUDIT_REVENUE) - self.debit(chart.AUDIT_UNBILLED)
 
     def received_net(self) -> Decimal:
-        """What was received for invoices, without its tax, rounded.
+        """Payments received for invoices, net and rounded.
 
-        Money beyond what was billed is no fee: it counts towards no invoice. What is on its way
-        out counts as gone.
+        Excludes overpayments and money in transit.
         """
         held = (chart.BANK, chart.TRANSFERS, chart.MOVED_PAYMENTS)
         received = max(sum((self.balance(account) for account in held), NOTHING), NOTHING)
@@ -61,7 +60,7 @@ class Positions:
 
 
 def positions_of(engagement: Engagement, currency: str) -> Positions:
-    """The balances as they are now; whoever posts by them holds the engagement's lock."""
+    """Read an engagement's balances. Lock the engagement before posting from them."""
     totals = (
         MonthTotal.objects.filter(engagement=engagement, currency=currency)
         .values_list("account__code")

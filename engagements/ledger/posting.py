@@ -1,4 +1,4 @@
-"""Posting to the ledger: the one place that writes entries and their legs."""
+"""Post entries and legs to the ledger."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from engagements.ledger.positions import Positions
 
 
 class LegDraft(NamedTuple):
-    """A leg to be: an account by its code, and an amount, debit positive, credit negative."""
+    """A leg to post: account code and amount, debit positive, credit negative."""
 
     account: str
     amount: Decimal
@@ -38,13 +38,13 @@ def post(
     key: str,
     document: Document | None = None,
 ) -> Entry:
-    """Write one entry, under the engagement's lock. Posted again with its `key`, it stays one.
+    """Post one entry under the engagement's lock. Idempotent by `key`.
 
-    Legs of one account are put together, and those that come to nothing left out. Refused in a
-    closed month. ValueError when the legs do not add up to nothing in each currency, name no
-    account, have to be rounded, or are not those that `key` was posted with.
+    Merges legs of the same account and drops zero ones. Declined in a closed month. Raises
+    ValueError if the legs do not balance in each currency, name an unknown account, need
+    rounding, or differ from those already posted with `key`.
     """
-    drafts = _put_together(legs)
+    drafts = _merged(legs)
     stages.locked(engagement.pk)
     known = Entry.objects.filter(key=key).first()
     if known:
@@ -53,7 +53,7 @@ def post(
     _require_balanced(drafts, key)
     if is_closed(dated_on):
         raise ApplicationError(
-            f"{dated_on:%B %Y} is closed: nothing is dated into it any more.", code="ledger.todo"
+            f"{dated_on:%B %Y} is closed; nothing can be posted to it.", code="period.closed"
         )
     entry = Entry.objects.create(
         engagement=engagement,
@@ -83,16 +83,16 @@ def _write_legs(entry: Entry, drafts: Sequence[LegDraft]) -> None:
 
 
 def is_closed(day: date) -> bool:
-    """Whether nothing may be dated on `day` any more: its month, or a later one, is closed."""
+    """Whether the month of `day`, or a later one, is closed."""
     return Period.objects.filter(month__gte=day.replace(day=1)).exists()
 
 
 def open_day(day: date) -> date:
-    """`day`, or today where its month is closed: a fact learned late is dated when it is."""
+    """`day`, or today if its month is closed."""
     return timezone.localdate() if is_closed(day) else day
 
 
-def _put_together(legs: Iterable[LegDraft]) -> list[LegDraft]:
+def _merged(legs: Iterable[LegDraft]) -> list[LegDraft]:
     sums: dict[tuple[str, str], Decimal] = {}
     for leg in legs:
         place = (leg.account, leg.currency)
@@ -101,13 +101,13 @@ def _put_together(legs: Iterable[LegDraft]) -> list[LegDraft]:
 
 
 def _require_balanced(drafts: list[LegDraft], key: str) -> None:
-    rests: dict[str, Decimal] = {}
+    sums: dict[str, Decimal] = {}
     for leg in drafts:
         if not money.is_exact(leg.amount, leg.currency):
             raise ValueError(f"{key}: {leg.amount} is not an exact amount of {leg.currency}.")
-        rests[leg.currency] = rests.get(leg.currency, Decimal(0)) + leg.amount
-    if not drafts or any(rests.values()):
-        raise ValueError(f"{key}: the legs of an entry add up to nothing, these leave {rests}.")
+        sums[leg.currency] = sums.get(leg.currency, Decimal(0)) + leg.amount
+    if not drafts or any(sums.values()):
+        raise ValueError(f"{key}: the legs do not balance: {sums}.")
 
 
 def _require_same(entry: Entry, engagement: Engagement, drafts: list[LegDraft]) -> None:
@@ -116,14 +116,14 @@ def _require_same(entry: Entry, engagement: Engagement, drafts: list[LegDraft]) 
         for leg in entry.legs.select_related("account")
     }
     if entry.engagement_id != engagement.pk or written != set(drafts):
-        raise ValueError(f"{entry.key} is posted already, with other legs.")
+        raise ValueError(f"{entry.key} is already posted with other legs.")
 
 
 def _accounts(codes: Iterable[str]) -> dict[str, Account]:
     wanted = set(codes)
     found = {account.code: account for account in Account.objects.filter(code__in=wanted)}
     if missing := wanted - found.keys():
-        raise ValueError(f"There is no account {', '.join(sorted(missing))}.")
+        raise ValueError(f"Unknown account: {', '.join(sorted(missing))}.")
     return found
 
 

@@ -1,6 +1,7 @@
-"""Reads of the ledger: trial balance, one account, one engagement. None of them adds up legs of
-more than one month of one account: totals by month stand beside the legs, and closed periods
-have theirs added up for good."""
+"""Read the ledger: trial balance, one account, one engagement.
+
+Balances come from monthly and period totals; at most one month of one account is summed by leg.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ NOTHING = Decimal(0)
 
 @dataclass(frozen=True)
 class BalanceRow:
-    """An account in one currency: both sides, and the balance, debit positive."""
+    """Debit, credit and balance (debit positive) of an account in one currency."""
 
     account: Account
     currency: str
@@ -35,7 +36,7 @@ class BalanceRow:
 
 
 def months() -> list[date]:
-    """The months with entries, the newest first, found by stepping through the index."""
+    """The months with entries, newest first, by a loose index scan."""
     found: list[date] = []
     totals = MonthTotal.objects.order_by("-month").values_list("month", flat=True)
     newest = totals.first()
@@ -46,8 +47,7 @@ def months() -> list[date]:
 
 
 def trial_balance(*, until: date | None = None) -> list[BalanceRow]:
-    """Every account that was posted to, up to the end of the month `until`, by account and
-    currency. In each currency debit and credit come to the same."""
+    """The trial balance up to the end of the month `until`, by currency and account."""
     periods, open_months = Q(), Q()
     if until is not None:
         periods, open_months = Q(month__lte=until), Q(month__lte=until)
@@ -85,7 +85,7 @@ def _sums(totals: QuerySet[MonthTotal] | QuerySet[PeriodTotal]) -> list[_Sum]:
 
 @dataclass(frozen=True)
 class AccountLine:
-    """A leg of an account with the balance after it."""
+    """A leg with the balance after it."""
 
     leg: Leg
     balance: Decimal
@@ -93,7 +93,7 @@ class AccountLine:
 
 @dataclass(frozen=True)
 class AccountPage:
-    """Legs of an account, the newest first. `older` is where the next page begins, if any."""
+    """Legs of an account, newest first. `older` is the start of the next page."""
 
     lines: tuple[AccountLine, ...]
     older: tuple[date, int] | None
@@ -102,7 +102,7 @@ class AccountPage:
 def account_page(
     account: Account, currency: str, *, before: tuple[date, int] | None = None, count: int = 50
 ) -> AccountPage:
-    """`count` legs of `account` in `currency`, older than `before` (a day and a leg's key)."""
+    """`count` legs of an account before `before`, a date and leg key."""
     legs = Leg.objects.filter(account=account, currency=currency)
     if before is not None:
         day, key = before
@@ -123,7 +123,7 @@ def account_page(
 
 
 def _balance_at(account: Account, currency: str, leg: Leg) -> Decimal:
-    """The balance right after `leg`: whole months by their totals, the rest of its own."""
+    """The balance after `leg`: earlier months by their totals, its own month by leg."""
     month = leg.dated_on.replace(day=1)
     before = _balance(
         MonthTotal.objects.filter(account=account, currency=currency, month__lt=month)
@@ -144,7 +144,7 @@ def _balance(totals: QuerySet[MonthTotal]) -> Decimal:
 
 
 class EngagementBalance(NamedTuple):
-    """What one account of one engagement stands at, debit positive."""
+    """The balance of one account of one engagement, debit positive."""
 
     engagement: Engagement
     currency: str
@@ -154,9 +154,9 @@ class EngagementBalance(NamedTuple):
 def balances_of_engagements(
     account: Account, currency: str, *, text: str = "", count: int = 50, offset: int = 0
 ) -> list[EngagementBalance]:
-    """Engagements in which `account` does not stand at nothing, the largest balance first.
+    """Engagements with a balance on `account`, the largest first.
 
-    `text` finds by reference, title or customer.
+    `text` searches reference, title and customer.
     """
     totals = MonthTotal.objects.filter(account=account, currency=currency)
     if text:
@@ -178,7 +178,7 @@ def balances_of_engagements(
 
 
 def engagement_balances(engagement: Engagement) -> list[BalanceRow]:
-    """Every account that was posted to in an engagement."""
+    """The balances of an engagement by account."""
     accounts = {account.pk: account for account in Account.objects.all()}
     rows = [
         BalanceRow(accounts[row.account], row.currency, row.debit, row.credit, row.legs)
@@ -188,7 +188,7 @@ def engagement_balances(engagement: Engagement) -> list[BalanceRow]:
 
 
 def entries_of(engagement: Engagement) -> list[Entry]:
-    """An engagement's entries with their legs, the newest first."""
+    """An engagement's entries with their legs, newest first."""
     return list(
         Entry.objects.filter(engagement=engagement)
         .select_related("document")
@@ -198,7 +198,7 @@ def entries_of(engagement: Engagement) -> list[Entry]:
 
 
 def totals_by_currency(rows: Iterable[BalanceRow]) -> list[tuple[str, Decimal, Decimal]]:
-    """Both sides added up, a row a currency: a ledger that is whole has the same twice."""
+    """Total debit and credit by currency; equal in a consistent ledger."""
     sums: dict[str, tuple[Decimal, Decimal]] = {}
     for row in rows:
         debit, credit = sums.get(row.currency, (NOTHING, NOTHING))
@@ -207,7 +207,7 @@ def totals_by_currency(rows: Iterable[BalanceRow]) -> list[tuple[str, Decimal, D
 
 
 def legs_between(first: date, last: date, *, currency: str = "") -> QuerySet[Leg]:
-    """Every leg dated in a span of days, both included, entry by entry; of one currency, or all."""
+    """Legs dated from `first` to `last` inclusive, grouped by entry."""
     legs = Leg.objects.filter(entry__dated_on__gte=first, entry__dated_on__lte=last)
     if currency:
         legs = legs.filter(currency=currency)
@@ -217,9 +217,9 @@ def legs_between(first: date, last: date, *, currency: str = "") -> QuerySet[Leg
 
 
 def wrong_totals() -> Sequence[tuple[int, int, str, date]]:
-    """Totals that are not what their legs add up to: (engagement, account, currency, month).
+    """Totals that differ from the sum of their legs: (engagement, account, currency, month).
 
-    Reads every leg. A ledger that is whole has none.
+    Reads every leg; a consistent ledger has none.
     """
     with connection.cursor() as cursor:
         cursor.execute(WRONG_TOTALS)

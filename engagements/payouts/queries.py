@@ -77,7 +77,7 @@ def may_take(invoice: Invoice) -> QuerySet[InvoiceWithBalance]:
 
 
 def payments_for(invoice: Invoice) -> QuerySet[Payment]:
-    """What came in for an invoice and left it again, with what `Payment.told` reads."""
+    """What came in for an invoice and left it again, with what `Payment.description` reads."""
     return invoice.payments.select_related(
         "recorded_by", "moved_from__invoice", "moved_to__invoice"
     )

@@ -111,7 +111,7 @@ def _lines(
 ) -> tuple[Line, ...]:
     lines = [
         Line(
-            f"{payment.invoice.reference}, {payment.told} {in_words(payment.received_on)} "
+            f"{payment.invoice.reference}, {payment.description} {in_words(payment.received_on)} "
             f"({payment.reference})",
             quantize(payment.amount, contract.currency),
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from engagements.billing.credits import creditable
+from engagements.billing.credit_notes import creditable
 from engagements.billing.models import Invoice, InvoiceLine
 from engagements.common.money import quantize, tax_on
 from engagements.contracts.milestones.models import ReleaseCondition

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from django.urls import reverse
 from django.utils import timezone
 
-from engagements.billing.amounts import outstanding
+from engagements.billing.milestones import outstanding
 from engagements.common.dates import in_words
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import ContractVersion, Party

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TypedDict
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
 from engagements.audit.queries import AuditSummary, unbilled_audits
-from engagements.billing.amounts import WITH_INVOICES
 from engagements.billing.balances import open_invoices
+from engagements.billing.milestones import WITH_INVOICES
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.summary import versions_for_summary
 from engagements.documents.models import Document, DocumentFailure

@@ -109,16 +109,16 @@ def accept(page: Page, name: str, button: str) -> None:
 
 def bill_and_collect(page: Page) -> None:
     """Collect everything that waits on a draft, issue it, and record that it was paid in full."""
-    section(page, "Milestones to bill").get_by_role("link", name="Bill them").click()
-    page.get_by_role("button", name="Collect on drafts").click()
-    page.get_by_role("button", name="Issue the invoice").click()
-    told(page, "is issued. The PDF is being made.")
+    section(page, "Milestones to bill").get_by_role("link", name="Draft invoices").click()
+    page.get_by_role("button", name="Draft invoices").click()
+    page.get_by_role("button", name="Issue invoice").click()
+    told(page, "issued. Its PDF is being rendered.")
     reference = page.get_by_role("heading", level=1).inner_text()
-    page.get_by_role("link", name="Record a payment").click()
+    page.get_by_role("link", name="Record payment").click()
     page.get_by_label("Received on").fill(date.today().isoformat())
     page.get_by_label("Reference").fill(f"Transfer {reference}")
-    page.get_by_role("button", name="Record the payment").click()
-    told(page, f"is recorded for {reference}.")
+    page.get_by_role("button", name="Record payment").click()
+    told(page, f"recorded for {reference}.")
 
 
 def values_of(page: Page) -> dict[str, Any]:

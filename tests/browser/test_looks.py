@@ -115,7 +115,7 @@ def test_very_long_names_break_no_page(window: Window) -> None:
     told, offered = staging.long_named()
     asked = told.engagement.runs.get()
     passed_on = statement(("5.00", f"{told.invoice.reference} {'EREF+' * 24}"))
-    taken = bank_imports.take_in(filename=f"{'x' * 90}.xml", content=passed_on, by=told.finance)
+    taken = bank_imports.import_file(filename=f"{'x' * 90}.xml", content=passed_on, by=told.finance)
     viewer = Viewer(window)
 
     on_it = ["engagement", "engagement-audit", "engagement-contract"]

@@ -159,7 +159,7 @@ def watch(consultant: Page, customer: Page, reference: str) -> None:
 def settle(finance: Page, window: Window, people: DemoUsers, reference: str) -> None:
     """One person approves, another says that the bank has paid."""
     finance.goto("/finance/")
-    waiting = acts.section(finance, "Settlements waiting")
+    waiting = acts.section(finance, "Open settlements")
     proposed = waiting.get_by_role("link", name=SCENARIO.title)
     # It is proposed in a transaction of its own, once the run is concluded.
     acts.reload_until_visible(finance, proposed)
@@ -221,7 +221,7 @@ def test_a_met_target_is_handed_over_paid_and_closed(window: Window) -> None:
     finance.goto("/finance/")
     acts.bill_and_collect(finance)
     finance.goto("/finance/")
-    expect(acts.section(finance, "Open invoices")).to_contain_text("No invoice is open")
+    expect(acts.section(finance, "Open invoices")).to_contain_text("No open invoices")
     consultant.get_by_role("button", name="Close the engagement").click()
     acts.told(consultant, f"{told.reference} is closed.")
 

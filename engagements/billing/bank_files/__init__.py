@@ -1,5 +1,1 @@
-"""Bank files read into plain entries: CAMT.053 and CSV. No Django in here."""
-
-from engagements.billing.bank_files.entries import Entry, Statement, Unreadable
-
-__all__ = ["Entry", "Statement", "Unreadable"]
+"""Parse bank statements, CAMT.053 and CSV, into plain lines. No Django here."""

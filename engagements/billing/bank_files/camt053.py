@@ -1,7 +1,7 @@
-"""CAMT.053, the bank's statement after ISO 20022, in the versions 001.02 to 001.14.
+"""Parse CAMT.053, the ISO 20022 bank statement, versions 001.02 to 001.14.
 
-The versions differ in where a party's name and an entry's state stand; what they share is read
-by name, whatever the namespace. Entities and document types are refused before anything is read.
+Elements are found by local name: the versions differ in namespace and in the place of a party's
+name and an entry's status. Document types and entities are refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ from decimal import Decimal, InvalidOperation
 
 from lxml import etree
 
-from engagements.billing.bank_files.entries import Entry, Statement, Unreadable, kept_exactly, keyed
+from engagements.billing.bank_files.statement import (
+    Statement,
+    StatementLine,
+    UnreadableFile,
+    exact_amount,
+    with_keys,
+)
 
 NAMESPACE = re.compile(r"urn:iso:std:iso:20022:tech:xsd:camt\.053\.001\.\d\d")
 CURRENCY = re.compile(r"[A-Z]{3}")
@@ -21,25 +27,25 @@ BOOKED = "BOOK"
 
 
 def looks_like(content: bytes) -> bool:
-    """Whether a file could be CAMT.053: XML that names it near its beginning."""
+    """Whether a file looks like CAMT.053: XML that names it near its start."""
     return b"camt.053" in content[:4000] and content.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"<"
 
 
 def read(content: bytes) -> Statement:
-    """The booked entries of every statement in the file. Unreadable when it is something else."""
+    """Parse the booked credit entries of every statement in the file."""
     document = _parsed(content)
-    entries: list[Entry] = []
-    passed_over = 0
+    lines: list[StatementLine] = []
+    skipped = 0
     for statement in _all(document, "BkToCstmrStmt/Stmt"):
         account = _text(statement, "Acct/Id/IBAN") or _text(statement, "Acct/Id/Othr/Id")
-        found: list[Entry] = []
+        found: list[StatementLine] = []
         for entry in _all(statement, "Ntry"):
-            if _came_in(entry):
+            if _is_incoming(entry):
                 found += _parts(entry)
             else:
-                passed_over += 1
-        entries += keyed(found, account=account)
-    return Statement(entries=tuple(entries), passed_over=passed_over)
+                skipped += 1
+        lines += with_keys(found, account=account)
+    return Statement(lines=tuple(lines), skipped=skipped)
 
 
 def _parsed(content: bytes) -> etree._Element:
@@ -49,26 +55,26 @@ def _parsed(content: bytes) -> etree._Element:
     try:
         root = etree.fromstring(content, parser)
     except etree.XMLSyntaxError as error:
-        raise Unreadable(f"This is no well-formed XML: {error.msg}") from error
+        raise UnreadableFile(f"The XML is not well-formed: {error.msg}") from error
     if root.getroottree().docinfo.internalDTD is not None:
-        raise Unreadable("A bank file declares no document type.")
+        raise UnreadableFile("The XML declares a document type, which is not allowed.")
     if not NAMESPACE.fullmatch(etree.QName(root).namespace or ""):
-        raise Unreadable("This XML is no CAMT.053 statement.")
+        raise UnreadableFile("This XML is not a CAMT.053 statement.")
     return root
 
 
-def _came_in(entry: etree._Element) -> bool:
-    """Booked, to our credit, more than nothing, and not the reversal of anything."""
+def _is_incoming(entry: etree._Element) -> bool:
+    """Whether an entry is booked, a credit, positive and no reversal."""
     state = _text(entry, "Sts/Cd") or _text(entry, "Sts")
     is_reversal = _text(entry, "RvslInd") in ("true", "1")
     if state != BOOKED or _text(entry, "CdtDbtInd") != "CRDT" or is_reversal:
         return False
-    # Banks book interest and fees of 0.00, too.
+    # Some banks book interest and fees of 0.00.
     return _amount(_one(entry, "Amt"))[0] > 0
 
 
-def _parts(entry: etree._Element) -> Iterator[Entry]:
-    """The transactions of an entry that collects several, where they add up to it; else itself."""
+def _parts(entry: etree._Element) -> Iterator[StatementLine]:
+    """The transactions of a batch entry if they add up to it, or else the entry itself."""
     amount, currency = _amount(_one(entry, "Amt"))
     details = list(_all(entry, "NtryDtls/TxDtls"))
     parts = [_transaction_amount(each) for each in details]
@@ -83,7 +89,7 @@ def _parts(entry: etree._Element) -> Iterator[Entry]:
 
 def _entry(
     entry: etree._Element, details: etree._Element | None, amount: Decimal, currency: str
-) -> Entry:
+) -> StatementLine:
     booked = _text(entry, "BookgDt/Dt") or _text(entry, "BookgDt/DtTm")[:10]
     references = [_text(entry, "AcctSvcrRef"), _text(entry, "NtryRef")]
     payer = account = ""
@@ -105,10 +111,10 @@ def _entry(
     try:
         booked_on = date.fromisoformat(booked)
     except ValueError as error:
-        raise Unreadable(f"An entry has no day of booking that can be read: {booked!r}.") from error
-    return Entry(
+        raise UnreadableFile(f"An entry has an invalid booking date: {booked!r}.") from error
+    return StatementLine(
         booked_on=booked_on,
-        amount=kept_exactly(amount, currency),
+        amount=exact_amount(amount, currency),
         currency=currency,
         payer=payer,
         payer_account=account,
@@ -129,17 +135,17 @@ def _amount(element: etree._Element) -> tuple[Decimal, str]:
     try:
         amount = Decimal((element.text or "").strip())
     except InvalidOperation as error:
-        raise Unreadable(f"An amount cannot be read: {element.text!r}.") from error
+        raise UnreadableFile(f"Invalid amount: {element.text!r}.") from error
     if not amount.is_finite():
-        raise Unreadable(f"An amount cannot be read: {element.text!r}.")
+        raise UnreadableFile(f"Invalid amount: {element.text!r}.")
     currency = element.get("Ccy") or ""
     if not CURRENCY.fullmatch(currency):
-        raise Unreadable(f"An amount names no currency: {element.text}.")
+        raise UnreadableFile(f"An amount has no currency: {element.text}.")
     return amount, currency
 
 
 def _all(element: etree._Element, path: str) -> Iterator[etree._Element]:
-    """The elements at `path`, by their names in any namespace."""
+    """The elements at `path` in any namespace."""
     name, _, rest = path.partition("/")
     for child in element.iterchildren(f"{{*}}{name}"):
         if rest:
@@ -151,7 +157,7 @@ def _all(element: etree._Element, path: str) -> Iterator[etree._Element]:
 def _one(element: etree._Element, path: str) -> etree._Element:
     found = next(_all(element, path), None)
     if found is None:
-        raise Unreadable(f"An entry has no {path}.")
+        raise UnreadableFile(f"An entry has no {path}.")
     return found
 
 

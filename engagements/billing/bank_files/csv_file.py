@@ -1,4 +1,4 @@
-"""CSV as banks export it: which column means what is chosen once and remembered by its heading."""
+"""Parse a bank's CSV export with a column layout that is remembered by its heading."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from engagements.billing.bank_files.entries import Entry, Statement, Unreadable, kept_exactly, keyed
+from engagements.billing.bank_files.statement import (
+    Statement,
+    StatementLine,
+    UnreadableFile,
+    exact_amount,
+    with_keys,
+)
 
 DELIMITERS = (";", ",", "\t", "|")
 MAX_ROWS = 20_000
 SAMPLE_ROWS = 5
 DATE_FORMATS = ("%d.%m.%Y", "%d.%m.%y", "%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%Y%m%d")
-# Grouped by three or not at all: 250.00 is no 25.000 where a comma marks the decimals.
+# Grouped by three or not at all, so that 250.00 is not read as 25,000 with a decimal comma.
 AMOUNTS = {
     ",": re.compile(r"[+-]?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+)(?:,[0-9]+)?"),
     ".": re.compile(r"[+-]?(?:[0-9]+|[0-9]{1,3}(?:,[0-9]{3})+)(?:\.[0-9]+)?"),
@@ -28,9 +34,9 @@ AMOUNTS = {
 
 @dataclass(frozen=True)
 class Layout:
-    """Which column (by its place, from 0) means what, and how days and amounts are written.
+    """The column index of each field, and the formats of dates and amounts.
 
-    `decimal_mark` is "," or "."; `currency` counts where there is no column for it.
+    `decimal_mark` is "," or "."; `currency` applies if no column has it.
     """
 
     booked_on: int
@@ -45,71 +51,71 @@ class Layout:
     decimal_mark: str
 
     def as_data(self) -> dict[str, Any]:
-        """As it is remembered."""
+        """The layout as JSON data."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Table:
-    """A file before anybody said what its columns mean."""
+    """The heading and rows of a file."""
 
     head: list[str]
     rows: list[list[str]]
 
     @property
     def heading(self) -> str:
-        """The digest by which a layout is remembered."""
+        """The digest of the heading, which identifies its layout."""
         return "sha256:" + hashlib.sha256("\x1f".join(self.head).encode()).hexdigest()
 
     @property
     def sample(self) -> list[list[str]]:
-        """Its first rows."""
+        """The first rows."""
         return self.rows[:SAMPLE_ROWS]
 
 
 def open_table(content: bytes) -> Table:
-    """The heading and the rows below it; what banks write above the heading is left out."""
+    """Find the heading and the rows below it, skipping any preamble."""
     text = _decoded(content)
     rows = _split(text)
     widths = Counter(len(row) for row in rows if len(row) > 2)
     if not widths:
-        raise Unreadable("This is no table: no row has three columns or more.")
+        raise UnreadableFile("The file has no table: no row has three columns.")
     width = widths.most_common(1)[0][0]
     start = next(at for at, row in enumerate(rows) if len(row) == width)
     below = [row for row in rows[start + 1 :] if len(row) == width]
     if len(below) > MAX_ROWS:
-        raise Unreadable(f"This file has {len(below)} rows; {MAX_ROWS} are read at once.")
+        raise UnreadableFile(f"The file has {len(below)} rows; the limit is {MAX_ROWS}.")
     return Table(head=[cell.strip() for cell in rows[start]], rows=below)
 
 
 def read(content: bytes, layout: Layout) -> Statement:
-    """The entries by which money came in. Unreadable names the row that does not fit."""
-    entries: list[Entry] = []
-    passed_over = 0
+    """Parse the incoming payments; an error names the row."""
+    lines: list[StatementLine] = []
+    skipped = 0
     for number, row in enumerate(open_table(content).rows, start=1):
         try:
             amount = _amount(row[layout.amount], layout.decimal_mark)
             if amount is None or amount <= 0:
-                passed_over += 1
+                skipped += 1
                 continue
-            entries.append(_entry(row, amount, layout))
+            lines.append(_entry(row, amount, layout))
         except (ValueError, InvalidOperation) as error:
-            raise Unreadable(f"Row {number} below the heading: {error}") from error
+            raise UnreadableFile(f"Row {number} below the heading: {error}") from error
         except IndexError as error:
-            raise Unreadable("The columns chosen are not those of this file.") from error
-    return Statement(keyed(entries, account="csv"), passed_over)
+            raise UnreadableFile("The file has fewer columns than chosen.") from error
+    return Statement(with_keys(lines, account="csv"), skipped)
 
 
-def _entry(row: Sequence[str], amount: Decimal, layout: Layout) -> Entry:
+def _entry(row: Sequence[str], amount: Decimal, layout: Layout) -> StatementLine:
     def cell(place: int | None) -> str:
         return "" if place is None else " ".join(row[place].split())
 
     currency = cell(layout.currency_column).upper() or layout.currency
     if not re.fullmatch(r"[A-Z]{3}", currency):
-        raise ValueError(f"{currency!r} is no currency.")
-    return Entry(
+        raise ValueError(f"{currency!r} is not a currency code.")
+    return StatementLine(
         booked_on=_day(cell(layout.booked_on), layout.date_format),
-        amount=kept_exactly(amount, currency),
+        amount=exact_amount(amount, currency),
         currency=currency,
         payer=cell(layout.payer),
         payer_account=cell(layout.payer_account).replace(" ", ""),
@@ -120,20 +126,20 @@ def _entry(row: Sequence[str], amount: Decimal, layout: Layout) -> Entry:
 
 def _day(text: str, date_format: str) -> date:
     if date_format not in DATE_FORMATS:
-        raise ValueError(f"{date_format!r} is no way to write a day.")
+        raise ValueError(f"Unknown date format {date_format!r}.")
     try:
         return datetime.strptime(text, date_format).date()
     except ValueError:
-        raise ValueError(f"{text!r} is no day as chosen.") from None
+        raise ValueError(f"{text!r} is not a date in the chosen format.") from None
 
 
 def _amount(text: str, decimal_mark: str) -> Decimal | None:
-    """An amount with its sign; None for an empty cell."""
+    """Parse a signed amount; None for an empty cell."""
     plain = re.sub(r"[\s\u00a0\u202f']", "", text)
     if not plain:
         return None
     if not AMOUNTS[decimal_mark].fullmatch(plain):
-        raise ValueError(f"{text!r} is no amount as chosen.")
+        raise ValueError(f"{text!r} is not an amount in the chosen format.")
     grouping = "." if decimal_mark == "," else ","
     return Decimal(plain.replace(grouping, "").replace(decimal_mark, "."))
 
@@ -147,17 +153,17 @@ def _decoded(content: bytes) -> str:
         if "\x00" in text:
             break
         return text
-    raise Unreadable("This is no text file.")
+    raise UnreadableFile("This is not a text file.")
 
 
 def _split(text: str) -> list[list[str]]:
-    """The rows by the delimiter that gives most of them the same number of columns."""
+    """Split by the delimiter that gives the most rows of equal width."""
 
     def rows(delimiter: str) -> list[list[str]]:
         try:
             return [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if any(row)]
         except csv.Error as error:
-            raise Unreadable(f"This table cannot be read: {error}") from error
+            raise UnreadableFile(f"Invalid CSV: {error}") from error
 
     def fit(found: list[list[str]]) -> tuple[int, int]:
         widths = Counter(len(row) for row in found if len(row) > 1)

@@ -193,7 +193,9 @@ def _payment(payment: Payment, currency: str) -> dict[str, str]:
     return {
         "received_on": in_words(payment.received_on),
         "invoice": payment.invoice.reference,
-        "reference": payment.reference if is_received else f"{payment.reference}, {payment.told}",
+        "reference": payment.reference
+        if is_received
+        else f"{payment.reference}, {payment.description}",
         "amount": formatting.figure(payment.amount, currency),
     }
 

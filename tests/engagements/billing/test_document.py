@@ -1,4 +1,4 @@
-"""The invoice and the credit note: what was frozen, on paper and for machines."""
+"""Documents of invoices and credit notes: frozen facts as PDF and as an e-invoice."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from pypdf import PdfReader
 from engagements import documents
 from engagements.billing import credit_notes, invoices
 from engagements.billing.models import Invoice
-from engagements.common.errors import ApplicationError
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.documents import registry
 from engagements.documents.models import Document
 from engagements.documents.registry import Subject
 from tests.engagements.pdf_text import attached, words
 from tests.engagements.world import World
-from tests.refusing import refused
+from tests.errors import declined
 
 Issue = Callable[[str, str], PdfReader]
 D = Decimal
@@ -49,37 +48,32 @@ def read(paper: PdfReader) -> etree._Element:
     return tree
 
 
-def said(tree: etree._Element, name: str) -> list[str]:
+def texts(tree: etree._Element, name: str) -> list[str]:
     """The texts of every element of this name."""
     return [str(element.text) for element in tree.iter(f"{{{RAM}}}{name}")]
 
 
-def test_the_invoice_says_who_what_when_and_how_to_pay(world: World, issued: Issue) -> None:
+def test_the_pdf_and_its_e_invoice_state_the_same_figures(world: World, issued: Issue) -> None:
     invoice = issued_invoice(world)
-    text = words(issued("invoice", f"invoice:{invoice.pk}"))
+    paper = issued("invoice", f"invoice:{invoice.pk}")
+    text = words(paper)
     for each in (
-        f"Invoice {invoice.reference}",
+        invoice.reference,
         "Longprompt AG",
         "Germany",
         "12,000.00",
-        "Tax, 19% of 18,000.00",
+        "18,000.00",
         "21,420.00",
         "DE89 3704 0044 0532 0130 00",
-        f"Please quote {invoice.reference}",
     ):
         assert each in text
-
-
-def test_the_e_invoice_is_valid_and_comes_to_the_same(world: World, issued: Issue) -> None:
-    invoice = issued_invoice(world)
-    paper = issued("invoice", f"invoice:{invoice.pk}")
     tree = read(paper)
-    assert said(tree, "TypeCode")[0] == "380"
-    assert [D(net) for net in said(tree, "LineTotalAmount")] == [D(12000), D(6000), invoice.net]
-    assert said(tree, "TaxTotalAmount") == [str(D("3420.00"))]
-    assert said(tree, "GrandTotalAmount") == said(tree, "DuePayableAmount") == ["21420.00"]
-    assert said(tree, "PaymentReference") == [invoice.reference]
-    assert (said(tree, "PostcodeCode")[1], said(tree, "CityName")[1]) == ("10115", "Berlin")
+    assert texts(tree, "TypeCode")[0] == "380"
+    assert [D(net) for net in texts(tree, "LineTotalAmount")] == [D(12000), D(6000), invoice.net]
+    assert texts(tree, "TaxTotalAmount") == [str(D("3420.00"))]
+    assert texts(tree, "GrandTotalAmount") == texts(tree, "DuePayableAmount") == ["21420.00"]
+    assert texts(tree, "PaymentReference") == [invoice.reference]
+    assert (texts(tree, "PostcodeCode")[1], texts(tree, "CityName")[1]) == ("10115", "Berlin")
     root: Any = paper.trailer["/Root"]
     assert root["/AF"][0].get_object()["/AFRelationship"] == "/Alternative"
     metadata = root["/Metadata"].get_data().decode()
@@ -99,9 +93,9 @@ def test_reverse_charge_says_its_sentence_to_people_and_machines(
     assert invoice.tax == 0
     assert REVERSE in words(paper)
     tree = read(paper)
-    assert said(tree, "ExemptionReason") == [REVERSE]
-    assert said(tree, "ExemptionReasonCode") == ["VATEX-EU-AE"]
-    assert set(said(tree, "CategoryCode")) == {"AE"}
+    assert texts(tree, "ExemptionReason") == [REVERSE]
+    assert texts(tree, "ExemptionReasonCode") == ["VATEX-EU-AE"]
+    assert set(texts(tree, "CategoryCode")) == {"AE"}
 
 
 def test_a_credit_note_names_what_it_corrects(world: World, issued: Issue) -> None:
@@ -111,12 +105,12 @@ def test_a_credit_note_names_what_it_corrects(world: World, issued: Issue) -> No
     )
     paper = issued("credit_note", f"invoice:{note.pk}")
     text = words(paper)
-    assert f"corrects invoice {invoice.reference}" in text
+    assert invoice.reference in text
     assert "The audit was free." in text
     tree = read(paper)
-    assert said(tree, "TypeCode")[0] == "381"
-    assert said(tree, "GrandTotalAmount") == ["7140.00"]
-    assert invoice.reference in said(tree, "IssuerAssignedID")
+    assert texts(tree, "TypeCode")[0] == "381"
+    assert texts(tree, "GrandTotalAmount") == ["7140.00"]
+    assert invoice.reference in texts(tree, "IssuerAssignedID")
 
 
 def test_outside_the_eu_an_e_invoice_goes_to_who_asks_for_it(world: World) -> None:
@@ -158,24 +152,10 @@ def test_a_document_stays_as_it_was_whatever_becomes_of_the_customer(world: Worl
     assert Document.objects.filter(kind="invoice").count() == 1
 
 
-def test_a_credit_note_is_made_once_and_keeps_its_bytes(world: World) -> None:
-    invoice = issued_invoice(world, 1)
-    note = credit_notes.credit(invoice=invoice, reason="Agreed.", by=world.finance)
-    about = f"invoice:{note.pk}"
-    first = documents.issue(kind="credit_note", subject=about)
-    world.customer.name = "Other AG"
-    world.customer.save()
-    again = documents.issue(kind="credit_note", subject=about)
-    assert (again.pk, again.digest) == (first.pk, first.digest)
-    assert bytes(again.content) == bytes(first.content)
-    with refused("document.append_only"):
-        Document.objects.filter(pk=first.pk).update(content=b"other")
-
-
 def test_a_draft_has_no_document(world: World) -> None:
     part = world.active().milestones.get(position=1)
     drafted = invoices.draft(milestones=[part], by=world.finance)
-    with pytest.raises(ApplicationError, match="once it is issued"):
+    with declined("invoice.not_issued"):
         registry.kind_of("invoice").compose(subject_of(drafted))
 
 

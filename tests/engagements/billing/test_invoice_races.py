@@ -79,7 +79,11 @@ def test_a_credit_sent_twice_is_issued_once(world: World) -> None:
     results = together(
         *[
             lambda: credit_notes.credit(
-                invoice=invoice, net=D(100), reason="Late.", by=world.finance, seen=D(0)
+                invoice=invoice,
+                net=D(100),
+                reason="Late.",
+                by=world.finance,
+                expected_credited=D(0),
             )
         ]
         * 2

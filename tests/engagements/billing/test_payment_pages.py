@@ -1,17 +1,23 @@
-"""Recording payments by hand."""
+"""Payment pages: record a payment; search, total and download payments."""
 
 from __future__ import annotations
 
+import csv
+import io
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from engagements.billing import payments
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
+from engagements.payouts import overpayment_refunds
 from tests.engagements import story as told
 from tests.engagements.story import Story
 
@@ -19,19 +25,10 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def story() -> Story:
-    return told.in_force()
-
-
-@pytest.fixture
-def invoice(story: Story) -> Invoice:
-    return told.invoiced(story, 1)
-
-
-@pytest.fixture
-def fritz(client: Client, story: Story) -> Client:
+def invoice(client: Client) -> Invoice:
+    story = told.in_force()
     client.force_login(story.finance)
-    return client
+    return told.invoiced(story, 1)
 
 
 def page_of(invoice: Invoice) -> str:
@@ -43,67 +40,54 @@ def sent(**changed: str) -> dict[str, str]:
     return {"amount": "17136.00", "received_on": day.isoformat(), "reference": "SEPA-1"} | changed
 
 
-@pytest.mark.parametrize("typed", ["17136.00", "17,136.00", "17.136,00", "EUR 17 136,00"])
-def test_a_payment_is_read_in_either_notation(fritz: Client, invoice: Invoice, typed: str) -> None:
-    assert fritz.post(page_of(invoice), sent(amount=typed)).status_code == 302
+def test_the_offered_amount_is_recorded_once(client: Client, invoice: Invoice) -> None:
+    assert 'value="17136.00"' in client.get(page_of(invoice)).content.decode()
+    for _ in range(2):
+        assert client.post(page_of(invoice), sent()).status_code == 302
     assert Payment.objects.get().amount == Decimal("17136.00")
 
 
-def test_the_open_amount_is_offered_and_can_be_sent_as_it_is(
-    fritz: Client, invoice: Invoice
+def test_amounts_in_any_notation_are_partial_payments(client: Client, invoice: Invoice) -> None:
+    for number, typed in enumerate(("1000.50", "1,000.50", "1.000,50", "EUR 1 000,50")):
+        answer = client.post(page_of(invoice), sent(amount=typed, reference=f"P-{number}"))
+        assert answer.status_code == 302, typed
+    assert {payment.amount for payment in Payment.objects.all()} == {Decimal("1000.50")}
+    assert "EUR\xa013,134.00" in client.get(reverse("finance")).content.decode()
+
+
+def test_an_invalid_payment_is_declined_and_the_input_kept(
+    client: Client, invoice: Invoice
 ) -> None:
-    assert 'value="17136.00"' in fritz.get(page_of(invoice)).content.decode()
-
-
-def test_the_same_payment_sent_twice_is_recorded_once(fritz: Client, invoice: Invoice) -> None:
-    for _ in range(2):
-        assert fritz.post(page_of(invoice), sent()).status_code == 302
-    assert Payment.objects.count() == 1
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"amount": "17.136"}, "could be 17136 or 17.136"),
-        ({"amount": "17136.01"}, "too much"),
-        ({"amount": ""}, "Enter the amount that arrived."),
-        ({"amount": "USD 5.00"}, "paid in EUR, not in USD"),
-        ({"received_on": "2999-01-01"}, "That is in the future"),
-        ({"received_on": "31.02."}, "Enter a day as in 2026-03-31."),
-        ({"reference": " "}, "Enter the reference on the bank statement."),
-    ],
-)
-def test_a_wrong_payment_is_refused_and_what_was_typed_is_kept(
-    fritz: Client, invoice: Invoice, changed: dict[str, str], said: str
-) -> None:
-    response = fritz.post(page_of(invoice), sent(**changed))
-    page = response.content.decode()
-    assert response.status_code == 422
-    assert said in page
-    for value in sent(**changed).values():
-        assert f'value="{value}"' in page or not value.strip()
+    for changed in (
+        {"amount": "17.136"},
+        {"amount": "17136.01"},
+        {"amount": ""},
+        {"amount": "USD 5.00"},
+        {"received_on": "2999-01-01"},
+        {"received_on": "31.02."},
+        {"reference": " "},
+    ):
+        response = client.post(page_of(invoice), sent(**changed))
+        page = response.content.decode()
+        assert response.status_code == 422, changed
+        for value in sent(**changed).values():
+            assert f'value="{value}"' in page or not value.strip()
     assert not Payment.objects.exists()
 
 
-def test_what_is_over_is_recorded_by_who_says_that_it_arrived(
-    fritz: Client, invoice: Invoice
-) -> None:
+def test_an_overpayment_needs_confirmation(client: Client, invoice: Invoice) -> None:
     over = sent(amount="20000.00", may_exceed="on")
-    assert fritz.post(page_of(invoice), over).status_code == 302
-    page = fritz.get(reverse("invoice", args=[invoice.pk])).content.decode()
-    assert "Overpaid" in page
+    assert client.post(page_of(invoice), over).status_code == 302
+    page = client.get(reverse("invoice", args=[invoice.pk])).content.decode()
     assert "−EUR\xa02,864.00" in page
 
 
-def test_a_draft_takes_no_payment(fritz: Client, story: Story) -> None:
+def test_a_draft_accepts_no_payment(client: Client) -> None:
+    story = told.in_force()
+    client.force_login(story.finance)
     url = page_of(told.drafted(story))
-    assert "recorded for an issued invoice" in fritz.get(url).content.decode()
-    assert fritz.post(url, sent()).status_code == 422
-
-
-def test_an_invoice_that_is_paid_in_part_stays_open(fritz: Client, invoice: Invoice) -> None:
-    fritz.post(page_of(invoice), sent(amount="10000,50"))
-    assert "EUR\xa07,135.50" in fritz.get(reverse("finance")).content.decode()
+    assert 'name="amount"' not in client.get(url).content.decode()
+    assert client.post(url, sent()).status_code == 422
 
 
 def test_yen_have_no_decimals(client: Client) -> None:
@@ -111,6 +95,73 @@ def test_yen_have_no_decimals(client: Client) -> None:
     client.force_login(story.finance)
     url = page_of(told.invoiced(story, 1))
     assert 'value="17136"' in client.get(url).content.decode()
-    response = client.post(url, sent(amount="100.5"))
-    assert "JPY has no decimals" in response.content.decode()
+    assert client.post(url, sent(amount="100.5")).status_code == 422
     assert client.post(url, sent(amount="17136")).status_code == 302
+
+
+@pytest.fixture
+def story(client: Client) -> Story:
+    """A payment of yesterday, and one of today of which 864.00 is refunded."""
+    story = told.underway()
+    second = told.invoiced(story, 2)
+    payments.record(
+        invoice=second,
+        amount=second.gross + 864,
+        received_on=timezone.localdate(),
+        reference="=SEPA-2",
+        by=story.finance,
+        may_exceed=True,
+    )
+    row = overpayment_refunds.propose(invoice=second, amount=Decimal(864), by=story.finance)
+    overpayment_refunds.send(refund=row, by=story.second)
+    client.force_login(story.finance)
+    return story
+
+
+def listed(client: Client, **query: str) -> list[str]:
+    response = client.get(reverse("payments"), query)
+    assert response.status_code == 200
+    return [payment.reference for payment in response.context["listed"]]
+
+
+def test_payments_are_searched_totalled_and_downloaded(client: Client, story: Story) -> None:
+    refund = Payment.objects.get(kind="paid_back").reference
+    assert listed(client) == [refund, "=SEPA-2", "BANK-1"]
+    yesterday, today = (str(timezone.localdate() - timedelta(days=n)) for n in (1, 0))
+    for query, found in (
+        ({"q": "bank-1"}, ["BANK-1"]),
+        ({"q": story.reference.lower()}, [refund, "=SEPA-2", "BANK-1"]),
+        ({"q": "nothing like it"}, []),
+        ({"kind": "paid_back"}, [refund]),
+        ({"since": today}, [refund, "=SEPA-2"]),
+        ({"until": yesterday}, ["BANK-1"]),
+        ({"since": yesterday, "until": yesterday, "q": "longprompt"}, ["BANK-1"]),
+        # An invalid field does not filter.
+        ({"since": "soon", "kind": "received"}, ["=SEPA-2", "BANK-1"]),
+    ):
+        assert listed(client, **query) == found, query
+    total = sum(payment.amount for payment in Payment.objects.all())
+    assert f"EUR\xa0{total:,.2f}" in client.get(reverse("payments")).content.decode()
+    response = client.get(reverse("payments"), {"kind": "received", "format": "csv"})
+    rows = list(csv.DictReader(io.StringIO(response.content.decode())))
+    assert [row["Reference"] for row in rows] == ["'=SEPA-2", "BANK-1"]
+    assert (rows[1]["Amount"], rows[1]["Recorded by"]) == ("17136.00", "Fritz Finance")
+
+
+def test_a_longer_list_takes_no_more_queries(client: Client, story: Story) -> None:
+    def count() -> int:
+        with CaptureQueriesContext(connection) as context:
+            client.get(reverse("payments"))
+        return len(context)
+
+    before = count()
+    for number in range(3):
+        payments.record(
+            invoice=story.invoice,
+            amount=Decimal(1),
+            received_on=timezone.localdate(),
+            reference=f"MORE-{number}",
+            by=story.finance,
+            may_exceed=True,
+        )
+    assert count() == before

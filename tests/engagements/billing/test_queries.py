@@ -12,10 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from engagements.billing import bank_imports, credit_notes, invoices, payments, reminders
 from engagements.billing import queries as billing
 from engagements.billing.balances import issued_invoices, overdue_invoices
-from engagements.billing.matching import proposals
 from engagements.billing.payment_models import BankLine
+from engagements.billing.reconciliation import proposals
 from engagements.engagement.models import Engagement
-from engagements.finance import invoice_queries, invoice_totals
+from engagements.finance import invoice_queries
 from engagements.settlements import customer_accounts
 from tests.engagements.billing.test_bank_imports import statement
 from tests.engagements.world import World, days, today
@@ -41,7 +41,7 @@ def one_of_each(world: World, number: int) -> None:
     credit_notes.credit(invoice=invoice, net=Decimal(100), reason="Late.", by=world.finance)
     invoices.draft(milestones=[audit], by=world.finance)
     entries = statement((f"{number}.00", invoice.reference), ("7.00", f"unknown {number}"))
-    bank_imports.take_in(filename="bank.xml", content=entries, by=world.finance)
+    bank_imports.import_file(filename="bank.xml", content=entries, by=world.finance)
 
 
 def test_twice_the_invoices_cost_no_more_queries(world: World) -> None:
@@ -53,12 +53,12 @@ def test_twice_the_invoices_cost_no_more_queries(world: World) -> None:
             row.customer.name for row in invoice_queries.found_invoices(today=later, text="INV")
         ],
         lambda: [
-            str(row.corrects) for row in invoice_queries.found_invoices(today=later, standing=NOTES)
+            str(row.corrects) for row in invoice_queries.found_invoices(today=later, status=NOTES)
         ],
         lambda: [row.customer.name for row in overdue_invoices(today=later)],
-        lambda: invoice_totals.totals_by_currency(issued_invoices()),
+        lambda: invoice_queries.totals_by_currency(issued_invoices()),
         lambda: customer_accounts.accounts_of(Engagement.objects.all()),
-        lambda: [proposal.fit for proposal in proposals(BankLine.objects.all())],
+        lambda: [proposal.match for proposal in proposals(BankLine.objects.all())],
         reminders.due,
     ]
     one_of_each(world, 1)
@@ -72,11 +72,11 @@ def test_open_and_overpaid_invoices_are_never_netted(world: World) -> None:
     world.overpaid(Decimal(720))
     world.invoice(world.active().milestones.get(position=1))
     dollars = world.invoice(world.active(currency="USD").milestones.get(position=1))
-    euros, others = invoice_totals.totals_by_currency(issued_invoices())
+    euros, others = invoice_queries.totals_by_currency(issued_invoices())
     assert (euros.currency, euros.open, euros.overpaid) == ("EUR", Decimal(14280), Decimal(720))
     assert (others.currency, others.open, others.overpaid) == ("USD", Decimal(14280), 0)
     found = invoice_queries.found_invoices(today=today(), text=dollars.reference)
-    assert invoice_totals.totals_by_currency(found) == [others]
+    assert invoice_queries.totals_by_currency(found) == [others]
 
 
 def test_what_a_settlement_counts_is_neither_open_nor_overpaid(world: World) -> None:
@@ -86,4 +86,4 @@ def test_what_a_settlement_counts_is_neither_open_nor_overpaid(world: World) -> 
     world.invoice(audit)
     world.conclude(world.request(contract), "missed")
     assert {row.open_amount > 0 for row in issued_invoices()} == {True, False}
-    assert invoice_totals.totals_by_currency(issued_invoices()) == []
+    assert invoice_queries.totals_by_currency(issued_invoices()) == []

@@ -1,4 +1,4 @@
-"""What is overdue is asked for, level by level, once each; invoices go out by mail."""
+"""Overdue invoices are reminded of at three levels, once each; invoices are mailed."""
 
 from __future__ import annotations
 
@@ -36,23 +36,21 @@ def remind_all() -> None:
         reminders.remind(invoice=row)
 
 
-def test_each_level_is_written_once_when_its_day_has_come(invoice: Invoice, on_day: OnDay) -> None:
+def test_each_level_is_sent_once_when_due(invoice: Invoice, on_day: OnDay) -> None:
     assert invoice.due_on is not None
-    expected = {0: [], 6: [], 7: [1], 8: [1], 20: [1], 21: [1, 2], 35: [1, 2, 3], 90: [1, 2, 3]}
+    expected = {6: [], 7: [1], 20: [1], 21: [1, 2], 35: [1, 2, 3], 90: [1, 2, 3]}
     for late, so_far in expected.items():
         on_day(invoice.due_on + days(late))
         for _ in range(2):
             remind_all()
         assert levels() == so_far, late
     subjects = Mail.objects.filter(key__startswith="reminder:").values_list("subject", flat=True)
-    assert {subject.partition(":")[0] for subject in subjects} == set(reminders.NAMED.values())
+    assert {subject.partition(":")[0] for subject in subjects} == set(reminders.TITLES.values())
     assert len(subjects) == 3
     assert invoice.engagement.events.filter(verb="invoice.reminded").count() == 3
 
 
-def test_a_worker_that_was_away_does_not_send_all_levels_at_once(
-    invoice: Invoice, on_day: OnDay
-) -> None:
+def test_a_late_worker_sends_one_level_at_a_time(invoice: Invoice, on_day: OnDay) -> None:
     assert invoice.due_on is not None
     for late, so_far in ((60, [1]), (61, [1]), (67, [1, 2]), (74, [1, 2, 3])):
         on_day(invoice.due_on + days(late))
@@ -60,12 +58,12 @@ def test_a_worker_that_was_away_does_not_send_all_levels_at_once(
         assert levels() == so_far
 
 
-def test_what_was_paid_since_it_was_seen_is_not_asked_for(
+def test_an_invoice_paid_meanwhile_is_not_reminded(
     world: World, invoice: Invoice, on_day: OnDay
 ) -> None:
     assert invoice.due_on is not None
     on_day(invoice.due_on + days(10))
-    [seen] = reminders.due()
+    [listed] = reminders.due()
     payments.record(
         invoice=invoice,
         amount=invoice.gross,
@@ -73,11 +71,11 @@ def test_what_was_paid_since_it_was_seen_is_not_asked_for(
         reference="P",
         by=world.finance,
     )
-    assert reminders.remind(invoice=seen) is None
+    assert reminders.remind(invoice=listed) is None
     assert not Reminder.objects.exists()
 
 
-def test_only_what_is_open_is_asked_for(world: World, invoice: Invoice, on_day: OnDay) -> None:
+def test_a_reminder_states_the_open_amount(world: World, invoice: Invoice, on_day: OnDay) -> None:
     assert invoice.due_on is not None
     credit_notes.credit(invoice=invoice, net=Decimal(2000), reason="Late.", by=world.finance)
     on_day(invoice.due_on + days(7))
@@ -108,9 +106,7 @@ def test_a_reminder_is_never_changed(invoice: Invoice, on_day: OnDay) -> None:
         Reminder.objects.update(level=3)
 
 
-def test_an_invoice_goes_out_with_its_pdf_to_where_its_customer_wants_it(
-    world: World, invoice: Invoice
-) -> None:
+def test_an_invoice_is_mailed_once_with_its_pdf(world: World, invoice: Invoice) -> None:
     document = documents.issue(kind="invoice", subject=f"invoice:{invoice.pk}")
     assert document in invoice_mails.unsent()
     for _ in range(2):

@@ -97,7 +97,7 @@ def test_what_the_bank_does_not_transfer_comes_back_and_is_proposed_anew(
     assert failed.state == State.FAILED
     assert balances(invoice) == before
     assert balance_of(invoice).open_amount == -720
-    assert [payment.told for payment in invoice.payments.order_by("pk")] == [
+    assert [payment.description for payment in invoice.payments.order_by("pk")] == [
         "received",
         "paid back",
         "came back",

@@ -47,7 +47,7 @@ def test_what_is_too_much_is_put_to_another_engagement_s_invoice(world: World) -
     assert balance_of(invoice).open_amount == 0
     assert balance_of(other).open_amount == D("13560.00")
     assert arrived.moved_from is not None
-    assert (arrived.told, arrived.moved_from.told) == (
+    assert (arrived.description, arrived.moved_from.description) == (
         f"moved from {invoice.reference}",
         f"moved to {other.reference}",
     )

@@ -11,7 +11,7 @@ from decimal import Decimal
 
 import pytest
 
-from engagements.billing import bank_imports, bank_lines, credit_notes, invoices, payments
+from engagements.billing import bank_imports, credit_notes, invoices, payments, reconciliation
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import BankLine
 from engagements.contracts.models import ContractVersion
@@ -62,7 +62,9 @@ def story(world: World) -> Iterator[tuple[str, Act]]:
     # With a key of its own: what was seen before tells a retry from another credit.
     yield (
         "credit invoice",
-        lambda: credit_notes.credit(invoice=credited, reason="Agreed.", by=by, seen=Decimal(0)),
+        lambda: credit_notes.credit(
+            invoice=credited, reason="Agreed.", by=by, expected_credited=Decimal(0)
+        ),
     )
 
 
@@ -107,12 +109,12 @@ def _from_the_bank(world: World) -> Iterator[tuple[str, Act]]:
     by = world.finance
     yield (
         "take in bank file",
-        lambda: bank_imports.take_in(filename="statement.xml", content=content, by=by),
+        lambda: bank_imports.import_file(filename="statement.xml", content=content, by=by),
     )
     line = BankLine.objects.get()
     yield (
         "assign bank line",
-        lambda: bank_lines.assign(line=line, parts=[(invoice, invoice.gross)], by=by),
+        lambda: reconciliation.assign(line=line, parts=[(invoice, invoice.gross)], by=by),
     )
 
 

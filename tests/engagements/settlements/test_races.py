@@ -159,7 +159,11 @@ def test_engagements_opened_at_once_get_references_of_their_own(world: World) ->
 def test_a_bank_file_handed_in_twice_at_once_is_one_import(world: World) -> None:
     content = statement(("10.00", "x"))
     results = together(
-        *[lambda: bank_imports.take_in(filename="statement.xml", content=content, by=world.finance)]
+        *[
+            lambda: bank_imports.import_file(
+                filename="statement.xml", content=content, by=world.finance
+            )
+        ]
         * 4
     )
     assert len({row.pk for row in results}) == 1

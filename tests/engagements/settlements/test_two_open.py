@@ -17,20 +17,20 @@ from django.urls import reverse
 
 from engagements.billing import credit_notes, invoices, payments, reminders
 from engagements.billing.balances import issued_invoices, open_invoices
-from engagements.billing.matching import Fit
 from engagements.billing.milestones import milestone_lines
 from engagements.billing.models import Invoice, Reminder
-from engagements.common.errors import ApplicationError
+from engagements.billing.reconciliation import Match
 from engagements.common.money import format_money
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.models import ContractVersion
-from engagements.finance import invoice_totals
+from engagements.finance import invoice_queries
 from engagements.notifications.models import Mail
 from engagements.payouts import refunds
 from engagements.settlements import customer_accounts
 from engagements.settlements import services as settlements
-from tests.engagements.billing.test_bank_imports import only, statement, take_in
+from tests.engagements.billing.test_bank_imports import imported, only, statement
 from tests.engagements.world import World, days, today
+from tests.errors import declined
 
 OnDay = Callable[[dt.date], None]
 D = Decimal
@@ -95,7 +95,7 @@ def agree(story: Story, due: str) -> None:
     assert account.balance == D(due)
     asked = story.asked()
     assert sum(asked.values()) == D(due)
-    totals = invoice_totals.totals_by_currency(issued_invoices())
+    totals = invoice_queries.totals_by_currency(issued_invoices())
     assert sum((total.open for total in totals), D(0)) == D(due)
     lines = milestone_lines(story.contract.engagement)
     named = {line.invoice.pk: line.open_amount for line in lines if line.invoice}
@@ -118,9 +118,9 @@ def test_what_is_paid_for_one_is_asked_for_by_neither(world: World) -> None:
     story.pay(story.first, "2570")
     assert story.asked() == {"audit": D(570)}
     agree(story, "570")
-    with pytest.raises(ApplicationError, match=r"has EUR\s570\.00 open; 570\.01 would be too much"):
+    with declined("payment.exceeds_open_amount"):
         story.pay(story.audit, "570.01")
-    with pytest.raises(ApplicationError, match=r"has EUR\s0\.00 open"):
+    with declined("payment.exceeds_open_amount"):
         story.pay(story.first, "1")
     story.pay(story.audit, "570")
     agree(story, "0")
@@ -196,10 +196,10 @@ def test_reminders_portal_and_finance_say_the_same_of_each(
     mails = [" ".join(mail.body.split()) for mail in Mail.objects.filter(key__startswith="rem")]
     for amount in written.values():
         shown = format_money(amount, "EUR").replace("\xa0", " ")
-        assert any(f"{shown} was due" in body for body in mails)
+        assert any(shown in body for body in mails)
         client.force_login(world.signatory)
         assert f"Open {shown}" in story.page(client, "portal-invoices", reference)
-        assert f"{shown} to pay" in story.page(client, "portal-engagement", reference)
+        assert shown in story.page(client, "portal-engagement", reference)
         client.force_login(world.finance)
         assert shown in story.page(client, "invoices")
     for invoice in (story.first, story.audit):
@@ -237,8 +237,8 @@ def test_only_what_is_overdue_is_reminded_of_and_with_what_it_asks(
 def test_a_bank_line_for_both_is_put_to_each_as_far_as_it_asks(world: World) -> None:
     story = two_open(world)
     text = f"{story.audit.reference} {story.first.reference}"
-    proposal = only(take_in(world, statement(("4140.00", text))))
-    assert proposal.fit == Fit.EXACT
+    proposal = only(imported(world, statement(("4140.00", text))))
+    assert proposal.match == Match.EXACT
     assert {row.pk: part for row, part in proposal.parts} == {
         story.first.pk: D(2570),
         story.audit.pk: D(1570),
@@ -247,6 +247,6 @@ def test_a_bank_line_for_both_is_put_to_each_as_far_as_it_asks(world: World) -> 
 
 def test_a_bank_line_without_a_number_is_guessed_by_what_is_asked(world: World) -> None:
     story = two_open(world)
-    proposal = only(take_in(world, statement(("1570.00", "as agreed"))))
-    assert proposal.fit == Fit.GUESS
+    proposal = only(imported(world, statement(("1570.00", "as agreed"))))
+    assert proposal.match == Match.BY_AMOUNT
     assert [(row.pk, part) for row, part in proposal.parts] == [(story.audit.pk, D(1570))]

@@ -11,10 +11,10 @@ from django.test.utils import CaptureQueriesContext
 
 from engagements import closing
 from engagements.billing import milestones
-from engagements.billing.amounts import gross, outstanding, received
 from engagements.billing.balances import open_invoices
+from engagements.billing.milestones import gross, outstanding, received
 from engagements.contracts.milestones.models import Milestone
-from engagements.finance import queries as finance
+from engagements.finance.at_risk import money_at_risk
 from engagements.payouts import refunds
 from engagements.settlements import queries as settlement_queries
 from engagements.settlements import services as settlements
@@ -55,7 +55,7 @@ def test_twice_the_engagements_cost_no_more_queries(world: World) -> None:
     reads: list[Callable[[], Any]] = [
         lambda: read_board(world),
         lambda: boards.done(world.consultant),
-        lambda: [row.engagement.customer.name for row in finance.money_at_risk()],
+        lambda: [row.engagement.customer.name for row in money_at_risk()],
         lambda: [row.milestone.title for row in milestones.milestones_to_bill()],
         lambda: [row.customer.name for row in open_invoices()],
         lambda: [
@@ -104,7 +104,7 @@ def test_only_a_billed_milestone_has_something_open(world: World) -> None:
 
 
 def at_risk(world: World) -> list[Decimal]:
-    return [row.could_go_back for row in finance.money_at_risk()]
+    return [row.could_go_back for row in money_at_risk()]
 
 
 def test_fees_are_at_risk_until_the_verdict(world: World) -> None:
@@ -140,7 +140,7 @@ def test_what_was_kept_is_at_risk_again_until_a_further_refund_is_on_its_way(wor
         audit_cost=D("5000"),
         by=world.controller,
     )
-    (line,) = finance.money_at_risk()
+    (line,) = money_at_risk()
     assert (line.received, line.could_go_back) == (D("7140.00"), D("1190.00"))
     settlements.approve(settlement=further, by=world.finance)
     assert at_risk(world) == [D("1190.00")]

@@ -1,4 +1,4 @@
-"""An invoice for machines: EN 16931 as Factur-X (Cross Industry Invoice), made by drafthorse."""
+"""Electronic invoice: EN 16931 as Factur-X (Cross Industry Invoice), built with drafthorse."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from drafthorse.xmp_schema import XMP_SCHEMA
 FILENAME = "factur-x.xml"
 PROFILE = "urn:cen.eu:en16931:2017"
 SCHEMA = "FACTUR-X_EN16931"
-# Codes of UNTDID 1001 and 4461, UN/ECE recommendation 20, and the EU's reasons for no tax.
+# Codes of UNTDID 1001 and 4461, UN/ECE recommendation 20 and VATEX.
 INVOICE, CREDIT_NOTE = "380", "381"
 CREDIT_TRANSFER, SEPA_CREDIT_TRANSFER = "30", "58"
 PIECE = "C62"
@@ -28,7 +28,7 @@ POSTCODE_AND_CITY = re.compile(r"(?:[A-Z]{1,3}-)?(?P<postcode>\d[\d ]{2,5}\d)\s+
 
 
 def _extension() -> bytes:
-    """The part of the XMP metadata that says which file is the invoice, and by which standard."""
+    """The XMP metadata that names the embedded invoice file and its standard."""
     text = XMP_SCHEMA.format(
         **dict.fromkeys(("title", "author", "subject", "producer", "creator_tool"), ""),
         timestamp="",
@@ -47,7 +47,7 @@ XMP = _extension()
 
 
 def e_invoice(facts: dict[str, Any]) -> bytes:
-    """The XML of frozen `facts` (twofold.invoice/1), checked against the profile's schema."""
+    """Render frozen `facts` (twofold.invoice/1) as XML, validated against the profile's schema."""
     document = Document()
     document.context.guideline_parameter.id = PROFILE
     is_credit_note = facts["kind"] == "credit_note"
@@ -60,17 +60,17 @@ def e_invoice(facts: dict[str, Any]) -> bytes:
         document.header.notes.add(note)
     for line in facts["lines"]:
         document.trade.items.add(_line(line, facts))
-    _agree(document, facts)
-    _settle(document, facts)
+    _fill_agreement(document, facts)
+    _fill_settlement(document, facts)
     xml: bytes = document.serialize(schema=SCHEMA)
     return xml
 
 
-def _agree(document: Document, facts: dict[str, Any]) -> None:
-    """Who, under which contract, and when it was delivered."""
+def _fill_agreement(document: Document, facts: dict[str, Any]) -> None:
+    """Seller, buyer, contract and date of supply."""
     agreement = document.trade.agreement
-    _fill(agreement.seller, facts["seller"])
-    _fill(agreement.buyer, facts["buyer"])
+    _fill_party(agreement.seller, facts["seller"])
+    _fill_party(agreement.buyer, facts["buyer"])
     if facts["buyer_reference"]:
         agreement.buyer_reference = facts["buyer_reference"]
     engagement, contract = facts["engagement"], facts["contract"]
@@ -80,7 +80,7 @@ def _agree(document: Document, facts: dict[str, Any]) -> None:
         document.trade.delivery.event.occurrence = _day(max(delivered))
 
 
-def _fill(party: TradeParty, data: dict[str, str]) -> None:
+def _fill_party(party: TradeParty, data: dict[str, str]) -> None:
     party.name = data["name"]
     lines = []
     for line in data["address"].splitlines():
@@ -112,8 +112,8 @@ def _line(line: dict[str, Any], facts: dict[str, Any]) -> LineItem:
     return item
 
 
-def _settle(document: Document, facts: dict[str, Any]) -> None:
-    """How much, with which tax, and how it is paid."""
+def _fill_settlement(document: Document, facts: dict[str, Any]) -> None:
+    """Totals, tax breakdown and payment terms."""
     settlement = document.trade.settlement
     settlement.payment_reference = facts["reference"]
     settlement.currency_code = facts["currency"]
@@ -123,7 +123,7 @@ def _settle(document: Document, facts: dict[str, Any]) -> None:
     if facts["due_on"]:
         terms.due = _day(facts["due_on"])
     else:
-        terms.description = f"Taken back of {facts['corrects']['reference']}."
+        terms.description = f"Corrects {facts['corrects']['reference']}."
     settlement.terms.add(terms)
     net, tax, gross = (Decimal(facts[name]) for name in ("net", "tax", "gross"))
     summation = settlement.monetary_summation

@@ -1,4 +1,4 @@
-"""What is to be billed: collecting milestones on drafts, and issuing drafts."""
+"""The page of milestones to bill: draft invoices, issue drafts, waive audits."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ COLUMNS = (
 @access.finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def to_bill(request: HttpRequest) -> HttpResponse:
-    """Released milestones by engagement, and the drafts; chosen ones are collected.
+    """Undrafted milestones by engagement, and drafts. POST drafts the selected milestones.
 
-    `format=csv` downloads what is to be billed and stands on no draft.
+    `format=csv` downloads the undrafted milestones.
     """
     if request.method == "POST":
         drafted = _collect(request, actor(request))
         if len(drafted) == 1:
             return redirect("invoice", pk=drafted[0].pk)
         if drafted:
-            messages.success(request, f"{len(drafted)} drafts are made. Look at each and issue it.")
+            messages.success(request, f"{len(drafted)} drafts created. Review and issue each.")
             return redirect("to-bill")
     groups = billing.to_bill()
     if request.GET.get("format") == "csv":
@@ -53,7 +53,7 @@ def to_bill(request: HttpRequest) -> HttpResponse:
         "groups": groups,
         "drafts": [(row, invoices.preview(invoice=row)) for row in billing.drafts()],
         "audits": [(row, WaiveForm(auto_id=f"id_{row.pk}_%s")) for row in unbilled_audits()],
-        "acts": access.is_finance(request.user),
+        "can_edit": access.is_finance(request.user),
     }
     status = UNPROCESSABLE if request.method == "POST" else 200
     return render(request, "billing/to_bill.html", context, status=status)
@@ -62,14 +62,14 @@ def to_bill(request: HttpRequest) -> HttpResponse:
 @access.finance_page
 @require_POST
 def waive_audit(request: HttpRequest, reference: str) -> HttpResponse:
-    """Ask no more for an audit that led to no contract."""
+    """Waive the fee of an audit without a contract."""
     audit = get_object_or_404(Audit, engagement=access.engagement_for(request.user, reference))
     try:
         audits.waive(audit=audit, reason=request.POST.get("reason", ""), by=actor(request))
-    except ApplicationError as refused:
-        messages.error(request, str(refused))
+    except ApplicationError as error:
+        messages.error(request, str(error))
     else:
-        messages.success(request, f"The audit of {reference} is owed no more.")
+        messages.success(request, f"The audit fee of {reference} is waived.")
     return redirect("to-bill")
 
 
@@ -85,7 +85,7 @@ def _cells(line: MilestoneLine) -> tuple[Any, ...]:
 
 
 def _collect(request: HttpRequest, by: User) -> list[Invoice]:
-    """One draft for each engagement of which milestones were chosen."""
+    """Draft one invoice per engagement from the selected milestones."""
     chosen = wholes(request.POST.getlist("milestone"))
     found = Milestone.objects.filter(
         pk__in=chosen, contract_version__engagement__in=access.engagements_for(by)
@@ -99,25 +99,25 @@ def _collect(request: HttpRequest, by: User) -> list[Invoice]:
     for milestones in by_engagement.values():
         try:
             drafted.append(invoices.draft(milestones=milestones, by=by))
-        except ApplicationError as refused:
-            messages.error(request, str(refused))
+        except ApplicationError as error:
+            messages.error(request, str(error))
     return drafted
 
 
 @access.finance_page
 @require_POST
 def issue_drafts(request: HttpRequest) -> HttpResponse:
-    """Issue every draft that was chosen, each by itself: one that is refused holds up no other."""
+    """Issue the selected drafts, each by itself."""
     by, issued = actor(request), []
     chosen = wholes(request.POST.getlist("draft"))
     for row in Invoice.objects.filter(
         pk__in=chosen, engagement__in=access.engagements_for(by)
     ).order_by("drafted_at", "pk"):
         try:
-            seen = request.POST.get(f"seen-{row.pk}")
-            issued.append(invoices.issue(invoice=row, by=by, seen=seen))
-        except ApplicationError as refused:
-            messages.error(request, f"Draft for {row.engagement.reference}: {refused}")
+            version = request.POST.get(f"version-{row.pk}")
+            issued.append(invoices.issue(invoice=row, by=by, expected_version=version))
+        except ApplicationError as error:
+            messages.error(request, f"Draft for {row.engagement.reference}: {error}")
     if not chosen:
         messages.error(request, "Choose at least one draft.")
     if issued:

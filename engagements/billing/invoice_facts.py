@@ -1,4 +1,4 @@
-"""What an invoice says, copied in when it is issued: schema twofold.invoice/1.
+"""The facts frozen on an invoice when it is issued: schema twofold.invoice/1.
 
     {"schema": "twofold.invoice/1", "kind": "invoice"|"credit_note",
      "reference": "INV-2026-0001", "issued_on": "2026-09-01", "due_on": "2026-09-15"|null,
@@ -32,19 +32,19 @@ from engagements.contracts.models import ContractVersion
 from engagements.people.models import Customer
 
 SCHEMA = "twofold.invoice/1"
-# ISO 3166-1. Northern Ireland and other parts with rules of their own ask for an e-invoice.
+# ISO 3166-1. Territories with their own rules, such as Northern Ireland, opt in.
 EU = frozenset(
     (
         *("AT", "BE", "BG", "CY", "CZ", "DE", "DK", "EE", "ES", "FI", "FR", "GR", "HR", "HU"),
         *("IE", "IT", "LT", "LU", "LV", "MT", "NL", "PL", "PT", "RO", "SE", "SI", "SK"),
     )
 )
-# EN 16931 knows no amount with more decimals.
+# EN 16931 allows two decimals at most.
 E_INVOICE_UNIT = Decimal("0.01")
 
 
 def compose(invoice: Invoice, lines: Sequence[InvoiceLine]) -> dict[str, Any]:
-    """The facts that issuing `invoice` now, as numbered and dated, would fix."""
+    """The facts of `invoice` with its current number and dates."""
     currency, contract = invoice.currency, invoice.contract_version
     original = invoice.corrects
     return {
@@ -78,14 +78,14 @@ def compose(invoice: Invoice, lines: Sequence[InvoiceLine]) -> dict[str, Any]:
 
 
 def wants_e_invoice(customer: Customer, invoice: Invoice) -> bool:
-    """Whether an e-invoice goes with it: in the EU, or asked for, and its amounts can be told."""
+    """Whether to embed an e-invoice: EU or opted in, and no amount has over two decimals."""
     is_wanted = customer.country in EU or customer.wants_e_invoice
     amounts = (invoice.net, invoice.tax)
     return is_wanted and all(amount == amount.quantize(E_INVOICE_UNIT) for amount in amounts)
 
 
 def _tax(contract: ContractVersion, original: Invoice | None) -> dict[str, str]:
-    """The contract's treatment; a credit note keeps that of the invoice it corrects."""
+    """The contract's tax treatment, or that of the invoice which a credit note corrects."""
     if original is not None and original.frozen:
         names = ("tax_treatment", "tax_rate_percent", "tax_note")
         return {name: original.frozen[name] for name in names}

@@ -1,4 +1,4 @@
-"""The facts of an invoice or credit note, as they were frozen and never from live rows."""
+"""Compose the document of an invoice or credit note from its frozen facts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from django.db.models.fields import CharField
 from django.db.models.functions import Cast, Concat
 
 from benchmarks.records.canonical import canonical, digest_of_bytes
-from engagements.billing.document.e_invoice import FILENAME, XMP, e_invoice
+from engagements.billing.e_invoice import FILENAME, XMP, e_invoice
+from engagements.billing.invoice_facts import SCHEMA
 from engagements.billing.models import Invoice
-from engagements.billing.parties import SCHEMA
 from engagements.common import money
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
@@ -28,12 +28,12 @@ _ARCHIVED = "pdf/a-3a"
 
 
 def due() -> Iterator[Subject]:
-    """Every issued invoice that has no document yet."""
+    """Issued invoices without a document."""
     return _due(Invoice.Kind.INVOICE)
 
 
 def due_credit_notes() -> Iterator[Subject]:
-    """Every issued credit note that has no document yet."""
+    """Issued credit notes without a document."""
     return _due(Invoice.Kind.CREDIT_NOTE)
 
 
@@ -47,15 +47,17 @@ def _due(kind: Invoice.Kind) -> Iterator[Subject]:
 
 
 def compose(subject: Subject) -> RenderableDocument:
-    """An issued invoice or credit note. Refused before it is issued."""
+    """Compose an issued invoice or credit note."""
     invoice = Invoice.objects.select_related("engagement").get(pk=subject.pk)
     if invoice.frozen is None or invoice.issued_at is None:
-        raise ApplicationError("An invoice has a document once it is issued.", code="billing.todo")
+        raise ApplicationError(
+            "A draft has no document. Issue the invoice first.", code="invoice.not_issued"
+        )
     facts = invoice.frozen
     if facts["schema"] != SCHEMA:
         raise ApplicationError(
-            f"{invoice.reference} was billed by hand: its document is not kept here.",
-            code="billing.todo",
+            f"{invoice.reference} was billed outside Twofold; its document is not stored here.",
+            code="invoice.billed_outside",
         )
     name = f"{invoice.get_kind_display()} {invoice.reference}"
     is_electronic = bool(facts["e_invoice"])
@@ -67,7 +69,7 @@ def compose(subject: Subject) -> RenderableDocument:
         template="billing/document/invoice.html",
         dated=invoice.issued_at,
         seal=digest_of_bytes(canonical(facts)),
-        sealed=f"The facts of {invoice.reference} as canonical JSON",
+        sealed=f"Canonical JSON of {invoice.reference}",
         summary=f"{name} of {facts['seller']['name']} to {facts['buyer']['name']}.",
         context=_context(facts),
         enclosures=(_e_invoice(facts),) if is_electronic else (),
@@ -77,9 +79,7 @@ def compose(subject: Subject) -> RenderableDocument:
 
 
 def _e_invoice(facts: dict[str, Any]) -> Enclosure:
-    return Enclosure(
-        FILENAME, e_invoice(facts), "The same invoice for machines (EN 16931)", "Alternative"
-    )
+    return Enclosure(FILENAME, e_invoice(facts), "Electronic invoice (EN 16931)", "Alternative")
 
 
 def _context(facts: dict[str, Any]) -> dict[str, Any]:
@@ -129,5 +129,5 @@ def _day(text: str, locale: str) -> str:
 
 
 def _grouped(iban: str) -> str:
-    """An IBAN as people read it, by fours."""
+    """Format an IBAN in groups of four."""
     return " ".join(iban[start : start + 4] for start in range(0, len(iban), 4))

@@ -1,0 +1,80 @@
+"""Incoming payments on a bank statement."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+
+from engagements.common import money
+
+# Placeholders for a missing reference.
+NO_REFERENCE = frozenset({"", "NOTPROVIDED", "NONREF", "NONE", "NOT PROVIDED"})
+REFERENCE_CHARACTERS = 80
+
+
+class UnreadableFile(ValueError):
+    """A bank file that cannot be parsed; the message names the place."""
+
+
+@dataclass(frozen=True)
+class StatementLine:
+    """An incoming payment. `key` is the same for the same payment in any file."""
+
+    booked_on: date
+    amount: Decimal
+    currency: str
+    payer: str
+    payer_account: str
+    text: str
+    reference: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The incoming payments of a file; `skipped` counts all other lines."""
+
+    lines: tuple[StatementLine, ...]
+    skipped: int
+
+
+def exact_amount(amount: Decimal, currency: str) -> Decimal:
+    """Return a finite `amount`, or raise UnreadableFile if it is too large for the database or
+    has more decimals than `currency` (ISO 4217)."""
+    if abs(amount) >= money.LIMIT:
+        raise UnreadableFile(f"{amount} exceeds the largest amount supported.")
+    try:
+        if money.is_exact(amount, currency):
+            return amount
+    except money.UnknownCurrency as error:
+        raise UnreadableFile(str(error)) from error
+    raise UnreadableFile(f"{amount} has more decimals than {currency}.")
+
+
+def with_keys(lines: Iterable[StatementLine], *, account: str) -> tuple[StatementLine, ...]:
+    """Key lines by the bank's reference, or else by their contents.
+
+    Identical lines in one file are numbered in order. A line without a reference is named after
+    its key.
+    """
+    count: Counter[str] = Counter()
+    done = []
+    for line in lines:
+        bank_reference = line.reference.strip()
+        bank_reference = "" if bank_reference.upper() in NO_REFERENCE else bank_reference
+        facts = (line.booked_on.isoformat(), f"{line.amount.normalize():f}", line.currency)
+        details = (
+            (bank_reference,) if bank_reference else (line.payer, line.payer_account, line.text)
+        )
+        base = "\x1f".join((account, *facts, *details))
+        count[base] += 1
+        key = "sha256:" + hashlib.sha256(f"{base}\x1f{count[base]}".encode()).hexdigest()
+        reference = bank_reference[:REFERENCE_CHARACTERS] or f"Bank entry {key[7:19]}"
+        if count[base] > 1 and bank_reference:
+            reference = f"{bank_reference[: REFERENCE_CHARACTERS - 8]} ({count[base]})"
+        done.append(replace(line, key=key, reference=reference))
+    return tuple(done)

@@ -1,0 +1,228 @@
+"""Reconcile bank statement lines with invoices: propose, assign, set aside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from engagements.access import require_finance
+from engagements.billing import payments
+from engagements.billing.balances import issued_invoices, open_invoices
+from engagements.billing.models import Invoice
+from engagements.billing.payment_models import BankLine
+from engagements.common import validation
+from engagements.common.errors import ApplicationError
+from engagements.common.money import format_money
+from engagements.engagement import stages
+from engagements.engagement.models import Stage
+from engagements.people.models import User
+
+if TYPE_CHECKING:
+    from engagements.billing.balances import InvoiceWithBalance
+
+State = BankLine.State
+# An invoice number as printed, or with other separators or none.
+NUMBER = re.compile(r"(?<![A-Z])(INV|HAND)[\s\-_./]*(\d{4})[\s\-_./]*(\d{4,})(?!\d)")
+ENDED = (Stage.CLOSED, Stage.CANCELLED)
+# A payment reference has 80 characters; the suffix of a repeated one takes 11.
+REFERENCE_HEAD = 69
+
+
+class Match(StrEnum):
+    """How a line's amount compares with the open amounts of the invoices it quotes."""
+
+    EXACT = "exact"
+    PART = "part"
+    OVER = "over"
+    BY_AMOUNT = "by_amount"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The invoices that a line would pay, with an amount each. `reason` when there are none."""
+
+    line: BankLine
+    match: Match
+    parts: tuple[tuple[InvoiceWithBalance, Decimal], ...] = ()
+    reason: str = ""
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the payer quoted the invoices; only these are recorded in bulk."""
+        return self.match in (Match.EXACT, Match.PART, Match.OVER)
+
+
+def proposals(lines: Iterable[BankLine]) -> list[Proposal]:
+    """Propose invoices for open lines, in order: two lines that quote one invoice share it."""
+    rows = list(lines)
+    quoted = {line.pk: quoted_numbers(line.text) for line in rows}
+    wanted = {number for numbers in quoted.values() for _, _, number in numbers}
+    by_number = {
+        (row.series, row.year, row.number): row
+        for row in issued_invoices().filter(number__in=wanted)
+    }
+    waiting = list(open_invoices())
+    remaining: dict[int, Decimal] = {}
+    return [
+        _proposal(
+            line, [by_number[n] for n in quoted[line.pk] if n in by_number], waiting, remaining
+        )
+        for line in rows
+    ]
+
+
+def quoted_numbers(text: str) -> list[tuple[str, int, int]]:
+    """Return the distinct invoice numbers in a text as (series, year, number).
+
+    Banks break lines anywhere, so the text is searched with and without its spaces.
+    """
+    upper = text.upper()
+    for version in (upper, re.sub(r"\s", "", upper)):
+        found = [(series, int(year), int(n)) for series, year, n in NUMBER.findall(version)]
+        if found:
+            return list(dict.fromkeys(found))
+    return []
+
+
+def _proposal(
+    line: BankLine,
+    quoted: list[InvoiceWithBalance],
+    waiting: list[InvoiceWithBalance],
+    remaining: dict[int, Decimal],
+) -> Proposal:
+    if not quoted:
+        return _by_amount(line, waiting)
+    other = next((row for row in quoted if row.currency != line.currency), None)
+    if other:
+        return Proposal(line, Match.NONE, reason=f"{other.reference} is in {other.currency}.")
+    rest, parts = line.amount, []
+    for row in quoted:
+        due = remaining.get(row.pk, row.amount_due if row.offset else row.open_amount)
+        part = rest if row is quoted[-1] else min(rest, max(due, Decimal(0)))
+        remaining[row.pk] = due - part
+        rest -= part
+        if part > 0:
+            parts.append((row, part))
+    over = any(remaining[row.pk] < 0 for row in quoted)
+    under = any(remaining[row.pk] > 0 for row in quoted)
+    match = Match.OVER if over else Match.PART if under else Match.EXACT
+    return Proposal(line, match, tuple(parts))
+
+
+def _by_amount(line: BankLine, waiting: list[InvoiceWithBalance]) -> Proposal:
+    """Propose the only open invoice over exactly this amount."""
+    same = [r for r in waiting if (r.currency, r.amount_due) == (line.currency, line.amount)]
+    if len(same) == 1:
+        return Proposal(line, Match.BY_AMOUNT, ((same[0], line.amount),))
+    return Proposal(line, Match.NONE, reason="No invoice number in the text.")
+
+
+def assignable_invoices(line: BankLine) -> list[InvoiceWithBalance]:
+    """Invoices in the line's currency, open ones first.
+
+    Invoices of ended engagements only where the payer quoted them.
+    """
+    quoted = {number for _, _, number in quoted_numbers(line.text)}
+    relevant = ~Q(engagement__stage__in=ENDED) | Q(number__in=quoted)
+    rows = issued_invoices().filter(relevant, currency=line.currency)
+    return sorted(rows.order_by("due_on", "pk"), key=lambda row: row.amount_due <= 0)
+
+
+@transaction.atomic
+def assign(*, line: BankLine, parts: Sequence[tuple[Invoice, Decimal]], by: User) -> BankLine:
+    """Record a line's full amount as payments for these invoices. Idempotent.
+
+    Locks the engagements by key before the line, since every other service locks them first.
+    """
+    require_finance(by)
+    for engagement in sorted({invoice.engagement_id for invoice, _ in parts}):
+        stages.locked(engagement)
+    row = BankLine.objects.select_for_update(of=("self",)).get(pk=line.pk)
+    wanted = {invoice.pk: amount for invoice, amount in parts}
+    if row.state == State.ASSIGNED:
+        if dict(row.payments.values_list("invoice", "amount")) != wanted:
+            raise ApplicationError(
+                "This line is already assigned to other invoices.",
+                code="bank_line.assigned_differently",
+            )
+        return row
+    _require_whole(row, parts)
+    for invoice, amount in parts:
+        payments.record(
+            invoice=invoice,
+            amount=amount,
+            received_on=row.booked_on,
+            reference=_reference(row, invoice),
+            bank_line=row,
+            may_exceed=True,
+            by=by,
+        )
+    return _handle(row, State.ASSIGNED, by)
+
+
+def _require_whole(line: BankLine, parts: Sequence[tuple[Invoice, Decimal]]) -> None:
+    invoices = [invoice for invoice, _ in parts]
+    if len(set(invoices)) != len(invoices):
+        raise ApplicationError("Choose each invoice once.", code="bank_line.invoice_twice")
+    if sum((amount for _, amount in parts), Decimal(0)) != line.amount:
+        whole = format_money(line.amount, line.currency)
+        raise ApplicationError(
+            f"The amounts must add up to {whole}.", code="bank_line.not_fully_assigned"
+        )
+    for invoice in invoices:
+        if invoice.currency != line.currency:
+            raise ApplicationError(
+                f"{invoice.reference} is in {invoice.currency}, this line in {line.currency}.",
+                code="bank_line.other_currency",
+            )
+
+
+def assign_certain(*, proposals: Iterable[Proposal], by: User) -> tuple[int, list[str]]:
+    """Record each certain proposal by itself; return the number recorded and the errors."""
+    done, errors = 0, []
+    for proposal in proposals:
+        if not proposal.is_certain:
+            continue
+        try:
+            assign(line=proposal.line, parts=proposal.parts, by=by)
+            done += 1
+        except ApplicationError as error:
+            errors.append(f"{proposal.line}: {error}")
+    return done, errors
+
+
+@transaction.atomic
+def set_aside(*, line: BankLine, note: str, by: User) -> BankLine:
+    """Mark a line as no payment for an invoice, with the reason. It may still be assigned."""
+    require_finance(by)
+    reason = validation.text(note, noun="The reason")
+    row = BankLine.objects.select_for_update(of=("self",)).get(pk=line.pk)
+    if row.state == State.ASSIGNED:
+        raise ApplicationError(
+            "This line is already assigned to an invoice.", code="bank_line.assigned"
+        )
+    row.note = reason
+    return _handle(row, State.SET_ASIDE, by)
+
+
+def _reference(line: BankLine, invoice: Invoice) -> str:
+    """The bank's reference, with a suffix where another line paid this invoice with the same."""
+    same = invoice.payments.filter(reference=line.entry_reference, bank_line__isnull=False)
+    if not same.exclude(bank_line=line).exists():
+        return line.entry_reference
+    return f"{line.entry_reference[:REFERENCE_HEAD]} ({line.entry_key[7:15]})"
+
+
+def _handle(line: BankLine, state: BankLine.State, by: User) -> BankLine:
+    line.state, line.handled_by, line.handled_at = state, by, timezone.now()
+    validation.save_validated(line)
+    return line

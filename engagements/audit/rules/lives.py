@@ -88,9 +88,10 @@ class LifeFigures(Figures, Struct, frozen=True, kw_only=True, tag="survives", ta
                 NOT_KNOWN if self.bill_a_month is None else money(self.bill_a_month, currency),
             ),
             ("Speedup end to end", times_each(self.end_to_end) if self.end_to_end else NOT_KNOWN),
-            ("Saved a month", " to ".join(money(each, currency) for each in saved or ()))
-            if saved
-            else ("Saved a month", NOT_KNOWN),
+            (
+                "Saved a month",
+                " to ".join(money(each, currency) for each in saved) if saved else NOT_KNOWN,
+            ),
             ("Payback of the fee after", self._payback_time()),
         )
 

@@ -1,4 +1,4 @@
-"""What one may not see does not exist; who works in the wrong role is told so."""
+"""Invisible objects are 404; a wrong role is 403."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def document(engagement: Any, *, for_customer: bool) -> Document:
     )
 
 
-def test_an_engagement_is_seen_by_the_house_and_its_customer_alone(world: World) -> None:
+def test_engagements_are_visible_to_staff_and_their_customer(world: World) -> None:
     reference = world.scoping().reference
     for who in (*HOUSE, *OWN):
         assert access.engagement_for(getattr(world, who), reference).reference == reference
@@ -65,7 +65,7 @@ def test_people_of_two_customers_see_each_engagement_once(world: World) -> None:
 
 
 @pytest.mark.parametrize("who", [*HOUSE, *OWN])
-def test_whoever_was_deactivated_sees_nothing(world: World, who: str) -> None:
+def test_deactivated_users_see_nothing(world: World, who: str) -> None:
     world.scoping()
     user: User = getattr(world, who)
     user.is_active = False
@@ -115,7 +115,7 @@ def test_a_run_is_found_under_its_own_engagement_only(world: World) -> None:
     assert missing(lambda: access.run_for(world.consultant, other, run.pk))
 
 
-def test_documents_are_seen_by_whom_they_were_issued_for(world: World) -> None:
+def test_internal_documents_are_hidden_from_customers(world: World) -> None:
     engagement = world.scoping()
     internal = document(engagement, for_customer=False)
     issued = document(engagement, for_customer=True)
@@ -128,7 +128,7 @@ def test_documents_are_seen_by_whom_they_were_issued_for(world: World) -> None:
         assert missing(partial(access.document_for, getattr(world, who), issued.pk))
 
 
-def test_a_settlement_is_seen_by_the_house(world: World) -> None:
+def test_settlements_are_visible_to_staff(world: World) -> None:
     settlement = world.settlement()
     for who in HOUSE:
         assert access.settlement_for(getattr(world, who), settlement.pk) == settlement
@@ -146,7 +146,7 @@ def test_signatories_sign_for_their_own_customer(world: World) -> None:
     assert not access.may_sign(AnonymousUser(), world.customer)
 
 
-def test_nobody_binds_both_sides(world: World) -> None:
+def test_nobody_signs_for_both_parties(world: World) -> None:
     rights = Membership.Rights.SIGNATORY
     for who in (world.consultant, world.admin):
         Membership.objects.create(customer=world.customer, user=who, rights=rights)
@@ -163,7 +163,7 @@ def test_nobody_binds_both_sides(world: World) -> None:
         (access.is_admin, {"admin"}),
     ],
 )
-def test_a_role_says_what_one_may_do(
+def test_roles_grant_permissions(
     world: World, predicate: Callable[[Any], bool], who: set[str]
 ) -> None:
     everybody = (*HOUSE, *OWN, *STRANGERS)
@@ -184,7 +184,7 @@ def test_a_role_says_what_one_may_do(
         (access.portal_page, "DELETE", (*OWN, *STRANGERS), HOUSE),
     ],
 )
-def test_a_page_lets_in_who_may_use_it(
+def test_pages_admit_their_roles(
     world: World,
     guard: Callable[[pages.View], pages.View],
     method: str,

@@ -1,4 +1,4 @@
-"""Every address that names an engagement, whoever adds one: another customer's does not exist."""
+"""Every URL of an engagement is 404 for another customer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def addresses(engagement: Engagement) -> Iterator[str]:
             yield PART.sub(lambda part: str(values.get(part[2], "workloads")), route)
 
 
-def test_no_address_of_an_engagement_exists_for_another_customer(
+def test_every_url_of_an_engagement_is_404_for_another_customer(
     client: Client, world: World
 ) -> None:
     engagement = world.missed().engagement

@@ -1,4 +1,4 @@
-"""The read-only API: what the portal shows, as data, to whoever may see it."""
+"""The API serves the portal's data to those who may see it."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def test_another_customers_person_gets_404_everywhere(client: Client, story: Sto
     assert [row["title"] for row in listed] == ["Somebody else's secret work"]
 
 
-def test_nobody_gets_in_without_signing_in(client: Client, story: Story) -> None:
+def test_the_api_requires_a_sign_in(client: Client, story: Story) -> None:
     for url in [reverse("api-engagements"), *routes(story)]:
         assert client.get(url).status_code == 403, url
 
 
-def test_what_no_view_answers_has_its_reason_as_detail_too(
+def test_errors_outside_views_have_a_detail(
     client: Client, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
@@ -65,7 +65,7 @@ def test_what_no_view_answers_has_its_reason_as_detail_too(
     assert b'oops__code">404<' in client.get("/nowhere/").content
 
 
-def test_nothing_is_written_through_the_api(client: Client, story: Story) -> None:
+def test_the_api_of_customers_is_read_only(client: Client, story: Story) -> None:
     client.force_login(story.signatory)
     for url in [reverse("api-engagements"), *routes(story)]:
         for method in (client.post, client.put, client.patch, client.delete):
@@ -90,7 +90,7 @@ def test_an_engagement_without_a_time_box_has_none(client: Client) -> None:
     assert data["time_box"] is None
 
 
-def test_a_measured_run_carries_the_summary_of_its_record(client: Client, story: Story) -> None:
+def test_a_measured_run_has_its_record(client: Client, story: Story) -> None:
     client.force_login(story.viewer)
     asked = story.engagement.runs.get()
     data = client.get(reverse("api-run", args=[story.reference, asked.pk])).json()
@@ -102,7 +102,7 @@ def test_a_measured_run_carries_the_summary_of_its_record(client: Client, story:
     assert "worker" not in str(data)
 
 
-def test_a_run_under_way_says_how_far_it_is_and_not_who_measures_it(client: Client) -> None:
+def test_a_running_run_shows_progress_and_hides_its_worker(client: Client) -> None:
     story = told.underway()
     run = told.running(told.requested(story))
     progress = {"phase": "measuring", "replicate": 1, "replicates": 4, "message": "gpu-rack-7"}

@@ -42,9 +42,7 @@ def statuses(client: Client, number: int, headers: dict[str, str] | None = None)
     return [client.get(address, headers=headers).status_code for _ in range(number)]
 
 
-def test_an_account_is_limited_from_every_address_and_limits_no_other(
-    client: Client, world: World
-) -> None:
+def test_requests_are_limited_by_account(client: Client, world: World) -> None:
     with PROXY:
         client.force_login(world.signatory)
         for number in range(3):
@@ -59,7 +57,7 @@ def test_an_account_is_limited_from_every_address_and_limits_no_other(
 
 
 @pytest.mark.parametrize("token", [None, "a.wrong.one"])
-def test_rejected_requests_are_limited_by_the_address_that_the_proxy_names(
+def test_rejected_requests_are_limited_by_network(
     client: Client, world: World, token: str | None
 ) -> None:
     sent = {"Authorization": f"Bearer {token}"} if token else {}

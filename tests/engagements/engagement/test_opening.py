@@ -33,7 +33,7 @@ def test_references_count_up_within_the_year(world: World) -> None:
     assert open_one(world).reference == f"TF-{year}-10001"
 
 
-def test_it_begins_in_scoping_and_its_customer_is_told(world: World) -> None:
+def test_an_engagement_starts_in_scoping(world: World) -> None:
     engagement = open_one(world)
     assert engagement.stage == Stage.SCOPING
     event = Event.objects.get(engagement=engagement)
@@ -52,16 +52,16 @@ def test_only_consultants_open_and_lead_engagements(world: World, who: str) -> N
         open_one(world, lead=getattr(world, who))
 
 
-def test_an_admin_may_do_what_a_consultant_may(world: World) -> None:
+def test_admins_open_and_lead_engagements(world: World) -> None:
     assert open_one(world, by=world.admin, lead=world.admin).lead == world.admin
 
 
 @pytest.mark.parametrize("field", ["title", "workload"])
-def test_it_says_what_it_is_about(world: World, field: str) -> None:
+def test_title_and_workload_are_required(world: World, field: str) -> None:
     with declined("validation.missing"):
         open_one(world, **{field: "  "})
 
 
-def test_a_title_too_long_for_its_column_is_refused_in_words(world: World) -> None:
+def test_a_long_title_is_rejected(world: World) -> None:
     with declined("engagement.max_length"):
         open_one(world, title="x" * 161)

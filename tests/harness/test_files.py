@@ -92,7 +92,7 @@ def test_what_runs_is_the_source_that_was_read_whatever_the_machines_encoding(
     def ascii_here(encoding: str | None, *_: Any) -> str:
         return encoding or "ascii"
 
-    monkeypatch.setattr(preparation, "_cells", lambda *_: None)
+    monkeypatch.setattr(preparation, "_sandboxes", lambda *_: None)
     monkeypatch.setattr(io, "text_encoding", ascii_here)
     source = '"""Größe: 4096 \N{MULTIPLICATION SIGN} 8."""\r\n'
     candidate = Candidate(name="c", source=source)

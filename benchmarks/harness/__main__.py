@@ -73,7 +73,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _require_room_for(out: Path) -> None:
     """Raise SetupError, before measuring, if the record could not be written."""
     if not out.parent.is_dir():
-        raise SetupError(f"there is no folder {out.parent} for the record")
+        raise SetupError(f"folder {out.parent} does not exist")
     if out.is_dir() or not os.access(out.parent, os.W_OK):
         raise SetupError(f"cannot write {out}")
 
@@ -178,14 +178,14 @@ def _signer(content: bytes, key: PublicKey | None) -> tuple[int, str]:
     if key is None:
         if said is None:
             return 0, "not signed"
-        return 0, f"signed by key {said['key_id']}, not checked: give its --public-key"
+        return 0, f"signed by key {said['key_id']}, not verified: pass its --public-key"
     try:
         signatures.check(content, key)
     except NotSigned as error:
         return 3, str(error)
     except SignatureError as error:
         return 1, str(error)
-    return 0, f"signed by key {key.id}, and unchanged since"
+    return 0, f"signed by key {key.id}, signature valid"
 
 
 def _cost(arguments: argparse.Namespace) -> int:
@@ -220,12 +220,12 @@ def _content(path: Path) -> bytes:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.harness")
     commands = parser.add_subparsers(required=True)
-    new = commands.add_parser("new", help="print a ready-made benchmark of an operator")
+    new = commands.add_parser("new", help="print a benchmark of an operator's preset")
     new.add_argument("operator")
     new.add_argument("--preset", default="cpu")
     new.add_argument("--out", type=Path)
     new.set_defaults(do=_new)
-    run = commands.add_parser("run", help="measure a candidate, write the record")
+    run = commands.add_parser("run", help="measure a candidate and write the record")
     run.add_argument("benchmark", type=Path)
     run.add_argument("candidate", help="a .py or .cu file, or operator/name of the catalogue")
     run.add_argument("--out", type=Path, required=True)
@@ -235,28 +235,30 @@ def _parser() -> argparse.ArgumentParser:
         "--require-isolation",
         default="",
         metavar="NAMES",
-        help="refuse to start unless these are in force: all, acceptance, or names by commas",
+        help="require these protections: all, acceptance, or names separated by commas",
     )
     run.set_defaults(do=_run)
     calibrate = commands.add_parser(
-        "calibrate", help="measure the baseline's own time into a benchmark, before it is sealed"
+        "calibrate", help="measure the baseline's time and write it into a benchmark"
     )
     calibrate.add_argument("benchmark", type=Path)
     calibrate.set_defaults(do=_calibrate)
     verify = commands.add_parser(
-        "verify", help="recompute a record's digest and verdict, check who signed"
+        "verify", help="recompute a record's digest and verdict, verify its signature"
     )
     verify.add_argument("record", type=Path)
-    verify.add_argument("--public-key", type=Path, help="who must have signed it: PEM or base64")
+    verify.add_argument(
+        "--public-key", type=Path, help="key that must have signed it: PEM or base64"
+    )
     verify.set_defaults(do=_verify)
-    spent = commands.add_parser("cost", help="print where the time of a record's run went")
+    spent = commands.add_parser("cost", help="print how a record's run spent its time")
     spent.add_argument("record", type=Path)
     spent.set_defaults(do=_cost)
     schema = commands.add_parser("schema", help="print the JSON Schema of a record or benchmark")
     schema.add_argument("of", choices=["record", "benchmark"], nargs="?", default="record")
     schema.set_defaults(do=_schema)
-    keygen = commands.add_parser("keygen", help="make a signing key, print its public half")
-    keygen.add_argument("file", type=Path, help="where the private half goes, for its owner only")
+    keygen = commands.add_parser("keygen", help="create a signing key and print its public key")
+    keygen.add_argument("file", type=Path, help="file for the private key")
     keygen.set_defaults(do=_keygen)
     return parser
 

@@ -44,10 +44,10 @@ def _part(file: Path) -> dict[str, Any]:
     except ValueError as error:
         raise PartUnreadable(f"{file} is not JSON: {error}") from error
     if not (isinstance(part, dict) and {"id", "trials", *_SAME} <= part.keys()):
-        raise PartUnreadable(f"{file} is no part of a measurement")
+        raise PartUnreadable(f"{file} is not a part of a measurement")
     broken = schemas.violation(part.get("signature"), schemas.nullable(signatures.SCHEMA))
     if broken:
-        raise PartUnreadable(f"{file} has a signature that is none: {broken}")
+        raise PartUnreadable(f"{file} has an invalid signature: {broken}")
     return {**part, "signed": committed.signature_of(content, committed.known_keys()).words}
 
 
@@ -57,7 +57,7 @@ def combined(files: Sequence[Path]) -> list[dict[str, Any]]:
     seen: dict[str, Path] = {}
     for file, part in zip(files, parts, strict=True):
         if part["id"] in seen:
-            raise PartsDiffer(f"{file} is {seen[part['id']]} once more")
+            raise PartsDiffer(f"{file} repeats {seen[part['id']]}")
         seen[part["id"]] = file
         unlike = [name for name in _SAME if part[name] != parts[0][name]]
         if unlike:

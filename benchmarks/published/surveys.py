@@ -113,7 +113,7 @@ def load(content: bytes) -> dict[str, Any]:
     try:
         survey = parse_strictly(content)
     except (ValueError, RecursionError) as error:
-        raise SurveyError(f"the survey is not JSON, or was cut off: {error}") from error
+        raise SurveyError(f"the survey is not valid JSON: {error}") from error
     broken = schemas.violation(survey, SCHEMA) or _contradiction(survey)
     if broken:
         raise SurveyError(f"survey {broken}")
@@ -123,7 +123,7 @@ def load(content: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise SurveyError(f"survey: {error}") from error
     if not unchanged:
-        raise SurveyError("survey digest: it was changed after it was sealed")
+        raise SurveyError("survey digest: changed after it was sealed")
     return survey
 
 
@@ -133,12 +133,12 @@ def _contradiction(survey: Mapping[str, Any]) -> str | None:
     solutions = [one["name"] for one in survey["solutions"]]
     for part, names in (("workloads", workloads), ("solutions", solutions)):
         if len(set(names)) != len(names):
-            return f"$.{part}: a name repeats"
+            return f"$.{part}: a name is repeated"
     for index, one in enumerate(survey["solutions"]):
         tried = [(result["workload"], result["level"]) for result in one["results"]]
         strangers = {workload for workload, _ in tried} - set(workloads)
         if strangers or len(set(tried)) != len(tried):
-            return f"$.solutions[{index}].results: a workload is unknown, or measured twice"
+            return f"$.solutions[{index}].results: a workload is unknown or repeated"
     if not survey["environment"]["ceilings"]["matmul_flops_per_s"]:
         return "$.environment.ceilings.matmul_flops_per_s: empty"
     return None

@@ -36,11 +36,11 @@ def parse_strictly(content: bytes) -> Any:
 
 
 def _refused(constant: str) -> None:
-    raise ValueError(f"it holds {constant}, which is no JSON number")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) != len(pairs):
-        raise ValueError("it holds a field twice")
+        raise ValueError("a field occurs twice")
     return made

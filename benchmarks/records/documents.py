@@ -161,10 +161,10 @@ def check(document: Any) -> None:
 def _check_workloads(document: dict[str, Any]) -> None:
     names = [workload["name"] for workload in document["workloads"]]
     if len(set(names)) != len(names):
-        raise InvalidBenchmark(f"benchmark $.workloads: names repeat: {', '.join(names)}")
+        raise InvalidBenchmark(f"benchmark $.workloads: repeated names: {', '.join(names)}")
     total = math.fsum(workload["weight"] for workload in document["workloads"])
     if abs(total - 1) > 1e-9:
-        raise InvalidBenchmark(f"benchmark $.workloads: weights add up to {total:g}, not to 1")
+        raise InvalidBenchmark(f"benchmark $.workloads: weights add up to {total:g} instead of 1")
 
 
 def _check_axes(document: dict[str, Any]) -> None:
@@ -173,7 +173,7 @@ def _check_axes(document: dict[str, Any]) -> None:
     for part in ("program_state", "program_inputs", "program_outputs"):
         names = [spec["name"] for spec in definition[part]]
         if len(set(names)) != len(names):
-            raise InvalidBenchmark(f"benchmark $.definition.{part}: a tensor's name repeats")
+            raise InvalidBenchmark(f"benchmark $.definition.{part}: a tensor name is repeated")
         for spec in definition[part]:
             needed |= {side for side in spec["shape"] if isinstance(side, str)}
             needed |= {*spec["fan_in"], spec.get("below", "")} - {""}
@@ -181,7 +181,7 @@ def _check_axes(document: dict[str, Any]) -> None:
         missing = sorted(needed - set(workload["axes"]))
         if missing:
             raise InvalidBenchmark(
-                f"benchmark $.workloads[{index}].axes: {', '.join(missing)} not given"
+                f"benchmark $.workloads[{index}].axes: {', '.join(missing)} missing"
             )
 
 
@@ -190,23 +190,25 @@ def _check_agreement(document: dict[str, Any]) -> None:
     if protocol["max_replicates"] < protocol["replicates"]:
         raise InvalidBenchmark("benchmark $.protocol.max_replicates is below replicates")
     if protocol["max_replicates"] - protocol["replicates"] > _MOST_LOOKS * protocol["look_every"]:
-        raise InvalidBenchmark(f"benchmark $.protocol: it asks for more than {_MOST_LOOKS:,} looks")
+        raise InvalidBenchmark(f"benchmark $.protocol: more than {_MOST_LOOKS:,} looks")
     if protocol["rounds"] < 2 or protocol["aa_rounds"] == 1:
-        raise InvalidBenchmark("benchmark $.protocol: one round says nothing of its own noise")
+        raise InvalidBenchmark(
+            "benchmark $.protocol: rounds must be at least 2, and aa_rounds 0 or at least 2"
+        )
     if document["hardware"]["device"] == "cuda" and protocol["round_ms"] < _LEAST_CUDA_ROUND_MS:
         raise InvalidBenchmark(
-            "benchmark $.protocol.round_ms: a GPU's rounds last "
-            f"{_LEAST_CUDA_ROUND_MS:g} ms or more"
+            "benchmark $.protocol.round_ms: rounds on a GPU need at least "
+            f"{_LEAST_CUDA_ROUND_MS:g} ms"
         )
     calibration = document["calibration"]
     if calibration is not None and set(calibration["baseline_us"]) != {
         workload["name"] for workload in document["workloads"]
     }:
-        raise InvalidBenchmark("benchmark $.calibration names other workloads")
+        raise InvalidBenchmark("benchmark $.calibration has other workloads")
     if document["definition"]["operator"] != document["operator"]:
-        raise InvalidBenchmark("benchmark $.definition.operator is another operator")
+        raise InvalidBenchmark("benchmark $.definition.operator differs from $.operator")
     if document["program"]["launch"] == "graph" and document["hardware"]["device"] != "cuda":
-        raise InvalidBenchmark("benchmark $.program.launch: a CUDA graph needs device cuda")
+        raise InvalidBenchmark("benchmark $.program.launch: graph requires device cuda")
     sealed = document["definition"]["tolerances"].get(document["dtype"])
     if sealed is not None and canonical(sealed) != canonical(document["tolerance"]):
         raise InvalidBenchmark("benchmark $.tolerance differs from the Definition's for this dtype")

@@ -203,7 +203,7 @@ def _parsed(content: bytes) -> Any:
     try:
         return parse_strictly(content)
     except (ValueError, RecursionError) as error:
-        raise RecordError(f"the record is not JSON, or was cut off: {error}") from error
+        raise RecordError(f"the record is not valid JSON: {error}") from error
 
 
 def _unpacked(record: Any) -> Any:

@@ -42,7 +42,7 @@ def decompress(data: dict[str, str]) -> bytes:
         if decompressor.unconsumed_tail:
             raise ValueError("the samples are too large")
         if not decompressor.eof or decompressor.unused_data:
-            raise ValueError("the samples were cut off, or something follows them")
+            raise ValueError("the samples are truncated or followed by other data")
     except (binascii.Error, zlib.error) as error:
         raise ValueError(f"the samples are damaged: {error}") from error
     return content

@@ -118,7 +118,7 @@ def private_key(text: bytes) -> SigningKey:
 def public_key(text: bytes) -> PublicKey:
     """Parse a public key: PEM, or 32 bytes in base64. Raises KeyUnusable."""
     if b"PRIVATE KEY" in text:
-        raise KeyUnusable("this is a private key: give the public half, which keygen prints")
+        raise KeyUnusable("this is a private key; use the public key that keygen prints")
     block = _block(text)
     try:
         if block is None:
@@ -134,7 +134,7 @@ def public_key(text: bytes) -> PublicKey:
 def _block(text: bytes) -> bytes | None:
     """The first PEM block in a key file. Raises KeyUnusable for a file that is too large."""
     if len(text) > _MOST_KEY_FILE_BYTES:
-        raise KeyUnusable(f"a key's file is no larger than {_MOST_KEY_FILE_BYTES:,} bytes")
+        raise KeyUnusable(f"the key file is larger than {_MOST_KEY_FILE_BYTES:,} bytes")
     found = _PEM.search(text)
     return found and found.group()
 
@@ -163,7 +163,7 @@ def make_key(path: Path) -> SigningKey:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
-        raise KeyUnusable(f"cannot make {path}: {error.strerror}") from error
+        raise KeyUnusable(f"cannot create {path}: {error.strerror}") from error
     with os.fdopen(handle, "wb") as file:
         file.write(text)
     return SigningKey(key)
@@ -184,7 +184,7 @@ def take_key(environment: MutableMapping[str, str]) -> SigningKey | None:
     """
     named, given = environment.pop(KEY_FILE_VARIABLE, ""), environment.pop(KEY_VARIABLE, "")
     if named and given:
-        raise KeyUnusable(f"{KEY_FILE_VARIABLE} and {KEY_VARIABLE} are both set: set one")
+        raise KeyUnusable(f"{KEY_FILE_VARIABLE} and {KEY_VARIABLE} are both set; set only one")
     if named:
         return read_key(Path(named))
     return private_key(given.encode()) if given else None
@@ -213,7 +213,7 @@ def check(content: bytes, key: PublicKey) -> None:
     if signature is None:
         raise NotSigned("not signed")
     if signature["key_id"] != key.id:
-        raise NotSigned(f"signed by key {signature['key_id']}, and not by {key.id}")
+        raise NotSigned(f"signed by key {signature['key_id']}, not by {key.id}")
     body = canonical(without_source(record))
     candidate = record.get("candidate")
     source = candidate["source"] if isinstance(candidate, dict) else None

@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for preset in _presets(operator, asked)
     ]
     if not codes:
-        print(f"there is no preset {asked.preset}", file=sys.stderr)
+        print(f"no preset {asked.preset}", file=sys.stderr)
         return 2
     return next((code for code in codes if code), 0)
 
@@ -72,8 +72,8 @@ def _lacking(operator: str, asked: argparse.Namespace) -> str | None:
         return None
     small = [name for name, preset in known.items() if preset.device == "cpu"]
     return (
-        f"{operator}/{asked.preset} is measured on a CUDA GPU, and torch sees none here; on the "
-        f"processor, kept beside the signed ones unless --out says where: --preset "
+        f"{operator}/{asked.preset} is measured on a CUDA GPU, and torch finds none; on the "
+        f"processor (written to the catalogue unless --out is set): --preset "
         f"{' or '.join(small)}"
     )
 

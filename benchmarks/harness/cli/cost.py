@@ -10,11 +10,11 @@ from benchmarks.harness.rounds import phases
 
 _GROUPS = {
     "rounds that count": ("measuring",),
-    "rounds for sizing and warming up": ("sizing", "warming_up"),
-    "baseline against itself, operator alone": ("same_code", "operator_alone"),
-    "starting processes, preparing, setup": ("preparing", "starting", "setup"),
-    "new inputs, checks, held-back trials": ("filling", "checking", "trials"),
-    "the rest": (phases.REST,),
+    "sizing and warm-up": ("sizing", "warming_up"),
+    "A/A pair, operator alone": ("same_code", "operator_alone"),
+    "starting processes, preparation, setup": ("preparing", "starting", "setup"),
+    "new inputs, checks, correctness trials": ("filling", "checking", "trials"),
+    "other": (phases.REST,),
 }
 """Phases by purpose; every phase is in one group."""
 
@@ -31,11 +31,11 @@ class Part:
 def parts(record: Mapping[str, Any]) -> list[Part]:
     """The groups' seconds; ValueError for a record without phases."""
     if "phases_s" not in record:
-        raise ValueError("this record does not say where its time went")
+        raise ValueError("this record has no phases_s")
     spent: Mapping[str, float] = record["phases_s"]
     unknown = sorted(set(spent) - {name for names in _GROUPS.values() for name in names})
     if unknown:
-        raise ValueError(f"no group for {', '.join(unknown)}")
+        raise ValueError(f"unknown phases: {', '.join(unknown)}")
     total_s = sum(spent.values())
     return [
         Part(name=group, spent_s=seconds, share=seconds / total_s if total_s else 0.0)
@@ -47,7 +47,7 @@ def parts(record: Mapping[str, Any]) -> list[Part]:
 def table(record: Mapping[str, Any]) -> str:
     """The groups as a Markdown table, with the verdict and its replicates."""
     summary = record["summary"]
-    lines = ["| spent on | s | share |", "|---|---|---|"]
+    lines = ["| phase | s | share |", "|---|---|---|"]
     lines += [f"| {part.name} | {part.spent_s:.1f} | {_percent(part)} |" for part in parts(record)]
     count = summary["replicates"]
     measured = f"{count} {'replicate' if count == 1 else 'replicates'}, {summary['rounds']} rounds"

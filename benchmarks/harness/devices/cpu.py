@@ -81,7 +81,7 @@ class CpuDevice:
         """Memory available without swapping."""
         available = _bytes_of("MemAvailable", Path("/proc/meminfo"))
         if available is None:
-            raise RuntimeError("/proc/meminfo does not say how much memory is available")
+            raise RuntimeError("/proc/meminfo has no MemAvailable")
         return available
 
     def cache_bytes(self) -> int | None:

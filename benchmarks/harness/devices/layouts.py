@@ -25,7 +25,7 @@ def torch_dtype(name: str) -> torch.dtype:
     """The torch dtype of that name; ValueError for any other text."""
     dtype = getattr(torch, name, None)
     if not isinstance(dtype, torch.dtype):
-        raise ValueError(f"{name!r} is no torch dtype")
+        raise ValueError(f"{name!r} is not a torch dtype")
     return dtype
 
 

@@ -280,7 +280,7 @@ class _TrialMemory:
             past = layout.slots(memory, region)[:, region.elements :] != canary
             before = layout.before(memory, region) != canary
             if bool(past.any() | before.any()):
-                return f"wrote beside {region.name}"
+                return f"wrote outside {region.name}"
         for call in range(_CALLS):
             totals.calls_checked += 1
             expected = self._reference(call)

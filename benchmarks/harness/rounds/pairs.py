@@ -124,7 +124,7 @@ def _blamed(
     for role in ("candidate", "baseline"):
         sides[role].end()
         if setting.idle_check.undisturbed():
-            message = f"the {role} left work running on the device while it was not its turn"
+            message = f"the {role} left work running on the device between its turns"
             return Caught(
                 Finding(
                     kind="idle",
@@ -134,7 +134,7 @@ def _blamed(
                     message=message,
                 )
             )
-    return DeviceFailed("somebody else computes on this device; a benchmark needs it for itself")
+    return DeviceFailed("another process computes on this device; a run needs it exclusively")
 
 
 class _Pair:

@@ -49,7 +49,7 @@ def calibrate(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any]
     band = max(_LEAST_BAND[kind], _DEVIATIONS * _spread(times))
     if band > WIDEST_BAND:
         raise SetupError(
-            f"the baseline's processes differ too much here to calibrate it: a band of {band:.0%}"
+            f"the baseline's processes differ too much to calibrate: a band of {band:.0%}"
         )
     found = {
         **document,

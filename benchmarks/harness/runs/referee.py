@@ -74,7 +74,7 @@ def run(
 
 def _begun(document: dict[str, Any], candidate: Candidate) -> dict[str, Any]:
     """A draft of the record before any measurement."""
-    nothing = observations.nothing("the run did not come to its end")
+    nothing = observations.nothing("the run ended early")
     return {
         "schema": records.SCHEMA_NAME,
         "benchmark": document,
@@ -100,7 +100,7 @@ def _measure(setting: Setting, draft: dict[str, Any], progress: Progress) -> Non
         draft["observations"]["gpu"] = setting.monitor.as_data()
     except (torch.OutOfMemoryError, MemoryError) as error:
         reason = str(error).partition("\n")[0]
-        raise DeviceFailed(f"the benchmark does not fit this device: {reason}") from error
+        raise DeviceFailed(f"the benchmark exceeds the memory of this device: {reason}") from error
 
 
 def _measure_replicates(setting: Setting, draft: dict[str, Any], progress: Progress) -> bool:

@@ -25,7 +25,7 @@ class ChannelTimeout(TimeoutError):
     """No complete message arrived within the limit."""
 
 
-class ChannelRubbish(ValueError):
+class InvalidMessage(ValueError):
     """The bytes received are not a message."""
 
 
@@ -68,7 +68,7 @@ class Channel:
         except TimeoutError as error:
             raise ChannelTimeout("the other end does not read") from error
         except OSError as error:
-            raise ChannelClosed("the other end is gone") from error
+            raise ChannelClosed("the other end is closed") from error
 
     def receive(self, limit_s: float | None = None, *, awake: bool = False) -> dict[str, Any]:
         """Receive a message; any file descriptors are discarded.
@@ -77,7 +77,7 @@ class Channel:
         slept: on an H200's host 120 us late after an empty round, 220 to 300 us after one of 45 ms.
 
         Raises ChannelTimeout after `limit_s` seconds, ChannelClosed at the end of the stream, and
-        ChannelRubbish for a length over the limit or a body that is not a JSON object.
+        InvalidMessage for a length over the limit or a body that is not a JSON object.
         """
         return self._message(limit_s, None, awake=awake)
 
@@ -98,15 +98,15 @@ class Channel:
         head = self._exactly(_LENGTH.size, deadline, descriptors, awake=awake)
         (length,) = _LENGTH.unpack(head)
         if length > MAX_MESSAGE_BYTES:
-            raise ChannelRubbish(f"bytes that are no message: {head!r}…")
+            raise InvalidMessage(f"not a message: {head!r}…")
         body = self._exactly(length, deadline, descriptors, awake=awake)
         try:
             message = json.loads(body)
         except (ValueError, RecursionError) as error:
             # A number with too many digits raises a plain ValueError.
-            raise ChannelRubbish(f"bytes that are no JSON: {body[:60]!r}") from error
+            raise InvalidMessage(f"not JSON: {body[:60]!r}") from error
         if not isinstance(message, dict) or not isinstance(message.get("type"), str):
-            raise ChannelRubbish(f"JSON that is no message: {body[:60]!r}")
+            raise InvalidMessage(f"not a message: {body[:60]!r}")
         return message
 
     def _exactly(
@@ -122,18 +122,18 @@ class Channel:
         while missing:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
-                raise ChannelTimeout("no answer in time")
+                raise ChannelTimeout("no answer within the limit")
             self._socket.settimeout(0 if awake else left)
             try:
                 part = self._part(missing, descriptors)
             except BlockingIOError:
                 continue
             except TimeoutError as error:
-                raise ChannelTimeout("no answer in time") from error
+                raise ChannelTimeout("no answer within the limit") from error
             except OSError as error:
-                raise ChannelClosed("the other end is gone") from error
+                raise ChannelClosed("the other end is closed") from error
             if not part:
-                raise ChannelClosed("the other end is gone")
+                raise ChannelClosed("the other end is closed")
             parts.append(part)
             missing -= len(part)
         return b"".join(parts)

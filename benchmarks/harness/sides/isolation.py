@@ -125,7 +125,7 @@ def required(text: str) -> tuple[str, ...]:
     unknown = sorted(set(names) - set(FULL))
     if unknown:
         raise SetupError(
-            f"no such isolation: {', '.join(unknown)}; there are all, acceptance, {', '.join(FULL)}"
+            f"unknown isolation {', '.join(unknown)}; known: all, acceptance, {', '.join(FULL)}"
         )
     return names
 

@@ -36,7 +36,7 @@ def part(operator: str, name: str) -> ModuleType:
         return importlib.import_module(dotted)
     except ModuleNotFoundError as error:
         if error.name and dotted.startswith(error.name):
-            raise SetupError(f"there is no {dotted} here") from error
+            raise SetupError(f"module {dotted} not found") from error
         raise
 
 
@@ -57,11 +57,11 @@ def check_sealed(document: dict[str, Any]) -> None:
     operator = document["operator"]
     here = part(operator, "op").DEFINITION.as_data()
     if canonical(_plain(here)) != canonical(document["definition"]):
-        raise SetupError(f"the Definition of {operator} here is not the sealed one")
+        raise SetupError(f"the Definition of {operator} differs from the sealed one")
     sealed = document["sources"]
     for name, found in source_digests(operator, sorted(sealed)).items():
         if found != sealed[name]:
-            raise SetupError(f"{operator}/{name} here is not the sealed one: {found}")
+            raise SetupError(f"{operator}/{name} differs from the sealed version: {found}")
 
 
 def costs(document: dict[str, Any]) -> list[dict[str, Any]] | None:

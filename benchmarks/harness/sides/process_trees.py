@@ -236,13 +236,10 @@ class Idleness:
     def violation(self) -> str | None:
         """How the side broke the rule; None if it did not."""
         if self.wakes > _FORGIVEN_WAKES + _FORGIVEN_WAKES_SHARE * self.waits:
-            return (
-                f"ran in {self.wakes} of the {self.waits} times that it waited for its turn, "
-                "stopped as it was"
-            )
+            return f"ran in {self.wakes} of the {self.waits} waits during which it was stopped"
         if self.worked_s <= self.allowed_s:
             return None
         return (
-            f"worked while it was not its turn: {self.worked_s:.2f} s of processor time in "
+            f"worked between its turns: {self.worked_s:.2f} s of processor time in "
             f"{self.waited_s:.2f} s of waiting"
         )

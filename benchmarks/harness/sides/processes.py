@@ -17,8 +17,8 @@ from benchmarks.harness.sides import isolation, printable, process_trees
 from benchmarks.harness.sides.channel import (
     Channel,
     ChannelClosed,
-    ChannelRubbish,
     ChannelTimeout,
+    InvalidMessage,
     encode,
 )
 from benchmarks.harness.sides.process_trees import Idleness
@@ -184,7 +184,7 @@ class SideProcess:
         self._tell(order, (), doing)
         reply = self.answer("done", limit_s=limit_s, doing=doing, awake=awake)
         if reply.get("token") != token:
-            raise self.failed("answered a round with another round's token", doing)
+            raise self.failed("answered with the token of another round", doing)
 
     def _tell(self, content: bytes, descriptors: Sequence[int], doing: str) -> None:
         try:
@@ -204,8 +204,8 @@ class SideProcess:
         except ChannelTimeout as error:
             text = f"did not answer within {limit_s:g} s and was stopped"
             raise self.failed(text, doing) from error
-        except ChannelRubbish as error:
-            text = f"wrote rubbish down the channel ({error})"
+        except InvalidMessage as error:
+            text = f"sent invalid data on the channel ({error})"
             raise self.failed(text, doing) from error
         except ChannelClosed as error:
             raise self._gone(doing) from error
@@ -215,7 +215,7 @@ class SideProcess:
             text = f"raised {said} ({where})" if where else f"raised {said}"
             raise self.failed(text, doing, tail=False, log=reply.get("log"))
         if reply["type"] != expect:
-            text = f"wrote rubbish down the channel (a {reply['type'][:40]!a} out of turn)"
+            text = f"sent an unexpected message on the channel ({reply['type'][:40]!a})"
             raise self.failed(text, doing)
         return reply
 
@@ -224,15 +224,15 @@ class SideProcess:
         try:
             code = self._process.wait(timeout=5)
         except subprocess.TimeoutExpired:
-            return self.failed("closed its channel and went on running", doing)
+            return self.failed("closed its channel but kept running", doing)
         if _SIGNAL_STATUS < code < _SIGNAL_STATUS + signal.NSIG:
             code = _SIGNAL_STATUS - code
         if code == 0:
-            return self.failed("exited with status 0 and no result", doing)
+            return self.failed("exited with status 0 without a result", doing)
         if code == -signal.SIGKILL:
             return self.failed("was killed by SIGKILL, most likely for lack of memory", doing)
         if code == -signal.SIGSEGV:
-            text = "died of SIGSEGV: a wild pointer, or a write to state, which is read-only"
+            text = "died of SIGSEGV: an invalid pointer, or a write to the read-only state"
             return self.failed(text, doing)
         if code < 0:
             return self.failed(f"died of {_signal_name(-code)}", doing)

@@ -210,7 +210,7 @@ def prepare(*, folder: Path, candidate: Path, arena: str | None, first_user: int
         if isinstance(trial, dict):
             return Sandboxes(by_role=sandboxes, found=trial, refused=tuple(refused))
         refused.append(trial)
-    raise SandboxError(f"no side can be started here: {refused[-1]}")
+    raise SandboxError(f"no sandbox works on this machine: {refused[-1]}")
 
 
 def _arrangements() -> tuple[Arrangement, ...]:

@@ -34,7 +34,7 @@ def limit_process(address_space_bytes: int | None, *, parent: int) -> None:
     """Die with the parent, write no core file, and limit memory and file size."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
-        raise SystemExit("the referee is gone")
+        raise SystemExit("the referee has ended")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_MAX_FILE_BYTES, _MAX_FILE_BYTES))
     if address_space_bytes is not None:

@@ -36,7 +36,7 @@ def reserved() -> Iterator[int]:
             if not pair & taken and _bound(pair, stack):
                 yield first
                 return
-        raise SetupError(f"users {_FIRST_USER} to {_LAST_USER} are all taken: no side can start")
+        raise SetupError(f"all user ids from {_FIRST_USER} to {_LAST_USER} are taken")
 
 
 def _bound(users: set[int], stack: ExitStack) -> bool:

@@ -1,4 +1,4 @@
-"""TODO docstring."""
+"""The runs that are requested in an engagement."""
 
 from __future__ import annotations
 

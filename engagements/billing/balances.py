@@ -65,7 +65,7 @@ def issued_invoices() -> QuerySet[InvoiceWithBalance]:
 
 def open_invoices() -> QuerySet[InvoiceWithBalance]:
     """Issued invoices with an amount due, the earliest due date first."""
-    return issued_invoices().filter(amount_due__gt=0).order_by("due_on", "pk")
+    return issued_invoices().filter(amount_due__gt=Decimal(0)).order_by("due_on", "pk")
 
 
 def overdue_invoices(*, today: datetime.date) -> QuerySet[InvoiceWithBalance]:

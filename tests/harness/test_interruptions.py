@@ -91,6 +91,6 @@ def test_a_machine_that_interrupts_most_rounds_does_not_move_the_ratio() -> None
 
 
 def test_the_courses_are_those_that_the_readme_shows() -> None:
-    readme = (ROOT / "benchmarks/harness/README.md").read_text()
+    readme = (ROOT / "benchmarks/precision/README.md").read_text()
     for (replicates, rounds, _), name in zip(interruptions.COURSES, COURSES, strict=True):
         assert readme.count(f"| {replicates} x {rounds} ({name}) |") == 3

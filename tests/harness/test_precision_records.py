@@ -36,7 +36,7 @@ def test_there_are_forty_trials_of_every_condition(found: dict[str, Row]) -> Non
 
 def test_the_readme_shows_the_tables_that_follow_from_them(found: dict[str, Row]) -> None:
     same, power, *_ = tables.markdown(list(found.values())).split("\n\n")
-    readme = (BENCHMARKS / "harness" / "README.md").read_text()
+    readme = (BENCHMARKS / "precision" / "README.md").read_text()
     assert same in readme
     assert power in readme
 

@@ -1,4 +1,4 @@
-"""What people do on the pages, found as they find it: by role, label and text."""
+"""What people do on the pages: links are found by their URL, forms by action, fields by name."""
 
 from __future__ import annotations
 
@@ -6,27 +6,59 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
+from django.urls import reverse
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from consultancy.demo.scenarios import Scenario
-from engagements.audit import rules as checks
 from engagements.people.models import User
 
-Row = tuple[str, str, str]
+
+def follow(page: Page, name: str, *args: Any) -> None:
+    """Click the first link to a page of the site, and wait for that page."""
+    link(page, name, *args).click()
+    expect(page).to_have_url(reverse(name, args=args))
 
 
-def sign_in(page: Page, email: str, password: str) -> None:
-    """Fill in the sign-in page, wherever it stands in the way."""
-    page.get_by_label("Email").fill(email)
-    page.get_by_label("Password").fill(password)
-    page.get_by_role("button", name="Sign in").click()
+def link(page: Page | Locator, name: str, *args: Any) -> Locator:
+    return page.locator(f'a[href="{reverse(name, args=args)}"]').first
 
 
-def prove(page: Page, password: str) -> None:
-    """Enter the password again before a binding step."""
-    expect(page.get_by_role("heading", name="Confirm your identity")).to_be_visible()
-    page.get_by_label("Password").fill(password)
-    page.get_by_role("button", name="Continue").click()
+def form_to(page: Page, name: str, *args: Any) -> Locator:
+    """The form that is sent to a URL of the site."""
+    return page.locator(f'form[action="{reverse(name, args=args)}"]')
+
+
+def form_with(page: Page, field: str) -> Locator:
+    """The form with a field, for those that are sent to the page they are on."""
+    return page.locator(f'form[method="post"]:has([name="{field}"])')
+
+
+def fill(form: Locator, **values: object) -> None:
+    """Type into the fields of these names."""
+    for name, value in values.items():
+        form.locator(f'[name="{name}"]').fill(str(value))
+
+
+def check(form: Locator, name: str, value: str = "") -> None:
+    """Tick a box, or choose a radio button by its value."""
+    form.locator(f'[name="{name}"]' + (f'[value="{value}"]' if value else "")).check()
+
+
+def unfold(form: Locator) -> Locator:
+    """Open the form of an act that needs a reason."""
+    form.page.locator("details", has=form).locator("summary").click()
+    return form
+
+
+def send(form: Locator, button: str = "", *, clicks: int = 1) -> None:
+    """Press a form's button, the first if none is named, and wait for the page that answers."""
+    with form.page.expect_event("load"):
+        form.locator(f"button[type=submit]{button}").first.click(click_count=clicks)
+
+
+def expect_done(page: Page) -> None:
+    """The site reports that the last act succeeded."""
+    expect(page.locator(".notice--success").first).to_be_visible()
 
 
 def section(page: Page, name: str) -> Locator:
@@ -34,104 +66,127 @@ def section(page: Page, name: str) -> Locator:
     return page.get_by_role("region", name=name, exact=True)
 
 
-def told(page: Page, text: str) -> None:
-    """What the last act did is said above the page."""
-    expect(page.get_by_role("status").filter(has_text=text).first).to_be_visible()
+def panel(page: Page, heading_id: str) -> Locator:
+    """A part of the page by the id of its heading."""
+    return page.locator(f'[aria-labelledby="{heading_id}"]')
+
+
+def sign_in(page: Page, email: str, password: str) -> None:
+    """Fill in the sign-in page, wherever it is shown."""
+    form = form_to(page, "account_login")
+    fill(form, login=email, password=password)
+    send(form)
+
+
+def sign_out(page: Page, who: User) -> None:
+    """By the menu that carries one's name."""
+    page.get_by_role("banner").get_by_text(who.name).click()
+    send(form_to(page, "account_logout"))
+
+
+def prove(page: Page, password: str) -> None:
+    """Enter the password again before a binding step."""
+    form = form_to(page, "account_reauthenticate")
+    fill(form, password=password)
+    send(form)
 
 
 def open_engagement(page: Page, scenario: Scenario) -> str:
     """From the board to a new engagement; its reference."""
-    page.get_by_role("link", name="New engagement").first.click()
-    page.get_by_label("Customer").select_option(label=scenario.customer.name)
-    page.get_by_label("Title").fill(scenario.title)
-    page.get_by_label("Workload").fill(scenario.workload)
-    page.get_by_role("button", name="Open the engagement").click()
+    follow(page, "engagement-new")
+    form = form_with(page, "workload")
+    form.locator('[name="customer"]').select_option(label=scenario.customer.name)
+    fill(form, title=scenario.title, workload=scenario.workload)
+    send(form)
     expect(page.get_by_role("heading", level=1)).to_have_text(scenario.title)
     return page.url.rstrip("/").rsplit("/", 1)[-1]
 
 
-def audit(page: Page, scenario: Scenario) -> None:
+def audit(page: Page, reference: str, scenario: Scenario) -> None:
     """Start the audit, answer six checks, deliver."""
-    page.get_by_role("link", name="Start the audit").click()
-    page.get_by_label("Cost of the audit, net").fill(str(scenario.audit_cost))
-    page.get_by_role("button", name="Start the audit").click()
-    for name, (outcome, value, rationale) in scenario.findings.items():
-        answer(page, str(name), outcome=outcome, value=value, rationale=rationale)
-    page.get_by_role("button", name="Deliver the audit").click()
-    told(page, "The audit is delivered.")
+    follow(page, "engagement-audit", reference)
+    start = form_to(page, "audit-start", reference)
+    fill(start, cost=scenario.audit_cost)
+    send(start)
+    for name, finding in scenario.findings.items():
+        answer(page, reference, str(name), *finding)
+    send(form_to(page, "audit-deliver", reference))
+    expect_done(page)
 
 
-def answer(page: Page, name: str, *, outcome: str, value: str, rationale: str) -> None:
-    """Answer one check in its own form."""
-    check = checks.check(name)
-    finding = page.get_by_role("article", name=check.question)
-    finding.get_by_role("radio", name=outcome.capitalize()).check()
-    finding.get_by_label(check.value_label).fill(value)
-    finding.get_by_label("Rationale").fill(rationale)
-    finding.get_by_role("button", name="Save the finding").click()
-    expect(finding.get_by_text("Answered", exact=True)).to_be_visible()
+def answer(
+    page: Page, reference: str, check_name: str, outcome: str, value: str, rationale: str
+) -> None:
+    """Record the finding of one check in its own form."""
+    form = form_to(page, "audit-finding", reference, check_name)
+    check(form, "outcome", outcome)
+    fill(form, value=value, rationale=rationale)
+    form.get_by_role("button").click()
+    expect(form_to(page, "audit-override", reference, check_name)).to_be_attached()
 
 
-def seal_benchmark(page: Page, *, preset: str, target: str) -> None:
+def seal_benchmark(page: Page, reference: str, *, preset: str, target: str) -> None:
     """Seal a benchmark of the catalogue with the target that was agreed."""
-    sealing = section(page, "Seal a benchmark")
-    sealing.get_by_label("From the catalogue").select_option(preset)
-    sealing.get_by_label("Target").fill(target)
-    sealing.get_by_role("button", name="Seal benchmark").click()
-    told(page, "is sealed")
+    form = form_to(page, "contract-benchmark", reference)
+    form.locator('[name="preset"]').select_option(preset)
+    fill(form, target=target)
+    send(form)
+    expect_done(page)
 
 
-def fill_terms(page: Page, scenario: Scenario, *, starts_on: date, amounts: list[Decimal]) -> None:
+def fill_terms(form: Locator, scenario: Scenario, *, starts_on: date, parts: list[Decimal]) -> None:
     """Fill in the draft; the four milestones are proposed, their amounts are not."""
-    page.get_by_label("Benchmark", exact=True).select_option(index=1)
-    page.get_by_label("Fee in").fill(f"{scenario.fee:,.2f}")
-    page.get_by_label("Tax rate, percent").fill(str(scenario.tax_rate_percent))
-    page.get_by_label("Starts on").fill(starts_on.isoformat())
-    page.get_by_label("Weeks").fill(str(scenario.weeks))
-    for box, amount in zip(page.get_by_label("net, or %").all(), amounts, strict=True):
-        box.fill(str(amount))
-
-
-def request_run(page: Page, candidate: str) -> None:
-    """Ask for the acceptance run, twice in a breath."""
-    page.get_by_role("link", name="Request a run").first.click()
-    page.get_by_role("radio", name="Acceptance").check()
-    page.get_by_label("Candidate").select_option(candidate)
-    page.get_by_role("button", name="Request the run").dblclick()
-    told(page, "The run is queued.")
-
-
-def accept(page: Page, name: str, button: str) -> None:
-    """Type the name that is a signature, and send it."""
-    page.get_by_label("Your full name").fill(name)
-    page.get_by_role("button", name=button).click()
-
-
-def bill_and_collect(page: Page) -> None:
-    """Collect everything that waits on a draft, issue it, and record that it was paid in full."""
-    section(page, "Milestones to bill").get_by_role("link", name="Draft invoices").click()
-    page.get_by_role("button", name="Draft invoices").click()
-    page.get_by_role("button", name="Issue invoice").click()
-    told(page, "issued. Its PDF is being rendered.")
-    reference = page.get_by_role("heading", level=1).inner_text()
-    page.get_by_role("link", name="Record payment").click()
-    page.get_by_label("Received on").fill(date.today().isoformat())
-    page.get_by_label("Reference").fill(f"Transfer {reference}")
-    page.get_by_role("button", name="Record payment").click()
-    told(page, f"recorded for {reference}.")
-
-
-def values_of(page: Page) -> dict[str, Any]:
-    """Everything that stands in the fields of the page's longest form."""
-    found: dict[str, Any] = page.locator("form#terms").evaluate(
-        "form => Object.fromEntries(new FormData(form))"
+    form.locator('[name="benchmark"]').select_option(index=1)
+    fill(
+        form,
+        fee=f"{scenario.fee:,.2f}",
+        tax_rate_percent=scenario.tax_rate_percent,
+        starts_on=starts_on.isoformat(),
+        weeks=scenario.weeks,
     )
+    for box, part in zip(form.locator('[name$="-amount"]').all(), parts, strict=True):
+        box.fill(str(part))
+
+
+def values_of(form: Locator) -> dict[str, Any]:
+    """Everything that is typed into a form."""
+    found: dict[str, Any] = form.evaluate("form => Object.fromEntries(new FormData(form))")
     found.pop("csrfmiddlewaretoken")
     return found
 
 
+def accept(form: Locator, name: str) -> None:
+    """Type the name that is a signature, and send it."""
+    fill(form, typed_name=name)
+    send(form)
+
+
+def request_run(page: Page, reference: str, candidate: str) -> None:
+    """Request an acceptance run, with a double click."""
+    follow(page, "run-request", reference)
+    form = form_with(page, "candidate")
+    check(form, "purpose", "acceptance")
+    form.locator('[name="candidate"]').select_option(candidate)
+    send(form, clicks=2)
+    expect_done(page)
+
+
+def bill_and_collect(page: Page) -> None:
+    """Bill every released milestone, issue the invoice, and record that it was paid in full."""
+    page.goto(reverse("to-bill"))
+    send(form_with(page, "milestone"))
+    send(page.locator('form[action$="/issue/"]'))
+    expect_done(page)
+    reference = page.get_by_role("heading", level=1).inner_text()
+    page.locator('a[href$="/payment/"]').click()
+    payment = form_with(page, "received_on")
+    fill(payment, received_on=date.today().isoformat(), reference=f"Transfer {reference}")
+    send(payment)
+    expect_done(page)
+
+
 def reload_until_visible(page: Page, wanted: Locator) -> None:
-    """Load the page anew until what a worker makes meanwhile stands on it."""
+    """Load the page again until it shows what a worker makes meanwhile."""
     for _ in range(20):
         try:
             wanted.wait_for(timeout=1_500)
@@ -140,9 +195,3 @@ def reload_until_visible(page: Page, wanted: Locator) -> None:
         else:
             return
     expect(wanted).to_be_visible()
-
-
-def sign_out(page: Page, who: User) -> None:
-    """By the menu that carries one's name."""
-    page.get_by_role("banner").get_by_text(who.name).click()
-    page.get_by_role("button", name="Sign out").click()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from consultancy.demo.users import DemoUsers
@@ -49,17 +50,18 @@ def tab_to(page: Page, target: Locator) -> None:
 def test_one_signs_in_and_out_by_keyboard(window: Window, people: DemoUsers) -> None:
     page = window(reduced_motion="reduce")
     page.goto("/accounts/login/")
-    page.get_by_label("Email").focus()
+    form = acts.form_to(page, "account_login")
+    form.locator("[name=login]").focus()
     page.keyboard.type(people.finance.email)
-    tab_to(page, page.get_by_label("Password"))
+    tab_to(page, form.locator("[name=password]"))
     page.keyboard.type(people.password)
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Finance")).to_be_visible()
+    expect(page).to_have_url(reverse("finance"))
 
     name = page.get_by_role("banner").get_by_text(people.finance.name).locator("..")
     tab_to(page, name)
     page.keyboard.press("Enter")
-    sign_out = page.get_by_role("button", name="Sign out")
+    sign_out = acts.form_to(page, "account_logout").get_by_role("button")
     tab_to(page, sign_out)
     page.keyboard.press("Escape")
     expect(sign_out).to_be_hidden()
@@ -67,14 +69,14 @@ def test_one_signs_in_and_out_by_keyboard(window: Window, people: DemoUsers) -> 
     page.keyboard.press("Enter")
     tab_to(page, sign_out)
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    expect(form).to_be_visible()
 
 
 def test_the_first_stop_leads_past_the_navigation(window: Window) -> None:
-    told = story.opened()
-    page = window(told.consultant, reduced_motion="reduce")
-    page.goto("/engagements/")
-    skip = page.get_by_role("link", name="Skip to the content")
+    case = story.opened()
+    page = window(case.consultant, reduced_motion="reduce")
+    page.goto(reverse("board"))
+    skip = page.locator('a[href="#main"]')
     expect(skip).not_to_be_in_viewport()
 
     page.keyboard.press("Tab")
@@ -84,25 +86,24 @@ def test_the_first_stop_leads_past_the_navigation(window: Window) -> None:
     page.keyboard.press("Enter")
     expect(page.get_by_role("main")).to_be_focused()
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="New engagement")).to_be_focused()
+    expect(acts.link(page, "engagement-new")).to_be_focused()
 
 
 def test_a_contract_is_accepted_by_keyboard(window: Window) -> None:
-    told = story.offered(story.audited(story.opened()))
-    page = window(told.signatory, reduced_motion="reduce")
-    page.goto("/portal/")
-    tab_to(page, page.get_by_role("link", name=told.engagement.title))
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text(told.engagement.title)
-    tab_to(page, page.get_by_role("link", name="Read the contract"))
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Contract")
-    tab_to(page, page.get_by_label("Your full name"))
-    page.keyboard.type(told.signatory.name)
-    tab_to(page, page.get_by_label("I have read these terms"))
+    case = story.offered(story.audited(story.opened()))
+    page = window(case.signatory, reduced_motion="reduce")
+    page.goto(reverse("portal"))
+    for name in ("portal-engagement", "portal-contract"):
+        tab_to(page, acts.link(page, name, case.reference))
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(reverse(name, args=[case.reference]))
+    form = acts.form_to(page, "portal-contract-accept", case.reference, case.contract.number)
+    tab_to(page, form.locator("[name=typed_name]"))
+    page.keyboard.type(case.signatory.name)
+    tab_to(page, form.locator("[name=agreed]"))
     page.keyboard.press("Space")
-    tab_to(page, page.get_by_role("button", name="Accept contract"))
+    tab_to(page, form.locator("[type=submit]"))
     page.keyboard.press("Enter")
 
-    acts.told(page, "You have accepted the contract.")
-    assert Acceptance.objects.get().user == told.signatory
+    acts.expect_done(page)
+    assert Acceptance.objects.get().user == case.signatory

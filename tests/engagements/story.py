@@ -242,13 +242,17 @@ def measured(
     story: Story, speedup: float, *, purpose: str = EngagementRun.Purpose.ACCEPTANCE
 ) -> EngagementRun:
     """A run measured at about `speedup`, and what the contract makes of it."""
-    asked = requested(story, purpose)
-    run = running(asked)
-    handed_in = record(speedup=speedup, document=story.contract.benchmark.document)
-    measuring.finish(run_id=run.pk, attempt=run.attempt, record_bytes=signed(handed_in))
-    asked = runs.conclude(run=EngagementRun.objects.get(pk=asked.pk))
+    asked = finished(requested(story, purpose), speedup)
     story.engagement.refresh_from_db()
     return asked
+
+
+def finished(asked: EngagementRun, speedup: float) -> EngagementRun:
+    """A queued run as a worker measures and concludes it."""
+    run = running(asked)
+    handed_in = record(speedup=speedup, document=run.benchmark.document, source=run.solution.source)
+    measuring.finish(run_id=run.pk, attempt=run.attempt, record_bytes=signed(handed_in))
+    return runs.conclude(run=EngagementRun.objects.get(pk=asked.pk))
 
 
 def failed(story: Story) -> EngagementRun:

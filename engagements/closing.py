@@ -22,11 +22,14 @@ from engagements.contracts.versions import open_acceptance_run
 from engagements.engagement.models import Engagement, Stage
 from engagements.engagement.stages import locked, move, require_stage
 from engagements.event_log import events
-from engagements.payouts.models import OverpaymentRefund
-from engagements.payouts.queries import excess_of, overpaid_invoices
+from engagements.payouts.queries import (
+    open_overpayment_refunds,
+    overpaid_amount,
+    overpaid_invoices,
+)
 from engagements.people.models import User
 from engagements.settlements.models import Settlement
-from engagements.settlements.pending import has_unsettled_payments
+from engagements.settlements.queries import has_unsettled_payments, settlement_of
 
 
 @transaction.atomic
@@ -77,11 +80,11 @@ def close(*, engagement: Engagement, by: User) -> Engagement:
     if row.stage == Stage.CLOSED:
         return row
     require_stage(row, Stage.MET, Stage.MISSED, to="to be closed")
-    is_met = row.stage == Stage.MET
-    blocking_reason = _open_after_met(row) if is_met else _open_after_missed(row)
-    blocking_reason = blocking_reason or _open_refund(row)
-    if blocking_reason:
-        raise ApplicationError(blocking_reason, code="engagement.not_settled")
+    _require_no_open_refund(row)
+    if row.stage == Stage.MET:
+        _require_paid_after_met(row)
+    else:
+        _require_settled(row)
     events.record(
         engagement=row,
         verb="engagement.closed",
@@ -103,8 +106,17 @@ def _credit_invoices(engagement: Engagement, why: str) -> None:
         postings.audit_waived(audit)
 
 
-def _open_after_met(engagement: Engagement) -> str | None:
-    # Milestones of versions that were only offered stay pending and are not owed.
+def _require_no_open_refund(engagement: Engagement) -> None:
+    refund = open_overpayment_refunds().filter(invoice__engagement=engagement).first()
+    if refund is not None:
+        raise ApplicationError(
+            f"A refund of {refund.invoice.reference} is open: complete or void it first.",
+            code="closing.refund_open",
+        )
+
+
+def _require_paid_after_met(engagement: Engagement) -> None:
+    # Milestones of a contract that was never accepted stay pending.
     agreed = (ContractVersion.State.ACCEPTED, ContractVersion.State.SUPERSEDED)
     milestones = Milestone.objects.filter(
         contract_version__engagement=engagement, contract_version__state__in=agreed
@@ -112,49 +124,48 @@ def _open_after_met(engagement: Engagement) -> str | None:
     for milestone in milestones.select_related("contract_version").prefetch_related(*WITH_INVOICES):
         if milestone.state == Milestone.State.PENDING:
             condition = ReleaseCondition(milestone.condition).label.lower()
-            return f"“{milestone.title}” waits for: {condition}."
+            raise ApplicationError(
+                f"Milestone “{milestone.title}” waits for: {condition}.",
+                code="closing.milestone_pending",
+            )
         if milestone.state == Milestone.State.RELEASED:
-            return f"Invoice “{milestone.title}” first."
+            raise _unbilled(milestone)
         if milestone.state == Milestone.State.BILLED and outstanding(milestone) > 0:
-            return f"“{milestone.title}” is not fully paid."
+            raise ApplicationError(
+                f"Milestone “{milestone.title}” is not paid in full.", code="closing.unpaid"
+            )
     overpaid = overpaid_invoices().filter(engagement=engagement).first()
     if overpaid is not None:
-        excess = format_money(excess_of(overpaid), overpaid.currency)
-        return f"{overpaid.reference} is overpaid by {excess}: move or refund it."
-    return None
+        shown = format_money(overpaid_amount(overpaid), overpaid.currency)
+        raise ApplicationError(
+            f"{overpaid.reference} is overpaid by {shown}: move or refund it.",
+            code="closing.overpaid",
+        )
 
 
-def _open_refund(engagement: Engagement) -> str | None:
-    on_their_way = OverpaymentRefund.objects.filter(state__in=OverpaymentRefund.OPEN)
-    row = on_their_way.filter(invoice__engagement=engagement).first()
-    if row is None:
-        return None
-    return f"The overpayment of {row.invoice.reference} is still being refunded."
-
-
-def _open_after_missed(engagement: Engagement) -> str | None:
-    settlement = (
-        Settlement.objects.filter(contract_version__engagement=engagement)
-        .exclude(state=Settlement.State.VOIDED)
-        .first()
+def _unbilled(milestone: Milestone) -> ApplicationError:
+    return ApplicationError(
+        f"Milestone “{milestone.title}” is not billed.", code="closing.unbilled"
     )
+
+
+def _require_settled(engagement: Engagement) -> None:
+    """Require a paid settlement, and payment of the audit: a closed engagement takes none."""
+    settlement = settlement_of(engagement)
     if settlement is None:
-        return "Propose the settlement first."
+        raise ApplicationError("Propose the settlement first.", code="closing.not_settled")
     if settlement.state != Settlement.State.PAID:
-        return "The settlement is not paid."
+        raise ApplicationError("The settlement is not paid yet.", code="closing.settlement_unpaid")
     if has_unsettled_payments(engagement):
-        return "Payments arrived after the settlement: refund them by a further settlement."
-    return _open_audit(engagement)
-
-
-def _open_audit(engagement: Engagement) -> str | None:
-    """Say what of the retained audit is open: a closed engagement takes no payments."""
+        raise ApplicationError(
+            "Payments were received after the settlement: refund them by a further settlement.",
+            code="closing.unsettled_payments",
+        )
     unbilled = Milestone.objects.filter(
         contract_version__engagement=engagement, state=Milestone.State.RELEASED
     ).first()
     if unbilled is not None:
-        return f"Invoice “{unbilled.title}” first."
+        raise _unbilled(unbilled)
     unpaid = open_invoices().filter(engagement=engagement).first()
     if unpaid is not None:
-        return f"{unpaid.reference} is not fully paid."
-    return None
+        raise ApplicationError(f"{unpaid.reference} is not paid in full.", code="closing.unpaid")

@@ -120,7 +120,7 @@ SWEEPS: Mapping[str, tuple[Callable[[], Iterable[Any]], Callable[[Any], object]]
     "conclude run": (_unconcluded_runs, lambda run: runs.conclude(run=run)),
     "end time-box": (
         _overdue_time_boxes,
-        lambda box: settlements.settle_when_time_box_is_over(engagement=box.engagement),
+        lambda box: settlements.propose_after_time_box(engagement=box.engagement),
     ),
     "warn of time-box": (lambda: warnings.due(), lambda row: warnings.warn(engagement=row)),
     "expire offer": (lambda: offers.expiring(), lambda row: offers.expire(contract=row)),

@@ -12,8 +12,7 @@ from engagements.finance import (
     views,
 )
 from engagements.finance import invoice_views as invoices
-from engagements.payouts import overpayment_views, refund_account_views, step_views, transfer_views
-from engagements.payouts import views as overpayment_refunds
+from engagements.payouts import overpayment_views, refund_account_views, transfer_views
 from engagements.settlements import list_views
 from engagements.settlements.actions import FORMS
 
@@ -38,11 +37,11 @@ urlpatterns = [
     *(
         path(
             f"overpayments/<int:pk>/{step}/",
-            overpayment_refunds.send if step == "send" else overpayment_refunds.act,
+            overpayment_views.send if step == "send" else overpayment_views.perform_step,
             {"step": step},
             name=f"overpayment-refund-{step}",
         )
-        for step in step_views.FORMS
+        for step in overpayment_views.STEP_FORMS
     ),
     path("payments/", payment_views.payment_list, name="payments"),
     path("bank/", bank_views.bank, name="bank"),
@@ -75,7 +74,7 @@ urlpatterns = [
     *(
         path(
             f"settlements/<int:pk>/{step}/",
-            settlement_views.approve if step == "approve" else settlement_views.act,
+            settlement_views.approve if step == "approve" else settlement_views.perform_step,
             {"step": step},
             name=f"settlement-{step}",
         )

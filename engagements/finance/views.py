@@ -18,8 +18,8 @@ from engagements.common.tables import amounts, as_csv
 from engagements.finance import at_risk
 from engagements.payouts import queries as overpayments
 from engagements.settlements import customer_accounts, queries
-from engagements.settlements.actions import waiting_for
-from engagements.settlements.pending import pending_settlements
+from engagements.settlements.labels import next_step
+from engagements.settlements.queries import pending_settlements
 
 PER_PAGE, ALL = 50, 100_000
 ACCOUNT_COLUMNS = ("Currency", "Date", "Transaction", "Reference", "Amount", "Balance")
@@ -44,11 +44,11 @@ def overview(request: HttpRequest) -> HttpResponse:
     going_back = list(overpayments.open_overpayment_refunds())
     under_way = {row.invoice_id: row for row in going_back}
     rests = [
-        (invoice, overpayments.rest_of(invoice, under_way.get(invoice.pk)))
+        (invoice, overpayments.remaining_overpayment(invoice, under_way.get(invoice.pk)))
         for invoice in overpayments.overpaid_invoices()
     ]
     context = {
-        "waiting": [(settlement, waiting_for(settlement)) for settlement in waiting],
+        "waiting": [(settlement, next_step(settlement)) for settlement in waiting],
         "to_settle": to_settle,
         "refunds_overdue": sum(settlement.is_refund_overdue for settlement in refunds),
         "done": queries.settlements_done(),

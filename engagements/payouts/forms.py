@@ -1,4 +1,4 @@
-"""What finance fills in about money beyond what an invoice asks: where it goes."""
+"""Forms of overpayments: move, refund, and the refund's steps."""
 
 from __future__ import annotations
 
@@ -16,15 +16,29 @@ REFERENCE_LENGTH = Payment._meta.get_field("reference").max_length
 Choices = Iterable[tuple[int, str]]
 
 
-class MoveForm(forms.Form):
-    """Which invoice takes how much. `reference` names the move, so that it is made once.
+class OverpaymentRefundForm(forms.Form):
+    """The amount of a refund, at most `overpaid`."""
 
-    `to` may be any of `invoices`; only those that are open are offered. So a form that is sent
-    twice is not told that its own money has closed the invoice.
+    def __init__(self, *args: Any, currency: str, overpaid: Decimal, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["amount"] = AmountField(
+            currency=currency,
+            label=f"Amount in {currency}",
+            help_text="With tax, at most the overpaid amount.",
+            initial=plain_amount(overpaid, currency=currency) if overpaid > 0 else None,
+            error_messages={"required": "Enter an amount."},
+        )
+
+
+class MoveForm(OverpaymentRefundForm):
+    """The invoice and amount of a move; `reference` makes it idempotent.
+
+    Only `open_invoices` are offered, but any of `invoices` is valid: a form sent twice must not
+    fail because the first move closed the invoice.
     """
 
     to = forms.TypedChoiceField(
-        label="To which invoice",
+        label="To invoice",
         coerce=int,
         error_messages={"required": "Choose an invoice.", "invalid_choice": "Choose an invoice."},
     )
@@ -32,61 +46,35 @@ class MoveForm(forms.Form):
     field_order = ("to", "amount", "reference")
 
     def __init__(
-        self,
-        *args: Any,
-        currency: str,
-        excess: Decimal,
-        invoices: Choices,
-        offered: Choices,
-        **kwargs: Any,
+        self, *args: Any, invoices: Choices, open_invoices: Choices, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
         to = self.fields["to"]
         assert isinstance(to, forms.TypedChoiceField)
         to.choices = list(invoices)
-        to.widget.choices = list(offered)
-        self.fields["amount"] = _amount(currency, excess, "With tax, at most what is too much.")
+        to.widget.choices = list(open_invoices)
         self.order_fields(self.field_order)
 
 
-class OverpaymentRefundForm(forms.Form):
-    """How much is to be paid back; somebody else sends it."""
-
-    def __init__(self, *args: Any, currency: str, excess: Decimal, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["amount"] = _amount(currency, excess, "With tax, at most what is too much.")
-
-
 class OverpaymentRefundPaidForm(forms.Form):
-    """The bank's word that a transfer was made."""
+    """The bank's confirmation of a transfer."""
 
     reference = forms.CharField(
-        label="Reference of the transfer",
+        label="Transfer reference",
         max_length=OverpaymentRefund._meta.get_field("reference").max_length,
         help_text="As on the bank statement.",
-        error_messages={"required": "Enter the reference of the transfer."},
+        error_messages={"required": "Enter the transfer reference."},
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
 
 
 class OverpaymentRefundVoidForm(forms.Form):
-    """Why a proposal is set aside."""
+    """The reason for voiding a proposal."""
 
     reason = forms.CharField(
-        label="Why it is not paid back",
+        label="Reason for voiding",
         max_length=2000,
-        help_text="Stays on record beside your name. Another proposal can be made after.",
-        error_messages={"required": "Say why it is not paid back."},
+        help_text="Recorded with your name. Another refund can be proposed afterwards.",
+        error_messages={"required": "Enter the reason for voiding."},
         widget=forms.Textarea(attrs={"rows": 2}),
-    )
-
-
-def _amount(currency: str, excess: Decimal, help_text: str) -> AmountField:
-    initial = plain_amount(excess, currency=currency) if excess > 0 else None
-    return AmountField(
-        currency=currency,
-        label=f"Amount in {currency}",
-        help_text=help_text,
-        initial=initial,
-        error_messages={"required": "Enter an amount."},
     )

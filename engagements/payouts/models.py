@@ -19,7 +19,7 @@ from engagements.settlements.models import Settlement
 
 
 class TransferFile(models.Model):
-    """A SEPA credit transfer file (pain.001) as it was made. Append-only."""
+    """A SEPA credit transfer file (pain.001) as made. Append-only."""
 
     message_id = models.CharField(max_length=35, unique=True)
     currency = models.CharField(max_length=3)
@@ -40,7 +40,7 @@ class TransferFile(models.Model):
 
 
 class Transfer(models.Model):
-    """One attempt to pay a settlement: to whom, how, and how it ended. Ended once."""
+    """One attempt to transfer the refund of a settlement, with its payee and outcome."""
 
     class Method(models.TextChoices):
         SEPA = "sepa", "SEPA file"
@@ -78,20 +78,20 @@ class Transfer(models.Model):
                 fields=["settlement"],
                 condition=~Q(outcome="failed"),
                 name="transfer_one_that_has_not_failed",
-                violation_error_message="This settlement is being paid already.",
+                violation_error_message="A transfer of this settlement is already under way.",
             ),
             models.CheckConstraint(
                 condition=Q(method="by_hand", file__isnull=True)
                 | (Q(method="sepa", file__isnull=False) & ~Q(iban="") & ~Q(payee="")),
                 name="transfer_by_file_names_its_payee",
-                violation_error_message="A transfer by file names its file and its payee.",
+                violation_error_message="A transfer by file needs its file and its payee.",
             ),
             models.CheckConstraint(
                 condition=Q(outcome="", ended_at__isnull=True, reference="", failure_reason="")
                 | (Q(outcome="paid", ended_at__isnull=False, failure_reason="") & ~Q(reference=""))
                 | (Q(outcome="failed", ended_at__isnull=False) & ~Q(failure_reason="")),
                 name="transfer_ends_with_a_reference_or_a_reason",
-                violation_error_message="A transfer ends with a reference, or with a reason.",
+                violation_error_message="An ended transfer needs a reference or a reason.",
             ),
         ]
         triggers: ClassVar = [
@@ -110,12 +110,10 @@ class Transfer(models.Model):
 
 
 class OverpaymentRefund(models.Model):
-    """Money beyond what an invoice asks, to be transferred back: `amount`, gross, in the
-    invoice's currency.
+    """The refund of an overpayment: `amount`, gross, in the invoice's currency.
 
-    Sent, it leaves the invoice as the payment `left`: money in flight counts as gone. Where the
-    bank does not make the transfer, the same amount arrives there again (`Payment.moved_from`),
-    and another one may be proposed.
+    Once sent, the money leaves the invoice as the payment `left`. A failed transfer returns it as
+    another payment (`Payment.moved_from`), and a new refund may be proposed.
     """
 
     class State(models.TextChoices):
@@ -125,7 +123,6 @@ class OverpaymentRefund(models.Model):
         FAILED = "failed", "Transfer failed"
         VOIDED = "voided", "Voided"
 
-    # Somebody has to do something about it.
     OPEN: ClassVar = (State.PROPOSED, State.PAYING)
 
     invoice = models.ForeignKey(
@@ -164,17 +161,17 @@ class OverpaymentRefund(models.Model):
                 fields=["invoice"],
                 condition=Q(state__in=["proposed", "paying"]),
                 name="overpayment_refund_one_open_an_invoice",
-                violation_error_message="What is too much of this invoice is being paid back.",
+                violation_error_message="A refund of this overpayment is already open.",
             ),
             models.CheckConstraint(
                 condition=Q(amount__gt=0),
                 name="overpayment_refund_is_more_than_nothing",
-                violation_error_message="What goes back is more than nothing.",
+                violation_error_message="The amount must be greater than zero.",
             ),
             models.CheckConstraint(
                 condition=Q(sent_by__isnull=True) | ~Q(sent_by=F("proposed_by")),
                 name="overpayment_refund_is_sent_by_another",
-                violation_error_message="Nobody sends what they proposed to pay back themselves.",
+                violation_error_message="The proposer may not send a refund.",
             ),
             models.CheckConstraint(
                 condition=Q(
@@ -192,13 +189,13 @@ class OverpaymentRefund(models.Model):
                     left__isnull=False,
                 ),
                 name="overpayment_refund_leaves_when_it_is_sent",
-                violation_error_message="Money leaves the invoice exactly when it is sent.",
+                violation_error_message="A refund leaves its invoice when it is sent.",
             ),
             models.CheckConstraint(
                 condition=Q(file__isnull=True) & ~Q(method="sepa")
                 | (Q(method="sepa", file__isnull=False) & ~Q(iban="") & ~Q(payee="")),
                 name="overpayment_refund_by_file_names_its_payee",
-                violation_error_message="A transfer by file names its file and its payee.",
+                violation_error_message="A transfer by file needs its file and its payee.",
             ),
             models.CheckConstraint(
                 condition=Q(
@@ -216,7 +213,7 @@ class OverpaymentRefund(models.Model):
                     )
                 ),
                 name="overpayment_refund_ends_with_a_reference_or_a_reason",
-                violation_error_message="A transfer ends with a reference, or with a reason.",
+                violation_error_message="An ended transfer needs a reference or a reason.",
             ),
         ]
         triggers: ClassVar = [
@@ -260,9 +257,10 @@ class OverpaymentRefund(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{format_money(self.amount, self.invoice.currency)} beyond {self.invoice}"
+        shown = format_money(self.amount, self.invoice.currency)
+        return f"refund of {shown} overpaid on {self.invoice}"
 
     @property
     def is_open(self) -> bool:
-        """Whether somebody has to do something about it."""
+        """Whether it is proposed or on its way."""
         return self.state in self.OPEN

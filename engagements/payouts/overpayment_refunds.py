@@ -1,7 +1,7 @@
-"""Overpayments on their way back: proposed by one person of finance, sent by another.
+"""Refunds of overpayments: proposed by one person of finance, sent by another.
 
-Sent, the money counts as gone: it has left its invoice, by a SEPA file or by hand. What the bank
-does not transfer comes back to the invoice.
+A sent refund leaves its invoice at once, by SEPA file or by hand. A failed transfer returns the
+money to the invoice.
 """
 
 from __future__ import annotations
@@ -22,51 +22,52 @@ from engagements.engagement import stages
 from engagements.engagement.models import Engagement
 from engagements.event_log import events
 from engagements.ledger import effects
+from engagements.ledger.models import Entry
 from engagements.ledger.positions import positions_of
 from engagements.payouts import postings
 from engagements.payouts.models import OverpaymentRefund, Transfer, TransferFile
-from engagements.payouts.overpayments import Planned, leave, require_excess
+from engagements.payouts.overpayments import positive_amount, require_overpaid, withdraw
 from engagements.people.models import BankAccount, User
+from engagements.settlements.calculation import PlannedEntry
 
 State = OverpaymentRefund.State
 
 
-def preview(*, invoice: Invoice, amount: Decimal) -> list[Planned]:
-    """What paying `amount` back would post: on its way first, then arrived."""
+def preview(*, invoice: Invoice, amount: Decimal) -> list[PlannedEntry]:
+    """Return the ledger entries of refunding `amount`: when it is sent, and when it is paid."""
     position = positions_of(invoice.engagement, invoice.currency)
+    about = invoice.engagement.reference
     return [
-        Planned(invoice.engagement, effects.paid_back(position, amount)),
-        Planned(invoice.engagement, effects.transferred(amount)),
+        PlannedEntry(Entry.Kind.PAYMENT_PAID_BACK, about, effects.paid_back(position, amount)),
+        PlannedEntry(Entry.Kind.OVERPAYMENT_REFUND_PAID, about, effects.transferred(amount)),
     ]
 
 
 @transaction.atomic
 def propose(*, invoice: Invoice, amount: Decimal, by: User) -> OverpaymentRefund:
-    """Propose to pay `amount` (gross) of what came in beyond `invoice` back.
+    """Propose to refund `amount` (gross) of an overpayment.
 
-    Proposed again by the same person, nothing changes.
+    Idempotent for the same person and amount; declined while another refund is open.
     """
     engagement = stages.locked(invoice.engagement_id)
     require_finance(by)
-    amount = validation.amount(amount, invoice.currency, noun="The amount")
-    if amount <= 0:
-        raise ApplicationError("What leaves an invoice is more than nothing.", code="payouts.todo")
-    known = invoice.overpayment_refunds.filter(state__in=OverpaymentRefund.OPEN).first()
-    if known:
-        as_asked = (State.PROPOSED, amount, by.pk)
-        if (known.state, known.amount, known.proposed_by_id) == as_asked:
-            return known
+    amount = positive_amount(invoice, amount)
+    existing = invoice.overpayment_refunds.filter(state__in=OverpaymentRefund.OPEN).first()
+    if existing:
+        requested = (State.PROPOSED, amount, by.pk)
+        if (existing.state, existing.amount, existing.proposed_by_id) == requested:
+            return existing
         raise ApplicationError(
-            f"What is too much of {invoice.reference} is being paid back already.",
-            code="payouts.todo",
+            f"Another refund of {invoice.reference} is open: complete or void it first.",
+            code="overpayment_refund.already_proposed",
         )
     row = OverpaymentRefund(
         invoice=Invoice.objects.get(pk=invoice.pk), amount=amount, proposed_by=by
     )
     row.invoice.engagement = engagement
-    require_excess(row.invoice, amount)
+    require_overpaid(row.invoice, amount)
     validation.save_validated(row)
-    _tell(row, engagement, "is to be paid back: somebody else sends it", by)
+    _record(row, engagement, "refund proposed", by)
     return row
 
 
@@ -78,64 +79,66 @@ def send(
     file: TransferFile | None = None,
     account: BankAccount | None = None,
 ) -> OverpaymentRefund:
-    """The transfer is on its way: somebody else than proposed it says so, and the money is gone.
+    """Start the transfer of a proposed refund. The proposer may not send it.
 
-    With a `file` (and the customer's bank `account` that it names) it goes by SEPA, else
-    somebody makes it by hand.
+    With `file` and the customer's bank `account` named in it, the transfer is by SEPA, otherwise
+    by hand. The money leaves the invoice.
     """
     row, engagement = locked(refund)
     require_finance(by)
     if row.state in (State.PAYING, State.PAID):
         return row
-    _require(row, State.PROPOSED, to="to be sent")
+    _require_state(row, State.PROPOSED, to="to be sent")
     if row.proposed_by_id == by.pk:
         raise ApplicationError(
-            "Nobody sends what they proposed to pay back themselves.", code="payouts.todo"
+            "You proposed this refund: another person of finance sends it.",
+            code="overpayment_refund.same_person",
         )
-    require_excess(row.invoice, row.amount)
-    row.left = leave(row.invoice, Payment.Kind.PAID_BACK, row.amount, end_to_end_id(row), by)
+    require_overpaid(row.invoice, row.amount)
+    row.left = withdraw(row.invoice, Payment.Kind.PAID_BACK, row.amount, end_to_end_id(row), by)
     row.state, row.sent_by, row.sent_at = State.PAYING, by, timezone.now()
     row.method = Transfer.Method.SEPA if file else Transfer.Method.BY_HAND
     row.file = file
     if account:
         row.payee, row.iban, row.bic = account.holder, account.iban, account.bic
     validation.save_validated(row)
-    _tell(row, engagement, "is on its way back", by, for_customer=True)
+    _record(row, engagement, "refund on its way", by, for_customer=True)
     payment_postings.payment_paid_back(row.left)
     return row
 
 
 @transaction.atomic
 def mark_paid(*, refund: OverpaymentRefund, reference: str, by: User) -> OverpaymentRefund:
-    """The money has arrived, under `reference` of the bank."""
+    """Confirm the transfer under the bank's `reference`."""
     row, engagement = locked(refund)
     require_finance(by)
     reference = validation.text(reference, noun="The payment reference")
     if row.state == State.PAID:
         if row.reference != reference:
             raise ApplicationError(
-                f"This was paid back already, as {row.reference}.", code="payouts.todo"
+                f"This refund is already paid under {row.reference}.",
+                code="overpayment_refund.already_paid",
             )
         return row
-    _require(row, State.PAYING, to="to be marked as paid")
+    _require_state(row, State.PAYING, to="to be marked as paid")
     row.reference = reference
     _end(row, State.PAID, by)
-    _tell(row, engagement, f"went back, reference {reference}", by, for_customer=True)
+    _record(row, engagement, f"refunded, reference {reference}", by, for_customer=True)
     postings.overpayment_refund_paid(row)
     return row
 
 
 @transaction.atomic
 def mark_failed(*, refund: OverpaymentRefund, reason: str, by: User) -> OverpaymentRefund:
-    """The bank did not make the transfer: the money is the invoice's again."""
+    """Record that the bank did not make the transfer: the money returns to the invoice."""
     row, engagement = locked(refund)
     require_finance(by)
     if row.state == State.FAILED:
         return row
     row.end_reason = validation.text(reason, noun="The reason")
-    _require(row, State.PAYING, to="to be marked as failed")
-    assert row.left is not None  # it is on its way
-    back = Payment(
+    _require_state(row, State.PAYING, to="to be marked as failed")
+    assert row.left is not None  # set when it was sent
+    returned = Payment(
         invoice=row.invoice,
         kind=Payment.Kind.CAME_BACK,
         amount=row.amount,
@@ -144,53 +147,53 @@ def mark_failed(*, refund: OverpaymentRefund, reason: str, by: User) -> Overpaym
         moved_from=row.left,
         recorded_by=by,
     )
-    validation.save_validated(back)
+    validation.save_validated(returned)
     _end(row, State.FAILED, by)
-    _tell(row, engagement, f"came back: {row.end_reason}", by)
-    payment_postings.payment_came_back(back)
+    _record(row, engagement, f"refund failed: {row.end_reason}", by)
+    payment_postings.payment_came_back(returned)
     return row
 
 
 @transaction.atomic
 def void(*, refund: OverpaymentRefund, reason: str, by: User) -> OverpaymentRefund:
-    """Set a proposal aside before any money moves. Another may then be made."""
+    """Void a proposal before any money moves. Another may then be made."""
     row, engagement = locked(refund)
     require_finance(by)
     if row.state == State.VOIDED:
         return row
     row.end_reason = validation.text(reason, noun="The reason")
-    _require(row, State.PROPOSED, to="to be voided")
+    _require_state(row, State.PROPOSED, to="to be voided")
     _end(row, State.VOIDED, by)
-    _tell(row, engagement, f"is not paid back: {row.end_reason}", by)
+    _record(row, engagement, f"refund voided: {row.end_reason}", by)
     return row
 
 
 def end_to_end_id(refund: OverpaymentRefund) -> str:
-    """What the customer reads beside the money: at most 35 characters, once a transfer."""
+    """Return the transfer's reference for the customer: at most 35 characters, unique."""
     return f"{refund.invoice.engagement.reference}-O{refund.pk}".upper()[:35]
 
 
 def locked(refund: OverpaymentRefund) -> tuple[OverpaymentRefund, Engagement]:
-    """The row read again under its engagement's lock."""
+    """Reload the refund under its engagement's lock."""
     engagement = stages.locked(refund.invoice.engagement_id)
     row = OverpaymentRefund.objects.select_related("invoice", "left").get(pk=refund.pk)
     row.invoice.engagement = engagement
     return row, engagement
 
 
-def _require(refund: OverpaymentRefund, state: OverpaymentRefund.State, *, to: str) -> None:
-    validation.state(State(refund.state), state, noun="This overpayment", to=to)
+def _require_state(refund: OverpaymentRefund, state: State, *, to: str) -> None:
+    validation.state(State(refund.state), state, noun="The refund", to=to)
 
 
-def _end(refund: OverpaymentRefund, state: OverpaymentRefund.State, by: User) -> None:
+def _end(refund: OverpaymentRefund, state: State, by: User) -> None:
     refund.state, refund.ended_by, refund.ended_at = state, by, timezone.now()
     validation.save_validated(refund)
 
 
-def _tell(
+def _record(
     refund: OverpaymentRefund,
     engagement: Engagement,
-    what: str,
+    outcome_text: str,
     by: User,
     *,
     for_customer: bool = False,
@@ -200,7 +203,7 @@ def _tell(
     events.record(
         engagement=engagement,
         verb=f"overpayment_refund.{refund.state}",
-        summary=f"{shown} more than {invoice.reference} asks {what}.",
+        summary=f"{shown} overpaid on {invoice.reference}: {outcome_text}.",
         actor=by,
         changes={
             "overpayment_refund": refund.pk,

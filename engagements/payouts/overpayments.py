@@ -1,12 +1,10 @@
-"""Overpayments: money beyond what an invoice asks, moved to another invoice.
+"""Overpayments: money beyond the amount of an invoice, moved to another invoice.
 
-What came in for an engagement whose target was missed, or that is being settled, is counted by
-its settlement and goes back with that alone.
+The settlement of an engagement counts all its payments, so nothing is moved beside it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 
 from django.db import transaction
@@ -21,98 +19,99 @@ from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
 from engagements.engagement import stages
-from engagements.engagement.models import Engagement
 from engagements.event_log import events
 from engagements.ledger import effects
-from engagements.ledger.effects import Effect
+from engagements.ledger.models import Entry
 from engagements.ledger.positions import positions_of
-from engagements.payouts.queries import excess_of, may_take, settled_by
+from engagements.payouts.queries import (
+    eligible_invoices,
+    is_covered_by_settlement,
+    overpaid_amount,
+)
 from engagements.people.models import User
+from engagements.settlements.calculation import PlannedEntry
 
 Kind = Payment.Kind
 
 
-@dataclass(frozen=True)
-class Planned:
-    """What an act would post for one engagement, by account: debit positive, credit negative."""
-
-    engagement: Engagement
-    effect: Effect
-
-
-def preview_move(*, invoice: Invoice, to: Invoice, amount: Decimal) -> list[Planned]:
-    """What moving `amount` would post: nothing within one engagement, whose money it stays."""
+def preview_move(*, invoice: Invoice, to: Invoice, amount: Decimal) -> list[PlannedEntry]:
+    """Return the ledger entries of moving `amount`: none within one engagement."""
     if invoice.engagement_id == to.engagement_id:
         return []
     source = positions_of(invoice.engagement, invoice.currency)
     target = positions_of(to.engagement, to.currency)
+    kind = Entry.Kind.PAYMENT_MOVED
     return [
-        Planned(invoice.engagement, effects.moved_out(source, amount)),
-        Planned(to.engagement, effects.moved_in(target, amount)),
+        PlannedEntry(kind, invoice.engagement.reference, effects.moved_out(source, amount)),
+        PlannedEntry(kind, to.engagement.reference, effects.moved_in(target, amount)),
     ]
 
 
 @transaction.atomic
 def move(*, invoice: Invoice, to: Invoice, amount: Decimal, reference: str, by: User) -> Payment:
-    """Put `amount` (gross) of what came in beyond `invoice` to another open one.
+    """Move `amount` (gross) of an overpayment to another open invoice.
 
-    Both are of one customer and currency. The same `reference` is the same move. Returns the
-    payment that arrives.
+    Both invoices have the same customer and currency. Idempotent by `reference`; with other
+    figures a repeated one is declined. Returns the payment on the invoice `to`.
     """
     require_finance(by)
-    # Everything that locks two engagements does so in the order of their keys.
+    # Engagements are always locked in the order of their keys.
     for engagement in sorted({invoice.engagement_id, to.engagement_id}):
         stages.locked(engagement)
-    source, target = _read(invoice), _read(to)
-    amount, reference = _said(source, amount, reference)
-    known = source.payments.filter(reference=reference).first()
-    if known:
-        arrived = Payment.objects.filter(moved_from=known, invoice=target).first()
-        if arrived is None or arrived.amount != amount:
-            raise ApplicationError(
-                f"A payment {reference} is recorded already, with other figures.",
-                code="payouts.todo",
-            )
-        return arrived
-    require_excess(source, amount)
-    _require_takes(source, target, amount)
-    left = leave(source, Kind.MOVED, amount, reference, by)
-    arrived = Payment(
+    source, target = _reload(invoice), _reload(to)
+    amount = positive_amount(source, amount)
+    reference = validation.text(reference, noun="The reference")
+    existing = source.payments.filter(reference=reference).first()
+    if existing:
+        return _already_moved(existing, target, amount)
+    require_overpaid(source, amount)
+    _require_amount_due(source, target, amount)
+    outgoing = withdraw(source, Kind.MOVED, amount, reference, by)
+    incoming = Payment(
         invoice=target,
         kind=Kind.MOVED,
         amount=amount,
-        received_on=left.received_on,
+        received_on=outgoing.received_on,
         reference=reference,
-        moved_from=left,
+        moved_from=outgoing,
         recorded_by=by,
     )
-    validation.save_validated(arrived)
-    _tell_move(source, target, amount, reference, by)
+    validation.save_validated(incoming)
+    _record_move(incoming, source, by)
     if source.engagement_id != target.engagement_id:
-        _post_move(left, arrived)
-    return arrived
+        postings.payment_moved(outgoing)
+        postings.payment_moved(incoming)
+    return incoming
 
 
-def _post_move(left: Payment, arrived: Payment) -> None:
-    postings.payment_moved(left)
-    postings.payment_moved(arrived)
-
-
-def _read(invoice: Invoice) -> Invoice:
+def _reload(invoice: Invoice) -> Invoice:
     return Invoice.objects.select_related("engagement").get(pk=invoice.pk)
 
 
-def _said(invoice: Invoice, amount: Decimal, reference: str) -> tuple[Decimal, str]:
+def _already_moved(existing: Payment, target: Invoice, amount: Decimal) -> Payment:
+    incoming = Payment.objects.filter(moved_from=existing, invoice=target, amount=amount).first()
+    if incoming is None:
+        raise ApplicationError(
+            f"A payment {existing.reference} with other figures is already recorded.",
+            code="overpayment.already_moved",
+        )
+    return incoming
+
+
+def positive_amount(invoice: Invoice, amount: Decimal) -> Decimal:
+    """Return `amount` as an exact amount above zero in the invoice's currency."""
     amount = validation.amount(amount, invoice.currency, noun="The amount")
     if amount <= 0:
-        raise ApplicationError("What leaves an invoice is more than nothing.", code="payouts.todo")
-    return amount, validation.text(reference, noun="The reference")
+        raise ApplicationError(
+            "Enter an amount greater than zero.", code="overpayment.amount_not_positive"
+        )
+    return amount
 
 
-def leave(
+def withdraw(
     invoice: Invoice, kind: Payment.Kind, amount: Decimal, reference: str, by: User
 ) -> Payment:
-    """Take `amount` (gross) today out of an invoice that has so much too much."""
+    """Record today's outgoing payment of `amount` (gross) on an overpaid invoice."""
     payment = Payment(
         invoice=invoice,
         kind=kind,
@@ -125,52 +124,51 @@ def leave(
     return payment
 
 
-def require_excess(invoice: Invoice, amount: Decimal) -> None:
-    """Refuse where no more than `amount` came in beyond the invoice, or a settlement counts it."""
-    if settled_by(invoice.engagement):
+def require_overpaid(invoice: Invoice, amount: Decimal) -> None:
+    """Require the invoice to be overpaid by `amount`, outside any settlement."""
+    if is_covered_by_settlement(invoice.engagement):
         raise ApplicationError(
-            f"What came in for {invoice.engagement.reference} is counted by its settlement, and "
-            "goes back with that.",
-            code="payouts.todo",
+            f"The settlement of {invoice.engagement.reference} counts this payment and refunds it.",
+            code="overpayment.covered_by_settlement",
         )
-    excess = excess_of(balance_of(invoice))
-    if amount > excess:
-        shown = format_money(excess, invoice.currency)
+    overpaid = overpaid_amount(balance_of(invoice))
+    if amount > overpaid:
+        shown = format_money(overpaid, invoice.currency)
         raise ApplicationError(
-            f"{invoice.reference} has {shown} too much; {amount:f} would be more.",
-            code="payouts.todo",
-        )
-
-
-def _require_takes(source: Invoice, target: Invoice, amount: Decimal) -> None:
-    if not may_take(source).filter(pk=target.pk).exists():
-        raise ApplicationError(
-            "Money is moved to another open invoice of the same customer and currency.",
-            code="payouts.todo",
-        )
-    due = balance_of(target).amount_due
-    if amount > due:
-        left = format_money(due, target.currency)
-        raise ApplicationError(
-            f"{target.reference} has {left} open; {amount:f} would be too much.",
-            code="payouts.todo",
+            f"{invoice.reference} is overpaid by {shown}: enter at most that.",
+            code="overpayment.exceeded",
         )
 
 
-def _tell_move(source: Invoice, target: Invoice, amount: Decimal, reference: str, by: User) -> None:
-    shown = format_money(amount, source.currency)
-    summary = f"{shown} more than {source.reference} asks was put to {target.reference}."
+def _require_amount_due(source: Invoice, target: Invoice, amount: Decimal) -> None:
+    if not eligible_invoices(source).filter(pk=target.pk).exists():
+        raise ApplicationError(
+            "Choose another open invoice of the same customer and currency.",
+            code="overpayment.invoice_not_eligible",
+        )
+    amount_due = balance_of(target).amount_due
+    if amount > amount_due:
+        shown = format_money(amount_due, target.currency)
+        raise ApplicationError(
+            f"{target.reference} has {shown} open: enter at most that.",
+            code="overpayment.amount_due_exceeded",
+        )
+
+
+def _record_move(incoming: Payment, source: Invoice, by: User) -> None:
+    target = incoming.invoice
+    shown = format_money(incoming.amount, source.currency)
     for engagement in {source.engagement, target.engagement}:
         events.record(
             engagement=engagement,
             verb="payment.moved",
-            summary=summary,
+            summary=f"{shown} overpaid on {source.reference} was moved to {target.reference}.",
             actor=by,
             changes={
                 "from": source.pk,
                 "to": target.pk,
-                "amount": str(amount),
-                "reference": reference,
+                "amount": str(incoming.amount),
+                "reference": incoming.reference,
             },
             for_customer=True,
         )

@@ -1,4 +1,4 @@
-"""Ledger postings of refund transfers and overpayment refunds."""
+"""Ledger postings of transfers: refunds of settlements and of overpayments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engagements.settlements.postings import settlement_position
 
 
 def overpayment_refund_paid(refund: OverpaymentRefund) -> Entry | None:
-    """The bank has made the transfer of what was too much."""
+    """Post the bank's transfer of an overpayment."""
     invoice = refund.invoice
     position = positions_of(invoice.engagement, invoice.currency)
     effect = effects.transferred(refund.amount)
@@ -23,21 +23,22 @@ def overpayment_refund_paid(refund: OverpaymentRefund) -> Entry | None:
 
 
 def settlement_paying(transfer: Transfer) -> Entry | None:
-    """The transfer is with the bank: the money counts as gone."""
+    """Post a started transfer: the money counts as gone."""
     effect = effects.moved(transfer.amount, source=chart.TRANSFERS, to=chart.REFUND_PAYABLE)
     return _post_transfer(transfer, Entry.Kind.SETTLEMENT_PAYING, effect)
 
 
 def settlement_failed(transfer: Transfer) -> Entry | None:
-    """The bank did not make the transfer: the money is to be paid again."""
+    """Post a failed transfer: the refund is payable again."""
     effect = effects.moved(transfer.amount, source=chart.REFUND_PAYABLE, to=chart.TRANSFERS)
     return _post_transfer(transfer, Entry.Kind.SETTLEMENT_FAILED, effect)
 
 
 def settlement_paid(transfer: Transfer) -> Entry | None:
-    """The bank has made the transfer."""
-    effect = effects.transferred(transfer.amount)
-    return _post_transfer(transfer, Entry.Kind.SETTLEMENT_PAID, effect)
+    """Post the bank's transfer of a refund."""
+    return _post_transfer(
+        transfer, Entry.Kind.SETTLEMENT_PAID, effects.transferred(transfer.amount)
+    )
 
 
 def _post_transfer(transfer: Transfer, kind: Entry.Kind, effect: Effect) -> Entry | None:

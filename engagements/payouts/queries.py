@@ -1,4 +1,4 @@
-"""Invoices for which more came in than they ask, and where the rest may go."""
+"""Overpaid invoices, refunds of overpayments, and invoices that an overpayment may be moved to."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 
 def overpaid_invoices() -> QuerySet[InvoiceWithBalance]:
-    """Issued invoices for which more arrived than was owed, the newest first.
-
-    Not those whose money a settlement counts: it goes back with that.
-    """
+    """Overpaid invoices outside any settlement, the newest first."""
     return (
         issued_invoices()
         .filter(open_amount__lt=Decimal(0))
@@ -33,7 +30,7 @@ def overpaid_invoices() -> QuerySet[InvoiceWithBalance]:
 
 
 def open_overpayment_refunds() -> QuerySet[OverpaymentRefund]:
-    """Overpayments that wait for somebody to send them, or for the bank, the longest first."""
+    """Refunds of overpayments that are proposed or on their way, the oldest first."""
     return (
         OverpaymentRefund.objects.filter(state__in=OverpaymentRefund.OPEN)
         .select_related("invoice__engagement__customer", "proposed_by", "sent_by", "file")
@@ -41,34 +38,29 @@ def open_overpayment_refunds() -> QuerySet[OverpaymentRefund]:
     )
 
 
-def overpayment_refunds_of(invoice: Invoice) -> QuerySet[OverpaymentRefund]:
-    """What was proposed to be paid back of an invoice, the newest first, with who did what."""
-    people = ("proposed_by", "sent_by", "ended_by", "file")
-    return invoice.overpayment_refunds.select_related(*people).order_by("-proposed_at", "-pk")
-
-
-def excess_of(invoice: InvoiceWithBalance) -> Decimal:
-    """What came in beyond what the invoice asks, gross; nothing where nothing did."""
+def overpaid_amount(invoice: InvoiceWithBalance) -> Decimal:
+    """The amount by which the invoice is overpaid (gross), or zero."""
     return max(-invoice.open_amount, Decimal(0))
 
 
-def rest_of(invoice: InvoiceWithBalance, going: OverpaymentRefund | None) -> Decimal:
-    """What is too much of the invoice, gross, beside what is `going` back of it: a proposal takes
-    its part, and what is on its way has left the invoice."""
-    taken = (
-        going.amount if going and going.state == OverpaymentRefund.State.PROPOSED else Decimal(0)
-    )
-    return max(excess_of(invoice) - taken, Decimal(0))
+def remaining_overpayment(invoice: InvoiceWithBalance, refund: OverpaymentRefund | None) -> Decimal:
+    """The overpaid amount (gross) less that of an open `refund`.
+
+    A proposed refund still lies on the invoice; a sent one has left it.
+    """
+    is_proposed = refund is not None and refund.state == OverpaymentRefund.State.PROPOSED
+    proposed = refund.amount if refund is not None and is_proposed else Decimal(0)
+    return max(overpaid_amount(invoice) - proposed, Decimal(0))
 
 
-def settled_by(engagement: Engagement) -> bool:
-    """Whether what came in for an engagement goes back by its settlement alone."""
+def is_covered_by_settlement(engagement: Engagement) -> bool:
+    """Whether the engagement's payments are refunded by its settlement alone."""
     is_live = live_settlements().filter(contract_version__engagement=engagement).exists()
     return is_live or engagement.stage == Stage.MISSED
 
 
-def may_take(invoice: Invoice) -> QuerySet[InvoiceWithBalance]:
-    """Other open invoices of the same customer and currency, the one due first at the head."""
+def eligible_invoices(invoice: Invoice) -> QuerySet[InvoiceWithBalance]:
+    """Other open invoices of the same customer and currency, the earliest due date first."""
     return (
         open_invoices()
         .filter(customer=invoice.customer_id, currency=invoice.currency)
@@ -77,7 +69,7 @@ def may_take(invoice: Invoice) -> QuerySet[InvoiceWithBalance]:
 
 
 def payments_for(invoice: Invoice) -> QuerySet[Payment]:
-    """What came in for an invoice and left it again, with what `Payment.description` reads."""
+    """The invoice's payments, incoming and outgoing, with the rows that their labels read."""
     return invoice.payments.select_related(
         "recorded_by", "moved_from__invoice", "moved_to__invoice"
     )

@@ -1,8 +1,12 @@
-"""Where a customer's refunds go."""
+"""The page of a customer's bank accounts for refunds."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from django import forms
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
@@ -12,27 +16,57 @@ from engagements.access import actor
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE
 from engagements.payouts import refund_accounts
-from engagements.payouts.refund_account_forms import BankAccountForm
 from engagements.people import reauthentication
+from engagements.people.models import BankAccount
+
+
+class BankAccountForm(forms.Form):
+    """The bank account of a customer's refunds."""
+
+    holder = forms.CharField(
+        label="Account holder", max_length=BankAccount._meta.get_field("holder").max_length
+    )
+    iban = forms.CharField(
+        label="IBAN", max_length=42, widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
+    bic = forms.CharField(
+        label="BIC",
+        max_length=14,
+        required=False,
+        help_text="Only where the bank asks for it.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+    def clean_iban(self) -> str:
+        """Verify the IBAN."""
+        return _validated(refund_accounts.valid_iban, self.cleaned_data["iban"])
+
+    def clean_bic(self) -> str:
+        """Verify the BIC."""
+        return _validated(refund_accounts.valid_bic, self.cleaned_data["bic"])
+
+
+def _validated(validate: Callable[[str], str], text: str) -> str:
+    try:
+        return validate(text)
+    except ApplicationError as error:
+        raise ValidationError(str(error), code=error.code) from error
 
 
 @access.finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 @reauthentication.with_reauthentication
 def bank_account(request: HttpRequest, pk: int) -> HttpResponse:
-    """The account that counts, those before it, and writing down a new one.
-
-    Where money goes is changed by somebody who has just proved who they are.
-    """
+    """Show a customer's accounts; POST sets a new one, after a fresh sign-in."""
     customer = access.customer_for(request.user, pk)
     form = BankAccountForm(request.POST or None, initial={"holder": customer.name})
     if request.method == "POST" and form.is_valid():
         try:
             refund_accounts.add(customer=customer, by=actor(request), **form.cleaned_data)
-        except ApplicationError as refused:
-            form.add_error(None, str(refused))
+        except ApplicationError as error:
+            form.add_error(None, str(error))
         else:
-            messages.success(request, f"Refunds of {customer} go to this account from now on.")
+            messages.success(request, f"Refunds to {customer} now use this account.")
             return redirect("bank-account", pk=pk)
     context = {
         "customer": customer,

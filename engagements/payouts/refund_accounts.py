@@ -1,4 +1,4 @@
-"""Where a customer's refunds go: checked when it is written down, the newest counts."""
+"""Customers' bank accounts for refunds. The newest is in use."""
 
 from __future__ import annotations
 
@@ -13,36 +13,37 @@ from engagements.people.models import BankAccount, Customer, User
 
 
 def valid_iban(text: str) -> str:
-    """`text` as an IBAN without spaces. Refused where its check digits, its length or its
-    country's own account format say that it is none."""
+    """Return `text` as an IBAN without spaces, its check digits and national format verified."""
     try:
         return str(IBAN(text, validate_bban=True))
     except SchwiftyException as error:
         raise ApplicationError(
-            f"{text.strip()[:40]} is no IBAN: check every digit.", code="payouts.todo"
+            f"{text.strip()[:40]} is not a valid IBAN: check every digit.",
+            code="refund_account.invalid_iban",
         ) from error
 
 
 def valid_bic(text: str) -> str:
-    """`text` as a BIC, or nothing where it is empty. Refused where it is none."""
+    """Return `text` as a BIC, or "" for an empty one."""
     if not text.strip():
         return ""
     try:
         return str(BIC(text))
     except SchwiftyException as error:
         raise ApplicationError(
-            f"{text.strip()[:20]} is no BIC: it has 8 or 11 characters.", code="payouts.todo"
+            f"{text.strip()[:20]} is not a valid BIC: enter 8 or 11 characters.",
+            code="refund_account.invalid_bic",
         ) from error
 
 
 def current(customer: Customer) -> BankAccount | None:
-    """The account that a refund of this customer goes to now."""
+    """Return the account to which the customer's refunds are paid now."""
     return customer.bank_accounts.first()
 
 
 @transaction.atomic
 def add(*, customer: Customer, holder: str, iban: str, bic: str, by: User) -> BankAccount:
-    """Write down where a customer's refunds go from now on. The same account stays one row."""
+    """Set the account of the customer's future refunds. Idempotent for the current account."""
     require_finance(by)
     row = Customer.objects.select_for_update().get(pk=customer.pk)
     account = BankAccount(
@@ -52,12 +53,10 @@ def add(*, customer: Customer, holder: str, iban: str, bic: str, by: User) -> Ba
         bic=valid_bic(bic),
         added_by=by,
     )
-    known = current(row)
-    if known and (known.holder, known.iban, known.bic) == (
-        account.holder,
-        account.iban,
-        account.bic,
+    existing = current(row)
+    if existing and all(
+        getattr(existing, name) == getattr(account, name) for name in ("holder", "iban", "bic")
     ):
-        return known
+        return existing
     validation.save_validated(account)
     return account

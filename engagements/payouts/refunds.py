@@ -1,4 +1,4 @@
-"""Paying a settlement: started, confirmed or failed, by attempts. Approval is no payment."""
+"""Refund payments of settlements, by attempts: start, confirm, fail, retry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engagements.payouts.models import Transfer, TransferFile
 from engagements.people.models import BankAccount, User
 from engagements.settlements import calculation, disputes
 from engagements.settlements.models import Settlement
-from engagements.settlements.steps import advance, locked, require_state, told
+from engagements.settlements.transitions import advance, locked, outcome_text, require_state
 
 State = Settlement.State
 Method, Outcome = Transfer.Method, Transfer.Outcome
@@ -29,10 +29,10 @@ def start_payment(
     file: TransferFile | None = None,
     account: BankAccount | None = None,
 ) -> Settlement:
-    """The transfer is on its way; after a failed one this tries again. Money in flight is gone.
+    """Start the transfer of an approved refund, or retry a failed one. Money in flight is gone.
 
-    With a `file` (and the customer's bank `account` that it names) it goes by SEPA, else
-    somebody makes it by hand.
+    With `file` and the customer's bank `account` named in it, the transfer is by SEPA, otherwise
+    by hand.
     """
     row, engagement = locked(settlement)
     require_finance(by)
@@ -41,7 +41,7 @@ def start_payment(
     require_state(row, State.APPROVED, State.FAILED, to="to be paid")
     if not row.has_refund:
         raise ApplicationError(
-            "Nothing goes back: there is nothing to transfer.", code="payouts.todo"
+            "This settlement has no refund to transfer.", code="refund.nothing_to_transfer"
         )
     _start(row, engagement, by, file=file, account=account)
     return row
@@ -49,30 +49,30 @@ def start_payment(
 
 @transaction.atomic
 def mark_paid(*, settlement: Settlement, reference: str, by: User) -> Settlement:
-    """The money has moved, under `reference` of the bank. The statement is issued."""
+    """Confirm the transfer under the bank's `reference`, and enqueue the statement."""
     row, engagement = locked(settlement)
     require_finance(by)
     reference = validation.text(reference, noun="The payment reference")
     if row.state == State.PAID:
         if row.payment_reference != reference:
             raise ApplicationError(
-                f"This settlement was paid already, as {row.payment_reference}.",
-                code="payouts.todo",
+                f"This settlement is already paid under {row.payment_reference}.",
+                code="refund.already_paid",
             )
         return row
     require_state(row, State.APPROVED, State.PAYING, State.FAILED, to="to be marked as paid")
     if row.state != State.PAYING:
         disputes.require_none_open(row)
         if row.has_refund:
-            # Made by hand and told afterwards: it was on its way all the same.
+            # A transfer by hand that is recorded after the fact.
             _start(row, engagement, by)
     transfer = row.transfers.filter(outcome=Outcome.UNDER_WAY).first()
     if transfer:
         _end(transfer, row, Outcome.PAID, reference=reference)
         postings.settlement_paid(transfer)
     row.paid_by, row.paid_at, row.payment_reference = by, timezone.now(), reference
-    verb = "Paid" if row.has_refund else "Settled"
-    summary = f"{verb}: {told(row)}, reference {reference}."
+    label = "Paid" if row.has_refund else "Settled"
+    summary = f"{label}: {outcome_text(row)}, reference {reference}."
     advance(row, engagement, State.PAID, summary, by, reference=reference)
     enqueue("issue_document", "settlement_statement", f"settlement:{row.pk}")
     return row
@@ -82,9 +82,9 @@ def mark_paid(*, settlement: Settlement, reference: str, by: User) -> Settlement
 def mark_failed(
     *, settlement: Settlement, reason: str, by: User, attempt: int | None = None
 ) -> Settlement:
-    """The transfer came back. It may be started again, or the settlement voided.
+    """Record a failed transfer. The refund may be retried or the settlement voided.
 
-    `attempt` is the one that `by` was shown: refused when another is on its way by now.
+    `attempt` is the one shown to `by`: declined when another is on its way.
     """
     row, engagement = locked(settlement)
     require_finance(by)
@@ -95,7 +95,8 @@ def mark_failed(
     transfer = row.transfers.get(outcome=Outcome.UNDER_WAY)
     if attempt is not None and attempt != transfer.attempt:
         raise ApplicationError(
-            "It was transferred anew since you looked: open this page again.", code="payouts.todo"
+            "The refund was transferred again while you were looking; review it again.",
+            code="refund.attempt_outdated",
         )
     _end(transfer, row, Outcome.FAILED, failure_reason=why)
     postings.settlement_failed(transfer)
@@ -128,22 +129,22 @@ def _start(
         started_by=by,
     )
     validation.save_validated(transfer)
-    transfer.settlement = row
     postings.settlement_paying(transfer)
-    advance(row, engagement, State.PAYING, f"On its way: {told(row)}.", by)
+    advance(row, engagement, State.PAYING, f"On its way: {outcome_text(row)}.", by)
 
 
 def end_to_end_id(settlement: Settlement, engagement: Engagement, attempt: int) -> str:
-    """What the customer reads beside the money: at most 35 characters, once an attempt."""
+    """Return the transfer's reference for the customer: at most 35 characters, unique."""
     return f"{engagement.reference}-S{settlement.pk}-{attempt}".upper()[:35]
 
 
 def _require_covered(settlement: Settlement) -> None:
-    """No more ever goes back than came in, whatever was received or paid since."""
+    """Require the payments received to cover the refund, whatever happened since approval."""
     figures = calculation.preview(contract=settlement.contract_version)
     if settlement.refund > figures.payments_received - figures.refunded_before:
         raise ApplicationError(
-            "More would go back than came in: void this settlement.", code="payouts.todo"
+            "The refund exceeds the payments received: void this settlement.",
+            code="refund.exceeds_payments",
         )
 
 

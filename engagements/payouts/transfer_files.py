@@ -1,5 +1,4 @@
-"""SEPA credit transfer files (pain.001): refunds and overpayments on their way back, in one file
-for the bank."""
+"""SEPA credit transfer files (pain.001) of settlement refunds and overpayment refunds."""
 
 from __future__ import annotations
 
@@ -21,20 +20,20 @@ from engagements.common.errors import ApplicationError
 from engagements.engagement import stages
 from engagements.payouts import overpayment_refunds, refund_accounts, refunds
 from engagements.payouts.models import OverpaymentRefund, TransferFile
-from engagements.payouts.queries import excess_of, settled_by
+from engagements.payouts.queries import is_covered_by_settlement, overpaid_amount
 from engagements.people.models import BankAccount, Customer, User
 from engagements.settlements.models import Settlement
 
 SCHEMA = "pain.001.001.09"
 CURRENCY = "EUR"
-# As every bank takes it, in the file and as the file's name.
+# The characters that every bank accepts in a message's id, which is also the file's name.
 MESSAGE_ID = re.compile(r"[A-Za-z0-9-]{1,35}")
 State = Settlement.State
 
 
 @dataclass(frozen=True)
 class Payee:
-    """One transfer of a file: how much (in euros), to whom, and what the customer reads."""
+    """One transfer of a file: amount in euros, account, and what the customer reads."""
 
     amount: Decimal
     account: BankAccount
@@ -42,32 +41,33 @@ class Payee:
     description: str
 
 
-def obstacle(settlement: Settlement) -> str | None:
-    """Why a settlement cannot go out by SEPA file; None when it can."""
+def blocking_reason(settlement: Settlement) -> str | None:
+    """Return why a refund cannot be sent by SEPA file, or None."""
     if settlement.state not in (State.APPROVED, State.FAILED):
-        return f"It is {settlement.get_state_display().lower()}."
+        return f"The settlement is {settlement.get_state_display().lower()}."
     if not settlement.has_refund:
-        return "Nothing goes back."
-    return _unreachable(settlement.contract_version.engagement.customer, settlement.currency)
+        return "The settlement has no refund."
+    return _account_reason(settlement.contract_version.engagement.customer, settlement.currency)
 
 
 def overpayment_blocking_reason(refund: OverpaymentRefund, *, by: User) -> str | None:
-    """Why `by` cannot send an overpayment back by SEPA file; None when they can."""
+    """Return why `by` cannot send an overpayment refund by SEPA file, or None."""
     invoice = refund.invoice
     if refund.state != OverpaymentRefund.State.PROPOSED:
-        return f"It is {refund.get_state_display().lower()}."
+        return f"The refund is {refund.get_state_display().lower()}."
     if refund.proposed_by_id == by.pk:
-        return "You proposed it, so somebody else sends it."
-    if settled_by(invoice.engagement) or excess_of(balance_of(invoice)) < refund.amount:
-        return "So much is no longer too much: void it."
-    return _unreachable(invoice.engagement.customer, invoice.currency)
+        return "You proposed this refund: another person of finance sends it."
+    overpaid = overpaid_amount(balance_of(invoice))
+    if is_covered_by_settlement(invoice.engagement) or overpaid < refund.amount:
+        return "The refund exceeds the overpayment: void it."
+    return _account_reason(invoice.engagement.customer, invoice.currency)
 
 
-def _unreachable(customer: Customer, currency: str) -> str | None:
+def _account_reason(customer: Customer, currency: str) -> str | None:
     if currency != CURRENCY:
-        return f"SEPA moves {CURRENCY}; {currency} is transferred by hand."
+        return f"SEPA transfers {CURRENCY} only: transfer {currency} by hand."
     if refund_accounts.current(customer) is None:
-        return "The customer's bank account is not known yet."
+        return "The customer has no bank account on file."
     return None
 
 
@@ -80,53 +80,64 @@ def make(
     by: User,
     shown: Collection[int] | None = None,
 ) -> TransferFile:
-    """Make one file for these refunds and overpayments and start their payment: all, or none.
+    """Make one file of these refunds and start their payment: all of them, or none.
 
-    Asked again with the same `message_id`, it is the same file, and refused where other
-    transfers are asked for. Refused where one of them cannot go out, or to another bank account
-    than those that `by` was `shown` (by their keys), and for a `message_id` that no bank takes.
+    Idempotent by `message_id`; declined when repeated with other transfers. `shown` has the keys
+    of the bank accounts that `by` saw: a transfer to another account is declined.
     """
     require_finance(by)
     if not MESSAGE_ID.fullmatch(message_id):
         raise ApplicationError(
-            "A file is named by at most 35 letters, digits and hyphens.", code="payouts.todo"
+            "Name the file with at most 35 letters, digits and hyphens.",
+            code="transfer_file.invalid_name",
         )
-    rows, backs = _locked(settlements, overpaid)
-    known = TransferFile.objects.filter(message_id=message_id).first()
-    if known:
-        _require_same(known, rows, backs)
-        return known
-    if not rows and not backs:
-        raise ApplicationError("No settlement was chosen, and no overpayment.", code="payouts.todo")
-    for engagement, hindrance in (
-        *((row.contract_version.engagement, obstacle(row)) for row in rows),
-        *((row.invoice.engagement, overpayment_blocking_reason(row, by=by)) for row in backs),
-    ):
-        if hindrance:
-            raise ApplicationError(f"{engagement.reference}: {hindrance}", code="payouts.todo")
-    payees = [_refund(row) for row in rows]
-    payees_back = [_back(row) for row in backs]
-    _require_shown([*payees, *payees_back], shown)
-    file = _written([*payees, *payees_back], message_id, by)
-    for settlement, payee in zip(rows, payees, strict=True):
-        refunds.start_payment(settlement=settlement, by=by, file=file, account=payee.account)
-    for refund, payee in zip(backs, payees_back, strict=True):
+    rows, overpayments = _locked(settlements, overpaid)
+    existing = TransferFile.objects.filter(message_id=message_id).first()
+    if existing:
+        _require_same(existing, rows, overpayments)
+        return existing
+    _require_transferable(rows, overpayments, by)
+    payees = [_payee(row) for row in rows]
+    overpayment_payees = [_overpayment_payee(row) for row in overpayments]
+    _require_shown([*payees, *overpayment_payees], shown)
+    file = _create_file([*payees, *overpayment_payees], message_id, by)
+    for row, payee in zip(rows, payees, strict=True):
+        refunds.start_payment(settlement=row, by=by, file=file, account=payee.account)
+    for refund, payee in zip(overpayments, overpayment_payees, strict=True):
         overpayment_refunds.send(refund=refund, by=by, file=file, account=payee.account)
     return file
 
 
-def _require_same(
-    known: TransferFile, rows: Sequence[Settlement], backs: Sequence[OverpaymentRefund]
+def _require_transferable(
+    rows: Sequence[Settlement], overpayments: Sequence[OverpaymentRefund], by: User
 ) -> None:
-    asked = ({row.pk for row in rows}, {row.pk for row in backs})
-    held = (
-        set(known.transfers.values_list("settlement", flat=True)),
-        set(known.overpayment_refunds.values_list("pk", flat=True)),
+    if not rows and not overpayments:
+        raise ApplicationError("Choose at least one refund.", code="transfer_file.nothing_chosen")
+    for engagement, reason in (
+        *((row.contract_version.engagement, blocking_reason(row)) for row in rows),
+        *(
+            (row.invoice.engagement, overpayment_blocking_reason(row, by=by))
+            for row in overpayments
+        ),
+    ):
+        if reason:
+            raise ApplicationError(
+                f"{engagement.reference}: {reason}", code="transfer_file.not_transferable"
+            )
+
+
+def _require_same(
+    existing: TransferFile, rows: Sequence[Settlement], overpayments: Sequence[OverpaymentRefund]
+) -> None:
+    requested = ({row.pk for row in rows}, {row.pk for row in overpayments})
+    made = (
+        set(existing.transfers.values_list("settlement", flat=True)),
+        set(existing.overpayment_refunds.values_list("pk", flat=True)),
     )
-    if asked != held:
+    if requested != made:
         raise ApplicationError(
-            "This file was made already, with other transfers: look at what is left.",
-            code="payouts.todo",
+            "This file already exists with other transfers: reload and choose again.",
+            code="transfer_file.already_made",
         )
 
 
@@ -134,13 +145,13 @@ def _require_shown(payees: Sequence[Payee], shown: Collection[int] | None) -> No
     for payee in payees:
         if shown is not None and payee.account.pk not in shown:
             raise ApplicationError(
-                f"{payee.end_to_end_id} would go to an account entered since you looked, "
-                f"{payee.account}: look at it again.",
-                code="payouts.todo",
+                f"The bank account of {payee.end_to_end_id} changed while you were looking: "
+                f"review {payee.account}.",
+                code="transfer_file.account_changed",
             )
 
 
-def _written(payees: Sequence[Payee], message_id: str, by: User) -> TransferFile:
+def _create_file(payees: Sequence[Payee], message_id: str, by: User) -> TransferFile:
     content = compose(payees, message_id=message_id)
     return TransferFile.objects.create(
         message_id=message_id,
@@ -153,16 +164,16 @@ def _written(payees: Sequence[Payee], message_id: str, by: User) -> TransferFile
 
 
 def compose(payees: Sequence[Payee], *, message_id: str) -> bytes:
-    """The file's bytes, valid by the XML schema of pain.001. ValueError where they are not."""
-    house = settings.BANK_ACCOUNT
+    """Return the file's XML. Raises ValueError where it violates the schema of pain.001."""
+    sender = settings.BANK_ACCOUNT
     config: dict[str, Any] = {
-        "name": house["holder"],
-        "IBAN": house["iban"],
+        "name": sender["holder"],
+        "IBAN": sender["iban"],
         "batch": True,
         "currency": CURRENCY,
     }
-    if house["bic"]:
-        config["BIC"] = house["bic"]
+    if sender["bic"]:
+        config["BIC"] = sender["bic"]
     transfer = _NamedTransfer(config, message_id=message_id)
     for payee in payees:
         transfer.add_payment(_payment(payee))
@@ -170,7 +181,7 @@ def compose(payees: Sequence[Payee], *, message_id: str) -> bytes:
 
 
 class _NamedTransfer(SepaTransfer):
-    """The library names each message by itself; ours is named before it is shown."""
+    """A transfer message with our id, which is shown before the file is made."""
 
     def __init__(self, config: dict[str, Any], *, message_id: str) -> None:
         self._message_id = message_id
@@ -186,8 +197,7 @@ def _payment(payee: Payee) -> dict[str, Any]:
     payment = {
         "name": account.holder,
         "IBAN": account.iban,
-        # In cents: the library takes no decimals.
-        "amount": int(payee.amount * 100),
+        "amount": int(payee.amount * 100),  # in cents
         "execution_date": timezone.localdate(),
         "description": payee.description,
         "endtoend_id": payee.end_to_end_id,
@@ -195,7 +205,7 @@ def _payment(payee: Payee) -> dict[str, Any]:
     return payment | ({"BIC": account.bic} if account.bic else {})
 
 
-def _refund(settlement: Settlement) -> Payee:
+def _payee(settlement: Settlement) -> Payee:
     engagement = settlement.contract_version.engagement
     attempt = settlement.transfers.count() + 1
     return Payee(
@@ -206,7 +216,7 @@ def _refund(settlement: Settlement) -> Payee:
     )
 
 
-def _back(refund: OverpaymentRefund) -> Payee:
+def _overpayment_payee(refund: OverpaymentRefund) -> Payee:
     invoice = refund.invoice
     return Payee(
         amount=refund.amount,
@@ -216,25 +226,25 @@ def _back(refund: OverpaymentRefund) -> Payee:
     )
 
 
+def _account(customer: Customer) -> BankAccount:
+    account = refund_accounts.current(customer)
+    assert account is not None  # _require_transferable has checked
+    return account
+
+
 def _locked(
     settlements: Sequence[Settlement], overpaid: Sequence[OverpaymentRefund]
 ) -> tuple[list[Settlement], list[OverpaymentRefund]]:
-    """Both read again under the locks of their engagements, taken in one order."""
+    """Reload both under the locks of their engagements, taken in the order of their keys."""
     rows = Settlement.objects.filter(pk__in=[row.pk for row in settlements])
-    backs = OverpaymentRefund.objects.filter(pk__in=[row.pk for row in overpaid])
+    overpayments = OverpaymentRefund.objects.filter(pk__in=[row.pk for row in overpaid])
     keys = {
         *rows.values_list("contract_version__engagement", flat=True),
-        *backs.values_list("invoice__engagement", flat=True),
+        *overpayments.values_list("invoice__engagement", flat=True),
     }
     for key in sorted(keys):
         stages.locked(key)
     return (
         list(rows.select_related("contract_version__engagement__customer").order_by("pk")),
-        list(backs.select_related("invoice__engagement__customer").order_by("pk")),
+        list(overpayments.select_related("invoice__engagement__customer").order_by("pk")),
     )
-
-
-def _account(customer: Customer) -> BankAccount:
-    account = refund_accounts.current(customer)
-    assert account is not None  # the obstacles have asked
-    return account

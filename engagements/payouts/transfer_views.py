@@ -1,4 +1,4 @@
-"""SEPA files: what a file would hold, making it, and the file itself."""
+"""Pages of SEPA files: preview, make, download."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from engagements.common.errors import ApplicationError
 from engagements.common.integers import wholes
 from engagements.common.pages import UNPROCESSABLE
 from engagements.engagement.models import Engagement
-from engagements.payouts import queries as overpayments
 from engagements.payouts import refund_accounts, transfer_files
 from engagements.payouts.models import OverpaymentRefund, TransferFile
+from engagements.payouts.queries import open_overpayment_refunds
 from engagements.people import reauthentication
 from engagements.people.models import BankAccount
 from engagements.settlements import queues
@@ -34,41 +34,37 @@ FILES_SHOWN = 20
 @access.finance_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def make(request: HttpRequest) -> HttpResponse:
-    """What can go out by file, to whom, and the files made last; posted, the file of what was
-    chosen.
+    """Show the refunds to transfer and the latest files; POST makes the file of those chosen.
 
-    `message` names the file that was shown: sent twice, it is made once. Each `account` is one
-    that was shown: money goes to no other.
+    `message` names the file, so that it is made once. Each `account` is the key of a bank account
+    on the page: money is sent to no other.
     """
     if request.method != "POST":
         return _page(request)
-    overpaid = list(
-        OverpaymentRefund.objects.filter(pk__in=wholes(request.POST.getlist("overpaid")))
-    )
+    chosen = {name: wholes(request.POST.getlist(name)) for name in ("settlement", "overpaid")}
+    overpaid = list(OverpaymentRefund.objects.filter(pk__in=chosen["overpaid"]))
     if overpaid:
-        # Whoever approved a refund had proved who they are; this is all that lets these go.
+        # A refund needed a fresh sign-in for its approval; an overpayment needs it here.
         reauthentication.require_reauthentication(request)
     try:
         file = transfer_files.make(
-            settlements=list(
-                Settlement.objects.filter(pk__in=wholes(request.POST.getlist("settlement")))
-            ),
+            settlements=list(Settlement.objects.filter(pk__in=chosen["settlement"])),
             overpaid=overpaid,
             message_id=request.POST.get("message", "") or new_message_id(),
             by=actor(request),
             shown=wholes(request.POST.getlist("account")),
         )
-    except ApplicationError as refused:
-        return _page(request, refusal=str(refused))
+    except ApplicationError as error:
+        return _page(request, error=error)
     messages.success(request, "The file is made. Its transfers count as gone.")
     return redirect("transfer-file", pk=file.pk)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A transfer that waits: of a settlement or of an overpayment (`name`, in the form).
+    """A refund to transfer; `name` is its form field: "settlement" or "overpaid".
 
-    `obstacle` says why it cannot go out by file; else it goes to `account`.
+    `blocking_reason` says why it cannot be sent by file.
     """
 
     name: str
@@ -78,24 +74,24 @@ class Candidate:
     currency: str
     url: str
     account: BankAccount | None
-    obstacle: str | None
+    blocking_reason: str | None
     is_chosen: bool
 
 
-def _page(request: HttpRequest, *, refusal: str = "") -> HttpResponse:
+def _page(request: HttpRequest, *, error: ApplicationError | None = None) -> HttpResponse:
     candidates = [*_settlements(request), *_overpaid(request)]
-    ready = [row for row in candidates if row.obstacle is None]
+    ready = [row for row in candidates if row.blocking_reason is None]
     context = {
         "ready": ready,
         "total": sum((row.amount for row in ready), Decimal(0)),
-        "not_ready": [row for row in candidates if row.obstacle is not None],
+        "not_ready": [row for row in candidates if row.blocking_reason is not None],
         "message": new_message_id(),
         "currency": transfer_files.CURRENCY,
-        "refusal": refusal,
+        "error": error,
         "files": TransferFile.objects.defer("content").select_related("made_by")[:FILES_SHOWN],
         "acts": access.is_finance(request.user),
     }
-    status = UNPROCESSABLE if refusal else 200
+    status = UNPROCESSABLE if error else 200
     return render(request, "payouts/transfers.html", context, status=status)
 
 
@@ -110,15 +106,13 @@ def _settlements(request: HttpRequest) -> Iterator[Candidate]:
             currency=row.currency,
             url=reverse("settlement", args=[row.pk]),
             account=refund_accounts.current(engagement.customer),
-            obstacle=transfer_files.obstacle(row),
+            blocking_reason=transfer_files.blocking_reason(row),
             is_chosen=_is_chosen(request, "settlement", row.pk),
         )
 
 
 def _overpaid(request: HttpRequest) -> Iterator[Candidate]:
-    for row in overpayments.open_overpayment_refunds().filter(
-        state=OverpaymentRefund.State.PROPOSED
-    ):
+    for row in open_overpayment_refunds().filter(state=OverpaymentRefund.State.PROPOSED):
         engagement = row.invoice.engagement
         yield Candidate(
             name="overpaid",
@@ -128,37 +122,36 @@ def _overpaid(request: HttpRequest) -> Iterator[Candidate]:
             currency=row.invoice.currency,
             url=reverse("overpayment", args=[row.invoice_id]),
             account=refund_accounts.current(engagement.customer),
-            obstacle=transfer_files.overpayment_blocking_reason(row, by=actor(request)),
+            blocking_reason=transfer_files.overpayment_blocking_reason(row, by=actor(request)),
             is_chosen=_is_chosen(request, "overpaid", row.pk),
         )
 
 
 def _is_chosen(request: HttpRequest, name: str, key: int) -> bool:
-    """Whether it was asked for; where nothing was, everything is."""
-    asked = {kind: request.GET.getlist(kind) for kind in ("settlement", "overpaid")}
-    return not any(asked.values()) or str(key) in asked[name]
+    """Whether the address names the row; an address that names none chooses all."""
+    chosen = {kind: request.GET.getlist(kind) for kind in ("settlement", "overpaid")}
+    return not any(chosen.values()) or str(key) in chosen[name]
 
 
 def new_message_id() -> str:
-    """A name for a file that is about to be shown: 35 characters at most."""
+    """Return a name for a file: at most 35 characters."""
     return f"TWOFOLD-{uuid4().hex[:20].upper()}"
 
 
 @access.finance_page
 @require_safe
 def file(request: HttpRequest, pk: int) -> HttpResponse:
-    """A file of transfers: what is in it; `format=xml` downloads its bytes as they were made."""
+    """The transfers of a file; `format=xml` downloads its bytes as made."""
     row = access.transfer_file_for(request.user, pk)
     if request.GET.get("format") == "xml":
         response = HttpResponse(bytes(row.content), content_type="application/xml")
         response["Content-Disposition"] = f'attachment; filename="{row.message_id}.xml"'
         return response
     transfers = row.transfers.select_related("settlement__contract_version__engagement__customer")
+    overpayments = row.overpayment_refunds.select_related("invoice__engagement", "left")
     context = {
         "file": row,
         "transfers": transfers.order_by("pk"),
-        "overpayment_refunds": row.overpayment_refunds.select_related(
-            "invoice__engagement", "left"
-        ).order_by("pk"),
+        "overpayments": overpayments.order_by("pk"),
     }
     return render(request, "payouts/transfer_file.html", context)

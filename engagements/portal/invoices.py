@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from engagements import access
 from engagements.billing import queries as billing
 from engagements.engagement.models import Engagement
-from engagements.payouts.queries import excess_of
+from engagements.payouts.queries import overpaid_amount
 from engagements.settlements import customer_accounts
 
 
@@ -29,7 +29,7 @@ def invoices(request: HttpRequest, reference: str) -> HttpResponse:
     rows = [
         {
             "invoice": invoice,
-            "too_much": None if invoice.is_settled else excess_of(invoice),
+            "too_much": None if invoice.is_settled else overpaid_amount(invoice),
             "document": documents.get(f"invoice:{invoice.pk}"),
             "notes": [
                 (note, documents.get(f"invoice:{note.pk}"))

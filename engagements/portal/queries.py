@@ -27,8 +27,7 @@ from engagements.runs.estimates import Estimate, estimate_of
 from engagements.runs.models import EngagementRun
 from engagements.runs.summary import record_of
 from engagements.settlements.models import Settlement
-from engagements.settlements.pending import has_unsettled_payments
-from engagements.settlements.queries import settlement_of
+from engagements.settlements.queries import has_unsettled_payments, settlement_of
 
 # How much of what happened a page shows before it folds the rest away.
 RECENT = 6

@@ -161,7 +161,7 @@ def conclude(*, run: EngagementRun) -> EngagementRun:
     if record.verdict == Verdict.MET:
         _meet(engagement, contract, row)
     elif _counts_as_missed(contract, record):
-        settlements.settle(
+        settlements.create_proposal(
             engagement=engagement, contract=contract, reason=Settlement.Reason.MISSED
         )
     return row

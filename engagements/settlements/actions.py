@@ -1,4 +1,4 @@
-"""Whose turn a settlement is, and what each step of it does."""
+"""Actions on a settlement that its page offers, by state."""
 
 from __future__ import annotations
 
@@ -8,42 +8,16 @@ from django.db.models import Max
 from engagements import access
 from engagements.access import Person
 from engagements.common.steps import Action, available_actions
-from engagements.settlements.forms import ResolveForm
-from engagements.settlements.models import Settlement
-from engagements.settlements.step_forms import (
+from engagements.settlements.forms import (
+    ResolveForm,
     SettlementFailedForm,
     SettlementFiledForm,
     SettlementPaidForm,
     SettlementVoidForm,
 )
+from engagements.settlements.models import Settlement
 
 State = Settlement.State
-
-
-def waiting_for(settlement: Settlement, *, outdated: bool = False) -> str:
-    """Who has to move a settlement on, and how; empty where nobody has to.
-
-    `outdated` says that more came in since it was proposed.
-    """
-    if settlement.is_on_hold:
-        return "Finance: resolve the customer's dispute; until then it is on hold"
-    if settlement.needs_reproposal:
-        return "Finance: it was set aside, propose it anew"
-    if outdated:
-        return "Finance: void it and propose it anew"
-    if settlement.state == State.PROPOSED:
-        if settlement.proposed_by is None:
-            return "Anybody of finance: check and approve"
-        return f"Finance, but not {settlement.proposed_by}: check and approve"
-    if settlement.state == State.APPROVED and not settlement.has_refund:
-        return "Finance: enter what it is filed under; nothing is transferred"
-    return {
-        State.APPROVED: "Finance: make the transfer",
-        State.PAYING: "The bank; then finance: enter the reference",
-        State.FAILED: "Finance: try again, or void",
-    }.get(State(settlement.state), "")
-
-
 FORMS: dict[str, type[forms.Form]] = {
     "approve": forms.Form,
     "start": forms.Form,
@@ -53,25 +27,24 @@ FORMS: dict[str, type[forms.Form]] = {
     "resolve": ResolveForm,
 }
 LABELS = {
-    "approve": ("Approve", "Says that the figures are right. The transfer comes after."),
+    "approve": ("Approve refund", "You confirm the figures. The transfer follows."),
     "start": (
         "Transfer by hand",
-        "Says that the transfer is being made at the bank: the money counts as gone.",
+        "You make the transfer at the bank now: the money counts as gone.",
     ),
-    "paid": ("Mark as paid", "Says that the bank has made the transfer."),
-    "failed": ("The payment failed", "Says that the bank did not make the transfer."),
+    "paid": ("Mark as paid", "The bank has made the transfer."),
+    "failed": ("Mark as failed", "The bank did not make the transfer."),
     "void": (
         "Void this settlement",
-        "Ends it without a payment. Credit notes stay; another settlement can be proposed.",
+        "Ends it without payment. Credit notes stay; a new settlement can be proposed.",
     ),
-    "resolve": ("Resolve the dispute", "Ends the hold. The customer reads your note."),
+    "resolve": ("Resolve dispute", "Ends the hold. The customer reads your note."),
 }
-# Where nothing goes back.
-WITHOUT_TRANSFER = {
-    "approve": ("Approve", "Says that the figures are right. Nothing goes back."),
-    "paid": ("Mark as settled", "Says that it is filed. Nothing goes back."),
+LABELS_WITHOUT_REFUND = {
+    "approve": ("Approve settlement", "You confirm the figures. There is no refund."),
+    "paid": ("Mark as settled", "The settlement is filed. There is no refund."),
 }
-FROM: dict[str, tuple[str, ...]] = {
+ACTIONS_BY_STATE: dict[str, tuple[str, ...]] = {
     State.PROPOSED: ("approve", "void"),
     State.APPROVED: ("start", "paid", "void"),
     State.PAYING: ("paid", "failed"),
@@ -80,7 +53,7 @@ FROM: dict[str, tuple[str, ...]] = {
 
 
 def forms_of(settlement: Settlement) -> dict[str, type[forms.Form]]:
-    """What each step asks for."""
+    """Return the form of each action."""
     return FORMS if settlement.has_refund else FORMS | {"paid": SettlementFiledForm}
 
 
@@ -88,48 +61,45 @@ def actions(
     settlement: Settlement,
     user: Person,
     *,
-    outdated: bool,
-    sent: dict[str, forms.Form] | None = None,
+    is_outdated: bool,
+    rejected: dict[str, forms.Form] | None = None,
 ) -> list[Action]:
-    """The steps open from here, the usual one first. `sent` holds forms that were refused."""
-    _, note = LABELS["start"]
-    said = {} if settlement.has_refund else WITHOUT_TRANSFER
-    again = {"start": ("Try the payment again", note)} if _is_retry(settlement) else {}
+    """Return the available actions, the usual one first; `rejected` has forms with errors."""
+    labels = LABELS if settlement.has_refund else LABELS | LABELS_WITHOUT_REFUND
+    if settlement.state == State.FAILED:
+        labels = labels | {"start": ("Transfer again by hand", LABELS["start"][1])}
+    open_disputes = settlement.disputes.filter(resolved_at__isnull=True)
     return available_actions(
-        _open_steps(settlement),
+        _names(settlement),
         forms_=forms_of(settlement),
-        labels=LABELS | said | again,
-        blocking_reason=lambda name: _why_not(settlement, name, user, outdated=outdated),
-        rejected=sent or {},
+        labels=labels,
+        blocking_reason=lambda name: _blocking_reason(
+            settlement, name, user, is_outdated=is_outdated
+        ),
+        rejected=rejected or {},
         initial={
             "attempt": settlement.transfers.aggregate(last=Max("attempt"))["last"],
-            "dispute": settlement.disputes.filter(resolved_at__isnull=True).aggregate(
-                last=Max("pk")
-            )["last"],
+            "dispute": open_disputes.aggregate(last=Max("pk"))["last"],
         },
     )
 
 
-def _open_steps(settlement: Settlement) -> tuple[str, ...]:
-    names = FROM.get(settlement.state, ())
+def _names(settlement: Settlement) -> tuple[str, ...]:
+    names = ACTIONS_BY_STATE.get(settlement.state, ())
     if not settlement.has_refund:
         names = tuple(name for name in names if name != "start")
     if not settlement.is_on_hold:
         return names
-    # On hold nothing moves on; what is with the bank already may still arrive or come back.
-    moving = () if settlement.state == State.PAYING else ("approve", "start", "paid")
-    return ("resolve", *(name for name in names if name not in moving))
+    # On hold, only a transfer that is already with the bank may end.
+    held = () if settlement.state == State.PAYING else ("approve", "start", "paid")
+    return ("resolve", *(name for name in names if name not in held))
 
 
-def _is_retry(settlement: Settlement) -> bool:
-    return settlement.state == State.FAILED
-
-
-def _why_not(settlement: Settlement, name: str, user: Person, *, outdated: bool) -> str:
+def _blocking_reason(settlement: Settlement, name: str, user: Person, *, is_outdated: bool) -> str:
     if not access.is_finance(user):
         return "Only finance acts on settlements."
     if name == "approve" and settlement.proposed_by_id == user.pk:
-        return "You proposed this settlement, so somebody else of finance has to approve it."
-    if name == "approve" and outdated:
-        return "What was received has changed since this was proposed."
+        return "You proposed this settlement: another person of finance approves it."
+    if name == "approve" and is_outdated:
+        return "The payments have changed: void the settlement and propose it again."
     return ""

@@ -1,4 +1,4 @@
-"""What settling a contract comes to, and everything that it will set going."""
+"""The calculation of a settlement, and its effects: credit notes, milestones, ledger entries."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion
 from engagements.ledger import chart, effects
 from engagements.ledger.effects import Effect
-from engagements.ledger.models import Entry
+from engagements.ledger.models import Account, Entry
 from engagements.ledger.positions import positions_of
 from engagements.settlements import credit_plans
 from engagements.settlements.credit_plans import CreditPlan
 from engagements.settlements.models import Settlement
+from engagements.settlements.queries import REFUNDED
 
-NOTHING = Decimal(0)
-# Money in flight counts as gone.
-GONE = (Settlement.State.PAYING, Settlement.State.PAID)
+ZERO = Decimal(0)
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the account: what came in is positive, what is kept negative."""
+    """One line of the calculation: payments are positive, deductions negative."""
 
     label: str
     amount: Decimal
@@ -36,16 +35,26 @@ class Line:
 
 @dataclass(frozen=True)
 class PlannedEntry:
-    """An entry of the ledger to come: amounts by account, debit positive, credit negative."""
+    """A future ledger entry: amounts by account code, debit positive, credit negative."""
 
     kind: Entry.Kind
     about: str
     effect: Effect
 
+    @property
+    def legs(self) -> list[tuple[Account, Decimal]]:
+        """The accounts of the effect with their amounts."""
+        amounts = {code: amount for code, amount in self.effect.items() if amount}
+        accounts = Account.objects.in_bulk(list(amounts), field_name="code")
+        return [(accounts[code], amount) for code, amount in amounts.items()]
+
 
 @dataclass(frozen=True)
 class Calculation:
-    """What settling now comes to, gross, in `currency`. `refund` or `balance_due` is nothing."""
+    """The figures of a settlement proposed now, gross, in `currency`.
+
+    `refund` or `balance_due` is zero.
+    """
 
     payments_received: Decimal
     refunded_before: Decimal
@@ -61,9 +70,9 @@ class Calculation:
 
 
 def preview(*, contract: ContractVersion, audit_cost: Decimal | None = None) -> Calculation:
-    """What a settlement of `contract` would come to if it were proposed now.
+    """Calculate a settlement of `contract` proposed now.
 
-    It keeps the `audit_cost` (net) that the contract says, or a smaller one of its own.
+    `audit_cost` (net) is the amount kept; None for the contract's.
     """
     currency = contract.currency
     kept = quantize(contract.audit_cost if audit_cost is None else audit_cost, currency)
@@ -72,20 +81,20 @@ def preview(*, contract: ContractVersion, audit_cost: Decimal | None = None) -> 
         .select_related("invoice", "moved_from__invoice", "moved_to__invoice")
         .order_by("received_on", "pk")
     )
-    received = quantize(sum((payment.amount for payment in payments), NOTHING), currency)
+    received = quantize(sum((payment.amount for payment in payments), ZERO), currency)
     before = quantize(refunded(contract), currency)
     credits = credit_plans.plan(contract=contract, audit_cost=kept)
     tax = quantize(credits.audit_tax, currency)
-    rest = received - before - kept - tax
-    nothing = quantize(NOTHING, currency)
-    refund = max(rest, nothing)
+    balance = received - before - kept - tax
+    zero = quantize(ZERO, currency)
+    refund = max(balance, zero)
     return Calculation(
         payments_received=received,
         refunded_before=before,
         audit_cost=kept,
         audit_tax=tax,
         refund=refund,
-        balance_due=max(-rest, nothing),
+        balance_due=max(-balance, zero),
         currency=currency,
         lines=_lines(contract, payments, before, kept, tax),
         credits=credits,
@@ -95,11 +104,11 @@ def preview(*, contract: ContractVersion, audit_cost: Decimal | None = None) -> 
 
 
 def refunded(contract: ContractVersion) -> Decimal:
-    """What went back in the contract's engagement already, or is on its way: gross."""
-    gone = Settlement.objects.filter(
-        contract_version__engagement=contract.engagement_id, state__in=GONE
+    """Return the refunds of the engagement that are paid or on their way (gross)."""
+    rows = Settlement.objects.filter(
+        contract_version__engagement=contract.engagement_id, state__in=REFUNDED
     )
-    return gone.aggregate(total=Sum("refund"))["total"] or NOTHING
+    return rows.aggregate(total=Sum("refund"))["total"] or ZERO
 
 
 def _lines(
@@ -118,17 +127,16 @@ def _lines(
         for payment in payments
     ]
     if before:
-        lines.append(Line("Went back before", -before))
-    lines.append(Line("Audit, kept", -kept))
-    lines.append(Line(f"Tax on the audit, {contract.tax_rate_percent.normalize():f}%", -tax))
+        lines.append(Line("Refunded before", -before))
+    lines.append(Line("Audit cost", -kept))
+    lines.append(Line(f"Tax on the audit cost, {contract.tax_rate_percent.normalize():f}%", -tax))
     return tuple(lines)
 
 
 def _unearned(contract: ContractVersion, *, is_audit_billed: bool) -> list[Milestone]:
-    """The milestones that nobody is asked for any more.
+    """Return the milestones that become void.
 
-    Those on invoices fall away with their credit notes. The audit's own stays where its cost
-    stands on no invoice yet.
+    Billed ones are credited instead. The audit's own stays while its cost is not billed.
     """
     milestones = Milestone.objects.filter(
         contract_version__engagement=contract.engagement_id,
@@ -145,7 +153,7 @@ def _unearned(contract: ContractVersion, *, is_audit_billed: bool) -> list[Miles
 def _entries(
     contract: ContractVersion, kept: Decimal, credits: CreditPlan, refund: Decimal
 ) -> list[PlannedEntry]:
-    """The ledger's entries in their order, from the proposal to the refund's arrival."""
+    """Return the ledger entries in order, from the proposal to the refund's payment."""
     position = positions_of(contract.engagement, contract.currency)
     planned = []
 
@@ -157,17 +165,17 @@ def _entries(
 
     add(
         Entry.Kind.SETTLEMENT_PROPOSED,
-        "the audit, as it is kept",
+        "audit cost",
         effects.audit_earned(position, kept),
     )
     for credit in (*credits.cancelled, *credits.refunded):
         effect = effects.credited(position, net=credit.net, tax=credit.tax)
-        add(Entry.Kind.CREDIT_NOTE_ISSUED, f"off {credit.invoice.reference}", effect)
+        add(Entry.Kind.CREDIT_NOTE_ISSUED, credit.invoice.reference, effect)
     payable, under_way = chart.REFUND_PAYABLE, chart.TRANSFERS
     for kind, source, to in (
         (Entry.Kind.SETTLEMENT_APPROVED, payable, chart.RECEIVABLES),
         (Entry.Kind.SETTLEMENT_PAYING, under_way, payable),
         (Entry.Kind.SETTLEMENT_PAID, chart.BANK, under_way),
     ):
-        add(kind, "the refund", effects.moved(refund, source=source, to=to))
+        add(kind, "refund", effects.moved(refund, source=source, to=to))
     return planned

@@ -1,4 +1,4 @@
-"""Which lines of an engagement's invoices keep the audit's cost, and what is credited of them."""
+"""Credit plans: the audit cost is allocated to invoice lines, and the rest is credited."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from engagements.common.money import quantize, tax_on
 from engagements.contracts.milestones.models import ReleaseCondition
 from engagements.contracts.models import ContractVersion
 
-NOTHING = Decimal(0)
+ZERO = Decimal(0)
 
 
 @dataclass(frozen=True)
 class PlannedCredit:
-    """A credit note to come: net by line, and what it comes to, in the invoice's currency."""
+    """A future credit note: net by line, with its totals, in the invoice's currency."""
 
     invoice: Invoice
     parts: Mapping[InvoiceLine, Decimal]
@@ -31,11 +31,11 @@ class PlannedCredit:
 
 @dataclass(frozen=True)
 class CreditPlan:
-    """What happens to the invoices when all but `audit_cost` (net) is taken back.
+    """The credit notes that leave `audit_cost` (net) on the engagement's invoices.
 
-    `audit_tax` is the tax on it as its lines have it. `cancelled` are the unpaid parts, credited
-    when the settlement is proposed; `refunded` the paid parts, credited when it is approved.
-    `unbilled` is what of the audit's cost stands on no invoice yet: net.
+    `audit_tax`: the tax on the audit cost, at the rates of its lines. `cancelled`: unpaid parts,
+    credited with the proposal. `refunded`: paid parts, credited with the approval. `unbilled`:
+    the part of the audit cost that is on no invoice yet (net).
     """
 
     audit_tax: Decimal
@@ -46,45 +46,45 @@ class CreditPlan:
 
 @dataclass
 class _Line:
-    """A line on its way: what it is after what was planned so far, and what it will keep."""
+    """An invoice line during planning: its remaining amounts, and those it keeps."""
 
     line: InvoiceLine
     net: Decimal
     tax: Decimal
-    kept_net: Decimal = NOTHING
-    kept_tax: Decimal = NOTHING
+    kept_net: Decimal = ZERO
+    kept_tax: Decimal = ZERO
 
     @property
     def to_credit(self) -> Decimal:
-        """What goes back of it, gross."""
+        """The amount to credit (gross)."""
         return self.net + self.tax - self.kept_net - self.kept_tax
 
     def credit(self, net: Decimal, currency: str) -> Decimal:
-        """Take `net` off; answers the tax that goes with it, so that the rest keeps its own."""
-        rest = self.net - net
+        """Credit `net` and return its tax, such that the remaining tax fits the remaining net."""
+        remaining = self.net - net
         tax = self.tax
-        if rest == self.kept_net:
+        if remaining == self.kept_net:
             tax -= self.kept_tax
-        elif rest > 0:
-            tax -= min(tax_on(rest, self.line.tax_rate_percent, currency), self.tax)
-        self.net, self.tax = rest, self.tax - tax
+        elif remaining > 0:
+            tax -= min(tax_on(remaining, self.line.tax_rate_percent, currency), self.tax)
+        self.net, self.tax = remaining, self.tax - tax
         return tax
 
 
 def plan(*, contract: ContractVersion, audit_cost: Decimal) -> CreditPlan:
-    """What is credited when `audit_cost` (net) is kept of everything that was billed.
+    """Plan the credit notes that keep `audit_cost` (net) of everything billed.
 
-    The audit's own line keeps it first, then lines of invoices that money came in for.
+    It is kept on the audit's own line first, then on lines of paid invoices.
     """
     currency = contract.currency
     lines = _lines(contract)
-    unbilled = _keep(lines, audit_cost, currency)
+    unbilled = _allocate(lines, audit_cost, currency)
     by_invoice: dict[int, list[_Line]] = {}
     for row in lines:
         by_invoice.setdefault(row.line.invoice_id, []).append(row)
     cancelled = [_cancelled(rows, currency) for rows in by_invoice.values()]
     refunded = [_refunded(rows, currency) for rows in by_invoice.values()]
-    kept_tax = sum((row.kept_tax for row in lines), NOTHING)
+    kept_tax = sum((row.kept_tax for row in lines), ZERO)
     return CreditPlan(
         audit_tax=kept_tax + tax_on(unbilled, contract.tax_rate_percent, currency),
         unbilled=unbilled,
@@ -104,34 +104,34 @@ def _lines(contract: ContractVersion) -> list[_Line]:
         .prefetch_related("credit_lines__invoice", "invoice__payments")
     )
     lines = [_Line(row, *creditable(row)) for row in rows]
-    return sorted((row for row in lines if row.net > 0), key=_keeps_before)
+    return sorted((row for row in lines if row.net > 0), key=_allocation_order)
 
 
-def _keeps_before(row: _Line) -> tuple[bool, bool, int, int]:
+def _allocation_order(row: _Line) -> tuple[bool, bool, int, int]:
     is_audit = row.line.milestone.condition == ReleaseCondition.AUDIT_DELIVERED
     is_paid = bool(row.line.invoice.payments.all())
     return (not is_audit, not is_paid, row.line.invoice_id, row.line.position)
 
 
-def _keep(lines: Iterable[_Line], audit_cost: Decimal, currency: str) -> Decimal:
-    """Say what each line keeps of the audit's cost; answers what no line had room for."""
-    left = audit_cost
+def _allocate(lines: Iterable[_Line], audit_cost: Decimal, currency: str) -> Decimal:
+    """Allocate the audit cost to the lines, and return the remainder that fits on none."""
+    remainder = audit_cost
     for row in lines:
-        row.kept_net = min(row.net, left)
+        row.kept_net = min(row.net, remainder)
         row.kept_tax = row.tax
         if row.kept_net < row.net:
             row.kept_tax = min(tax_on(row.kept_net, row.line.tax_rate_percent, currency), row.tax)
-        left -= row.kept_net
-    return left
+        remainder -= row.kept_net
+    return remainder
 
 
 def _cancelled(rows: list[_Line], currency: str) -> PlannedCredit | None:
-    """What nobody paid and nobody will: off the lines that keep least, until nothing is open."""
+    """Credit the unpaid part, last lines first, until the invoice is not open."""
     invoice = rows[0].line.invoice
-    paid = sum((payment.amount for payment in invoice.payments.all()), NOTHING)
-    open_amount = sum((row.net + row.tax for row in rows), NOTHING) - paid
+    paid = sum((payment.amount for payment in invoice.payments.all()), ZERO)
+    open_amount = sum((row.net + row.tax for row in rows), ZERO) - paid
     parts = {}
-    tax = NOTHING
+    tax = ZERO
     for row in reversed(rows):
         gross = min(row.to_credit, open_amount)
         if gross <= 0:
@@ -147,9 +147,9 @@ def _cancelled(rows: list[_Line], currency: str) -> PlannedCredit | None:
 
 
 def _refunded(rows: list[_Line], currency: str) -> PlannedCredit | None:
-    """What was paid and goes back: all that the lines do not keep."""
+    """Credit the paid part that the lines do not keep."""
     parts = {row.line: row.net - row.kept_net for row in rows if row.net > row.kept_net}
-    tax = sum((row.credit(parts[row.line], currency) for row in rows if row.line in parts), NOTHING)
+    tax = sum((row.credit(parts[row.line], currency) for row in rows if row.line in parts), ZERO)
     return _planned(rows[0].line.invoice, parts, tax)
 
 
@@ -158,4 +158,4 @@ def _planned(
 ) -> PlannedCredit | None:
     if not parts:
         return None
-    return PlannedCredit(invoice, parts, net=sum(parts.values(), NOTHING), tax=tax)
+    return PlannedCredit(invoice, parts, net=sum(parts.values(), ZERO), tax=tax)

@@ -1,4 +1,4 @@
-"""Disputes: the customer objects to a settlement, which is then on hold until it is resolved."""
+"""Disputes: a customer disputes a settlement, which is on hold until finance resolves it."""
 
 from __future__ import annotations
 
@@ -13,52 +13,53 @@ from engagements.common.errors import ApplicationError
 from engagements.event_log import events
 from engagements.people.models import User
 from engagements.settlements.models import Dispute, Settlement
-from engagements.settlements.steps import locked
+from engagements.settlements.transitions import locked
 
 State = Settlement.State
 
 
 def open_dispute(settlement: Settlement) -> Dispute | None:
-    """The dispute that holds a settlement up, if there is one."""
+    """Return the settlement's open dispute, if any."""
     return settlement.disputes.filter(resolved_at__isnull=True).first()
 
 
 def require_none_open(settlement: Settlement) -> None:
-    """Refuse what a settlement on hold does not do."""
+    """Require that the settlement is not on hold."""
     if open_dispute(settlement):
         raise ApplicationError(
-            "The customer disputes this settlement: it is on hold until that is resolved.",
-            code="settlements.todo",
+            "The customer disputes this settlement: resolve the dispute first.",
+            code="settlement.on_hold",
         )
 
 
-def obstacle(settlement: Settlement) -> str | None:
-    """Why a settlement cannot be disputed; None when it can."""
+def blocking_error(settlement: Settlement) -> ApplicationError | None:
+    """Return why a settlement cannot be disputed, or None."""
     if settlement.state == State.VOIDED:
-        return "This settlement was set aside: there is nothing to dispute."
+        return ApplicationError("This settlement is voided.", code="dispute.settlement_voided")
     last_day = settlement.disputable_until
     if timezone.localdate() > last_day:
-        ended = in_words(last_day)
-        return f"A settlement is disputed inside the agreed window, which ended on {ended}."
+        return ApplicationError(
+            f"The dispute period ended on {in_words(last_day)}.", code="dispute.period_ended"
+        )
     return None
 
 
 @transaction.atomic
 def raise_dispute(*, settlement: Settlement, reason: str, by: User) -> Dispute:
-    """The customer's signatory objects, inside the contract's window.
+    """Raise the dispute of a customer's signatory, within the contract's dispute period.
 
-    Until it is resolved the settlement is neither approved nor paid; what is with the bank
-    already still arrives. Raised while one is open, that one stays.
+    While it is open, the settlement is neither approved nor paid; a transfer that is already with
+    the bank may still end. Returns the open dispute, if there is one.
     """
     row, engagement = locked(settlement)
     access.require_signatory(engagement, by)
-    known = open_dispute(row)
-    if known:
-        return known
-    hindrance = obstacle(row)
-    if hindrance:
-        raise ApplicationError(hindrance, code="settlements.todo")
-    why = validation.text(reason, noun="What is disputed")
+    existing = open_dispute(row)
+    if existing:
+        return existing
+    error = blocking_error(row)
+    if error:
+        raise error
+    why = validation.text(reason, noun="The reason for the dispute")
     dispute = Dispute(settlement=row, reason=why, raised_by=by)
     validation.save_validated(dispute)
     events.record(
@@ -73,39 +74,27 @@ def raise_dispute(*, settlement: Settlement, reason: str, by: User) -> Dispute:
 
 
 @transaction.atomic
-def resolve(*, dispute: Dispute, note: str, by: User) -> Dispute:
-    """Finance says how a dispute ended. The settlement goes on from where it was."""
-    settlement, _ = locked(dispute.settlement)
-    require_finance(by)
-    row = Dispute.objects.get(pk=dispute.pk)
-    if row.resolved_at:
-        return row
-    end_with(settlement, resolution=validation.text(note, noun="How it was resolved"), by=by)
-    return Dispute.objects.get(pk=row.pk)
-
-
-@transaction.atomic
 def resolve_open(
-    *, settlement: Settlement, note: str, by: User, seen: int | None = None
+    *, settlement: Settlement, note: str, by: User, expected: int | None = None
 ) -> Settlement:
-    """`resolve` for whichever dispute holds the settlement up; without one nothing changes.
+    """Resolve the settlement's open dispute; without one nothing changes.
 
-    `seen` is the key of the one that `by` has read: refused when another was raised since.
+    `expected` is the key of the dispute shown to `by`: declined when another one is open.
     """
     row, _ = locked(settlement)
     require_finance(by)
     dispute = open_dispute(row)
-    if dispute and seen is not None and dispute.pk != seen:
+    if dispute and expected is not None and dispute.pk != expected:
         raise ApplicationError(
-            "Another dispute was raised since you looked: open this page again.",
-            code="settlements.todo",
+            "Another dispute was raised while you were looking; review it first.",
+            code="dispute.outdated",
         )
-    end_with(row, resolution=validation.text(note, noun="How it was resolved"), by=by)
+    end_open(row, resolution=validation.text(note, noun="The resolution"), by=by)
     return row
 
 
-def end_with(settlement: Settlement, *, resolution: str, by: User) -> None:
-    """End a locked settlement's open dispute, if it has one."""
+def end_open(settlement: Settlement, *, resolution: str, by: User) -> None:
+    """End the open dispute of a locked settlement, if any."""
     row = open_dispute(settlement)
     if row is None:
         return

@@ -1,16 +1,13 @@
-"""Forms of settlements: why one is proposed, disputed, resolved, and where a refund goes."""
+"""Forms of settlements: propose, dispute, resolve, and the steps of payment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
 
 from engagements.common.amount_fields import AmountField
-from engagements.common.errors import ApplicationError
 from engagements.contracts.models import ContractVersion
 from engagements.settlements.models import Settlement
 
@@ -19,21 +16,19 @@ FURTHER = Settlement.Reason.FURTHER
 
 
 class ProposeSettlementForm(forms.Form):
-    """Why a contract is settled; of a further settlement also what it keeps, and why."""
+    """The reason of a settlement; of a further one also the audit cost kept, and a note."""
 
     reason = forms.ChoiceField(
         label="Reason",
         widget=forms.RadioSelect,
-        error_messages={"required": "Choose why the contract is settled."},
+        error_messages={"required": "Choose a reason."},
     )
 
     def __init__(
         self, *args: Any, contract: ContractVersion, is_further: bool, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        reasons = (
-            [FURTHER] if is_further else [each for each in Settlement.Reason if each != FURTHER]
-        )
+        reasons = [each for each in Settlement.Reason if (each == FURTHER) == is_further]
         field = self.fields["reason"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [(reason.value, reason.label) for reason in reasons]
@@ -41,36 +36,36 @@ class ProposeSettlementForm(forms.Form):
             return
         field.initial = FURTHER
         self.fields["keeps"] = forms.ChoiceField(
-            label="Of the audit",
+            label="Audit cost",
             choices=[
-                ("same", "keep what was kept before"),
-                ("nothing", "keep nothing"),
-                ("less", "keep less"),
+                ("same", "keep as before"),
+                ("nothing", "refund in full"),
+                ("less", "keep a smaller amount"),
             ],
             initial="same",
             widget=forms.RadioSelect,
         )
         self.fields["audit_cost"] = AmountField(
             currency=contract.currency,
-            label=f"If less: kept without tax, in {contract.currency}",
+            label=f"Smaller amount, without tax, in {contract.currency}",
             required=False,
         )
         self.fields["note"] = forms.CharField(
-            label="Why more goes back",
+            label="Reason for the further refund",
             max_length=LONGEST_TEXT,
-            error_messages={"required": "Say why more goes back."},
+            error_messages={"required": "Enter the reason for the further refund."},
             widget=forms.Textarea(attrs={"rows": 2}),
         )
 
     def clean(self) -> dict[str, Any]:
-        """Less than before is an amount."""
+        """Require the amount where a smaller one is kept."""
         data: dict[str, Any] = super().clean() or {}
         if data.get("keeps") == "less" and data.get("audit_cost") is None:
-            self.add_error("audit_cost", "Enter what is kept.")
+            self.add_error("audit_cost", "Enter the amount to keep.")
         return data
 
-    def kept(self) -> Decimal | None:
-        """What a further settlement keeps of the audit (net); None for what was kept before."""
+    def audit_cost(self) -> Decimal | None:
+        """Return the audit cost to keep (net); None for the same as before."""
         keeps = self.cleaned_data.get("keeps", "same")
         if keeps == "nothing":
             return Decimal(0)
@@ -78,31 +73,76 @@ class ProposeSettlementForm(forms.Form):
 
 
 class DisputeForm(forms.Form):
-    """What the customer objects to."""
+    """The customer's reason for a dispute."""
 
     reason = forms.CharField(
-        label="What is wrong with it",
+        label="Reason for the dispute",
         max_length=LONGEST_TEXT,
-        error_messages={"required": "Say what you object to."},
+        error_messages={"required": "Enter the reason for the dispute."},
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 
 
 class ResolveForm(forms.Form):
-    """How a dispute ended: `dispute` is the one that was shown."""
+    """The resolution of a dispute; `dispute` is the key of the one shown."""
 
     dispute = forms.IntegerField(widget=forms.HiddenInput, required=False)
     note = forms.CharField(
-        label="How it was resolved",
+        label="Resolution",
         max_length=LONGEST_TEXT,
         help_text="The customer reads this.",
-        error_messages={"required": "Say how the dispute was resolved."},
+        error_messages={"required": "Enter the resolution."},
         widget=forms.Textarea(attrs={"rows": 2}),
     )
 
 
-def _checked(valid: Callable[[str], str], text: str) -> str:
-    try:
-        return valid(text)
-    except ApplicationError as refused:
-        raise ValidationError(str(refused), code="account") from refused
+class SettlementPaidForm(forms.Form):
+    """The bank's confirmation of a refund."""
+
+    reference = forms.CharField(
+        label="Transfer reference",
+        max_length=Settlement._meta.get_field("payment_reference").max_length,
+        help_text="As on the bank statement. Shown on the settlement statement.",
+        error_messages={"required": "Enter the transfer reference."},
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+
+class SettlementFiledForm(SettlementPaidForm):
+    """The filing reference of a settlement without a refund."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        reference = self.fields["reference"]
+        reference.label = "Filing reference"
+        reference.help_text = "Shown on the settlement statement."
+        reference.error_messages["required"] = "Enter the filing reference."
+
+
+class TransferFailedForm(forms.Form):
+    """The bank's reason for a failed transfer."""
+
+    reason = forms.CharField(
+        label="Reason given by the bank",
+        max_length=LONGEST_TEXT,
+        error_messages={"required": "Enter the reason given by the bank."},
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
+
+
+class SettlementFailedForm(TransferFailedForm):
+    """A failed transfer of a refund; `attempt` is the one shown."""
+
+    attempt = forms.IntegerField(widget=forms.HiddenInput, required=False)
+
+
+class SettlementVoidForm(forms.Form):
+    """The reason for voiding a settlement."""
+
+    reason = forms.CharField(
+        label="Reason for voiding",
+        max_length=LONGEST_TEXT,
+        help_text="Recorded with your name. A corrected settlement can be proposed afterwards.",
+        error_messages={"required": "Enter the reason for voiding."},
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )

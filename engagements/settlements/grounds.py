@@ -1,4 +1,4 @@
-"""Whether there is ground to settle a contract, and what the settlement then keeps."""
+"""Preconditions of a settlement, and the terms of a further one."""
 
 from __future__ import annotations
 
@@ -22,62 +22,87 @@ from engagements.settlements.models import Settlement
 Reason = Settlement.Reason
 
 
-class Ground(NamedTuple):
-    """Why more goes back (of a further settlement), and what it keeps of the audit, net: None
-    for what the contract says."""
+class Terms(NamedTuple):
+    """The note of a settlement, and the audit cost that it keeps (net; None: the contract's)."""
 
     note: str
     audit_cost: Decimal | None
 
 
-def ground(
+def terms_of(
     contract: ContractVersion, reason: str, *, note: str, audit_cost: Decimal | None
-) -> Ground:
-    """The ground for settling a contract (in force, its engagement locked); Refused without."""
-    before = contract.settlements.filter(state=Settlement.State.PAID).first()
+) -> Terms:
+    """Check the grounds for settling a contract in force, and return the terms.
+
+    The caller holds the engagement's lock.
+    """
+    last_paid = _last_paid(contract)
     if reason == Reason.FURTHER:
-        why = validation.text(note, noun="Why more goes back")
-        return Ground(why, _kept_further(contract, before, audit_cost))
-    if before:
+        why = validation.text(note, noun="The reason for the further refund")
+        return Terms(why, _further_audit_cost(contract, last_paid, audit_cost))
+    if note or audit_cost is not None:
         raise ApplicationError(
-            "This contract is settled: what goes back now is a further settlement.",
-            code="settlements.todo",
+            "Only a further settlement has a note and its own audit cost.",
+            code="settlement.terms_not_allowed",
+        )
+    if last_paid:
+        raise ApplicationError(
+            "This contract is settled: propose a further settlement.",
+            code="settlement.already_settled",
         )
     engagement = contract.engagement
     if engagement.stage != Stage.ACTIVE or reason != Reason.TIME_BOX:
         lifecycle.require_stage(engagement, Stage.MISSED, to="for its contract to be settled")
-    elif obstacle := time_box_obstacle(engagement):
-        raise ApplicationError(obstacle, code="settlements.todo")
-    return Ground("", None)
+    elif error := time_box_error(engagement):
+        raise error
+    return Terms("", None)
 
 
-def time_box_obstacle(engagement: Engagement) -> str | None:
-    """Why the time-box does not end the engagement yet; None when it does."""
+def default_audit_cost(contract: ContractVersion) -> Decimal:
+    """Return the audit cost (net) that a settlement keeps unless it says otherwise."""
+    last_paid = _last_paid(contract)
+    return last_paid.audit_cost if last_paid else contract.audit_cost
+
+
+def _last_paid(contract: ContractVersion) -> Settlement | None:
+    return contract.settlements.filter(state=Settlement.State.PAID).first()
+
+
+def time_box_error(engagement: Engagement) -> ApplicationError | None:
+    """Return why the time-box does not end the engagement yet, or None."""
     ends_on = time_box.ends_on(engagement)
     if timezone.localdate() <= ends_on:
-        return f"The time-box runs until {in_words(ends_on)}."
+        return ApplicationError(
+            f"The time-box runs until {in_words(ends_on)}.", code="settlement.time_box_running"
+        )
     if versions.open_acceptance_run(engagement):
-        return "An acceptance run asked for inside the time-box is still going on."
+        return ApplicationError(
+            "An acceptance run requested within the time-box has not ended.",
+            code="settlement.run_open",
+        )
     return None
 
 
-def _kept_further(
-    contract: ContractVersion, before: Settlement | None, audit_cost: Decimal | None
+def _further_audit_cost(
+    contract: ContractVersion, last_paid: Settlement | None, audit_cost: Decimal | None
 ) -> Decimal:
-    """What a further settlement keeps of the audit (net). Refused where nothing more goes back."""
-    if before is None:
+    """Return the audit cost (net) that a further settlement keeps."""
+    if last_paid is None:
         raise ApplicationError(
-            "A further settlement follows one that is paid.", code="settlements.todo"
+            "A further settlement needs a paid one before it.", code="settlement.none_paid"
         )
     stages = (Stage.MISSED, Stage.CLOSED)
-    lifecycle.require_stage(contract.engagement, *stages, to="to be settled further")
-    kept = before.audit_cost if audit_cost is None else audit_cost
-    kept = validation.amount(kept, contract.currency, noun="What is kept of the audit")
-    if not 0 <= kept <= before.audit_cost:
-        most = format_money(before.audit_cost, contract.currency)
+    lifecycle.require_stage(contract.engagement, *stages, to="for a further settlement")
+    kept = last_paid.audit_cost if audit_cost is None else audit_cost
+    kept = validation.amount(kept, contract.currency, noun="The audit cost")
+    if not 0 <= kept <= last_paid.audit_cost:
+        most = format_money(last_paid.audit_cost, contract.currency)
         raise ApplicationError(
-            f"At most {most}, which was kept before, is kept now.", code="settlements.todo"
+            f"Enter an audit cost of at most {most}, as kept before.",
+            code="settlement.audit_cost_exceeded",
         )
     if preview(contract=contract, audit_cost=kept).refund <= 0:
-        raise ApplicationError("Nothing more would go back.", code="settlements.todo")
+        raise ApplicationError(
+            "There is nothing more to refund.", code="settlement.nothing_to_refund"
+        )
     return kept

@@ -1,4 +1,4 @@
-"""Settlements by what they wait for."""
+"""The list of settlements by queue, as a page and as CSV."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from engagements import access
 from engagements.common.pages import query_of
 from engagements.common.tables import amounts, as_csv
 from engagements.settlements import queues
-from engagements.settlements.actions import waiting_for
+from engagements.settlements.labels import next_step
 from engagements.settlements.models import Settlement
 from engagements.settlements.queues import Queue
 
 PER_PAGE = 50
 COLUMNS = (
     *("Settlement", "Engagement", "Customer", "Reason", "State", "On hold", "Proposed", "Currency"),
-    *("Received", "Back before", "Audit", "Tax on it", "Refund", "Due on", "Balance due"),
-    "Reference",
+    *("Received", "Refunded before", "Audit cost", "Audit tax", "Refund", "Refund due on"),
+    *("Balance due", "Reference"),
 )
 
 
 @access.finance_page
 @require_safe
 def settlement_list(request: HttpRequest) -> HttpResponse:
-    """Settlements in a `queue`, found by `q`; `format=csv` downloads what is found."""
+    """List settlements in a `queue`, searched by `q`; `format=csv` downloads them."""
     queue, text = request.GET.get("queue", ""), request.GET.get("q", "").strip()
     if queue and queue not in Queue.values:
         raise Http404("No such queue.")
@@ -40,13 +40,12 @@ def settlement_list(request: HttpRequest) -> HttpResponse:
     counts = queues.counts()
     context = {
         "listed": listed,
-        "rows": [(row, waiting_for(row)) for row in listed],
+        "rows": [(row, next_step(row)) for row in listed],
         "queue": queue,
         "text": text,
         "queues": [(each, counts.get(each.value)) for each in Queue],
         "query": query_of(request),
         "acts": access.is_finance(request.user),
-        "is_to_pay": queue == Queue.TO_PAY,
     }
     return render(request, "settlements/settlements.html", context)
 

@@ -1,4 +1,4 @@
-"""The settlement: what goes back to the customer when the target was not met."""
+"""The settlement: the refund after a missed target; and its disputes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ from engagements.settlements.triggers import HOLD_DISPUTED, LOCK_SETTLEMENT
 
 
 class Settlement(models.Model):
-    """Payments received less the audit cost and what went back before, gross, in `currency`.
+    """The refund: payments received less earlier refunds and the audit cost, gross.
 
-    Never negative: where less was paid than the audit cost, `balance_due` is what the customer
-    still owes. The figures are fixed when it is proposed. Proposer and approver differ; a
-    settlement that followed a verdict by itself has no proposer. One that is paid is final, and
-    what was kept then can still go back by a further one.
+    Never negative: where less was paid than the audit cost, `balance_due` remains payable. The
+    figures are fixed with the proposal. Proposer and approver differ; a proposal by the
+    application has no proposer. A paid settlement is final; a further one may follow it.
     """
 
     class State(models.TextChoices):
@@ -39,14 +38,14 @@ class Settlement(models.Model):
 
     class Reason(models.TextChoices):
         MISSED = "missed", "The target was missed"
-        TIME_BOX = "time_box", "The time-box ran out without a met target"
-        FURTHER = "further", "More goes back than was settled before"
+        TIME_BOX = "time_box", "The time-box ended without a met target"
+        FURTHER = "further", "Further refund"
 
     contract_version = models.ForeignKey(
         ContractVersion, on_delete=models.PROTECT, related_name="settlements"
     )
     reason = models.CharField(max_length=10, choices=Reason)
-    note = models.TextField(blank=True, help_text="Why more goes back, in a further settlement.")
+    note = models.TextField(blank=True, help_text="The reason for a further refund.")
     state = models.CharField(max_length=10, choices=State, default=State.PROPOSED)
     currency = models.CharField(max_length=3)
     payments_received = models.DecimalField(max_digits=14, decimal_places=3)
@@ -75,7 +74,7 @@ class Settlement(models.Model):
                 fields=["contract_version"],
                 condition=~Q(state__in=["voided", "paid"]),
                 name="settlement_one_live_a_contract",
-                violation_error_message="This contract is being settled already.",
+                violation_error_message="A settlement of this contract is already open.",
             ),
             models.CheckConstraint(
                 condition=Q(
@@ -95,30 +94,30 @@ class Settlement(models.Model):
                     ),
                 ),
                 name="settlement_adds_up",
-                violation_error_message="The refund is what was received less the audit cost.",
+                violation_error_message="The refund must equal the payments less the audit cost.",
             ),
             models.CheckConstraint(
                 condition=Q(audit_cost__gte=0, audit_tax__gte=0, refunded_before__gte=0),
                 name="settlement_keeps_no_negative_amount",
-                violation_error_message="What is kept, or went back before, is not negative.",
+                violation_error_message="Amounts kept or refunded before must not be negative.",
             ),
             models.CheckConstraint(
                 condition=~Q(reason="further") | (~Q(note="") & Q(proposed_by__isnull=False)),
                 name="settlement_further_says_why",
-                violation_error_message="Whoever proposes a further settlement says why.",
+                violation_error_message="A further settlement needs a proposer and a note.",
             ),
             models.CheckConstraint(
                 condition=Q(approved_by__isnull=True)
                 | Q(proposed_by__isnull=True)
                 | ~Q(approved_by=F("proposed_by")),
                 name="settlement_is_approved_by_another",
-                violation_error_message="Nobody approves a settlement they proposed themselves.",
+                violation_error_message="The proposer may not approve a settlement.",
             ),
             models.CheckConstraint(
                 condition=Q(state__in=["proposed", "voided"])
                 | Q(approved_by__isnull=False, approved_at__isnull=False),
                 name="settlement_is_approved_before_it_is_paid",
-                violation_error_message="A settlement is approved before anything is paid.",
+                violation_error_message="A settlement must be approved before it is paid.",
             ),
             models.CheckConstraint(
                 condition=(~Q(state="paid") & Q(paid_at__isnull=True))
@@ -127,13 +126,13 @@ class Settlement(models.Model):
                     & ~Q(payment_reference="")
                 ),
                 name="settlement_is_paid_with_a_reference",
-                violation_error_message="A paid settlement has a date, a name and a reference.",
+                violation_error_message="A paid settlement needs a date, a person and a reference.",
             ),
             models.CheckConstraint(
                 condition=(~Q(state="voided") & Q(void_reason="", voided_by__isnull=True))
                 | (Q(state="voided", voided_by__isnull=False) & ~Q(void_reason="")),
                 name="settlement_is_voided_with_a_reason",
-                violation_error_message="Who voids a settlement says why.",
+                violation_error_message="A voided settlement needs a person and a reason.",
             ),
         ]
         triggers: ClassVar = [
@@ -187,20 +186,19 @@ class Settlement(models.Model):
 
     @property
     def is_on_hold(self) -> bool:
-        """Whether the customer's dispute holds it up. Reads `disputes.all()`: prefetch for many."""
+        """Whether a dispute is open. Reads `disputes.all()`: prefetch for many."""
         return self.is_open and any(row.resolved_at is None for row in self.disputes.all())
 
     @property
     def disputable_until(self) -> dt.date:
-        """The last day on which the customer may dispute it: the contract's `dispute_days`
-        after it was proposed, or after its figures were approved and so shown to them."""
+        """The last day to dispute it: `dispute_days` of the contract after the approval, which
+        shows the customer the figures, or else after the proposal."""
         shown = timezone.localdate(self.approved_at or self.proposed_at)
         return shown + dt.timedelta(days=self.contract_version.dispute_days)
 
     @property
     def needs_reproposal(self) -> bool:
-        """Whether it was set aside and what it was to settle is to be proposed anew: nothing took
-        its place, and none of its contract was paid.
+        """Whether it was voided without a successor, and no settlement of the contract is paid.
 
         Reads `contract_version.settlements.all()`: prefetch for many.
         """
@@ -208,49 +206,47 @@ class Settlement(models.Model):
         return all(row.state == self.State.VOIDED and row.pk <= self.pk for row in rows)
 
     @property
-    def set_aside_before(self) -> list[Settlement]:
-        """Those in whose place it was proposed anew, the oldest first: voided since the last one
-        that was paid, with a refund in them.
+    def earlier_proposals(self) -> list[Settlement]:
+        """The voided proposals with a refund since the last paid settlement, the oldest first.
 
         Reads `contract_version.settlements.all()`: prefetch for many.
         """
         rows = [row for row in self.contract_version.settlements.all() if row.pk < self.pk]
         paid = max((row.pk for row in rows if row.state == self.State.PAID), default=0)
-        aside = [row for row in rows if row.pk > paid and row.has_refund]
-        return sorted(aside, key=lambda row: row.pk)
+        voided = [row for row in rows if row.pk > paid and row.has_refund]
+        return sorted(voided, key=lambda row: row.pk)
 
     @property
     def has_refund(self) -> bool:
-        """Whether money goes back to the customer; without, a settlement is filed, not paid."""
+        """Whether there is a refund; without one a settlement is filed, not paid."""
         return self.refund > 0
 
     @property
-    def refund_counts_from(self) -> dt.date:
-        """The day from which the contract's `refund_days` count: that of the first proposal,
-        which a correction of ours does not move, or of the last dispute's end."""
-        proposals = [*self.set_aside_before, self]
+    def refund_term_starts_on(self) -> dt.date:
+        """The first day of the refund term: of the first proposal, which our corrections do not
+        postpone, or of the last dispute's resolution."""
+        proposals = [*self.earlier_proposals, self]
         disputes = (row for proposal in proposals for row in proposal.disputes.all())
         ended = [row.resolved_at for row in disputes if row.resolved_at]
         return timezone.localdate(max([proposals[0].proposed_at, *ended]))
 
     @property
     def refund_due_on(self) -> dt.date | None:
-        """The last day on which the refund is paid as agreed: `refund_days` of the contract after
-        `refund_counts_from`.
+        """The due date of the refund: `refund_days` of the contract after
+        `refund_term_starts_on`.
 
-        None where nothing goes back, while it is on hold, where the contract names no term, and
-        where another took its place.
+        None without a refund or a term, on hold, and for a voided proposal with a successor.
         """
         term = self.contract_version.refund_days
         if not term or not self.has_refund or self.is_on_hold:
             return None
         if self.state == self.State.VOIDED and not self.needs_reproposal:
             return None
-        return self.refund_counts_from + dt.timedelta(days=term)
+        return self.refund_term_starts_on + dt.timedelta(days=term)
 
     @property
     def is_refund_overdue(self) -> bool:
-        """Whether the day by which the refund was to be paid has passed, and it is not paid."""
+        """Whether the refund is unpaid after its due date."""
         due_on = None if self.state == self.State.PAID else self.refund_due_on
         return due_on is not None and due_on < timezone.localdate()
 
@@ -277,7 +273,7 @@ class SettlementCreditNote(models.Model):
 
 
 class Dispute(models.Model):
-    """The customer's objection to a settlement. While it is open, the settlement is on hold."""
+    """A customer's dispute of a settlement, which is on hold while the dispute is open."""
 
     settlement = models.ForeignKey(Settlement, on_delete=models.PROTECT, related_name="disputes")
     reason = models.TextField()
@@ -296,7 +292,7 @@ class Dispute(models.Model):
                 fields=["settlement"],
                 condition=Q(resolved_at__isnull=True),
                 name="dispute_one_open_a_settlement",
-                violation_error_message="This settlement is disputed already.",
+                violation_error_message="A dispute of this settlement is already open.",
             ),
             models.CheckConstraint(
                 condition=~Q(reason="")
@@ -305,7 +301,7 @@ class Dispute(models.Model):
                     | (Q(resolved_at__isnull=False, resolved_by__isnull=False) & ~Q(resolution=""))
                 ),
                 name="dispute_says_why_it_began_and_ended",
-                violation_error_message="A dispute has a reason, and its end a note.",
+                violation_error_message="A dispute needs a reason, and its resolution a note.",
             ),
         ]
         triggers: ClassVar = [

@@ -13,14 +13,14 @@ from engagements.settlements.models import Settlement
 
 
 def settlement_proposed(settlement: Settlement) -> Entry | None:
-    """What the settlement keeps of the audit is what was earned with it."""
+    """Post the audit cost that the settlement keeps as revenue."""
     position = settlement_position(settlement)
     effect = effects.audit_earned(position, settlement.audit_cost)
     return _post_settlement(settlement, Entry.Kind.SETTLEMENT_PROPOSED, position, effect)
 
 
 def settlement_approved(settlement: Settlement) -> Entry | None:
-    """What the customer has to its credit is to be paid."""
+    """Post the refund as payable."""
     effect = effects.moved(settlement.refund, source=chart.REFUND_PAYABLE, to=chart.RECEIVABLES)
     return _post_settlement(
         settlement, Entry.Kind.SETTLEMENT_APPROVED, settlement_position(settlement), effect
@@ -28,12 +28,14 @@ def settlement_approved(settlement: Settlement) -> Entry | None:
 
 
 def settlement_voided(settlement: Settlement) -> Entry | None:
-    """Nothing is to be paid, and the audit is earned as the contract has it."""
+    """Reverse the payable refund, and post the audit revenue of the contract again."""
     position = settlement_position(settlement)
     effect = dict(effects.audit_earned(position, settlement.contract_version.audit_cost))
     if settlement.approved_at is not None:
-        agreed = effects.moved(settlement.refund, source=chart.RECEIVABLES, to=chart.REFUND_PAYABLE)
-        effect |= agreed
+        reversal = effects.moved(
+            settlement.refund, source=chart.RECEIVABLES, to=chart.REFUND_PAYABLE
+        )
+        effect |= reversal
     return _post_settlement(settlement, Entry.Kind.SETTLEMENT_VOIDED, position, effect)
 
 

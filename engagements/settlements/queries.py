@@ -1,31 +1,33 @@
-"""TODO docstring."""
+"""Settlements and the contracts that need one."""
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+import datetime
+from dataclasses import dataclass
 
-from engagements.engagement.models import Engagement
+from django.db.models import DecimalField, F, OuterRef, Q, QuerySet, Subquery, Sum
+
+from engagements.billing.payment_models import Payment
+from engagements.contracts.models import ContractVersion
+from engagements.engagement.models import Engagement, Stage
 from engagements.settlements.models import Settlement
 
-OPEN_SETTLEMENTS = (
-    Settlement.State.PROPOSED,
-    Settlement.State.APPROVED,
-    Settlement.State.PAYING,
-    Settlement.State.FAILED,
-)
-
-
-# What a settlement's hold and the day of its refund are read from.
+State = Settlement.State
+OPEN_SETTLEMENTS = (State.PROPOSED, State.APPROVED, State.PAYING, State.FAILED)
+# Money in flight counts as refunded.
+REFUNDED = (State.PAYING, State.PAID)
+# Prefetched for `is_on_hold` and `refund_due_on`.
 WITH_DISPUTES = ("disputes", "contract_version__settlements__disputes")
+AMOUNT = DecimalField(max_digits=14, decimal_places=3)
 
 
 def live_settlements() -> QuerySet[Settlement]:
-    """Settlements that count: all but those that were voided."""
-    return Settlement.objects.exclude(state=Settlement.State.VOIDED)
+    """Settlements that are not voided."""
+    return Settlement.objects.exclude(state=State.VOIDED)
 
 
 def settlements_waiting() -> list[Settlement]:
-    """Settlements that are neither paid nor voided, the longest waiting first."""
+    """Open settlements, the oldest first."""
     return list(
         Settlement.objects.filter(state__in=OPEN_SETTLEMENTS)
         .select_related("contract_version__engagement__customer", "proposed_by", "approved_by")
@@ -35,7 +37,7 @@ def settlements_waiting() -> list[Settlement]:
 
 
 def settlements_done(limit: int = 10) -> list[Settlement]:
-    """Settlements that are paid or voided, the newest first."""
+    """The newest settlements that are paid or voided."""
     return list(
         Settlement.objects.exclude(state__in=OPEN_SETTLEMENTS)
         .select_related("contract_version__engagement__customer")
@@ -44,10 +46,70 @@ def settlements_done(limit: int = 10) -> list[Settlement]:
 
 
 def settlement_of(engagement: Engagement) -> Settlement | None:
-    """The settlement that counts: a voided one was never anything to the customer."""
+    """The newest settlement that is not voided."""
     return (
         live_settlements()
         .filter(contract_version__engagement=engagement)
         .order_by("-proposed_at")
         .first()
+    )
+
+
+@dataclass(frozen=True)
+class PendingSettlement:
+    """A contract that needs a settlement, and its last one: voided, or paid before more
+    payments were received."""
+
+    contract: ContractVersion
+    last: Settlement | None
+
+
+def pending_settlements(*, today: datetime.date) -> list[PendingSettlement]:
+    """Contracts in force that need a settlement and have no open one.
+
+    The target was missed, the time-box ended before `today` without a verdict, or payments were
+    received after the last settlement.
+    """
+    ended = Q(engagement__stage=Stage.MISSED) | Q(
+        engagement__stage=Stage.ACTIVE, engagement__time_box__ends_on__lt=today
+    )
+    in_force = ContractVersion.objects.filter(state=ContractVersion.State.ACCEPTED)
+    unsettled = in_force.filter(ended).exclude(pk__in=live_settlements().values("contract_version"))
+    contracts = (
+        in_force.filter(
+            Q(pk__in=unsettled.values("pk"))
+            | Q(pk__in=contracts_with_unsettled_payments().values("pk"))
+        )
+        .select_related("engagement__customer")
+        .prefetch_related("settlements__disputes")
+        .order_by("engagement__reference")
+    )
+    return [
+        PendingSettlement(contract, contract.settlements.all().first()) for contract in contracts
+    ]
+
+
+def has_unsettled_payments(engagement: Engagement) -> bool:
+    """Whether a settled engagement received more than its settlements kept and refunded."""
+    return contracts_with_unsettled_payments().filter(engagement=engagement).exists()
+
+
+def contracts_with_unsettled_payments() -> QuerySet[ContractVersion]:
+    """Settled contracts that received more than their settlements kept and refunded."""
+    of_contract = Settlement.objects.filter(contract_version=OuterRef("pk")).order_by("-pk")
+    paid = of_contract.filter(state=State.PAID).annotate(kept=F("audit_cost") + F("audit_tax"))
+    refunded = of_contract.filter(state__in=REFUNDED).order_by().values("contract_version")
+    payments = Payment.objects.filter(invoice__engagement=OuterRef("engagement")).order_by()
+    received = payments.values("invoice__engagement").annotate(total=Sum("amount")).values("total")
+    open_ones = Settlement.objects.filter(state__in=OPEN_SETTLEMENTS)
+    return (
+        ContractVersion.objects.alias(
+            received=Subquery(received, output_field=AMOUNT),
+            kept=Subquery(paid.values("kept")[:1], output_field=AMOUNT),
+            refunded=Subquery(
+                refunded.annotate(sum=Sum("refund")).values("sum"), output_field=AMOUNT
+            ),
+        )
+        .filter(received__gt=F("kept") + F("refunded"))
+        .exclude(pk__in=open_ones.values("contract_version"))
     )

@@ -1,7 +1,4 @@
-"""Settlements by what they wait for: to approve, to pay, with the bank, on hold, done.
-
-Beside these stands what is overdue, whatever it waits for.
-"""
+"""Queues of settlements: to approve, to pay, with the bank, on hold, overdue, done."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ State = Settlement.State
 
 
 class Queue(TextChoices):
-    """What a settlement waits for."""
+    """A queue; "overdue" overlaps the others."""
 
     TO_APPROVE = "to-approve", "To approve"
     TO_PAY = "to-pay", "To pay"
@@ -51,21 +48,21 @@ _STATES = {
 
 
 def found(*, queue: str = "", text: str = "") -> QuerySet[Settlement]:
-    """Settlements in a queue (any of them for an empty one), the longest waiting first.
+    """Return the settlements of a queue (all for ""), the oldest first.
 
-    `text` finds by engagement, customer or reference of the transfer. What is disputed waits
-    on hold and in no other queue but the bank's. Overdue is what `is_refund_overdue` says.
+    `text` searches engagement, customer and transfer reference. A disputed settlement is only in
+    the queues "on hold" and "with the bank". Overdue: see `Settlement.is_refund_overdue`.
     """
-    disputed = Dispute.objects.filter(settlement=OuterRef("pk"), resolved_at__isnull=True)
-    rows = Settlement.objects.annotate(is_disputed=Exists(disputed))
+    open_dispute = Dispute.objects.filter(settlement=OuterRef("pk"), resolved_at__isnull=True)
+    rows = Settlement.objects.annotate(has_open_dispute=Exists(open_dispute))
     if queue:
         rows = rows.filter(state__in=_STATES[Queue(queue)])
     if queue in (Queue.TO_APPROVE, Queue.TO_PAY, Queue.ON_HOLD, Queue.OVERDUE):
-        rows = rows.filter(is_disputed=queue == Queue.ON_HOLD)
+        rows = rows.filter(has_open_dispute=queue == Queue.ON_HOLD)
     if queue == Queue.OVERDUE:
         today = timezone.localdate()
         rows = rows.alias(due_on=_due_on()).filter(refund__gt=0, due_on__lt=today)
-        rows = rows.exclude(Exists(_in_its_place()), state=State.VOIDED)
+        rows = rows.exclude(Exists(_successors()), state=State.VOIDED)
     if text:
         engagement = "contract_version__engagement__"
         rows = rows.filter(
@@ -79,18 +76,18 @@ def found(*, queue: str = "", text: str = "") -> QuerySet[Settlement]:
     return rows.select_related(*people).prefetch_related(*WITH_DISPUTES).order_by(order, "pk")
 
 
-def _in_its_place() -> QuerySet[Settlement]:
-    """What keeps `Settlement.needs_reproposal` from being true of one that was voided."""
+def _successors() -> QuerySet[Settlement]:
+    """Settlements that make `Settlement.needs_reproposal` of a voided one false."""
     of_one_contract = Settlement.objects.filter(contract_version=OuterRef("contract_version"))
     return of_one_contract.filter(Q(pk__gt=OuterRef("pk")) | ~Q(state=State.VOIDED))
 
 
 def _due_on() -> ExpressionWrapper[Any]:
-    """`Settlement.refund_due_on` in the database, of what is not disputed now."""
+    """`Settlement.refund_due_on` as SQL, for settlements without an open dispute."""
     of_one_contract = Settlement.objects.filter(contract_version=OuterRef("contract_version"))
     paid_since = of_one_contract.filter(state=State.PAID, pk__gte=OuterRef("pk"))
     proposals = of_one_contract.filter(~Exists(paid_since), refund__gt=0).order_by()
-    # PostgreSQL's greatest passes over NULL: what nobody disputed counts from its proposal.
+    # PostgreSQL's GREATEST ignores NULL: without a dispute the proposal counts.
     since = Greatest(Min("proposed_at"), Max("disputes__resolved_at"))
     counts_from = proposals.values("contract_version").annotate(since=since).values("since")
     term = F("contract_version__refund_days")
@@ -98,5 +95,5 @@ def _due_on() -> ExpressionWrapper[Any]:
 
 
 def counts() -> dict[str, int]:
-    """How many settlements stand in each queue."""
+    """Count the settlements of each queue."""
     return {queue.value: found(queue=queue).count() for queue in Queue if queue != Queue.DONE}

@@ -1,4 +1,4 @@
-"""The settlement: payments received less the audit cost, proposed, approved by another, paid."""
+"""The workflow of a settlement: propose, approve, void. `payouts.refunds` pays it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from engagements.access import require_finance
 from engagements.billing import credit_notes
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
+from engagements.common.text import strip_invisible
 from engagements.contracts import versions
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import ContractVersion
@@ -25,7 +26,7 @@ from engagements.settlements import disputes, grounds, postings
 from engagements.settlements.calculation import Calculation, preview
 from engagements.settlements.credit_plans import PlannedCredit
 from engagements.settlements.models import Settlement
-from engagements.settlements.steps import advance, locked, require_state, told
+from engagements.settlements.transitions import advance, locked, outcome_text, require_state
 
 State = Settlement.State
 Reason = Settlement.Reason
@@ -40,50 +41,60 @@ def propose(
     note: str = "",
     audit_cost: Decimal | None = None,
 ) -> Settlement:
-    """Propose the settlement of a contract whose target was missed or whose time-box ran out.
+    """Propose the settlement of a contract after a missed target or an ended time-box.
 
-    After a paid one, a `further` settlement sends back what came in since, and what was kept
-    where it keeps a smaller `audit_cost` (net); its `note` says why. Without `by` the
-    application proposes. Proposed again by the same person, nothing changes.
+    A `further` settlement follows a paid one: it refunds later payments and, with a smaller
+    `audit_cost` (net), part of the audit; its `note` says why. `by` is None for the application.
+    Idempotent for the same person and figures; declined while another settlement is open.
     """
     engagement = stages.locked(contract.engagement_id)
     if by is not None and not (access.is_finance(by) or access.is_consultant(by)):
-        raise ApplicationError("Consultants or people of finance do this.", code="settlements.todo")
-    if reason not in Reason.values:
         raise ApplicationError(
-            f"{reason!r} is no reason for a settlement.", code="settlements.todo"
+            "Only consultants and finance propose settlements.", code="settlement.not_permitted"
         )
+    if reason not in Reason.values:
+        raise ApplicationError("Choose a reason.", code="settlement.unknown_reason")
     row = ContractVersion.objects.get(pk=contract.pk)
     row.engagement = engagement
     if row.state != ContractVersion.State.ACCEPTED:
-        raise ApplicationError("Only a contract in force is settled.", code="settlements.todo")
-    known = _known(row, reason, by)
-    if known:
-        return known
-    ground = grounds.ground(row, reason, note=note, audit_cost=audit_cost)
-    return settle(
+        raise ApplicationError(
+            "Only a contract in force is settled.", code="settlement.contract_not_in_force"
+        )
+    open_one = row.settlements.exclude(state__in=(State.VOIDED, State.PAID)).first()
+    if open_one:
+        _require_same(open_one, reason, by, note=note, audit_cost=audit_cost)
+        return open_one
+    terms = grounds.terms_of(row, reason, note=note, audit_cost=audit_cost)
+    return create_proposal(
         engagement=engagement,
         contract=row,
         reason=Reason(reason),
         by=by,
-        note=ground.note,
-        audit_cost=ground.audit_cost,
+        note=terms.note,
+        audit_cost=terms.audit_cost,
     )
 
 
-def _known(contract: ContractVersion, reason: str, by: User | None) -> Settlement | None:
-    """The settlement that a repeated proposal asks for; Refused where another is under way."""
-    live = contract.settlements.exclude(state__in=(State.VOIDED, State.PAID)).first()
-    if live is None:
-        return None
-    proposer = by.pk if by else None
-    if (live.state, live.reason, live.proposed_by_id) == (State.PROPOSED, reason, proposer):
-        return live
-    raise ApplicationError("This contract is being settled already.", code="settlements.todo")
+def _require_same(
+    existing: Settlement, reason: str, by: User | None, *, note: str, audit_cost: Decimal | None
+) -> None:
+    default = grounds.default_audit_cost(existing.contract_version)
+    requested = (
+        *(State.PROPOSED, reason, by.pk if by else None),
+        *(strip_invisible(note), default if audit_cost is None else audit_cost),
+    )
+    if requested != (
+        *(existing.state, existing.reason, existing.proposed_by_id),
+        *(existing.note, existing.audit_cost),
+    ):
+        raise ApplicationError(
+            "Another settlement of this contract is open: void it first.",
+            code="settlement.already_proposed",
+        )
 
 
 @transaction.atomic
-def settle(
+def create_proposal(
     *,
     engagement: Engagement,
     contract: ContractVersion,
@@ -92,30 +103,15 @@ def settle(
     note: str = "",
     audit_cost: Decimal | None = None,
 ) -> Settlement:
-    """Fix the figures, under the engagement's lock; take back what will not be paid any more.
+    """Fix the figures, credit unpaid invoices and void unearned milestones.
 
-    An active engagement becomes missed with it. Callers have checked that there is ground.
+    The caller holds the engagement's lock and has checked the grounds. An active engagement
+    becomes missed.
     """
     if engagement.stage == Stage.ACTIVE:
-        _miss(engagement, reason)
+        _record_missed(engagement, reason)
     contract.engagement = engagement
     figures = preview(contract=contract, audit_cost=audit_cost)
-    settlement = _proposed(contract, figures, reason=reason, by=by, note=note)
-    postings.settlement_proposed(settlement)
-    _credit(settlement, figures.credits.cancelled, None)
-    _void(figures.void)
-    _tell(settlement, engagement, figures.void)
-    return settlement
-
-
-def _proposed(
-    contract: ContractVersion,
-    figures: Calculation,
-    *,
-    reason: Settlement.Reason,
-    by: User | None,
-    note: str,
-) -> Settlement:
     settlement = Settlement(
         contract_version=contract,
         reason=reason,
@@ -130,30 +126,25 @@ def _proposed(
         proposed_by=by,
         proposed_at=timezone.now(),
     )
-    # Where one is under way already, its constraint says so.
     validation.save_validated(settlement)
-    return settlement
-
-
-def _tell(settlement: Settlement, engagement: Engagement, void: Iterable[Milestone]) -> None:
+    postings.settlement_proposed(settlement)
+    _credit(settlement, figures.credits.cancelled, None)
+    for milestone in figures.void:
+        milestone.state = Milestone.State.VOID
+        milestone.save(update_fields=["state"])
     events.record(
         engagement=engagement,
         verb="settlement.proposed",
-        summary=f"{settlement.get_reason_display()}: {told(settlement)}.",
-        actor=settlement.proposed_by,
+        summary=f"{settlement.get_reason_display()}: {outcome_text(settlement)}.",
+        actor=by,
         changes={
             "settlement": settlement.pk,
             "refund": str(settlement.refund),
             "balance_due": str(settlement.balance_due),
-            "voided_milestones": [milestone.pk for milestone in void],
+            "voided_milestones": [milestone.pk for milestone in figures.void],
         },
     )
-
-
-def _void(milestones: Iterable[Milestone]) -> None:
-    for milestone in milestones:
-        milestone.state = Milestone.State.VOID
-        milestone.save(update_fields=["state"])
+    return settlement
 
 
 def _credit(settlement: Settlement, planned: Iterable[PlannedCredit], by: User | None) -> None:
@@ -167,7 +158,7 @@ def _credit(settlement: Settlement, planned: Iterable[PlannedCredit], by: User |
         settlement.credit_notes.add(note)
 
 
-def _miss(engagement: Engagement, reason: Settlement.Reason) -> None:
+def _record_missed(engagement: Engagement, reason: Settlement.Reason) -> None:
     events.record(
         engagement=engagement,
         verb="engagement.missed",
@@ -179,68 +170,67 @@ def _miss(engagement: Engagement, reason: Settlement.Reason) -> None:
 
 
 @transaction.atomic
-def settle_when_time_box_is_over(*, engagement: Engagement) -> Settlement | None:
-    """Propose the settlement of an engagement whose time-box and, after it, the contract's
-    dispute window ran out; None when there is none.
+def propose_after_time_box(*, engagement: Engagement) -> Settlement | None:
+    """Propose the settlement of an active engagement after its time-box and dispute period.
 
-    The sweep calls this for every candidate; what it saw before is checked again here.
+    Called by the sweep for each candidate; returns None where the conditions, checked again under
+    the lock, do not hold.
     """
     row = stages.locked(engagement.pk)
     contract = versions.contract_in_force(row)
-    if row.stage != Stage.ACTIVE or contract is None or grounds.time_box_obstacle(row):
+    if row.stage != Stage.ACTIVE or contract is None or grounds.time_box_error(row):
         return None
     if timezone.localdate() < time_box.settles_on(row):
         return None
-    return settle(engagement=row, contract=contract, reason=Reason.TIME_BOX)
+    return create_proposal(engagement=row, contract=contract, reason=Reason.TIME_BOX)
 
 
 @transaction.atomic
 def approve(*, settlement: Settlement, by: User) -> Settlement:
-    """A person of finance who did not propose it agrees to the figures.
+    """Approve the figures and credit the refunded invoices. The proposer may not approve.
 
-    What goes back of paid invoices is credited with it. Refused on hold, and where what was
-    received or billed has changed since.
+    Declined on hold, and where payments or invoices changed since the proposal.
     """
     row, engagement = locked(settlement)
     require_finance(by)
     if row.proposed_by_id == by.pk:
         raise ApplicationError(
-            "Nobody approves a settlement they proposed themselves.", code="settlements.todo"
+            "You proposed this settlement: another person of finance approves it.",
+            code="settlement.same_person",
         )
     if row.approved_at and row.state != State.VOIDED:
         return row
     require_state(row, State.PROPOSED, to="to be approved")
     disputes.require_none_open(row)
     figures = preview(contract=row.contract_version, audit_cost=row.audit_cost)
-    _require_as_proposed(row, figures)
+    _require_unchanged(row, figures)
     row.approved_by, row.approved_at = by, timezone.now()
-    advance(row, engagement, State.APPROVED, f"Approved: {told(row)}.", by)
+    advance(row, engagement, State.APPROVED, f"Approved: {outcome_text(row)}.", by)
     _credit(row, (*figures.credits.cancelled, *figures.credits.refunded), by)
     postings.settlement_approved(row)
     return row
 
 
-def _require_as_proposed(settlement: Settlement, figures: Calculation) -> None:
+def _require_unchanged(settlement: Settlement, figures: Calculation) -> None:
     names = ("payments_received", "refunded_before", "audit_cost", "audit_tax", "refund")
     if any(getattr(settlement, name) != getattr(figures, name) for name in names):
         raise ApplicationError(
-            "What was received or billed has changed since this was proposed: void it and "
-            "propose it anew.",
-            code="settlements.todo",
+            "Payments or invoices changed since the proposal: void it and propose it again.",
+            code="settlement.outdated",
         )
 
 
 @transaction.atomic
 def void(*, settlement: Settlement, reason: str, by: User) -> Settlement:
-    """Set a settlement aside before any money moves. Another may then be proposed."""
+    """Void a settlement before any money moves. Another may then be proposed."""
     row, engagement = locked(settlement)
     require_finance(by)
     if row.state == State.VOIDED:
         return row
     why = validation.text(reason, noun="The reason")
     require_state(row, State.PROPOSED, State.APPROVED, State.FAILED, to="to be voided")
-    disputes.end_with(row, resolution=why, by=by)
+    disputes.end_open(row, resolution=why, by=by)
     row.voided_by, row.void_reason = by, why
-    advance(row, engagement, State.VOIDED, f"The settlement was set aside: {why}", by, reason=why)
+    advance(row, engagement, State.VOIDED, f"Settlement voided: {why}", by, reason=why)
     postings.settlement_voided(row)
     return row

@@ -14,7 +14,7 @@ from engagements.common.dates import in_words
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import ContractVersion, Party
 from engagements.engagement.models import Stage
-from engagements.settlements import labels as settling
+from engagements.settlements import labels as settlement_labels
 from engagements.settlements.models import Settlement
 from engagements.workbench.summary import EngagementSummary
 
@@ -195,7 +195,7 @@ def _missed(summary: EngagementSummary) -> Next:
     url, action, text = reverse("finance"), "Open finance", "Propose the settlement."
     if newest is not None:
         url, action = reverse("settlement", args=[newest.pk]), "Open the settlement"
-        text = settling.next_of(newest)
+        text = settlement_labels.next_step(newest)
     return Next(FINANCE, text, tone="bad", url=url, action=action, needs_money=True)
 
 

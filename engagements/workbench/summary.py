@@ -22,7 +22,7 @@ from engagements.event_log.models import Event
 from engagements.payouts.queries import open_overpayment_refunds, overpaid_invoices
 from engagements.runs.summary import RunSummary, runs_for_summary
 from engagements.settlements.models import Settlement
-from engagements.settlements.pending import settled_with_more_since
+from engagements.settlements.queries import contracts_with_unsettled_payments
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
@@ -52,7 +52,7 @@ def with_summary(engagements: QuerySet[Engagement]) -> QuerySet[EngagementWithMo
     )
     this = OuterRef("pk")
     too_much = (
-        Q(Exists(settled_with_more_since().filter(engagement=this)))
+        Q(Exists(contracts_with_unsettled_payments().filter(engagement=this)))
         | Q(Exists(overpaid_invoices().filter(engagement=this)))
         | Q(Exists(open_overpayment_refunds().filter(invoice__engagement=this)))
     )

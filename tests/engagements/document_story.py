@@ -204,7 +204,7 @@ class Story:
         shift = box.ends_on - timezone.localdate() + timedelta(days=1)
         box.starts_on, box.ends_on = box.starts_on - shift, box.ends_on - shift
         box.save()
-        found = settlements.settle_when_time_box_is_over(engagement=self.engagement)
+        found = settlements.propose_after_time_box(engagement=self.engagement)
         assert found is not None
         return found
 

@@ -21,6 +21,13 @@ def as_just_signed_in(client: Client, person: User, *, again: bool = True) -> No
     session.save()
 
 
+def with_a_password(client: Client, person: User) -> None:
+    """Sign in a person who has a password, without a fresh sign-in."""
+    person.set_password("a long enough sentence of words")
+    person.save()
+    client.force_login(person)
+
+
 def error_codes(form: BaseForm) -> list[str]:
     """The codes of a form's errors, field by field."""
     return [str(error.code) for errors in form.errors.as_data().values() for error in errors]

@@ -10,7 +10,7 @@ from engagements.audit.models import Audit
 from engagements.contracts import first_drafts
 from tests.engagements.audit.test_findings import DECODE, keep
 from tests.engagements.contracts.test_first_drafts import passed
-from tests.engagements.settlements.test_races import refusals, together
+from tests.engagements.racing import errors_in, together
 from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -50,5 +50,5 @@ def test_two_clicks_draft_one_contract(world: World) -> None:
     engagement = passed(world)
     by = world.consultant
     results = together(*[lambda: first_drafts.from_audit(engagement=engagement, by=by)] * 2)
-    assert len(refusals(results)) == 1
+    assert len(errors_in(results)) == 1
     assert engagement.contracts.count() == 1

@@ -9,7 +9,7 @@ import pytest
 from engagements.billing import credit_notes, invoices
 from engagements.billing.models import Counter, Invoice
 from engagements.engagement.models import Engagement
-from tests.engagements.settlements.test_races import refusals, together
+from tests.engagements.racing import errors_in, together
 from tests.engagements.world import World
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -37,7 +37,7 @@ def test_eight_who_issue_at_once_leave_no_gap(world: World) -> None:
     results = together(
         *(lambda row=row: invoices.issue(invoice=row, by=world.finance) for row in drafts)
     )
-    assert not refusals(results)
+    assert not errors_in(results)
     assert numbers("INV") == list(range(1, THREADS + 1))
     assert Counter.objects.get().last == THREADS
 
@@ -58,7 +58,7 @@ def test_two_who_collect_the_same_milestone_leave_one_draft(world: World) -> Non
         lambda: invoices.draft(milestones=[first], by=world.finance),
         lambda: invoices.draft(milestones=[first, second], by=world.controller),
     )
-    assert len(refusals(results)) == 1
+    assert len(errors_in(results)) == 1
     assert Invoice.objects.count() == 1
 
 
@@ -70,7 +70,7 @@ def test_two_credit_notes_at_once_never_take_back_more_than_there_is(world: Worl
             for by in (world.finance, world.controller)
         )
     )
-    assert len(refusals(results)) == 1
+    assert len(errors_in(results)) == 1
     assert numbers("CN") == [1]
 
 

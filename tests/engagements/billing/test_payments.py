@@ -21,7 +21,7 @@ from engagements.ledger.positions import positions_of
 from engagements.payouts import refunds
 from engagements.payouts.queries import overpaid_invoices
 from engagements.settlements import services as settlements
-from engagements.settlements.pending import pending_settlements
+from engagements.settlements.queries import pending_settlements
 from tests.engagements.payouts.paying_back import paid_back
 from tests.engagements.world import World, days, today
 from tests.errors import declined

@@ -18,7 +18,7 @@ from engagements.notifications import mails
 from engagements.notifications.models import Mail
 from engagements.runs.models import EngagementRun
 from tests.engagements.contracts.amending import amended
-from tests.engagements.settlements.test_races import refusals, together
+from tests.engagements.racing import errors_in, together
 from tests.engagements.world import World, days, today
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,7 +48,7 @@ def test_an_offer_is_accepted_or_withdrawn_and_never_both(world: World) -> None:
         lambda: world.accept(contract, Party.CUSTOMER),
         lambda: offers.withdraw(contract=contract, reason="No.", by=world.consultant),
     )
-    assert len(refusals(results)) == 1
+    assert len(errors_in(results)) == 1
     contract.refresh_from_db()
     stage = Engagement.objects.get(pk=contract.engagement_id).stage
     assert (contract.state, stage) in {("accepted", Stage.ACTIVE), ("withdrawn", Stage.AUDITED)}
@@ -61,7 +61,7 @@ def test_an_offer_is_declined_or_withdrawn_once(world: World) -> None:
         lambda: offers.decline(contract=contract, reason="No.", by=world.signatory),
         lambda: offers.withdraw(contract=contract, reason="No.", by=world.consultant),
     )
-    assert len(refusals(results)) == 1
+    assert len(errors_in(results)) == 1
     ended = contract.engagement.events.filter(verb__in=["contract.declined", "contract.withdrawn"])
     assert ended.count() == 1
 
@@ -96,7 +96,7 @@ def test_two_amendments_drafted_at_once_leave_one(world: World) -> None:
             for weeks in (7, 8)
         )
     )
-    assert len(refusals(results)) == 1
+    assert len(errors_in(results)) == 1
     assert engagement.contracts.count() == 2
 
 
@@ -148,5 +148,5 @@ def test_a_day_never_gets_more_than_24_hours(world: World) -> None:
             for engagement in engagements
         )
     )
-    assert len(refusals(results)) == 1
+    assert len(errors_in(results)) == 1
     assert TimeEntry.objects.count() == 1

@@ -88,13 +88,13 @@ def test_a_met_engagement_closes_once_everything_is_billed_paid_and_handed_over(
     contract = world.met(paid=2)
     engagement = contract.engagement
 
-    def still_open() -> None:
-        with declined("engagement.not_settled"):
+    def refused(code: str) -> None:
+        with declined(code):
             closing.close(engagement=engagement, by=world.consultant)
 
-    still_open()
+    refused("closing.unbilled")
     target = world.invoice(contract.milestones.get(position=3))
-    still_open()
+    refused("closing.unpaid")
     payments.record(
         invoice=target,
         amount=Decimal("26180"),
@@ -102,9 +102,9 @@ def test_a_met_engagement_closes_once_everything_is_billed_paid_and_handed_over(
         reference="P",
         by=world.finance,
     )
-    still_open()
+    refused("closing.milestone_pending")
     milestones.accept_handover(engagement=engagement, by=world.signatory)
-    still_open()
+    refused("closing.unbilled")
     world.pay(contract.milestones.get(position=4))
     for _ in range(2):
         assert closing.close(engagement=engagement, by=world.consultant).stage == Stage.CLOSED
@@ -114,7 +114,7 @@ def test_a_met_engagement_closes_once_everything_is_billed_paid_and_handed_over(
 def test_a_missed_engagement_closes_once_it_is_settled(world: World) -> None:
     settlement = world.settlement()
     engagement = settlement.contract_version.engagement
-    with declined("engagement.not_settled"):
+    with declined("closing.settlement_unpaid"):
         closing.close(engagement=engagement, by=world.finance)
     settlements.approve(settlement=settlement, by=world.finance)
     refunds.mark_paid(settlement=settlement, reference="B-1", by=world.finance)
@@ -135,10 +135,10 @@ def test_a_missed_engagement_stays_open_until_the_audit_is_paid(world: World) ->
     audit = settlement.contract_version.milestones.get(position=2)
     settlements.approve(settlement=settlement, by=world.finance)
     refunds.mark_paid(settlement=settlement, reference="B-1", by=world.finance)
-    with declined("engagement.not_settled"):
+    with declined("closing.unbilled"):
         closing.close(engagement=engagement, by=world.finance)
     invoice = world.invoice(audit)
-    with declined("engagement.not_settled"):
+    with declined("closing.unpaid"):
         closing.close(engagement=engagement, by=world.finance)
     world.paid_beyond(invoice, settlement.balance_due, "P-1")
     assert closing.close(engagement=engagement, by=world.finance).stage == Stage.CLOSED
@@ -147,7 +147,7 @@ def test_a_missed_engagement_stays_open_until_the_audit_is_paid(world: World) ->
 def test_a_missed_engagement_without_a_live_settlement_stays_open(world: World) -> None:
     settlement = world.settlement()
     settlements.void(settlement=settlement, reason="Wrong.", by=world.finance)
-    with declined("engagement.not_settled"):
+    with declined("closing.not_settled"):
         closing.close(engagement=settlement.contract_version.engagement, by=world.finance)
 
 

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import escape
 
 from engagements.billing import payments
 from engagements.billing.balances import open_invoices
@@ -17,7 +18,7 @@ from engagements.finance import at_risk, invoice_queries
 from engagements.finance.invoice_queries import InvoiceStatus
 from engagements.payouts import refunds
 from engagements.settlements import services as settlements
-from engagements.settlements.actions import waiting_for
+from engagements.settlements.labels import next_step
 from tests.engagements import story as told
 
 pytestmark = pytest.mark.django_db
@@ -66,7 +67,7 @@ def test_a_missed_target_stays_at_risk_until_the_refund_is_sent(client: Client) 
         assert len(at_risk.money_at_risk()) == 1
         page = overview(client, story)
         assert url in page
-        assert waiting_for(story.settlement) in page
+        assert escape(next_step(story.settlement)) in page
         step(story)
     assert at_risk.money_at_risk() == []
 

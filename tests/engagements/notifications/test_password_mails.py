@@ -17,7 +17,7 @@ from django.utils import timezone
 from engagements.notifications import password_mails
 from engagements.notifications.models import PasswordMail
 from engagements.people.models import User
-from tests.engagements.settlements.test_races import together
+from tests.engagements.racing import together
 from tests.engagements.world import World, person
 
 SITE = "https://twofold.example.org"

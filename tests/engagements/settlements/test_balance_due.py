@@ -1,18 +1,15 @@
-"""What a settlement leaves to be paid is all that is asked for: what came in for another invoice
-of the engagement is not asked for once more."""
+"""After a settlement with a balance due, invoices ask for that balance and no more."""
 
 from __future__ import annotations
 
 import csv
 import datetime as dt
 import io
-import re
 from collections.abc import Callable
 from decimal import Decimal
 from itertools import count
 
 import pytest
-from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
@@ -27,6 +24,7 @@ from engagements.billing.milestones import milestone_lines
 from engagements.billing.models import Invoice
 from engagements.billing.reconciliation import Match, proposals
 from engagements.common.errors import ApplicationError
+from engagements.common.money import format_money
 from engagements.finance import invoice_queries
 from engagements.notifications.models import Mail
 from engagements.payouts import refunds
@@ -34,8 +32,8 @@ from engagements.settlements import customer_accounts
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.billing.test_bank_imports import imported, statement
-from tests.engagements.settlements.test_races import together
-from tests.engagements.world import World, days, today
+from tests.engagements.racing import together
+from tests.engagements.world import World, days, today, undone
 from tests.errors import declined
 
 OnDay = Callable[[dt.date], None]
@@ -43,8 +41,8 @@ D = Decimal
 references = (f"P-{number}" for number in count(100))
 
 
-def left_due(world: World) -> tuple[Settlement, Invoice]:
-    """5,000.00 paid of the first part, the audit's 7,140.00 billed: settled with 2,140.00 due."""
+def with_balance_due(world: World) -> tuple[Settlement, Invoice]:
+    """5,000.00 paid on the first part, 7,140.00 billed for the audit: 2,140.00 due."""
     contract = world.active()
     signed, audit = (contract.milestones.get(position=at) for at in (1, 2))
     world.pay(signed, D(5000))
@@ -71,82 +69,78 @@ def pay(world: World, invoice: Invoice, amount: str, *, may_exceed: bool = False
     )
 
 
-def asked() -> list[Decimal]:
+def due() -> list[Decimal]:
     return [row.amount_due for row in open_invoices()]
 
 
 def account(settlement: Settlement) -> Decimal:
-    own = type(settlement.contract_version.engagement).objects.filter(
-        pk=settlement.contract_version.engagement_id
-    )
-    [found] = customer_accounts.accounts_of(own)
+    engagement = settlement.contract_version.engagement
+    [found] = customer_accounts.accounts_of(type(engagement).objects.filter(pk=engagement.pk))
     return found.balance
 
 
-def portal(client: Client, world: World, settlement: Settlement, name: str) -> str:
-    client.force_login(world.signatory)
-    reference = settlement.contract_version.engagement.reference
-    return " ".join(client.get(reverse(name, args=[reference])).content.decode().split())
+def page(client: Client, name: str, *args: object) -> str:
+    return client.get(reverse(name, args=args)).content.decode()
+
+
+def shown(amount: str) -> str:
+    return format_money(D(amount), "EUR")
 
 
 @pytest.mark.parametrize("is_paid", [False, True])
-def test_no_more_is_asked_than_the_settlement_left_due(world: World, is_paid: bool) -> None:
-    settlement, invoice = left_due(world)
+def test_no_more_than_the_balance_is_due(world: World, is_paid: bool) -> None:
+    settlement, invoice = with_balance_due(world)
     if is_paid:
         settle(world, settlement)
     else:
         settlements.approve(settlement=settlement, by=world.finance)
     assert account(settlement) == D(2140)
-    assert asked() == [D(2140)]
+    assert due() == [D(2140)]
     [total] = invoice_queries.totals_by_currency(issued_invoices())
     assert (total.open, total.overpaid) == (D(2140), D(0))
     lines = milestone_lines(settlement.contract_version.engagement)
     assert [line.open_amount for line in lines if line.open_amount] == [D(2140)]
-    with declined("payment.exceeds_open_amount"):
+    with pytest.raises(ApplicationError):
         pay(world, invoice, "2140.01")
     pay(world, invoice, "2000")
-    assert asked() == [D(140)]
+    assert due() == [D(140)]
     pay(world, invoice, "140")
-    assert asked() == []
     assert not any(row.amount_due for row in issued_invoices())
 
 
-def test_what_is_paid_beyond_goes_back_and_nothing_is_asked_for(world: World) -> None:
-    settlement, invoice = left_due(world)
+def test_an_overpaid_balance_is_refunded_by_a_further_settlement(world: World) -> None:
+    settlement, invoice = with_balance_due(world)
     settle(world, settlement)
     pay(world, invoice, "2640", may_exceed=True)
-    assert (asked(), account(settlement)) == ([], D(-500))
+    assert (due(), account(settlement)) == ([], D(-500))
     contract = settlement.contract_version
     further = settlements.propose(
         contract=contract, reason="further", note="Paid beyond.", by=world.controller
     )
     assert further.refund == D(500)
-    assert asked() == []
+    assert due() == []
 
 
-def test_a_settlement_set_aside_asks_for_each_invoice_again(world: World) -> None:
-    settlement, invoice = left_due(world)
+def test_a_payment_on_another_invoice_reduces_the_balance_and_a_void_restores_it(
+    world: World,
+) -> None:
+    settlement, invoice = with_balance_due(world)
     settlements.approve(settlement=settlement, by=world.finance)
-    assert asked() == [D(2140)]
-    settlements.void(settlement=settlement, reason="Wrong.", by=world.finance)
-    assert asked() == [balance_of(invoice).open_amount] == [D(7140)]
-
-
-def test_what_is_left_due_is_asked_for_once_where_two_invoices_are_open(world: World) -> None:
-    settlement, invoice = left_due(world)
-    settle(world, settlement)
     signed = issued_invoices().exclude(pk=invoice.pk).get()
-    pay(world, signed, "1000", may_exceed=True)
-    assert asked() == [D(1140)]
+    with undone():
+        pay(world, signed, "1000", may_exceed=True)
+        assert due() == [D(1140)]
+    settlements.void(settlement=settlement, reason="Wrong.", by=world.finance)
+    assert due() == [balance_of(invoice).open_amount] == [D(7140)]
 
 
-def test_reminders_ask_for_what_is_left_due_and_end_with_it(world: World, on_day: OnDay) -> None:
-    settlement, invoice = left_due(world)
+def test_reminders_ask_for_the_balance_and_end_with_it(world: World, on_day: OnDay) -> None:
+    settlement, invoice = with_balance_due(world)
     settle(world, settlement)
     assert invoice.due_on is not None
     on_day(invoice.due_on + days(8))
-    [seen] = reminders.due()
-    written = reminders.remind(invoice=seen)
+    [late] = reminders.due()
+    written = reminders.remind(invoice=late)
     assert written is not None
     assert written.open_amount == D(2140)
     mail = Mail.objects.filter(key__startswith="reminder:").first()
@@ -156,81 +150,71 @@ def test_reminders_ask_for_what_is_left_due_and_end_with_it(world: World, on_day
     assert "EUR 5,000.00" in body
     pay(world, invoice, "2140")
     on_day(invoice.due_on + days(30))
-    assert (reminders.due(), reminders.remind(invoice=seen)) == ([], None)
+    assert (reminders.due(), reminders.remind(invoice=late)) == ([], None)
 
 
-def test_the_portal_asks_for_what_is_left_due_and_says_why(client: Client, world: World) -> None:
-    settlement, invoice = left_due(world)
+def test_portal_and_finance_show_the_balance(client: Client, world: World) -> None:
+    settlement, invoice = with_balance_due(world)
     settle(world, settlement)
-    page = portal(client, world, settlement, "portal-invoices")
-    assert "<dt>Open</dt><dd>EUR 2,140.00</dd>" in page
-    assert "EUR 5,000.00" in page
-    assert "You owe</th>" in page
-    assert "Too much" not in page
-    assert "Overpaid" not in page
-    first = portal(client, world, settlement, "portal-engagement")
-    assert "EUR 2,140.00" in first
-    pay(world, invoice, "2640", may_exceed=True)
-    page = portal(client, world, settlement, "portal-invoices")
-    assert "<dt>Open</dt>" not in page
-    assert settings.BANK_ACCOUNT["iban"] not in page
-    assert 'We owe you</th><td class="is-number">EUR 500.00' in page
-    first = portal(client, world, settlement, "portal-engagement")
-
-
-def test_finance_reads_what_is_left_due_and_what_is_counted(client: Client, world: World) -> None:
-    settlement, invoice = left_due(world)
-    settle(world, settlement)
+    reference = settlement.contract_version.engagement.reference
     client.force_login(world.finance)
-    page = client.get(reverse("invoice", args=[invoice.pk])).content.decode().replace("\xa0", " ")
-    assert "<dt>Open</dt><dd><strong>EUR 2,140.00</strong>" in page
-    assert "<dd>−EUR 5,000.00</dd>" in page
-    page = client.get(reverse("payment-record", args=[invoice.pk])).content.decode()
-    assert 'value="2140.00"' in page
-    page = client.get(reverse("invoices")).content.decode().replace("\xa0", " ")
-    assert "EUR 2,140.00" in page
+    for name, *args in (("invoice", invoice.pk), ("invoices",)):
+        assert shown("2140") in page(client, name, *args)
+    assert 'value="2140.00"' in page(client, "payment-record", invoice.pk)
+    assert csv_amounts(client)[invoice.reference] == "2140.00"
+    client.force_login(world.signatory)
+    first, bills = (page(client, name, reference) for name in PORTAL)
+    assert shown("2140") in first
+    assert shown("2140") in bills
+    pay(world, invoice, "2640", may_exceed=True)
+    assert shown("500") in page(client, "portal-invoices", reference)
 
 
-def test_what_is_only_proposed_is_told_to_nobody_and_nobody_is_urged_to_pay(
+PORTAL = ("portal-engagement", "portal-invoices")
+
+
+def csv_amounts(client: Client) -> dict[str, str]:
+    """The column "Open" of the list of invoices as CSV, by number."""
+    answer = client.get(reverse("invoices"), {"format": "csv"})
+    rows = csv.DictReader(io.StringIO(b"".join(answer).decode("utf-8-sig")))
+    return {row["Number"]: row["Open"] for row in rows}
+
+
+def test_a_proposed_balance_is_shown_to_no_customer_and_reminded_of_to_nobody(
     client: Client, world: World, on_day: OnDay
 ) -> None:
-    settlement, invoice = left_due(world)
-    assert asked() == []
+    settlement, invoice = with_balance_due(world)
+    assert due() == []
     assert invoice_queries.totals_by_currency(issued_invoices()) == []
-    page = portal(client, world, settlement, "portal-invoices")
-    assert "On hold" in page
-    first = portal(client, world, settlement, "portal-engagement")
-    for text in (page, first):
-        assert not re.search(
-            r"\b2,140|Payment details|You owe|An invoice is open|00 to pay|<dt>Open",
-            text,
-        )
+    reference = settlement.contract_version.engagement.reference
+    client.force_login(world.signatory)
+    for name in PORTAL:
+        text = page(client, name, reference)
+        assert shown("2140") not in text
+        assert "<dt>Open</dt>" not in text
     client.force_login(world.finance)
-    page = client.get(reverse("invoice", args=[invoice.pk])).content.decode().replace("\xa0", " ")
-    assert "<dt>On hold</dt><dd><strong>EUR 7,140.00</strong>" in page
-    assert "<dt>Open</dt>" not in page
+    assert "<dt>Open</dt>" not in page(client, "invoice", invoice.pk)
+    assert csv_amounts(client)[invoice.reference] == "0.00"
     assert invoice.due_on is not None
     on_day(invoice.due_on + days(8))
     assert (reminders.due(), reminders.remind(invoice=invoice)) == ([], None)
     assert not overdue_invoices(today=today())
     settlements.approve(settlement=settlement, by=world.finance)
-    [seen] = reminders.due()
-    written = reminders.remind(invoice=seen)
+    [late] = reminders.due()
+    written = reminders.remind(invoice=late)
     assert written is not None
     assert written.open_amount == D(2140)
     assert [row.pk for row in overdue_invoices(today=today())] == [invoice.pk]
 
 
-def test_money_that_comes_while_a_settlement_is_proposed_is_recorded_and_counted_anew(
-    world: World,
-) -> None:
-    settlement, invoice = left_due(world)
+def test_a_payment_after_the_proposal_is_recorded_and_needs_a_new_proposal(world: World) -> None:
+    settlement, invoice = with_balance_due(world)
     [proposal] = proposals(imported(world, statement(("7140.00", invoice.reference))).lines.all())
     assert proposal.match == Match.EXACT
-    with declined("payment.exceeds_open_amount"):
+    with pytest.raises(ApplicationError):
         pay(world, invoice, "7140.01")
     pay(world, invoice, "2140")
-    with pytest.raises(ApplicationError, match="propose it anew"):
+    with declined("settlement.outdated"):
         settlements.approve(settlement=settlement, by=world.finance)
     settlements.void(settlement=settlement, reason="It was paid.", by=world.finance)
     again = settlements.propose(
@@ -238,43 +222,24 @@ def test_money_that_comes_while_a_settlement_is_proposed_is_recorded_and_counted
     )
     assert (again.refund, again.balance_due) == (D(0), D(0))
     settlements.approve(settlement=again, by=world.finance)
-    assert asked() == []
-
-
-def test_the_file_of_invoices_says_what_is_asked_for(client: Client, world: World) -> None:
-    settlement, invoice = left_due(world)
-    settle(world, settlement)
-    client.force_login(world.finance)
-    answer = client.get(reverse("invoices"), {"format": "csv"})
-    rows = csv.DictReader(io.StringIO(b"".join(answer).decode("utf-8-sig")))
-    assert {row["Number"]: row["Open"] for row in rows}[invoice.reference] == "2140.00"
-
-
-def test_the_file_of_invoices_says_nothing_of_what_is_only_proposed(
-    client: Client, world: World
-) -> None:
-    _, invoice = left_due(world)
-    client.force_login(world.finance)
-    answer = client.get(reverse("invoices"), {"format": "csv"})
-    rows = csv.DictReader(io.StringIO(b"".join(answer).decode("utf-8-sig")))
-    assert {row["Number"]: row["Open"] for row in rows}[invoice.reference] == "0.00"
+    assert due() == []
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_is_paid_while_a_reminder_is_written_is_not_reminded_of_twice(
+def test_a_payment_during_a_reminder_is_not_reminded_of_twice(
     transactional_db: None, on_day: OnDay
 ) -> None:
     world = World()
-    settlement, invoice = left_due(world)
+    settlement, invoice = with_balance_due(world)
     settle(world, settlement)
     assert invoice.due_on is not None
     on_day(invoice.due_on + days(8))
-    [seen] = reminders.due()
+    [late] = reminders.due()
     together(
         lambda: payments.record(
             invoice=invoice, amount=D(2140), received_on=today(), reference="R", by=world.finance
         ),
-        lambda: reminders.remind(invoice=seen),
+        lambda: reminders.remind(invoice=late),
     )
-    assert asked() == []
+    assert due() == []
     assert not reminders.due()

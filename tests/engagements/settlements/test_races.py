@@ -1,20 +1,14 @@
-"""Two at once: one wins, the other is told or changes nothing. Real threads and connections."""
+"""Concurrent calls: one succeeds, the others are declined or change nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
-from threading import Barrier
-from typing import Any
 
 import pytest
-from django.db import connections
 
 from engagements.billing import bank_imports, payments
 from engagements.billing.balances import balance_of
 from engagements.billing.payment_models import BankLine, Payment
-from engagements.common.errors import ApplicationError
 from engagements.contracts.models import Acceptance, Party
 from engagements.contracts.time_box.models import TimeBox
 from engagements.engagement.models import Engagement, Stage
@@ -24,6 +18,7 @@ from engagements.runs.models import EngagementRun
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.billing.test_bank_imports import statement
+from tests.engagements.racing import errors_in, together
 from tests.engagements.world import World, measured, today
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,27 +28,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def world(transactional_db: None) -> World:
     """Committed, so that other connections see it."""
     return World()
-
-
-def together(*acts: Callable[[], Any]) -> list[Any]:
-    """Run `acts` at once, each on a connection of its own; a refusal is a result."""
-    start = Barrier(len(acts))
-
-    def run(act: Callable[[], Any]) -> Any:
-        try:
-            start.wait(timeout=10)
-            return act()
-        except ApplicationError as refusal:
-            return refusal
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(len(acts)) as pool:
-        return list(pool.map(run, acts))
-
-
-def refusals(results: list[Any]) -> list[ApplicationError]:
-    return [result for result in results if isinstance(result, ApplicationError)]
 
 
 def test_two_who_approve_leave_one_approval(world: World) -> None:
@@ -78,7 +52,7 @@ def test_two_who_propose_leave_one_settlement(world: World) -> None:
             for by in (world.finance, world.controller)
         )
     )
-    assert len(refusals(results)) == 1
+    assert len(errors_in(results)) == 1
     assert Settlement.objects.exclude(state="voided").count() == 1
 
 
@@ -94,7 +68,7 @@ def test_both_parties_at_once_put_the_contract_in_force_once(world: World) -> No
 def test_a_double_click_accepts_once(world: World) -> None:
     contract = world.offered()
     results = together(*[lambda: world.accept(contract, Party.CUSTOMER)] * 2)
-    assert not refusals(results)
+    assert not errors_in(results)
     assert Acceptance.objects.count() == 1
 
 
@@ -112,7 +86,7 @@ def test_a_verdict_delivered_twice_is_concluded_once(world: World, verdict: str)
 def test_two_acceptance_runs_asked_for_at_once_are_one(world: World) -> None:
     contract = world.active()
     results = together(*[lambda: world.request(contract)] * 2)
-    assert len(refusals(results)) == 1
+    assert len(errors_in(results)) == 1
     assert EngagementRun.objects.count() == 1
 
 
@@ -129,7 +103,7 @@ def test_two_payments_at_once_never_exceed_what_is_open(world: World) -> None:
         )
 
     results = together(lambda: pay("P-1"), lambda: pay("P-2"))
-    assert len(refusals(results)) == 1
+    assert len(errors_in(results)) == 1
     assert balance_of(invoice).open_amount == Decimal("4280.00")
 
 
@@ -180,7 +154,7 @@ def test_what_is_too_much_leaves_once_whoever_takes_it_first(world: World) -> No
         *[lambda: overpayment_refunds.send(refund=row, by=world.controller)] * 2,
     )
     # Sent twice is sent once: either the move is refused, or both that would send it.
-    assert len(refusals(results)) in (1, 2)
+    assert len(errors_in(results)) in (1, 2)
     assert balance_of(invoice).open_amount == 0
     assert Payment.objects.filter(amount__lt=0).count() == 1
 
@@ -197,6 +171,6 @@ def test_moves_that_cross_wait_for_each_other_and_both_arrive(world: World) -> N
         *[lambda: overpayments.move(invoice=two, to=of_one, amount=amount, reference="B", by=by)]
         * 2,
     )
-    assert refusals(results) == []
+    assert errors_in(results) == []
     assert len({payment.pk for payment in results}) == 2
     assert [balance_of(each).received for each in (of_one, of_two)] == [amount, amount]

@@ -1,22 +1,24 @@
-"""The settlement page: every line, every step, and never by one person alone."""
+"""The settlement pages: the calculation, every step, and never by one person alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from engagements.payouts import refunds
 from engagements.people.models import User
+from engagements.settlements import disputes
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
-from tests.engagements import story as told
-from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements import story as stories
+from tests.engagements.signing_in import as_just_signed_in, with_a_password
 from tests.engagements.story import Story
 from tests.engagements.world import World
 
@@ -26,223 +28,231 @@ State = Settlement.State
 
 @pytest.fixture
 def story() -> Story:
-    return told.missed()
+    return stories.missed()
 
 
 def take(client: Client, story: Story, step: str, by: User, **data: str) -> tuple[int, str]:
-    """Take a step on the page; the status and what the page then says."""
+    """Perform a step on the newest settlement's page; the status and the page."""
     as_just_signed_in(client, by)
     settlement = Settlement.objects.filter(contract_version=story.contract).latest("pk")
     response = client.post(reverse(f"settlement-{step}", args=[settlement.pk]), data)
     return response.status_code, response.content.decode()
 
 
-def page_of(client: Client, story: Story, by: User) -> str:
+def page_of(client: Client, row: Settlement, by: User) -> str:
     client.force_login(by)
-    return client.get(reverse("settlement", args=[story.settlement.pk])).content.decode()
+    return client.get(reverse("settlement", args=[row.pk])).content.decode()
 
 
-def page_of_finance(client: Client, story: Story, name: str) -> str:
-    client.force_login(story.finance)
-    return client.get(reverse(name)).content.decode()
+def propose_url(row: Settlement) -> str:
+    return reverse("settlement-propose", args=[row.contract_version.engagement.reference])
 
 
-def test_the_whole_calculation_is_shown_line_by_line(client: Client, story: Story) -> None:
-    page = page_of(client, story, story.finance)
+def action(row: Settlement, step: str) -> str:
+    return f'action="{reverse(f"settlement-{step}", args=[row.pk])}"'
+
+
+def test_the_calculation_is_shown_line_by_line(client: Client, story: Story) -> None:
+    page = page_of(client, story.settlement, story.finance)
     for shown in (
         "BANK-1",
         "EUR\xa017,136.00",
         "−EUR\xa06,500.00",
         "−EUR\xa01,235.00",
         "EUR\xa09,401.00",
-        "Tax on the audit, 19%",
-        "Twofold, after the verdict",
+        'id="follows"',
     ):
         assert shown in page, shown
 
 
-def test_from_proposed_to_paid(client: Client, story: Story) -> None:
-    assert take(client, story, "approve", story.second)[0] == 302
-    assert take(client, story, "start", story.finance)[0] == 302
-    assert take(client, story, "failed", story.finance, reason="IBAN closed")[0] == 302
-    assert "Try the payment again" in page_of(client, story, story.finance)
-    assert take(client, story, "start", story.finance)[0] == 302
-    assert take(client, story, "paid", story.finance, reference="SEPA-9")[0] == 302
-    assert story.settlement.state == State.PAID
-    page = page_of(client, story, story.finance)
-    assert "reference SEPA-9" in page
-    assert "IBAN closed" in page
-    assert "What can be done" not in page
-
-
-def test_every_step_sent_twice_changes_nothing_the_second_time(
+def test_from_proposed_to_paid_each_step_sent_twice_counts_once(
     client: Client, story: Story
 ) -> None:
-    for step, data in (("approve", {}), ("start", {}), ("paid", {"reference": "SEPA-9"})):
+    for step, by, data in (
+        ("approve", story.second, {}),
+        ("start", story.finance, {}),
+        ("failed", story.finance, {"reason": "IBAN closed"}),
+        ("start", story.finance, {}),
+        ("paid", story.finance, {"reference": "SEPA-9"}),
+    ):
         for _ in range(2):
-            assert take(client, story, step, story.second, **data)[0] == 302
-    events = story.engagement.events.filter(verb__startswith="settlement.")
-    assert events.count() == 4  # proposed, approved, paying, paid
+            assert take(client, story, step, by, **data)[0] == 302
+    assert story.settlement.state == State.PAID
+    # proposed, approved, paying, failed, paying, paid
+    assert story.engagement.events.filter(verb__startswith="settlement.").count() == 6
+    page = page_of(client, story.settlement, story.finance)
+    assert "SEPA-9" in page
+    assert "IBAN closed" in page
+    assert 'id="actions"' not in page
 
 
-def test_who_proposed_cannot_approve_and_is_told_why(client: Client, story: Story) -> None:
-    settlements.void(settlement=story.settlement, reason="Wrong tax", by=story.second)
-    client.force_login(story.finance)
+def test_the_proposer_cannot_approve_and_a_repeated_proposal_is_one_settlement(
+    client: Client, story: Story
+) -> None:
     url = reverse("settlement-propose", args=[story.reference])
-    assert client.post(url, {"reason": "missed"}).status_code == 302
-    proposed = Settlement.objects.get(state=State.PROPOSED)
-    page = client.get(reverse("settlement", args=[proposed.pk])).content.decode()
-    assert "somebody else of finance has to approve" in page
-    assert "disabled" in page
-    status, answer = take(client, story, "approve", story.finance)
-    assert status == 422
-    assert "Nobody approves a settlement they proposed themselves." in answer
-    assert take(client, story, "approve", story.second)[0] == 302
-
-
-def test_proposing_twice_is_one_settlement(client: Client, story: Story) -> None:
-    settlements.void(settlement=story.settlement, reason="Wrong tax", by=story.second)
     client.force_login(story.finance)
-    url = reverse("settlement-propose", args=[story.reference])
+    assert client.post(url, {"reason": "missed"}).status_code == 422
+    settlements.void(settlement=story.settlement, reason="Wrong tax", by=story.second)
+    page = page_of(client, story.settlement, story.finance)
+    assert "Wrong tax" in page
+    assert url in page
     assert "EUR\xa09,401.00" in client.get(url).content.decode()
     for _ in range(2):
         assert client.post(url, {"reason": "missed"}).status_code == 302
-    assert Settlement.objects.exclude(state=State.VOIDED).count() == 1
+    proposed = Settlement.objects.get(state=State.PROPOSED)
+    assert 'disabled aria-describedby="why-not-approve"' in page_of(client, proposed, story.finance)
+    assert take(client, story, "approve", story.finance)[0] == 422
+    assert take(client, story, "approve", story.second)[0] == 302
 
 
-def test_a_second_proposal_beside_a_live_one_is_refused(client: Client, story: Story) -> None:
-    client.force_login(story.finance)
-    url = reverse("settlement-propose", args=[story.reference])
-    response = client.post(url, {"reason": "missed"})
-    assert response.status_code == 422
-    assert "being settled already" in response.content.decode()
-
-
-def test_by_when_a_refund_is_due_is_shown_and_what_is_late_is_counted(
+def test_the_due_date_is_shown_and_overdue_refunds_are_counted(
     client: Client, story: Story, on_day: Callable[[date], None]
 ) -> None:
     due_on = story.settlement.refund_due_on
     assert due_on is not None
-    day = f'<time datetime="{due_on}">'
     overdue = f"{reverse('settlements')}?queue=overdue"
-    overview = page_of_finance(client, story, "finance")
-    assert day in overview
-    assert overdue not in overview
-    assert day in page_of(client, story, story.finance)
+    page = page_of(client, story.settlement, story.finance)
+    overview = client.get(reverse("finance")).content.decode()
+    for shown in (page, overview):
+        assert f'<time datetime="{due_on}">' in shown
+        assert overdue not in shown
     on_day(due_on + timedelta(days=1))
-    assert overdue in page_of_finance(client, story, "finance")
-    page = page_of(client, story, story.finance)
-    assert "Overdue" in page
-    assert "The refund was due on" in page
+    client.force_login(story.finance)
+    assert overdue in client.get(reverse("finance")).content.decode()
     listed = client.get(overdue).content.decode()
     assert reverse("settlement", args=[story.settlement.pk]) in listed
-    assert "Overdue (1)" in listed
     csv = client.get(overdue, {"queue": "overdue", "format": "csv"}).content.decode()
     assert str(due_on) in csv
 
 
 def test_an_open_verdict_is_not_settled(client: Client) -> None:
-    story = told.underway()
+    story = stories.underway()
     client.force_login(story.finance)
     url = reverse("settlement-propose", args=[story.reference])
-    assert client.post(url, {"reason": "time_box"}).status_code == 422
-    assert client.post(url, {"reason": "because"}).status_code == 422
+    for reason in ("time_box", "because"):
+        assert client.post(url, {"reason": reason}).status_code == 422
     assert not Settlement.objects.exists()
 
 
-@pytest.mark.parametrize("step", ["paid", "failed", "void"])
-def test_reference_and_reasons_are_needed(client: Client, story: Story, step: str) -> None:
-    status, page = take(client, story, step, story.second, reference=" ", reason=" ")
+def test_rejected_steps_keep_their_input_and_change_nothing(client: Client, story: Story) -> None:
+    for step in ("paid", "failed", "void"):
+        status, page = take(client, story, step, story.second, reference=" ", reason=" ")
+        assert status == 422
+        assert 'aria-invalid="true"' in page
+    status, page = take(client, story, "paid", story.second, reference="TOO-SOON")
     assert status == 422
-    assert 'aria-invalid="true"' in page
+    assert 'value="TOO-SOON"' in page
     assert story.settlement.state == State.PROPOSED
 
 
-def test_a_step_out_of_turn_is_refused_and_what_was_typed_is_kept(
-    client: Client, story: Story
+def test_an_outdated_proposal_cannot_be_approved(client: Client, world: World) -> None:
+    proposed = world.settlement()
+    assert 'id="follows"' in page_of(client, proposed, world.controller)
+    world.paid_beyond(proposed.contract_version.engagement.invoices.earliest("pk"), Decimal(9), "X")
+    page = page_of(client, proposed, world.controller)
+    assert 'id="needs-another"' in page
+    assert 'disabled aria-describedby="why-not-approve"' in page
+    assert 'id="follows"' not in page
+
+
+def test_without_a_refund_there_is_no_transfer(client: Client) -> None:
+    story = stories.in_force()
+    stories.invoiced(story, 1)
+    stories.measured(story, 1.1)
+    stories.approved(story)
+    page = page_of(client, story.settlement, story.second)
+    assert action(story.settlement, "paid") in page
+    assert action(story.settlement, "start") not in page
+    assert take(client, story, "paid", story.second, reference="")[0] == 422
+    assert take(client, story, "paid", story.second, reference="S-1")[0] == 302
+    page = page_of(client, story.settlement, story.second)
+    assert "EUR\xa07,735.00" in page
+    assert "S-1" in page
+
+
+def test_later_payments_are_listed_and_refunded_only_beyond_the_balance(
+    client: Client, world: World
 ) -> None:
-    status, page = take(client, story, "paid", story.second, reference="TOO-SOON")
-    assert status == 422
-    assert "to be marked as paid it must be" in page
-    assert 'value="TOO-SOON"' in page
+    owing, refunded = (
+        refunds.mark_paid(
+            settlement=settlements.approve(
+                settlement=world.settlement(**changes), by=world.controller
+            ),
+            reference="SEPA-1",
+            by=world.controller,
+        )
+        for changes in ({"paid": 0}, {})
+    )
+    bill = refunded.contract_version.engagement.invoices.filter(kind="invoice").order_by("pk")[0]
+    audit = owing.contract_version.milestones.get(position=2)
+    world.paid_beyond(world.invoice(audit), owing.balance_due, "the audit")
+    world.paid_beyond(bill, Decimal(119), "by mistake")
+    for row, reference, needs_another in (
+        (owing, "the audit", False),
+        (refunded, "by mistake", True),
+    ):
+        page = page_of(client, row, world.finance)
+        assert 'id="later"' in page
+        assert reference in page
+        assert ('id="needs-another"' in page) is needs_another
 
 
-def test_a_voided_settlement_says_who_and_why(client: Client, story: Story) -> None:
-    assert take(client, story, "void", story.second, reason="A payment was missing")[0] == 302
-    page = page_of(client, story, story.finance)
-    assert "Selma Second: A payment was missing" in page
+def test_a_further_settlement_is_previewed_and_then_proposed(client: Client, world: World) -> None:
+    row = settlements.approve(settlement=world.settlement(), by=world.controller)
+    refunds.mark_paid(settlement=row, reference="REFUND-1", by=world.finance)
+    client.force_login(world.finance)
+    data = {"reason": "further", "keeps": "nothing", "note": "Goodwill."}
+    shown = client.post(propose_url(row), data | {"preview": "1"})
+    assert "EUR\xa07,140.00" in shown.content.decode()
+    assert Settlement.objects.count() == 1
+    assert client.post(propose_url(row), data).status_code == 302
+    assert Settlement.objects.get(reason="further").refund == Decimal(7140)
+    changed = data | {"keeps": "less", "audit_cost": "3000.00"}
+    assert client.post(propose_url(row), changed).status_code == 422
 
 
-def test_what_was_proposed_before_more_came_in_is_voided_and_not_approved(
+def test_an_old_page_does_not_fail_the_next_attempt(client: Client, world: World) -> None:
+    row = settlements.approve(settlement=world.settlement(), by=world.controller)
+    refunds.start_payment(settlement=row, by=world.finance)
+    assert 'name="attempt" value="1"' in page_of(client, row, world.finance)
+    refunds.mark_failed(settlement=row, reason="IBAN typo", by=world.controller)
+    refunds.start_payment(settlement=row, by=world.controller)
+    failed = reverse("settlement-failed", args=[row.pk])
+    assert client.post(failed, {"reason": "IBAN", "attempt": "1"}).status_code == 422
+    assert Settlement.objects.get(pk=row.pk).state == "paying"
+    assert client.post(failed, {"reason": "IBAN", "attempt": "2"}).status_code == 302
+
+
+def test_approving_needs_a_fresh_sign_in(client: Client, world: World) -> None:
+    row = world.settlement()
+    with_a_password(client, world.controller)
+    answer = client.post(reverse("settlement-approve", args=[row.pk]))
+    assert answer["Location"].startswith(reverse("account_reauthenticate"))
+    assert Settlement.objects.get(pk=row.pk).state == "proposed"
+
+
+def test_queues_are_searched_downloaded_and_read_by_a_fixed_number_of_queries(
     client: Client, world: World
 ) -> None:
     proposed = world.settlement()
-    url = reverse("settlement", args=[proposed.pk])
-    client.force_login(world.controller)
-    before = client.get(url).content.decode()
-    assert "Anybody of finance: check and approve" in before
-    assert "What follows from it" in before
-    world.paid_beyond(proposed.contract_version.engagement.invoices.earliest("pk"), Decimal(9), "X")
-    after = client.get(url).content.decode()
-    assert "Finance: void it and propose it anew" in after
-    assert 'disabled aria-describedby="why-not-approve"' in after
-    assert "What follows from it" not in after
-
-
-def test_where_nothing_goes_back_no_transfer_is_spoken_of(client: Client) -> None:
-    story = told.in_force()
-    told.invoiced(story, 1)
-    told.measured(story, 1.1)
-    page = page_of(client, story, story.second)
-    assert "Says that the figures are right. Nothing goes back." in page
-    told.approved(story)
-    page = page_of(client, story, story.second)
-    assert "Finance: enter what it is filed under; nothing is transferred" in page
-    assert "Mark as settled" in page
-    assert "Filed under" in page
-    engagement = client.get(reverse("engagement", args=[story.reference])).content.decode()
-    assert "Enter what the settlement is filed under: nothing goes back." in engagement
-    for wrong in ("make the transfer", "Mark as paid", "As on the bank statement"):
-        assert wrong not in page, wrong
-    status, refused = take(client, story, "paid", story.second, reference="")
-    assert status == 422
-    assert "Enter what it is filed under." in refused
-    take(client, story, "paid", story.second, reference="S-1")
-    page = page_of(client, story, story.second)
-    assert "Settled: EUR\xa07,735.00 of the audit is still to be paid, reference S-1." in page
-
-
-def settled(world: World, **changes: Any) -> Settlement:
-    row = settlements.approve(settlement=world.settlement(**changes), by=world.controller)
-    return refunds.mark_paid(settlement=row, reference="SEPA-1", by=world.controller)
-
-
-def test_what_came_in_since_is_listed_and_goes_back_only_where_it_is_too_much(
-    client: Client, world: World
-) -> None:
-    left_to_pay, went_back = settled(world, paid=0), settled(world)
-    bill = went_back.contract_version.engagement.invoices.filter(kind="invoice").order_by("pk")[0]
-    audit = left_to_pay.contract_version.milestones.get(position=2)
-    world.paid_beyond(world.invoice(audit), left_to_pay.balance_due, "the audit")
-    world.paid_beyond(bill, Decimal(119), "by mistake")
+    paying = settlements.approve(settlement=world.settlement(), by=world.controller)
+    refunds.start_payment(settlement=paying, by=world.finance)
+    held = world.settlement()
+    disputes.raise_dispute(settlement=held, reason="Too little.", by=world.signatory)
     client.force_login(world.finance)
-    listed = client.get(reverse("settlements")).content.decode()
-    assert listed.count("left EUR\xa07,140.00 of the audit to be paid") == 1
-    for row, reference, is_too_much in (
-        (left_to_pay, "the audit", False),
-        (went_back, "by mistake", True),
-    ):
-        page = client.get(reverse("settlement", args=[row.pk])).content.decode()
-        assert "Came in since it was proposed" in page
-        assert reference in page
-        assert ("It goes back by a further settlement." in page) is is_too_much
-    client.force_login(world.viewer)
-    overpaid = world.met_paid_and_overpaid(Decimal(119)).engagement
-    for engagement, told_so in (
-        (went_back.contract_version.engagement, "You paid more after the settlement."),
-        (overpaid, "You paid more than was asked."),
-    ):
-        url = reverse("portal-engagement", args=[engagement.reference])
-        portal = client.get(url).content.decode()
-        assert told_so in portal
-        assert "close the engagement" not in portal
+    url = reverse("settlements")
+    for queue, row in (("to-approve", proposed), ("with-the-bank", paying), ("on-hold", held)):
+        page = client.get(url, {"queue": queue}).content.decode()
+        shown = {each.pk for each in (proposed, paying, held) if f"settlements/{each.pk}/" in page}
+        assert shown == {row.pk}, queue
+    reference = held.contract_version.engagement.reference
+    found = client.get(url, {"q": reference, "format": "csv"}).content
+    assert found.decode().count("\n") == 2
+    assert client.get(url, {"queue": "lost"}).status_code == 404
+    counts = []
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as queries:
+            client.get(url)
+        counts.append(len(queries))
+        world.settlement()
+    assert counts[0] == counts[1]

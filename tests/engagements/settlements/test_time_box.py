@@ -4,14 +4,12 @@ from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 
-import pytest
-
-from engagements.common.errors import ApplicationError
 from engagements.contracts.time_box.models import TimeBox
 from engagements.engagement.models import Stage
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.world import World, days, fresh
+from tests.errors import declined
 
 OnDay = Callable[[date], None]
 Sweep = Callable[[], None]
@@ -42,7 +40,7 @@ def test_a_person_may_settle_a_time_box_that_ran_out_before_the_sweep_does(
     on_day(TimeBox.objects.get(engagement=contract.engagement).ends_on + days(1))
     settlement = settlements.propose(contract=contract, reason="time_box", by=world.consultant)
     assert settlement.proposed_by == world.consultant
-    assert settlements.settle_when_time_box_is_over(engagement=contract.engagement) is None
+    assert settlements.propose_after_time_box(engagement=contract.engagement) is None
 
 
 def test_a_time_box_does_not_end_over_an_open_acceptance_run(
@@ -51,7 +49,7 @@ def test_a_time_box_does_not_end_over_an_open_acceptance_run(
     contract = world.active()
     world.request(contract)
     on_day(TimeBox.objects.get(engagement=contract.engagement).ends_on + days(1))
-    with pytest.raises(ApplicationError, match="still going on"):
+    with declined("settlement.run_open"):
         settlements.propose(contract=contract, reason="time_box", by=world.finance)
     sweep()
     assert not Settlement.objects.exists()

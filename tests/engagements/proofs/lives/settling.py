@@ -23,13 +23,14 @@ class Settling(Asking):
     )
     def propose(self, reason: str, by: str, keeps: Decimal | None) -> None:
         contract = self.in_force() or self.contract()
+        is_further = reason == "further"
         self.ask(
             f"propose {reason}",
             lambda: settlements.propose(
                 contract=contract,
                 reason=reason,
-                note="More goes back.",
-                audit_cost=keeps,
+                note="Goodwill." if is_further else "",
+                audit_cost=keeps if is_further else None,
                 by=getattr(self.world, by),
             ),
             twice=True,
@@ -39,7 +40,7 @@ class Settling(Asking):
     def sweep(self) -> None:
         self.ask(
             "sweep",
-            lambda: settlements.settle_when_time_box_is_over(engagement=self.engagement),
+            lambda: settlements.propose_after_time_box(engagement=self.engagement),
         )
 
     @request(
@@ -85,7 +86,9 @@ class Settling(Asking):
         if opened and ends:
             self.ask(
                 "resolve dispute",
-                lambda: disputes.resolve(dispute=opened, note="Agreed.", by=self.world.finance),
+                lambda: disputes.resolve_open(
+                    settlement=row, note="Agreed.", by=self.world.finance
+                ),
             )
         else:
             self.ask(

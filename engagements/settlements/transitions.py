@@ -1,4 +1,4 @@
-"""What every step of a settlement does: read it under its lock, check its state, move it on."""
+"""State transitions of a settlement: lock, check the state, advance, record the event."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ State = Settlement.State
 
 
 def locked(settlement: Settlement) -> tuple[Settlement, Engagement]:
-    """The settlement read again under its engagement's lock."""
+    """Reload the settlement under its engagement's lock."""
     contract = ContractVersion.objects.get(pk=settlement.contract_version_id)
     engagement = stages.locked(contract.engagement_id)
     row = Settlement.objects.select_related("contract_version").get(pk=settlement.pk)
@@ -24,7 +24,7 @@ def locked(settlement: Settlement) -> tuple[Settlement, Engagement]:
 
 
 def require_state(settlement: Settlement, *states: State, to: str) -> None:
-    """Refuse unless the settlement is in one of `states`; `to` says what for."""
+    """Require one of `states`; `to` names the purpose, as in "to be paid"."""
     validation.state(State(settlement.state), *states, noun="The settlement", to=to)
 
 
@@ -36,7 +36,7 @@ def advance(
     by: User,
     **facts: str,
 ) -> None:
-    """Put a locked settlement into `state`, and write down who did."""
+    """Move a locked settlement to `state` and record the event."""
     before = settlement.state
     settlement.state = state
     validation.save_validated(settlement)
@@ -46,17 +46,16 @@ def advance(
         summary=summary,
         actor=by,
         changes={"settlement": settlement.pk, "state": [before, state.value], **facts},
-        # Figures reach the customer once a second person has agreed to them.
+        # Customers see figures once a second person has approved them.
         for_customer=state in (State.APPROVED, State.PAYING, State.PAID),
     )
 
 
-def told(settlement: Settlement) -> str:
-    """What a settlement comes to, in words that both sides read."""
+def outcome_text(settlement: Settlement) -> str:
+    """Return the outcome in words for both parties, as in "EUR 7,140.00 is refunded"."""
     if settlement.balance_due > 0:
         due = format_money(settlement.balance_due, settlement.currency)
-        return f"{due} of the audit is still to be paid"
+        return f"{due} remains payable for the audit"
     if settlement.has_refund:
-        back = format_money(settlement.refund, settlement.currency)
-        return f"{back} of what was paid goes back"
-    return "nothing goes back, and nothing is owed"
+        return f"{format_money(settlement.refund, settlement.currency)} is refunded"
+    return "nothing is refunded and nothing remains payable"

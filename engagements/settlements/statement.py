@@ -1,4 +1,4 @@
-"""The facts of a settlement statement."""
+"""The settlement statement: payments, refund, approvals, as a PDF with the calculation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from engagements.documents import formatting
 from engagements.documents.registry import Subject
 from engagements.documents.renderable import Enclosure, RenderableDocument
 from engagements.settlements.models import Settlement
-from engagements.settlements.statement.steps import steps_to
+from engagements.settlements.statement_steps import steps_to
 
 NOUN = "settlement"
 SCHEMA = "twofold.settlement/2"
@@ -36,19 +36,20 @@ _RESULTS = {
 
 
 def due() -> Iterator[Subject]:
-    """Every paid settlement."""
+    """Return every paid settlement."""
     paid = Settlement.objects.filter(state=Settlement.State.PAID).values_list("pk", flat=True)
     return (Subject(NOUN, pk) for pk in paid)
 
 
 def compose(subject: Subject) -> RenderableDocument:
-    """The statement of a paid settlement. Refused before that."""
+    """Compose the statement of a paid settlement."""
     settlement = Settlement.objects.select_related(
         "contract_version__engagement__customer", "proposed_by", "approved_by", "paid_by"
     ).get(pk=subject.pk)
     if settlement.state != Settlement.State.PAID or settlement.paid_at is None:
         raise ApplicationError(
-            "A settlement statement is issued when the settlement is paid.", code="settlements.todo"
+            "A settlement statement is issued when the settlement is paid.",
+            code="settlement_statement.not_paid",
         )
     contract = settlement.contract_version
     engagement = contract.engagement
@@ -68,14 +69,14 @@ def compose(subject: Subject) -> RenderableDocument:
         dated=settlement.paid_at,
         seal=digest_of_bytes(sealed),
         sealed="The calculation, attached as settlement.json",
-        summary=f"What was paid, kept and refunded in {engagement.reference}.",
+        summary=f"Payments, audit cost and refund of {engagement.reference}.",
         context=_context(settlement, payments, settlement.paid_at),
         enclosures=(Enclosure("settlement.json", sealed, "The calculation as data"),),
     )
 
 
 def as_data(settlement: Settlement, payments: list[Payment]) -> dict[str, Any]:
-    """The calculation as plain data (schema twofold.settlement/2)."""
+    """Return the calculation as data (schema twofold.settlement/2)."""
     currency = settlement.currency
     contract = settlement.contract_version
     return {
@@ -113,9 +114,9 @@ def _require_to_add_up(settlement: Settlement, payments: list[Payment]) -> None:
     listed = sum((payment.amount for payment in payments), Decimal(0))
     if listed != settlement.payments_received:
         raise ApplicationError(
-            f"The payments listed come to {listed} and the settlement says "
+            f"The payments add up to {listed}, not to the settlement's "
             f"{settlement.payments_received} {settlement.currency}: no statement is issued.",
-            code="settlements.todo",
+            code="settlement_statement.payments_differ",
         )
 
 
@@ -151,20 +152,20 @@ def _context(settlement: Settlement, payments: list[Payment], paid_at: datetime)
         "paid_on": in_words(paid_at),
         "confidence": formatting.share(terms["benchmark"]["confidence"]),
         "refund_days": contract.refund_days,
-        "refund_counts_from": in_words(settlement.refund_counts_from),
+        "refund_term_starts_on": in_words(settlement.refund_term_starts_on),
         "refund_due_on": settlement.refund_due_on and in_words(settlement.refund_due_on),
         "disputable_until": contract.dispute_days and in_words(settlement.disputable_until),
     }
 
 
 def _credit_notes(settlement: Settlement) -> list[Invoice]:
-    """What its invoices were credited with, in the order of their numbers."""
+    """Return the settlement's credit notes by number."""
     return list(settlement.credit_notes.select_related("corrects").order_by("pk"))
 
 
 def _credit_note(note: Invoice, currency: str) -> dict[str, str]:
-    assert note.corrects is not None  # a credit note corrects an invoice
-    assert note.issued_on is not None  # it is linked once it is issued
+    assert note.corrects is not None
+    assert note.issued_on is not None
     return {
         "number": note.reference,
         "corrects": note.corrects.reference,
@@ -174,7 +175,7 @@ def _credit_note(note: Invoice, currency: str) -> dict[str, str]:
 
 
 def _milestones(settlement: Settlement) -> QuerySet[Milestone]:
-    """Every part of the fee that was agreed, whichever version of the contract it stands in."""
+    """Return the agreed milestones of all versions of the contract."""
     agreed = (ContractVersion.State.ACCEPTED, ContractVersion.State.SUPERSEDED)
     return (
         Milestone.objects.filter(
@@ -215,10 +216,10 @@ def _signed_on(settlement: Settlement) -> str:
 
 
 def _deciding_run(settlement: Settlement) -> dict[str, str] | None:
-    """The acceptance run that the miss rests on; None where the time-box ran out instead."""
+    """Return the acceptance run that missed the target; None where the time-box ended."""
     if settlement.reason != Settlement.Reason.MISSED:
         return None
-    asked = (
+    run = (
         settlement.contract_version.runs.filter(
             purpose="acceptance",
             run__record__verdict__in=[Verdict.MISSED, Verdict.INCONCLUSIVE],
@@ -228,11 +229,11 @@ def _deciding_run(settlement: Settlement) -> dict[str, str] | None:
         .order_by("-run__record__received_at")
         .first()
     )
-    if asked is None:
+    if run is None:
         return None
-    record = asked.run.record
+    record = run.run.record
     return {
-        "name": f"run {asked.run_id}",
+        "name": f"run {run.run_id}",
         "verdict": record.get_verdict_display().lower()
         + (", which counts as missed" if record.verdict == Verdict.INCONCLUSIVE else ""),
         "ratio": ratios.measured(record.ratio),

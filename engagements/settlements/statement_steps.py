@@ -1,4 +1,4 @@
-"""Who did what with a settlement until it was paid, as its statement lists it."""
+"""The steps of a settlement, as its statement lists them."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ Step = dict[str, str]
 
 
 def steps_to(settlement: Settlement, paid_at: datetime) -> list[Step]:
-    """What happened in its order, disputes with how they ended, up to the payment."""
-    happened = [
+    """Return proposals, disputes, approval and payment in order."""
+    steps = [
         *(
-            (before.proposed_at, _proposed(before, "set aside and proposed anew"))
-            for before in settlement.set_aside_before
+            (earlier.proposed_at, _proposed(earlier, "voided and proposed again"))
+            for earlier in settlement.earlier_proposals
         ),
         (settlement.proposed_at, _proposed(settlement, settlement.get_reason_display())),
         *_disputes(settlement, paid_at),
     ]
     if settlement.approved_at:
-        note = "by another person than proposed it" if settlement.proposed_by else ""
+        note = "a second person" if settlement.proposed_by else ""
         approved = _step("Approved", settlement.approved_by, settlement.approved_at, note)
-        happened.append((settlement.approved_at, approved))
+        steps.append((settlement.approved_at, approved))
     what = "Paid" if settlement.has_refund else "Concluded"
     paid = _step(what, settlement.paid_by, paid_at, f"reference {settlement.payment_reference}")
-    return [*(step for _, step in sorted(happened, key=lambda each: each[0])), paid]
+    return [*(step for _, step in sorted(steps, key=lambda each: each[0])), paid]
 
 
 def _disputes(settlement: Settlement, paid_at: datetime) -> list[tuple[datetime, Step]]:
-    found = []
+    steps = []
     for dispute in settlement.disputes.filter(raised_at__lte=paid_at).order_by("raised_at"):
         raised = _step("Disputed", dispute.raised_by, dispute.raised_at, dispute.reason)
-        found.append((dispute.raised_at, raised))
+        steps.append((dispute.raised_at, raised))
         if dispute.resolved_at and dispute.resolved_at <= paid_at:
             by, at = dispute.resolved_by, dispute.resolved_at
-            found.append((at, _step("Resolved", by, at, dispute.resolution)))
-    return found
+            steps.append((at, _step("Resolved", by, at, dispute.resolution)))
+    return steps
 
 
 def _proposed(settlement: Settlement, note: str) -> Step:
-    who = settlement.proposed_by or "Twofold, by itself"
+    who = settlement.proposed_by or "Twofold, automatically"
     return _step("Proposed", who, settlement.proposed_at, note)
 
 

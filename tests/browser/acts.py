@@ -1,4 +1,4 @@
-"""What people do on the pages: links are found by their URL, forms by action, fields by name."""
+"""Steps on pages; links are found by URL, forms by action, fields by name."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def link(page: Page | Locator, name: str, *args: Any) -> Locator:
 
 
 def form_to(page: Page, name: str, *args: Any) -> Locator:
-    """The form that is sent to a URL of the site."""
+    """The form that posts to a URL of the site."""
     return page.locator(f'form[action="{reverse(name, args=args)}"]')
 
 
 def form_with(page: Page, field: str) -> Locator:
-    """The form with a field, for those that are sent to the page they are on."""
+    """The form with this field, for forms without an action."""
     return page.locator(f'form[method="post"]:has([name="{field}"])')
 
 
 def fill(form: Locator, **values: object) -> None:
-    """Type into the fields of these names."""
+    """Fill in fields by name."""
     for name, value in values.items():
         form.locator(f'[name="{name}"]').fill(str(value))
 
@@ -45,19 +45,19 @@ def check(form: Locator, name: str, value: str = "") -> None:
 
 
 def unfold(form: Locator) -> Locator:
-    """Open the form of an act that needs a reason."""
+    """Open the collapsed section of a form."""
     form.page.locator("details", has=form).locator("summary").click()
     return form
 
 
 def send(form: Locator, button: str = "", *, clicks: int = 1) -> None:
-    """Press a form's button, the first if none is named, and wait for the page that answers."""
+    """Submit a form by its first button, or the first that matches, and wait for the page."""
     with form.page.expect_event("load"):
         form.locator(f"button[type=submit]{button}").first.click(click_count=clicks)
 
 
 def expect_done(page: Page) -> None:
-    """The site reports that the last act succeeded."""
+    """Expect the message that the last step succeeded."""
     expect(page.locator(".notice--success").first).to_be_visible()
 
 
@@ -72,14 +72,14 @@ def panel(page: Page, heading_id: str) -> Locator:
 
 
 def sign_in(page: Page, email: str, password: str) -> None:
-    """Fill in the sign-in page, wherever it is shown."""
+    """Fill in the sign-in page."""
     form = form_to(page, "account_login")
     fill(form, login=email, password=password)
     send(form)
 
 
 def sign_out(page: Page, who: User) -> None:
-    """By the menu that carries one's name."""
+    """Sign out by the account menu."""
     page.get_by_role("banner").get_by_text(who.name).click()
     send(form_to(page, "account_logout"))
 
@@ -92,7 +92,7 @@ def prove(page: Page, password: str) -> None:
 
 
 def open_engagement(page: Page, scenario: Scenario) -> str:
-    """From the board to a new engagement; its reference."""
+    """Open an engagement from the board; return its reference."""
     follow(page, "engagement-new")
     form = form_with(page, "workload")
     form.locator('[name="customer"]').select_option(label=scenario.customer.name)
@@ -103,7 +103,7 @@ def open_engagement(page: Page, scenario: Scenario) -> str:
 
 
 def audit(page: Page, reference: str, scenario: Scenario) -> None:
-    """Start the audit, answer six checks, deliver."""
+    """Start the audit, record six findings, deliver."""
     follow(page, "engagement-audit", reference)
     start = form_to(page, "audit-start", reference)
     fill(start, cost=scenario.audit_cost)
@@ -126,7 +126,7 @@ def answer(
 
 
 def seal_benchmark(page: Page, reference: str, *, preset: str, target: str) -> None:
-    """Seal a benchmark of the catalogue with the target that was agreed."""
+    """Seal a benchmark of the catalogue with the agreed target."""
     form = form_to(page, "contract-benchmark", reference)
     form.locator('[name="preset"]').select_option(preset)
     fill(form, target=target)
@@ -135,7 +135,7 @@ def seal_benchmark(page: Page, reference: str, *, preset: str, target: str) -> N
 
 
 def fill_terms(form: Locator, scenario: Scenario, *, starts_on: date, parts: list[Decimal]) -> None:
-    """Fill in the draft; the four milestones are proposed, their amounts are not."""
+    """Fill in the draft, whose four milestones are preset without amounts."""
     form.locator('[name="benchmark"]').select_option(index=1)
     fill(
         form,
@@ -149,14 +149,14 @@ def fill_terms(form: Locator, scenario: Scenario, *, starts_on: date, parts: lis
 
 
 def values_of(form: Locator) -> dict[str, Any]:
-    """Everything that is typed into a form."""
+    """The current values of a form."""
     found: dict[str, Any] = form.evaluate("form => Object.fromEntries(new FormData(form))")
     found.pop("csrfmiddlewaretoken")
     return found
 
 
 def accept(form: Locator, name: str) -> None:
-    """Type the name that is a signature, and send it."""
+    """Sign with a typed name."""
     fill(form, typed_name=name)
     send(form)
 
@@ -172,7 +172,7 @@ def request_run(page: Page, reference: str, candidate: str) -> None:
 
 
 def bill_and_collect(page: Page) -> None:
-    """Bill every released milestone, issue the invoice, and record that it was paid in full."""
+    """Bill every released milestone, issue the invoice, and record its payment in full."""
     page.goto(reverse("to-bill"))
     send(form_with(page, "milestone"))
     send(page.locator('form[action$="/issue/"]'))
@@ -186,7 +186,7 @@ def bill_and_collect(page: Page) -> None:
 
 
 def reload_until_visible(page: Page, wanted: Locator) -> None:
-    """Load the page again until it shows what a worker makes meanwhile."""
+    """Reload the page until a worker has produced an element."""
     for _ in range(20):
         try:
             wanted.wait_for(timeout=1_500)

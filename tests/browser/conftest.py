@@ -1,4 +1,4 @@
-"""A Chromium for this folder, and a window of their own for every person in a test."""
+"""One Chromium for the browser tests, and a window for each person in a test."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ ARGUMENTS = [
     "--disable-sync",
     "--no-first-run",
 ]
-PATIENCE_MS = 20_000
+TIMEOUT_MS = 20_000
 FAILED = pytest.StashKey[bool]()
 DESK = {"width": 1280, "height": 900}
 
-# Opens a window: nobody's, or with this user signed in; more arguments are the context's own.
+# Opens a window, signed in if a user is given; further arguments are options of its context.
 Window = Callable[..., Page]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-    """Note for the windows whether their test failed."""
+    """Record whether the test failed, for its windows."""
     report = yield
     item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
     return report
@@ -43,10 +43,10 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def browser(chromium: str) -> Iterator[Browser]:
     """One Chromium for every test here."""
     with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
-        # Playwright's sync API keeps an event loop in the main thread, in which Django
-        # would else refuse every query of a test.
+        # Playwright's sync API keeps an event loop in the main thread, where Django refuses
+        # queries unless told otherwise.
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        expect.set_options(timeout=PATIENCE_MS)
+        expect.set_options(timeout=TIMEOUT_MS)
         running = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         yield running
         running.close()
@@ -59,19 +59,19 @@ def window(
     request: pytest.FixtureRequest,
     tmp_path: Path,
 ) -> Iterator[Window]:
-    """Open windows at the site; no script may fail in any, and a failed test is pictured."""
+    """Open windows at the site; fail on script errors, and take screenshots of a failed test."""
     opened: list[BrowserContext] = []
-    broken: list[str] = []
+    script_errors: list[str] = []
 
     def open_window(user: User | None = None, **options: Any) -> Page:
         options = {"viewport": DESK, "locale": "en-GB", **options}
         context = browser.new_context(base_url=live_server.url, **options)
-        context.set_default_timeout(PATIENCE_MS)
+        context.set_default_timeout(TIMEOUT_MS)
         opened.append(context)
         if user is not None:
             context.add_cookies([_session_of(user, live_server.url)])
         page = context.new_page()
-        page.on("pageerror", lambda error: broken.append(f"{page.url}: {error}"))
+        page.on("pageerror", lambda error: script_errors.append(f"{page.url}: {error}"))
         return page
 
     yield open_window
@@ -81,11 +81,11 @@ def window(
             page.screenshot(path=tmp_path / f"window-{number}.png", full_page=True)
     for context in opened:
         context.close()
-    assert not broken, "\n".join(broken)
+    assert not script_errors, "\n".join(script_errors)
 
 
 def _session_of(user: User, url: str) -> Any:
-    """The cookie of somebody who has signed in, for tests that are not about signing in."""
+    """The session cookie of a signed-in user."""
     client = Client()
     as_just_signed_in(client, user, again=False)
     return {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": url}

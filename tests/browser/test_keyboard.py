@@ -1,4 +1,4 @@
-"""Everything that counts is done without a mouse, and one always sees where one is."""
+"""Keyboard use: every step is reachable, and the focus is visible and never covered."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from tests.engagements import story
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-MOST_TABS = 60
-# What has the focus, whether it or the row that it stands for is outlined, and whether nothing
-# else lies over it.
+MAX_TABS = 60
+# The focused element, whether it or a parent is outlined, and whether nothing covers it.
 FOCUSED = """() => {
   const element = document.activeElement;
   const isOutlined = (one) => one !== null && (
@@ -26,28 +25,28 @@ FOCUSED = """() => {
       && parseFloat(getComputedStyle(one).outlineWidth) >= 2)
     || isOutlined(one.parentElement));
   const line = element.getClientRects()[0];
-  const seen = document.elementFromPoint(line.x + line.width / 2, line.y + line.height / 2);
+  const topmost = document.elementFromPoint(line.x + line.width / 2, line.y + line.height / 2);
   return {
     what: element.outerHTML.slice(0, 120),
     isOutlined: isOutlined(element),
-    isInSight: seen !== null && (element.contains(seen) || seen.contains(element)),
+    isUncovered: topmost !== null && (element.contains(topmost) || topmost.contains(element)),
   };
 }"""
 
 
 def tab_to(page: Page, target: Locator) -> None:
-    """Press Tab until the focus is on `target`; every stop on the way can be seen."""
-    for _ in range(MOST_TABS):
+    """Press Tab until the focus is on `target`, and check the focus at every stop."""
+    for _ in range(MAX_TABS):
         page.keyboard.press("Tab")
         stop: dict[str, Any] = page.evaluate(FOCUSED)
         assert stop["isOutlined"], f"No outline on {page.url}: {stop['what']}"
-        assert stop["isInSight"], f"Out of sight on {page.url}: {stop['what']}"
+        assert stop["isUncovered"], f"Covered on {page.url}: {stop['what']}"
         if target.evaluate("element => element === document.activeElement"):
             return
-    pytest.fail(f"{MOST_TABS} times Tab on {page.url} and no {target}")
+    pytest.fail(f"{MAX_TABS} tabs on {page.url} did not reach {target}")
 
 
-def test_one_signs_in_and_out_by_keyboard(window: Window, people: DemoUsers) -> None:
+def test_a_user_signs_in_and_out_by_keyboard(window: Window, people: DemoUsers) -> None:
     page = window(reduced_motion="reduce")
     page.goto("/accounts/login/")
     form = acts.form_to(page, "account_login")
@@ -72,7 +71,7 @@ def test_one_signs_in_and_out_by_keyboard(window: Window, people: DemoUsers) -> 
     expect(form).to_be_visible()
 
 
-def test_the_first_stop_leads_past_the_navigation(window: Window) -> None:
+def test_the_first_tab_stop_skips_the_navigation(window: Window) -> None:
     case = story.opened()
     page = window(case.consultant, reduced_motion="reduce")
     page.goto(reverse("board"))

@@ -1,4 +1,4 @@
-"""The whole promise, walked by people: from the first call to the refund, or to the handover."""
+"""An engagement from opening to refund or handover, in the browser."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 AMOUNTS = [amount for _, amount, _ in SCENARIO.milestones]
 CANDIDATE = "shared_prefix_attention/torch_cascade"
-# Agreed far above what any kernel reaches on a processor, so that the path leads on to the money.
+# Far above any kernel's ratio on a processor, so that the target is missed.
 TARGET = "60"
 MEASURED_MS = 150_000
 PASSWORD = "a password to type"
@@ -57,13 +57,13 @@ def test_a_missed_target_is_refunded(window: Window) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(400)
-def test_a_missed_target_is_walked_from_the_first_call_to_the_refund(
+def test_an_engagement_runs_from_its_opening_to_the_refund_with_a_worker(
     window: Window,
     people: DemoUsers,
     celery_worker_process: Callable[..., Worker],
     tmp_path: Path,
 ) -> None:
-    # A home of its own: there lies the lock that has one run at a time measured.
+    # A home of its own, because it holds the lock that measures one run at a time.
     celery_worker_process(environment={"TWOFOLD_HOME": str(tmp_path)})
     consultant, customer, finance = window(), window(), window(people.finance)
     consultant.goto("/")
@@ -80,7 +80,7 @@ def test_a_missed_target_is_walked_from_the_first_call_to_the_refund(
 
 
 def agree(window: Window, consultant: Page, customer: Page, people: DemoUsers) -> str:
-    """From nothing to a contract in force; its reference."""
+    """Open, audit, offer and sign an engagement; return its reference."""
     _, signatory = create_customer(SCENARIO.customer, password=people.password)
     consultant.goto(reverse("board"))
     reference = acts.open_engagement(consultant, SCENARIO)
@@ -92,7 +92,7 @@ def agree(window: Window, consultant: Page, customer: Page, people: DemoUsers) -
 
 
 def draft_and_offer(page: Page, reference: str) -> None:
-    """Milestones that do not add up keep what was typed; offered twice is offered once."""
+    """A refused draft keeps its input; a double click offers once."""
     page.goto(reverse("engagement-contract", args=[reference]))
     acts.seal_benchmark(page, reference, preset="shared_prefix_attention/tiny", target=TARGET)
     draft = page.locator("form#terms")
@@ -114,7 +114,7 @@ def draft_and_offer(page: Page, reference: str) -> None:
 
 
 def only_a_signatory_can_sign(window: Window, reference: str) -> None:
-    """A viewer reads the contract, and who can sign it, and has no form."""
+    """A viewer sees the contract and its signatory, but no form."""
     viewer = window(User.objects.get(name=SCENARIO.customer.viewer))
     viewer.goto(reverse("portal-contract", args=[reference]))
     expect(viewer.get_by_role("main")).to_contain_text(ContractVersion.objects.get().digest)
@@ -125,13 +125,13 @@ def only_a_signatory_can_sign(window: Window, reference: str) -> None:
 def sign(
     consultant: Page, customer: Page, reference: str, signatory: User, people: DemoUsers
 ) -> None:
-    """The customer's signatory first, not without the tick; then the consultancy."""
+    """Sign as the customer, first without ticking the box, then as the consultancy."""
     customer.goto(reverse("portal"))
     acts.sign_in(customer, signatory.email, people.password)
     acts.follow(customer, "portal-engagement", reference)
     acts.follow(customer, "portal-contract", reference)
     form = acts.form_to(customer, "portal-contract-accept", reference, 1)
-    # Chromium's own bubble would answer before the site does.
+    # Otherwise Chromium's own validation prevents the request.
     form.evaluate("form => form.noValidate = true")
     acts.accept(form, signatory.name)
     acts.prove(customer, people.password)
@@ -149,7 +149,7 @@ def sign(
 
 
 def request_and_watch(consultant: Page, customer: Page, reference: str) -> EngagementRun:
-    """The consultant asks for an acceptance run; both look at it while it is open."""
+    """Request an acceptance run, and open its page for consultant and customer."""
     consultant.goto(reverse("engagement", args=[reference]))
     acts.request_run(consultant, reference, CANDIDATE)
     asked = EngagementRun.objects.get()
@@ -161,14 +161,14 @@ def request_and_watch(consultant: Page, customer: Page, reference: str) -> Engag
 
 
 def read_the_verdict(consultant: Page, customer: Page, asked: EngagementRun) -> None:
-    """Both pages show it by themselves, without being loaded again."""
+    """Check that both pages show the verdict without a reload."""
     result = acts.panel(customer, "result")
     failed = customer.locator("#live:not([hx-get])")
     expect(result.or_(failed)).to_be_visible(timeout=MEASURED_MS)
     asked.run.refresh_from_db()
     assert not asked.run.failure_reason
     record = Record.objects.get(run=asked.run)
-    # On a busy machine the referee leaves it open, which the terms count as missed.
+    # A busy machine can make it inconclusive, which the terms count as missed.
     assert record.verdict in ("missed", "inconclusive"), record.summary["reasons"]
     verdict = acts.panel(consultant, "verdict-title")
     expect(verdict.get_by_role("heading")).to_have_text(record.get_verdict_display())
@@ -179,13 +179,13 @@ def read_the_verdict(consultant: Page, customer: Page, asked: EngagementRun) -> 
 
 
 def settle(window: Window, first: User, second: User, password: str, reference: str) -> None:
-    """One person approves, another enters the reference of the transfer."""
+    """Approve as one person, and enter the reference of the transfer as another."""
     first.set_password(password)
     first.save()
     page = window(first)
     page.goto(reverse("finance"))
     proposed = acts.panel(page, "waiting").locator('a[href^="/finance/settlements/"]').first
-    # It is proposed in a transaction of its own, once the run is concluded.
+    # Proposed in a separate transaction after the run is concluded.
     acts.reload_until_visible(page, proposed)
     proposed.click()
     settlement = Settlement.objects.get()
@@ -204,7 +204,7 @@ def settle(window: Window, first: User, second: User, password: str, reference: 
 
 
 def read_the_refund(page: Page, reference: str) -> None:
-    """The customer sees the amount, which is what they paid less the audit, and its reference."""
+    """Check that the refund is the payments less the audit, and that the customer sees it."""
     settlement = Settlement.objects.get()
     paid = sum(payment.amount for payment in Payment.objects.filter(kind="received"))
     audit = SCENARIO.audit_cost * (1 + SCENARIO.tax_rate_percent / 100)
@@ -216,7 +216,7 @@ def read_the_refund(page: Page, reference: str) -> None:
 
 
 def download_the_statement(page: Page) -> None:
-    """The statement that the customer downloads is the one that is stored."""
+    """Check that the downloaded settlement statement is the stored one."""
     statement = acts.panel(page, "documents").get_by_role("link").filter(has_text="ettlement")
     acts.reload_until_visible(page, statement)
     document = Document.objects.get(kind="settlement_statement")

@@ -1,4 +1,4 @@
-"""Another customer's pages do not exist, and a page that needs an account asks for it first."""
+"""Pages without access: not found, sign in first, or another role."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def test_another_customers_page_is_not_found_and_leads_back(window: Window) -> None:
-    # That no address of an engagement exists for another customer, the access tests show.
+    # The access tests request every address; this one looks at the page.
     case = story.opened()
     page = window(case.stranger)
 

@@ -1,4 +1,4 @@
-"""Without scripts everybody can still do their part."""
+"""Pages without JavaScript: findings, runs and signatures still work."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PASSWORD = "a password to type"
 
 @pytest.fixture
 def plain(window: Window) -> Window:
-    """Windows without JavaScript; `plain(user)` has signed in by its page."""
+    """Open windows without JavaScript, signed in by the page."""
 
     def enter(user: User, **options: Any) -> Page:
         user.set_password(PASSWORD)
@@ -61,7 +61,7 @@ def test_a_consultant_has_a_run_measured(plain: Window) -> None:
     expect(page.locator("#live")).to_be_visible()
 
     story.finished(asked, 1.2)
-    # The page loads itself anew every few seconds.
+    # The page reloads itself every few seconds.
     verdict = acts.panel(page, "verdict-title")
     expect(verdict.get_by_role("heading")).to_have_text("Missed")
     expect(verdict.get_by_role("img")).to_be_visible()

@@ -127,11 +127,11 @@ def test_unusable_input_exits_2_with_one_line(benchmark: Path, tmp_path: Path) -
         # Of holes alone: nobody has so much memory.
         opened.truncate(1 << 36)
     refused: list[tuple[tuple[str | Path, ...], str]] = [
-        (("run", broken, EXPLOITS / "honest.py", "--out", out), "not JSON"),
+        (("run", broken, EXPLOITS / "honest.py", "--out", out), "JSON"),
         (("run", tmp_path / "none.json", "x.py", "--out", out), "cannot read"),
         (("run", benchmark, tmp_path / "none.py", "--out", out), "none.py"),
         (("new", "no_such_operator"), "no_such_operator"),
-        (("verify", broken), "not JSON"),
+        (("verify", broken), "JSON"),
         (("verify", tmp_path / "none.json"), "cannot read"),
         (("verify", endless), "larger than 8,000,000 bytes"),
         (("verify", benchmark, "--public-key", private), "this is a private key"),

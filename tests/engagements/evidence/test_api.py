@@ -54,9 +54,9 @@ def test_sent_twice_it_is_one_row(signed_in: Client, world: World) -> None:
 
 def test_what_is_refused_says_why(signed_in: Client, world: World) -> None:
     address = reverse("api-evidence", args=[world.scoping().reference])
-    assert "file" in signed_in.post(address).json()["detail"]
+    assert signed_in.post(address).json()["code"] == "evidence.one_file"
     empty = signed_in.post(address, {"file": SimpleUploadedFile("a.json", b"")})
-    assert (empty.status_code, empty.json()["detail"]) == (422, "a.json is empty.")
+    assert (empty.status_code, empty.json()["code"]) == (422, "evidence.file_empty")
     both = [SimpleUploadedFile(name, b"{}") for name in ("a.json", "b.json")]
     assert signed_in.post(address, {"file": both}).status_code == 422
     assert not Evidence.objects.exists()
@@ -139,7 +139,7 @@ def test_a_token_ends_with_its_time_its_owners_password_and_their_leaving(
     assert Client().get(address, headers=bearer(token)).status_code == 200
     for bad in (token[:-1], token + "x", "", "a.b.c", "\u00e9"):
         assert Client().get(address, headers=bearer(bad)).status_code == 403
-    monkeypatch.setattr(api_tokens, "LIFE", timedelta(seconds=-1))
+    monkeypatch.setattr(api_tokens, "LIFETIME", timedelta(seconds=-1))
     assert api_tokens.owner_of(token) is None
     monkeypatch.undo()
     world.consultant.is_active = False

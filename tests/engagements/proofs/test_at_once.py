@@ -137,7 +137,7 @@ def test_a_crowd_leaves_one_settlement_no_gap_and_no_deadlock(world: World, cloc
         assert paid.filter(reference="P-1").count() <= 1
         draft.refresh_from_db()
         hold(kept)
-    assert verify.verify().is_whole
+    assert verify.verify().is_intact
     assert deadlocks() == before
 
 
@@ -152,5 +152,5 @@ def test_a_crowd_that_records_events_without_a_lock_writes_one_chain(world: Worl
     told = crowd([[act, act]] * THREADS)
     assert told == {"done": 2 * THREADS}
     report = verify.verify()
-    assert report.is_whole
+    assert report.is_intact
     assert report.events == 2 * THREADS + 1

@@ -196,4 +196,4 @@ def test_a_killed_operation_has_happened_or_not_and_its_retry_completes_it(
         assert crashing.in_a_child(act) == 0
         assert crashing.contents() == after, f"{name}, tried again after it had happened"
     hold(Kept())
-    assert verify.verify().is_whole
+    assert verify.verify().is_intact

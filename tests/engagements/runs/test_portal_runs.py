@@ -39,7 +39,7 @@ def test_a_run_in_the_queue_waits_its_turn(client: Client, story: Story) -> None
     asked = told.requested(story)
     client.force_login(story.viewer)
     shown = client.get(reverse("portal-run", args=[story.reference, asked.pk]))
-    assert shown.context["live"].position == 1
+    assert shown.context["live"].position == 0
 
 
 def test_progress_is_shown_live_and_without_scripts(client: Client, story: Story) -> None:

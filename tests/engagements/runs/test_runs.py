@@ -187,9 +187,7 @@ def test_why_a_run_failed_stays_with_the_house(world: World) -> None:
     contract = world.decided("failed")
     event = contract.engagement.events.get(verb="run.failed")
     assert event.for_customer
-    assert event.summary == (
-        "The acceptance run of torch_cascade could not be measured and will be repeated."
-    )
+    assert "out of memory" not in event.summary
     assert event.changes["failure_reason"] == "The candidate raised: out of memory."
 
 

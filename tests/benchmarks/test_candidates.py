@@ -37,7 +37,7 @@ REASONS = {
     "raises": "ValueError: seven heads",
     "hangs": "did not answer within 8 s",
     "is killed for memory": "memory",
-    "prints rubbish": "rubbish",
+    "prints rubbish": "invalid data",
 }
 
 

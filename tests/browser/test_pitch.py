@@ -56,7 +56,7 @@ def test_a_stranger_checks_a_pitch_without_scripts_and_shares_its_link(window: W
     page.get_by_label("Currency").fill("EUR")
     page.get_by_label("Weeks of work").fill("6")
     page.get_by_role("button", name="Check the pitch").click()
-    expect(page.get_by_text("at most 1.67× end to end").first).to_be_visible()
+    expect(page.locator("main p", has_text="at most 1.67× end to end").first).to_be_visible()
 
     link = page.get_by_label("This link gives the same answer again.").input_value()
     other = window(None, java_script_enabled=False)

@@ -60,7 +60,7 @@ def test_files_are_dropped_and_the_findings_fill_in(window: Window) -> None:
     expect(hot.get_by_text("Pass", exact=True)).to_be_visible()
     page.get_by_role("link", name="As the report").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Audit report")
-    expect(page.get_by_text("Lines drawn elsewhere than usual")).to_be_visible()
+    expect(page.get_by_text("Changed thresholds")).to_be_visible()
     assert not ear.heard()
 
 

@@ -48,10 +48,10 @@ def _prepare_contract_only(state: Mapping[str, Tensor], axes: Mapping[str, int])
 
 def _prepare_kept(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> Any:
     # As compiled code is: made once, kept, and believed by the next process that finds it.
-    file = cubins.place(("row_softmax", "passes"))
+    file = cubins.path_for(("row_softmax", "passes"))
     kept = cubins.read(file)
     if kept is None:
-        cubins.keep(file, b"1")
+        cubins.write(file, b"1")
     return state["bias"], int(kept or b"1")
 
 

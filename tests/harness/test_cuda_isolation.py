@@ -32,7 +32,7 @@ def test_memory_opens_by_handle_in_every_arrangement(arrangement: sandboxes.Arra
         folder.chmod(0o711)
         (folder / "candidate.py").touch()
         with user_ids.reserved() as first_user:
-            made_cells = sandboxes._cells(
+            made_cells = sandboxes._sandboxes(
                 arrangement,
                 folder=folder,
                 candidate=folder / "candidate.py",

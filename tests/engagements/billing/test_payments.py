@@ -187,7 +187,7 @@ def test_an_engagement_with_unsettled_payments_is_not_closed(world: World) -> No
     engagement = settlement.contract_version.engagement
     invoice = engagement.invoices.filter(kind="invoice").order_by("pk")[0]
     record(world, invoice, amount=D("119"), reference="late", may_exceed=True)
-    with declined("engagement.not_settled"):
+    with declined("closing.unsettled_payments"):
         closing.close(engagement=engagement, by=world.consultant)
 
 

@@ -6,8 +6,6 @@ inconsistent or was changed after it was signed; 2 it cannot be read; 3 it is co
 signed by --public-key. calibrate: 0, 2 or 3. new, cost, schema, keygen: 0 or 2.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import json

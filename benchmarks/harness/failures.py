@@ -1,7 +1,5 @@
 """Why a measurement ends early: unusable input, a failed side or device, a finding."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 

@@ -65,11 +65,9 @@ class Bench:
                 entry = pairs.measure(
                     setting=self._setting,
                     sides=sides,
-                    setups={role: pairs.Setup() for role in sides},
                     replicate=index,
                     workload=workload(condition),
                     calls=self._calls.get(condition.name),
-                    on_round=lambda *_: None,
                     plan=pairs.RoundPlan(rounds=self._setting.protocol["rounds"], level="operator"),
                 )
                 self._calls[condition.name] = entry["calls"]

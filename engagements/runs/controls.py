@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.harness.controls.limits import EIGHT_BITS
-from benchmarks.harness.verdict import verdicts
+from benchmarks.harness.statistics.exclusions import counted_rounds
 from engagements.common import ratios
 
 Data = Mapping[str, Any]
@@ -58,7 +58,7 @@ def _excluded(record: Data) -> str:
     """Say how many pairs of rounds are excluded, and why; "" where none was measured."""
     if not record["replicates"]:
         return ""
-    found = verdicts.counts_of(record)
+    found = counted_rounds(record)
     reasons = [
         f"{count} {why}"
         for count, why in (

@@ -140,20 +140,20 @@ def _watched(**side: list[int]) -> dict[str, Any]:
 def test_a_round_on_slowed_hardware_is_discarded_with_its_pair() -> None:
     summary = recompute(_watched(throttle=[0, 0x40, 0, 0, 0, 0, 0, 0]))
     assert summary.verdict == "met"
-    assert summary.workloads[0].candidate_us == pytest.approx(100.0)
+    assert summary.workloads[0]["candidate_us"] == pytest.approx(100.0)
     assert "1 of 8 rounds discarded: unsteady clocks" in summary.reasons
 
 
 def test_a_round_whose_clock_fell_out_of_its_band_is_discarded_with_its_pair() -> None:
     low = recompute(_watched(sm_mhz=[1980, 1500, *[1980] * 6]))
-    assert low.workloads[0].candidate_us == pytest.approx(100.0)
+    assert low.workloads[0]["candidate_us"] == pytest.approx(100.0)
     near = recompute(_watched(sm_mhz=[1980, 1900, *[1980] * 6]))
-    assert near.workloads[0].candidate_us == pytest.approx(830 / 8)
+    assert near.workloads[0]["candidate_us"] == pytest.approx(830 / 8)
 
 
 def test_a_power_cap_is_the_kernels_own_doing() -> None:
     summary = recompute(_watched(throttle=[4] * 8))
-    assert summary.workloads[0].candidate_us == pytest.approx(830 / 8)
+    assert summary.workloads[0]["candidate_us"] == pytest.approx(830 / 8)
 
 
 def test_the_rule_reads_both_sides_alike() -> None:

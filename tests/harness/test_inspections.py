@@ -14,7 +14,7 @@ from benchmarks.harness.devices import contents
 from benchmarks.harness.devices.checksums import Checksum
 from benchmarks.harness.devices.layouts import Layout
 from benchmarks.harness.failures import Caught
-from benchmarks.harness.rounds.check_totals import CheckTotals
+from benchmarks.harness.rounds.checks import CheckTotals
 from benchmarks.harness.rounds.inspections import Inspection
 from benchmarks.harness.rounds.probes import Probe
 from benchmarks.harness.rounds.settings import Setting

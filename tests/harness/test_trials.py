@@ -12,7 +12,8 @@ import torch
 from benchmarks.harness.devices import arenas, contents
 from benchmarks.harness.devices.checksums import Checksum
 from benchmarks.harness.devices.layouts import Layout
-from benchmarks.harness.rounds import correctness, repeated_inputs
+from benchmarks.harness.rounds import correctness
+from benchmarks.harness.rounds.checks import CheckTotals
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.runs import referee
 from benchmarks.harness.sides.processes import SideProcess
@@ -191,11 +192,11 @@ def test_special_values_are_planted_in_one_element_a_call() -> None:
 def test_answers_that_differ_in_bits_are_recorded_and_beyond_the_tolerance_told() -> None:
     layout = Layout.plan(SPECS, {"rows": 2, "columns": 3}, "float32", 3)
     memory = torch.zeros(layout.nbytes, dtype=torch.uint8)
-    assert repeated_inputs.compare_repeats(layout, memory, range(3), TOLERANCE).identical == 2
+    totals = CheckTotals()
+    assert totals.check_repeats(layout, memory, range(3), TOLERANCE) is None
+    assert (totals.repeats_checked, totals.repeats_identical) == (2, 2)
     layout.tensors(memory, 1)["x"][0, 0] = 1e-4
-    found = repeated_inputs.compare_repeats(layout, memory, range(3), TOLERANCE)
-    assert (found.calls, found.identical, found.failure) == (2, 1, None)
+    assert totals.check_repeats(layout, memory, range(3), TOLERANCE) is None
+    assert (totals.repeats_checked, totals.repeats_identical) == (4, 3)
     layout.tensors(memory, 2)["x"][1, 1] = 0.5
-    assert "differs by up to 0.5" in str(
-        repeated_inputs.compare_repeats(layout, memory, range(3), TOLERANCE).failure
-    )
+    assert "0.5" in str(totals.check_repeats(layout, memory, range(3), TOLERANCE))

@@ -1,7 +1,5 @@
 """Show the cost of a verdict: seconds of a record's run by purpose."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,6 @@
-"""Show a run's progress on stderr: a bar on a terminal, plain lines otherwise."""
+"""Show a run's progress on stderr: a status line on a terminal, plain lines otherwise."""
 
-from __future__ import annotations
-
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +13,8 @@ Event = Mapping[str, Any]
 Watcher = Callable[[Event], None]
 # Names of workloads are untrusted input.
 _LETTERS = 2_000
+_CLEARED = "\r\x1b[K"
+_BAR = 30
 
 
 class Pace:
@@ -68,7 +69,7 @@ def duration(seconds: float | None) -> str:
 
 def place(event: Event) -> str:
     """The current replicate, round and workload."""
-    if event["event"] in _ENDS:
+    if event["event"] == "finished":
         return printable.line(event["message"], _LETTERS)
     if not event["replicate"]:
         return "starting"
@@ -80,64 +81,29 @@ def place(event: Event) -> str:
 
 @contextmanager
 def watching(document: Mapping[str, Any], stream: TextIO | None = None) -> Iterator[Watcher]:
-    """The callback for events: a bar where `stream` (stderr) is a terminal, else lines."""
-    out = stream or sys.stderr
-    if not out.isatty():
-        yield _lines(document, out)
-        return
-    try:
-        from rich.console import Console
-    except ModuleNotFoundError:
-        # Optional on a customer's machine.
-        yield _lines(document, out)
-        return
-    with _bar(document, Console(file=out)) as watcher:
-        yield watcher
+    """The callback for events: a status line where `stream` (stderr) is a terminal, else lines."""
+    out, pace = stream or sys.stderr, Pace(document)
+    live = out.isatty()
 
-
-def _lines(document: Mapping[str, Any], out: TextIO) -> Watcher:
-    pace = Pace(document)
-
-    def line(event: Event) -> None:
+    def watch(event: Event) -> None:
         pace.see(event)
+        name = event["event"]
+        finished = name == "finished"
         # The command reports failures.
-        if event["event"] in ("started", "replicate", "finished"):
-            left = duration(pace.left_s()) if event["event"] == "replicate" else ""
-            said = [place(event), "" if event["event"] == "finished" else estimate(event), left]
-            print(": ".join(part for part in said if part), file=out, flush=True)
+        if finished or (not live and name in ("started", "replicate")):
+            left = duration(pace.left_s()) if name == "replicate" else ""
+            parts = [place(event), "" if finished else estimate(event), left]
+            print(_CLEARED * live + ": ".join(filter(None, parts)), file=out, flush=True)
+        elif live and name != "failed":
+            status = f"{_bar(pace)} {estimate(event)} {duration(pace.left_s())} {place(event)}"
+            width = shutil.get_terminal_size().columns - 1
+            print(_CLEARED + status[:width], end="", file=out, flush=True)
 
-    return line
-
-
-@contextmanager
-def _bar(document: Mapping[str, Any], console: Any) -> Iterator[Watcher]:
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    pace = Pace(document)
-    columns = (
-        # Names in brackets are not markup.
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=30),
-        TextColumn("{task.fields[estimate]}"),
-        TextColumn("{task.fields[left]}"),
-    )
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("starting", total=pace.total, estimate="", left="")
-
-        def bar(event: Event) -> None:
-            pace.see(event)
-            progress.update(
-                task,
-                total=pace.total,
-                completed=pace.done,
-                description=place(event) if event["event"] not in _ENDS else event["event"],
-                estimate=estimate(event),
-                left="" if event["event"] in _ENDS else duration(pace.left_s()),
-            )
-            if event["event"] == "finished":
-                progress.console.print(place(event), markup=False, highlight=False)
-
-        yield bar
+    yield watch
+    if live:
+        print(_CLEARED, end="", file=out, flush=True)
 
 
-_ENDS = ("finished", "failed")
+def _bar(pace: Pace) -> str:
+    filled = round(_BAR * pace.done / pace.total)
+    return "━" * filled + "╌" * (_BAR - filled)

@@ -5,8 +5,6 @@ that anyone can repeat it. A failed control makes the run invalid; one that was 
 the reason and fails nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

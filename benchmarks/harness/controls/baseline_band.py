@@ -1,7 +1,5 @@
 """Control: the baseline runs at its calibrated speed, because a slowed one is a cheap cheat."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,7 +30,5 @@ def judge(record: Mapping[str, Any]) -> Control:
         if abs(took / expected - 1) > band:
             outside.append(text)
     return Control(
-        name=NAME,
-        passed=not outside,
-        detail=f"{'; '.join(outside or seen)}; band {band:.0%}",
+        name=NAME, passed=not outside, detail=f"{'; '.join(outside or seen)}; band {band:.0%}"
     )

@@ -1,7 +1,5 @@
 """Control: no uncorrected memory errors during the run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Control: no other process computes on the GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

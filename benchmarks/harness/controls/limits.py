@@ -1,7 +1,5 @@
 """Upper bounds from a machine's measured ceilings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

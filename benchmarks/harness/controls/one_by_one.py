@@ -6,8 +6,6 @@ waiting once for all), and the baseline gains it, too. The control fails a candi
 than that, a share of its call and one launch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The outcome of a control."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Control: no side is faster than the machine's bandwidth and arithmetic allow."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ One pair does not show how much processes differ, so the interval includes how m
 time differed between replicates. An unsteady candidate cannot widen it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Control: the GPU's clocks were steady in nearly all rounds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

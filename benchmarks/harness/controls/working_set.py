@@ -1,7 +1,5 @@
 """Control: the working set exceeds the last-level cache, so that it is cold for both sides."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

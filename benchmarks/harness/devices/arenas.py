@@ -1,7 +1,5 @@
 """Interfaces of shared memory and of a device back end."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, Protocol
 
 import torch

@@ -3,8 +3,6 @@
 Measured once a run, before any side starts. The best of a few counts, because noise only lowers it.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

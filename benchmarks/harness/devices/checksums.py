@@ -8,8 +8,6 @@ A forged handle can open a GPU's memory, and with the multipliers a write could 
 GPU they are therefore drawn for each sum, from a seed in host memory, and wiped.
 """
 
-from __future__ import annotations
-
 import os
 
 import torch

@@ -3,8 +3,6 @@
 Every seed comes from the operating system, so contents can be neither predicted nor repeated.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Mapping, Sequence

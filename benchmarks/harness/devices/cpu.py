@@ -1,7 +1,5 @@
 """CPU back end: memfds mapped by both processes, passed as descriptors."""
 
-from __future__ import annotations
-
 import fcntl
 import mmap
 import os

@@ -4,8 +4,6 @@ Handles of `torch.multiprocessing` expose the whole allocator segment around a t
 any reference beside an output.
 """
 
-from __future__ import annotations
-
 import ctypes
 from typing import Any, Literal
 

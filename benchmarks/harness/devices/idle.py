@@ -7,8 +7,6 @@ and its copy of the inputs to the side's memory is slower than before any side s
 become visible to a side with that copy, right before the clock starts.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable

@@ -5,11 +5,9 @@ loads, and a guard. Another guard precedes the first slot. Writes before or past
 guard.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -85,7 +83,7 @@ class Layout:
         dtype: str,
         calls: int,
         strided: Sequence[str] = (),
-    ) -> Layout:
+    ) -> Self:
         """Lay out `specs` (TensorSpec as plain data) for `calls` calls at one point of the axes.
 
         Along the axes named in `strided`, tensors have gaps.
@@ -116,7 +114,7 @@ class Layout:
         return cls(regions=tuple(regions), calls=calls, nbytes=offset)
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Layout:
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
         """The layout from the data of `as_data`."""
         regions = tuple(
             Region(**{**region, "sizes": tuple(region["sizes"]), "steps": tuple(region["steps"])})

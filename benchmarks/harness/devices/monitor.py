@@ -1,7 +1,5 @@
 """Monitor the GPU during a run, for the controls."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence

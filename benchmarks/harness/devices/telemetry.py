@@ -3,8 +3,6 @@
 Reads happen outside the clock. Tests pass a `Telemetry` of their own.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from typing import Any, Protocol

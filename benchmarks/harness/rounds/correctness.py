@@ -5,13 +5,11 @@ contract's sizes, too, so that sizes do not reveal a trial. Where the candidate 
 gets the same trial; if it fails as well, the trial is recorded as left out.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import torch
 
@@ -19,9 +17,7 @@ from benchmarks.harness.devices import contents
 from benchmarks.harness.devices.arenas import Arena
 from benchmarks.harness.devices.layouts import Layout
 from benchmarks.harness.failures import Caught, Finding, Role
-from benchmarks.harness.rounds import repeated_inputs
-from benchmarks.harness.rounds.check_totals import CheckTotals
-from benchmarks.harness.rounds.comparisons import compare
+from benchmarks.harness.rounds.checks import CheckTotals, written_outside
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.sides import operators, printable
 from benchmarks.harness.sides.processes import SideProcess
@@ -225,7 +221,7 @@ class _TrialMemory:
         contents.repeat(drawn["inputs"], self._layouts["inputs"], [_CALLS - 1])
         return drawn
 
-    def __enter__(self) -> _TrialMemory:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -275,23 +271,14 @@ class _TrialMemory:
             changed = self._setting.checksum.of(private) != self._sealed[part]
             if changed or not torch.equal(self._arenas[part].memory, private):
                 return f"wrote to its {part}"
-        for region in layout.regions:
-            canary = canaries[region.name]
-            past = layout.slots(memory, region)[:, region.elements :] != canary
-            before = layout.before(memory, region) != canary
-            if bool(past.any() | before.any()):
-                return f"wrote outside {region.name}"
+        if overflow := written_outside(layout, memory, canaries):
+            return overflow
+        tolerance = self._tolerance()
         for call in range(_CALLS):
-            totals.calls_checked += 1
-            expected = self._reference(call)
-            for name, output in layout.tensors(memory, call).items():
-                comparison = compare(name, output, expected[name], self._tolerance())
-                totals.add(comparison)
-                if comparison.failure:
-                    return f"gave a wrong result: {comparison.failure}"
-        found = repeated_inputs.compare_repeats(layout, memory, [0, _CALLS - 1], self._tolerance())
-        totals.add_repeats(found)
-        return found.failure
+            tensors = layout.tensors(memory, call)
+            if failure := totals.check_call(tensors, self._reference(call), tolerance):
+                return failure
+        return totals.check_repeats(layout, memory, [0, _CALLS - 1], tolerance)
 
     def _tolerance(self) -> dict[str, float]:
         sealed: dict[str, float] = dict(self._setting.document["tolerance"])

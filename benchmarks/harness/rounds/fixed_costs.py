@@ -10,8 +10,6 @@ subtracted. The candidate runs them all the same: the side that ran last is warm
 is faster.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Inspect a round after its clock has stopped."""
 
-from __future__ import annotations
-
 import random
 import time
 from dataclasses import dataclass
@@ -12,9 +10,7 @@ import torch
 from benchmarks.harness.devices.contents import poison_shows
 from benchmarks.harness.devices.layouts import Layout
 from benchmarks.harness.failures import Caught, Finding, FindingKind, Role
-from benchmarks.harness.rounds import repeated_inputs
-from benchmarks.harness.rounds.check_totals import CheckTotals
-from benchmarks.harness.rounds.comparisons import compare
+from benchmarks.harness.rounds.checks import CheckTotals, written_outside
 from benchmarks.harness.rounds.probes import Probe
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.rounds.shared_state import SharedState
@@ -132,15 +128,12 @@ class Inspection:
         self, layout: Layout, memory: torch.Tensor, canaries: dict[str, int], ran: range
     ) -> None:
         """Require that the calls wrote every element of the outputs, and nothing beside them."""
+        if overflow := written_outside(layout, memory, canaries):
+            self._caught("overflow", overflow)
         for region in layout.regions:
-            slots = layout.slots(memory, region)
-            beside = slots[:, region.elements :]
-            if bool((beside != canaries[region.name]).any()):
-                self._caught("overflow", f"wrote past the end of {region.name}")
-            if bool((layout.before(memory, region) != canaries[region.name]).any()):
-                self._caught("overflow", f"wrote before the beginning of {region.name}")
             if poison_shows(region):
-                left = slots[ran.start : ran.stop, : region.elements] == canaries[region.name]
+                slots = layout.slots(memory, region)[ran.start : ran.stop, : region.elements]
+                left = slots == canaries[region.name]
                 if bool(left.any()):
                     self._caught(
                         "output", f"left {int(left.sum())} elements of {region.name} unwritten"
@@ -165,14 +158,12 @@ class Inspection:
                 if all_s > round_s:
                     break
             self._check_call(input_layout.tensors(private, call), outputs, call)
-            self.totals.calls_checked += 1
 
     def _check_repeats(self, layout: Layout, memory: torch.Tensor) -> None:
         tolerance = self.setting.document["tolerance"]
-        found = repeated_inputs.compare_repeats(layout, memory, range(layout.calls), tolerance)
-        self.totals.add_repeats(found)
-        if found.failure:
-            self._caught("moving", found.failure)
+        calls = range(layout.calls)
+        if failure := self.totals.check_repeats(layout, memory, calls, tolerance):
+            self._caught("moving", failure)
 
     def _check_call(
         self, inputs: dict[str, torch.Tensor], outputs: tuple[Layout, torch.Tensor], call: int
@@ -182,9 +173,6 @@ class Inspection:
         assert reference is not None
         expected = reference(state=self.state.tensors, inputs=inputs, axes=self.workload["axes"])
         layout, memory = outputs
-        for name, output in layout.tensors(memory, call).items():
-            tolerance = self.setting.document["tolerance"]
-            comparison = compare(name, output, expected[name], tolerance)
-            self.totals.add(comparison)
-            if comparison.failure:
-                self._caught("output", f"gave a wrong result: {comparison.failure}")
+        tensors = layout.tensors(memory, call)
+        if failure := self.totals.check_call(tensors, expected, setting.document["tolerance"]):
+            self._caught("output", failure)

@@ -1,7 +1,5 @@
 """Measure one workload in one replicate: set up, warm up, size, run rounds in pairs."""
 
-from __future__ import annotations
-
 import random
 import statistics
 from collections.abc import Callable
@@ -65,14 +63,14 @@ def measure(
     *,
     setting: Setting,
     sides: dict[Role, SideProcess],
-    setups: dict[Role, Setup],
     replicate: int,
     workload: dict[str, Any],
-    calls: int | None,
-    on_round: OnRound,
     plan: RoundPlan,
+    calls: int | None = None,
+    setups: dict[Role, Setup] | None = None,
+    on_round: OnRound | None = None,
 ) -> dict[str, Any]:
-    """Measure one workload and return the record's entry; `calls` None sizes the rounds.
+    """Measure one workload and return the record's entry; without `calls`, it sizes the rounds.
 
     Raises SideFailed or Caught.
     """
@@ -91,8 +89,8 @@ def measure(
             for role, side in sides.items()
         }
         try:
-            _set_up(setting, workload_sides, setups)
-            entry = _Pair(setting, workload_sides, state, plan).measure(calls, on_round)
+            _set_up(setting, workload_sides, setups or {role: Setup() for role in sides})
+            entry = _Pair(setting, workload_sides, state, plan).measure(calls, on_round or _ignore)
             setting.monitor.look_around(side.pid for side in sides.values())
             for workload_side in workload_sides.values():
                 workload_side.release()
@@ -127,14 +125,14 @@ def _blamed(
             message = f"the {role} left work running on the device between its turns"
             return Caught(
                 Finding(
-                    kind="idle",
-                    side=role,
-                    replicate=replicate,
-                    workload=workload,
-                    message=message,
+                    kind="idle", side=role, replicate=replicate, workload=workload, message=message
                 )
             )
     return DeviceFailed("another process computes on this device; a run needs it exclusively")
+
+
+def _ignore(index: int, baseline_us: float, candidate_us: float) -> None:
+    """Rounds outside the displayed estimate."""
 
 
 class _Pair:

@@ -1,7 +1,5 @@
 """Account for a run's time: seconds by phase."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Iterator

@@ -7,8 +7,6 @@ Forged handles can open a GPU's memory, so the positions are drawn in host memor
 the gather, over anything written in their place.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

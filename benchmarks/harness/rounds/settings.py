@@ -1,7 +1,5 @@
 """The constants of one run of the referee."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The state of one workload in one replicate, shared with both sides."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -29,7 +27,7 @@ class SharedState:
         self.tensors = self.layout.tensors(self.arena.memory, 0)
         self.refill()
 
-    def __enter__(self) -> SharedState:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:

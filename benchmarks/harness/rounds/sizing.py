@@ -1,7 +1,5 @@
 """Size the rounds of a workload: the number of calls."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

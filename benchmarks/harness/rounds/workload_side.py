@@ -1,13 +1,12 @@
 """One side in one workload: its memory, its rounds and their checks."""
 
-from __future__ import annotations
-
 import gc
 import os
 import random
 import secrets
 import time
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import torch
 
@@ -17,7 +16,7 @@ from benchmarks.harness.devices.idle import DeviceNotIdle
 from benchmarks.harness.devices.layouts import Layout
 from benchmarks.harness.devices.telemetry import Reading
 from benchmarks.harness.rounds import fixed_costs
-from benchmarks.harness.rounds.check_totals import CheckTotals
+from benchmarks.harness.rounds.checks import CheckTotals
 from benchmarks.harness.rounds.inspections import Inspection
 from benchmarks.harness.rounds.probes import Probe
 from benchmarks.harness.rounds.settings import Setting
@@ -75,7 +74,7 @@ class WorkloadSide:
             level=level,
         )
 
-    def __enter__(self) -> WorkloadSide:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -90,13 +89,8 @@ class WorkloadSide:
         own_before = device.side_memory_bytes(self.side.pid)
         free_before = device.free_bytes()
         started = time.perf_counter()
-        self.side.ask(
-            {"type": "setup", "level": self._level, "axes": self._workload["axes"], **message},
-            descriptors=descriptors,
-            expect="ready",
-            limit_s=self._setting.protocol["setup_limit_s"],
-            doing=self._doing("setup"),
-        )
+        message |= {"type": "setup", "level": self._level, "axes": self._workload["axes"]}
+        self._ask(message, "ready", "setup", descriptors)
         self.bind(1)
         self.setup_s = time.perf_counter() - started
         own_after = device.side_memory_bytes(self.side.pid)
@@ -104,6 +98,13 @@ class WorkloadSide:
             self.setup_memory_bytes = max(0, free_before - device.free_bytes())
         else:
             self.setup_memory_bytes = max(0, own_after - own_before)
+
+    def _ask(
+        self, message: dict[str, Any], expect: str, what: str, descriptors: Sequence[int] = ()
+    ) -> None:
+        limit_s = self._setting.protocol["setup_limit_s"]
+        doing = self._doing(what)
+        self.side.ask(message, descriptors=descriptors, expect=expect, limit_s=limit_s, doing=doing)
 
     def _doing(self, what: str) -> str:
         return f"in {what} of workload {self._workload['name']!r}"
@@ -137,13 +138,7 @@ class WorkloadSide:
         self._sealed_inputs = 0
         self._probe = Probe(self._outputs, self._arenas[1].memory)
         device.synchronize()
-        self.side.ask(
-            message,
-            descriptors=descriptors,
-            expect="bound",
-            limit_s=self._setting.protocol["setup_limit_s"],
-            doing=self._doing("setup"),
-        )
+        self._ask(message, "bound", "setup", descriptors)
         for arena in before:
             arena.close()
 
@@ -223,12 +218,7 @@ class WorkloadSide:
 
     def renew(self) -> None:
         """Have the side rebuild its step on the refilled state."""
-        self.side.ask(
-            {"type": "renew"},
-            expect="renewed",
-            limit_s=self._setting.protocol["setup_limit_s"],
-            doing=self._doing("setup on new state"),
-        )
+        self._ask({"type": "renew"}, "renewed", "setup on new state")
 
     def check_state(self) -> None:
         """Raise Caught if the shared state changed."""
@@ -254,9 +244,4 @@ class WorkloadSide:
 
     def release(self) -> None:
         """Have the side free the workload."""
-        self.side.ask(
-            {"type": "release"},
-            expect="released",
-            limit_s=self._setting.protocol["setup_limit_s"],
-            doing=self._doing("the end"),
-        )
+        self._ask({"type": "release"}, "released", "the end")

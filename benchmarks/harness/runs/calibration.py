@@ -4,8 +4,6 @@ Pairs of fresh processes run the baseline on both sides. The band covers the spr
 processes, and at least the drift of a machine from day to day.
 """
 
-from __future__ import annotations
-
 import statistics
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Read a candidate: its file, name and source."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Capture the environment of a run: device, versions, packages, isolation."""
 
-from __future__ import annotations
-
 import functools
 import importlib.metadata
 import os

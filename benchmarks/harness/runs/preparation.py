@@ -1,7 +1,5 @@
 """Prepare a run: device, sandboxes and the referee's copy of the candidate."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

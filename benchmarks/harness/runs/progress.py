@@ -1,7 +1,5 @@
 """Report progress: one JSON event a line, with the estimate so far."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections import defaultdict

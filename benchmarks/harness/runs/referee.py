@@ -1,7 +1,5 @@
 """The referee: measure replicates until there is a verdict, then seal the record."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Sequence

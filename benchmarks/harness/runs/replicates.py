@@ -1,7 +1,5 @@
 """Measure one replicate: a fresh pair of processes through every workload."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -83,21 +81,25 @@ def _operator_alone(
     if rounds == 0 or setting.reference is None:
         return None
     with setting.phases.of("operator_alone", whole=True):
-        return [
-            observations.pair(
-                pairs.measure(
-                    setting=setting,
-                    sides=sides,
-                    setups={role: Setup() for role in sides},
-                    replicate=0,
-                    workload=workload,
-                    calls=None,
-                    on_round=_unseen,
-                    plan=RoundPlan(rounds=rounds, level="operator"),
-                )
+        plan = RoundPlan(rounds=rounds, level="operator")
+        return _pairs(setting, sides, 0, setting.document["workloads"], plan)
+
+
+def _pairs(
+    setting: Setting,
+    sides: dict[Role, SideProcess],
+    index: int,
+    workloads: Sequence[dict[str, Any]],
+    plan: RoundPlan,
+) -> list[dict[str, Any]]:
+    return [
+        observations.pair(
+            pairs.measure(
+                setting=setting, sides=sides, replicate=index, workload=workload, plan=plan
             )
-            for workload in setting.document["workloads"]
-        ]
+        )
+        for workload in workloads
+    ]
 
 
 def same_code(
@@ -111,28 +113,10 @@ def same_code(
     with setting.phases.of("same_code", whole=True), ExitStack() as stack:
         sides = start(setting, index, order, stack, runs=dict.fromkeys(order, "baseline"))
         try:
-            return [
-                observations.pair(
-                    pairs.measure(
-                        setting=setting,
-                        sides=sides,
-                        setups={role: Setup() for role in order},
-                        replicate=index,
-                        workload=workload,
-                        calls=None,
-                        on_round=_unseen,
-                        plan=RoundPlan(rounds=rounds),
-                    )
-                )
-                for workload in workloads
-            ]
+            return _pairs(setting, sides, index, workloads, RoundPlan(rounds=rounds))
         except Caught as caught:
             said = caught.finding.message.replace("the candidate", "the baseline", 1)
             raise Caught(replace(caught.finding, side="baseline", message=said)) from caught
-
-
-def _unseen(index: int, baseline_us: float, candidate_us: float) -> None:
-    """These rounds are not part of the displayed estimate."""
 
 
 def start(

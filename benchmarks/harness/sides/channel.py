@@ -3,14 +3,12 @@
 A socket, because it also passes the file descriptors of shared memory.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import struct
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 MAX_MESSAGE_BYTES = 1 << 20
 _LENGTH = struct.Struct("!I")
@@ -42,7 +40,7 @@ class Channel:
         self._socket = sock
 
     @classmethod
-    def pair(cls) -> tuple[Channel, socket.socket]:
+    def pair(cls) -> tuple[Self, socket.socket]:
         """A connected channel and the raw socket for the side."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         return cls(ours), theirs
@@ -110,12 +108,7 @@ class Channel:
         return message
 
     def _exactly(
-        self,
-        size: int,
-        deadline: float | None,
-        descriptors: list[int] | None,
-        *,
-        awake: bool,
+        self, size: int, deadline: float | None, descriptors: list[int] | None, *, awake: bool
     ) -> bytes:
         parts: list[bytes] = []
         missing = size

@@ -11,8 +11,6 @@ read-only), `written` (paths bound writable), `scratch` and `scratch_bytes`, `de
 `own_process_ids`, `group` (a control group to enter, or null), `limits`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json

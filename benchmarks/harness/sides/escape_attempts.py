@@ -7,8 +7,6 @@ required user id, or null), `arena` (a CUDA memory handle that must open, or nul
 referee's session keyring, or null). Prints one line of JSON.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json

@@ -3,8 +3,6 @@
 shutil.rmtree is recursive, so deeply nested folders raise RecursionError and would end the run.
 """
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Isolate a side from the referee, and list the protections in force."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import secrets

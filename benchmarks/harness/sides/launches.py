@@ -1,7 +1,5 @@
 """Launch calls eagerly or as a captured CUDA graph."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 

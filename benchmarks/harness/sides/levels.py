@@ -1,7 +1,5 @@
 """The two levels of measurement: the Program with the operator, and the operator alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any

@@ -4,8 +4,6 @@ Operators live in `kernels/<operator>/`, and in the folders of TWOFOLD_OPERATORS
 PATH): a customer's own, or those of a test.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 from pathlib import Path

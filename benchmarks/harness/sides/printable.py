@@ -4,8 +4,6 @@ The text is the candidate's. Line breaks could forge the referee's output, escap
 the terminal, and NULs or lone surrogates cannot be stored.
 """
 
-from __future__ import annotations
-
 _LEFT_OUT = "\ufffd"
 
 

@@ -8,8 +8,6 @@ A stopped process can wake itself by a timer that sends SIGCONT. A wake-up too s
 processor-time clock shows in the thread's context switches.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

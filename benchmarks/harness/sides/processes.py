@@ -1,7 +1,5 @@
 """A side's process as the referee controls it: start, request, stop, kill, diagnose."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal
@@ -10,7 +8,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from benchmarks.harness.failures import Role, SideFailed
 from benchmarks.harness.sides import isolation, printable, process_trees
@@ -84,7 +82,7 @@ class SideProcess:
                     pid = int(children[0]) if children else pid
         return pid
 
-    def __enter__(self) -> SideProcess:
+    def __enter__(self) -> Self:
         return self
 
     def end(self) -> None:

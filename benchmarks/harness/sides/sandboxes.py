@@ -4,8 +4,6 @@ util-linux's `unshare` and `setpriv` run `confine.py`. Machines allow different 
 each is tried, strictest first, by a process that attempts to escape; its results are recorded.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -14,7 +12,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from benchmarks.harness.failures import ROLES, Role
 from benchmarks.harness.sides import escape_attempts, visible_files
@@ -103,7 +101,7 @@ class Sandbox:
         self.cache.mkdir(mode=0o700, exist_ok=True)
         self._own(self.cache)
 
-    def apart(self, cache: Path) -> Sandbox:
+    def apart(self, cache: Path) -> Self:
         """The same sandbox with an empty cache."""
         other = replace(self, cache=cache)
         other.make_cache()

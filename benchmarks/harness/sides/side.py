@@ -4,8 +4,6 @@ It has memory handles and a channel. The candidate shares this process and can c
 it, so nothing here is trusted: the clock, the reference and every check are the referee's.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import functools

@@ -5,8 +5,6 @@ enough that no process has the user now, because sides end with each replicate. 
 socket per user in Linux's abstract namespace, which the kernel frees when the process ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import socket

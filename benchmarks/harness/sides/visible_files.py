@@ -3,8 +3,6 @@
 Homes, databases, sockets, keys, the rest of the checkout and the other side's folders are not.
 """
 
-from __future__ import annotations
-
 import glob
 import os
 import sys

@@ -11,8 +11,6 @@ A percentile bootstrap over replicates, then rounds, covered the truth in 81% of
 benchmarks.precision.simulations.interim_looks`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Rounds are excluded in pairs, by sealed rules that treat both sides alike, so th
 gains from losing its slow rounds.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass

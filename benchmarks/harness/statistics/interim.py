@@ -12,19 +12,13 @@ confidence for the whole run.
 rule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
 
 def schedule(protocol: Mapping[str, Any]) -> list[int]:
     """The numbers of replicates after which to look; the last is `max_replicates`."""
-    first, most, step = (
-        protocol["replicates"],
-        protocol["max_replicates"],
-        protocol["look_every"],
-    )
+    first, most, step = (protocol["replicates"], protocol["max_replicates"], protocol["look_every"])
     return [*range(first, most, step), most]
 
 

@@ -10,8 +10,6 @@ benchmarks.precision.simulations.interruptions`). If it flags more than a quarte
 rounds, that is how the side runs, and they count.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Quantiles of Student's t for integer degrees of freedom, standard library only."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

@@ -1,7 +1,5 @@
 """NVML's throttle reasons, without NVML."""
 
-from __future__ import annotations
-
 NAMES = {
     0x1: "idle",
     0x2: "application clocks",

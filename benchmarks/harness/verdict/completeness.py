@@ -1,7 +1,5 @@
 """Check that a record contains everything its benchmark asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Recompute what a record claims: seal a draft, find contradictions in a record. No torch."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -16,8 +16,6 @@ A ratio whose distance from the target is within such noise is inconclusive. Noi
 Benchmarks from before the band are judged without.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -5,8 +5,6 @@ n (b - c). The rest of the measured ratio (warmer caches, overlap, clocks) is re
 unexplained.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,15 +1,13 @@
 """Compute the verdict from a record's raw samples, without torch."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from benchmarks.harness import controls
 from benchmarks.harness.statistics import interim
 from benchmarks.harness.statistics.estimates import Estimate, Estimates, estimate
-from benchmarks.harness.statistics.exclusions import CountedRounds, counted_rounds
+from benchmarks.harness.statistics.exclusions import counted_rounds
 from benchmarks.harness.verdict import completeness, noise
 
 Verdict = Literal["met", "missed", "inconclusive", "invalid", "disqualified"]
@@ -17,19 +15,6 @@ _WRONG_SHARE = 0.10
 # Below this share of counted rounds there is no verdict: noise cannot decide, and a candidate
 # cannot hide slow rounds.
 _LEAST_KEPT_SHARE = 0.75
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkloadSummary:
-    """A workload's times in us per call and its ratio; None where no rounds count."""
-
-    name: str
-    weight: float
-    baseline_us: float | None
-    candidate_us: float | None
-    ratio: float | None
-    low: float | None
-    high: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +56,7 @@ class Summary:
     high: float | None
     target: float
     confidence: float
-    workloads: tuple[WorkloadSummary, ...]
+    workloads: tuple[dict[str, Any], ...]
     looks: tuple[dict[str, Any], ...]
     replicates: int
     rounds: int
@@ -84,7 +69,7 @@ class Summary:
         return data | {
             "reasons": list(self.reasons),
             "looks": list(self.looks),
-            "workloads": [asdict(workload) for workload in self.workloads],
+            "workloads": list(self.workloads),
         }
 
 
@@ -105,11 +90,6 @@ def recompute(record: Mapping[str, Any]) -> Summary:
     if invalid:
         return _without_estimate(record, "invalid", invalid)
     return _with_estimate(record, taken)
-
-
-def counts_of(record: Mapping[str, Any]) -> CountedRounds:
-    """The rounds of a record that count, and those that were excluded."""
-    return counted_rounds(record)
 
 
 def looks_of(record: Mapping[str, Any]) -> list[Look]:
@@ -228,22 +208,14 @@ def _without_estimate(record: Mapping[str, Any], verdict: Verdict, reasons: list
 
 def _workloads(
     record: Mapping[str, Any], estimates: Mapping[str, Estimate]
-) -> tuple[WorkloadSummary, ...]:
-    summaries = []
-    for workload in record["benchmark"]["workloads"]:
-        found = estimates.get(workload["name"])
-        summaries.append(
-            WorkloadSummary(
-                name=workload["name"],
-                weight=workload["weight"],
-                baseline_us=None if found is None else found.baseline_us,
-                candidate_us=None if found is None else found.candidate_us,
-                ratio=None if found is None else found.ratio,
-                low=None if found is None else found.low,
-                high=None if found is None else found.high,
-            )
-        )
-    return tuple(summaries)
+) -> tuple[dict[str, Any], ...]:
+    """Each workload's times in us per call and its ratio; None where no rounds count."""
+    nothing = dict.fromkeys(field.name for field in fields(Estimate))
+    return tuple(
+        {"name": workload["name"], "weight": workload["weight"]}
+        | (asdict(estimates[workload["name"]]) if workload["name"] in estimates else nothing)
+        for workload in record["benchmark"]["workloads"]
+    )
 
 
 def _counts(record: Mapping[str, Any]) -> dict[str, Any]:

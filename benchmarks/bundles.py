@@ -94,7 +94,7 @@ def _source_files(operator: str) -> Iterator[Path]:
     candidates = set(catalogue.candidates(operator).values())
     yield ROOT / "benchmarks" / "__init__.py"
     yield from (ROOT / "kernels").glob("*.py")
-    code = (ROOT / "benchmarks" / "harness", ROOT / "benchmarks" / "records")
+    code = [ROOT / "benchmarks" / name for name in ("harness", "records", "verdict")]
     for folder in (*code, ROOT / "kernels" / operator):
         for file in folder.rglob("*"):
             if file.suffix in SUFFIXES and file not in candidates:

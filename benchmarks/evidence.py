@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.errors import RecordRejected
-from benchmarks.harness.verdict import consistency, verdicts
 from benchmarks.limits import limits
 from benchmarks.models import Run, SigningKey
 from benchmarks.records import records, signatures
 from benchmarks.text import readable
+from benchmarks.verdict import consistency, verdicts
 
 
 @dataclass(frozen=True)

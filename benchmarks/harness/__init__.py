@@ -1,0 +1,1 @@
+"""The referee: measures a candidate against the baseline of a sealed benchmark."""

@@ -21,11 +21,11 @@ from benchmarks.harness.cli import cost, terminal
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.runs.progress import Progress
 from benchmarks.harness.sides import printable
-from benchmarks.harness.verdict import consistency
 from benchmarks.records import documents, records, signatures
 from benchmarks.records.documents import InvalidBenchmark
 from benchmarks.records.records import RecordError
 from benchmarks.records.signatures import KeyUnusable, NotSigned, PublicKey, SignatureError
+from benchmarks.verdict import consistency
 from kernels.output import exit_when_stdout_closes
 from kernels.solutions import SUFFIXES
 

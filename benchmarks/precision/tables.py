@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import binomtest
 
-from benchmarks.harness.verdict import verdicts
-from benchmarks.harness.verdict.verdicts import Look
+from benchmarks.verdict import verdicts
+from benchmarks.verdict.verdicts import Look
 
 CONFIDENCE = 0.95
 

@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.controls import limits
-from benchmarks.harness.verdict import consistency
 from benchmarks.published import committed, report_tables, surveys
 from benchmarks.published.committed import CATALOGUE, Signature
 from benchmarks.published.surveys import Figures
 from benchmarks.records import records
 from benchmarks.records.canonical import digest_of_bytes
 from benchmarks.records.signatures import KeyUnusable, PublicKey
+from benchmarks.verdict import consistency
+from benchmarks.verdict.controls import limits
 from kernels import catalogue
 
 

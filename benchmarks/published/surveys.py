@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from benchmarks.harness.controls import limits
 from benchmarks.records import observations, schemas, signatures
 from benchmarks.records.canonical import canonical, digest, parse_strictly
 from benchmarks.records.signatures import SigningKey
+from benchmarks.verdict.controls import limits
 
 SCHEMA_NAME = "twofold.survey/1"
 MAX_BYTES = 1_000_000

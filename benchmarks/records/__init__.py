@@ -1,0 +1,1 @@
+"""The records of benchmarks: formats, canonical JSON and signatures."""

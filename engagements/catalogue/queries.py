@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.verdict import consistency
+from benchmarks.verdict import consistency
 from benchmarks.published import claims, committed, reports, surveys
 from benchmarks.published.claims import Judged
 from benchmarks.published.committed import Signature

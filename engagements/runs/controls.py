@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.harness.controls.limits import EIGHT_BITS
-from benchmarks.harness.statistics.exclusions import counted_rounds
+from benchmarks.verdict.controls.limits import EIGHT_BITS
+from benchmarks.verdict.statistics.exclusions import counted_rounds
 from engagements.common import ratios
 
 Data = Mapping[str, Any]

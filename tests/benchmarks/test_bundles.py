@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks import bundles
-from benchmarks.harness.verdict import consistency
 from benchmarks.models import Record, Repetition, Run
 from benchmarks.records import records, signatures
 from benchmarks.records.canonical import digest_of_bytes
 from benchmarks.services import repetitions, runs
+from benchmarks.verdict import consistency
 from tests import signing
 from tests.benchmarks.conftest import raises_code
 

@@ -10,9 +10,9 @@ import pytest
 from django.db import transaction
 
 from benchmarks import queries
-from benchmarks.harness.verdict.verdicts import recompute
 from benchmarks.models import Benchmark, Run, Solution
 from benchmarks.services import runs, solutions
+from benchmarks.verdict.verdicts import recompute
 from tests.benchmarks.conftest import OPERATOR, publish_to
 
 PREPARE = "def prepare(state, axes):\n    return None\n\n"

@@ -10,12 +10,12 @@ from django.db import IntegrityError
 
 from benchmarks import queries, storage
 from benchmarks.errors import RecordRejected, StaleAttempt
-from benchmarks.harness.verdict import consistency
 from benchmarks.models import Record, Run
 from benchmarks.records import records
 from benchmarks.records.canonical import canonical, digest_of_bytes
 from benchmarks.services import runs
 from benchmarks.signals import run_concluded
+from benchmarks.verdict import consistency
 from tests import signing
 from tests.benchmarks.conftest import lose_the_worker, raises_code
 from tests.refusing import refused

@@ -14,8 +14,8 @@ import pytest
 from django.conf import LazySettings
 from django.core.management import CommandError, call_command
 
-from benchmarks.harness.verdict import verdicts
 from benchmarks.records import records
+from benchmarks.verdict import verdicts
 from tests.consultancy.starting import ROOT
 
 # The engagement without evidence files, whose audit is entered by hand.

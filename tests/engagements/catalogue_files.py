@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.verdict import consistency
 from benchmarks.published import surveys
 from benchmarks.records import records, signatures
 from benchmarks.records.canonical import digest, digest_of_bytes
 from benchmarks.records.signatures import SigningKey
+from benchmarks.verdict import consistency
 from kernels import catalogue
 from tests.harness.samples import made_record, replicate_entry, workload_entry
 

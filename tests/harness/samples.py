@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.harness.verdict import consistency
 from benchmarks.records import observations
 from benchmarks.records.canonical import digest, digest_of_bytes
+from benchmarks.verdict import consistency
 from tests.harness.softmax import Document, softmax_benchmark
 
 SOURCE = "def run(prepared, inputs, out): ...\n"

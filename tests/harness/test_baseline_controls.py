@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness.controls import baseline_band, same_code
-from benchmarks.harness.verdict.verdicts import recompute
+from benchmarks.verdict.controls import baseline_band, same_code
+from benchmarks.verdict.verdicts import recompute
 from tests.harness.samples import made_record, replicate_entry, workload_entry
 from tests.harness.softmax import Document, softmax_benchmark
 

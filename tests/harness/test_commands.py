@@ -166,7 +166,7 @@ def test_what_the_web_tier_uses_imports_neither_torch_nor_django(tmp_path: Path)
         "import sys\n"
         "from benchmarks.records import canonical, documents, records\n"
         "from benchmarks.harness.runs import progress\n"
-        "from benchmarks.harness.verdict import verdicts\n"
+        "from benchmarks.verdict import verdicts\n"
         "import benchmarks.harness.__main__ as main\n"
         "code = main.main(['verify', sys.argv[1]])\n"
         "bad = {'torch', 'triton', 'django', 'scipy'} & set(sys.modules)\n"

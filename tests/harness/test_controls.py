@@ -8,19 +8,12 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness.controls import (
-    ecc,
-    exclusive,
-    roofline,
-    same_code,
-    steadiness,
-    working_set,
-)
 from benchmarks.harness.devices.telemetry import Reading
-from benchmarks.harness.verdict import consistency
-from benchmarks.harness.verdict.verdicts import recompute
 from benchmarks.records import records
 from benchmarks.records.canonical import canonical
+from benchmarks.verdict import consistency
+from benchmarks.verdict.controls import ecc, exclusive, roofline, same_code, steadiness, working_set
+from benchmarks.verdict.verdicts import recompute
 from tests.harness.samples import made_record, replicate_entry, workload_entry
 from tests.harness.softmax import Document, Measure, softmax_benchmark
 

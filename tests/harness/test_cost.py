@@ -8,8 +8,8 @@ import pytest
 
 from benchmarks.harness import __main__ as commands
 from benchmarks.harness.cli import cost
-from benchmarks.harness.verdict import consistency
 from benchmarks.records import records
+from benchmarks.verdict import consistency
 from tests.harness.samples import twice_as_fast
 from tests.harness.softmax import Document
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.harness.statistics.interruptions import interrupted, uninterrupted
 from benchmarks.precision.simulations import interruptions
+from benchmarks.verdict.statistics.interruptions import interrupted, uninterrupted
 
 Floats = NDArray[np.float64]
 BAND = 0.03

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from benchmarks.harness.statistics import interim
-from benchmarks.harness.verdict.verdicts import look, recompute
 from benchmarks.precision.simulations.interim_looks import simulated
+from benchmarks.verdict.statistics import interim
+from benchmarks.verdict.verdicts import look, recompute
 from tests.harness.samples import made_record, replicate_entry, workload_entry
 from tests.harness.softmax import softmax_benchmark
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness.controls import same_code
-from benchmarks.harness.verdict import consistency
-from benchmarks.harness.verdict.verdicts import recompute
 from benchmarks.precision.simulations import busy_machines
 from benchmarks.precision.simulations.busy_machines import MACHINES
+from benchmarks.verdict import consistency
+from benchmarks.verdict.controls import same_code
+from benchmarks.verdict.verdicts import recompute
 from tests.harness.samples import made_record, replicate_entry, workload_entry
 from tests.harness.softmax import Document, softmax_benchmark
 

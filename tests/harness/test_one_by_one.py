@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness.controls import one_by_one
-from benchmarks.harness.verdict import consistency
-from benchmarks.harness.verdict.verdicts import recompute
+from benchmarks.verdict import consistency
+from benchmarks.verdict.controls import one_by_one
+from benchmarks.verdict.verdicts import recompute
 from tests.harness.samples import made_record, replicate_entry, workload_entry
 from tests.harness.softmax import Document, softmax_benchmark
 

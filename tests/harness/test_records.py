@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness.verdict import consistency
 from benchmarks.records import records
 from benchmarks.records.canonical import canonical
 from benchmarks.records.records import RecordError
+from benchmarks.verdict import consistency
 from tests.harness.samples import twice_as_fast
 
 Change = Callable[[dict[str, Any]], object]

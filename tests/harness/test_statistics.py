@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from benchmarks.harness.statistics.estimates import Estimates, estimate
+from benchmarks.verdict.statistics.estimates import Estimates, estimate
 
 Floats = NDArray[np.float64]
 

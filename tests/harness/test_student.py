@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.harness.statistics.student_t import critical
+from benchmarks.verdict.statistics.student_t import critical
 
 
 @pytest.mark.parametrize(

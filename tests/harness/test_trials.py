@@ -17,9 +17,9 @@ from benchmarks.harness.rounds.checks import CheckTotals
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.runs import referee
 from benchmarks.harness.sides.processes import SideProcess
-from benchmarks.harness.verdict import consistency
-from benchmarks.harness.verdict.verdicts import recompute
 from benchmarks.records.canonical import canonical
+from benchmarks.verdict import consistency
+from benchmarks.verdict.verdicts import recompute
 from kernels.definition import Contents
 from tests.harness.samples import twice_as_fast
 from tests.harness.softmax import Document, Measure, softmax_benchmark

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness.verdict.verdicts import recompute
+from benchmarks.verdict.verdicts import recompute
 from tests.harness.samples import made_record, replicate_entry, twice_as_fast, workload_entry
 from tests.harness.softmax import softmax_benchmark
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import torch
 
-from benchmarks.harness.controls import limits
 from benchmarks.harness.devices.arenas import Device
 from benchmarks.harness.devices.layouts import torch_dtype
+from benchmarks.verdict.controls import limits
 
 # Large enough for full speed, small enough for a second.
 _SIDE = {"cuda": 8192, "cpu": 1024}

@@ -14,9 +14,9 @@ from benchmarks.harness.runs import environment, replicates
 from benchmarks.harness.runs.candidates import Candidate
 from benchmarks.harness.runs.preparation import prepare
 from benchmarks.harness.sides import folders, isolation, operators, user_ids
-from benchmarks.harness.statistics.exclusions import times_us
 from benchmarks.records import documents
 from benchmarks.records.documents import WIDEST_BAND
+from benchmarks.verdict.statistics.exclusions import times_us
 
 PAIRS = 3
 _LEAST_BAND = {"cuda": 0.05, "cpu": 0.2}

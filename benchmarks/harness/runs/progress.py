@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from benchmarks.harness.statistics import interim
+from benchmarks.verdict.statistics import interim
 
 OnRound = Callable[[int, float, float], None]
 Watcher = Callable[[Mapping[str, Any]], None]

@@ -18,10 +18,10 @@ from benchmarks.harness.runs.candidates import Candidate
 from benchmarks.harness.runs.preparation import prepare
 from benchmarks.harness.runs.progress import Progress
 from benchmarks.harness.sides import folders, isolation, operators, user_ids
-from benchmarks.harness.statistics import interim
-from benchmarks.harness.verdict import completeness, consistency, verdicts
 from benchmarks.records import observations, records
 from benchmarks.records.canonical import digest
+from benchmarks.verdict import completeness, consistency, verdicts
+from benchmarks.verdict.statistics import interim
 
 _RANDOM = random.SystemRandom()
 

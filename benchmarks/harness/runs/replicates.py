@@ -6,7 +6,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from benchmarks.harness.controls import one_by_one
 from benchmarks.harness.failures import ROLES, Caught, Role
 from benchmarks.harness.rounds import correctness, pairs
 from benchmarks.harness.rounds.pairs import RoundPlan, Setup
@@ -16,6 +15,7 @@ from benchmarks.harness.sides import folders, isolation
 from benchmarks.harness.sides.processes import SideProcess
 from benchmarks.harness.sides.sandboxes import Sandbox
 from benchmarks.records import observations
+from benchmarks.verdict.controls import one_by_one
 
 _RANDOM = random.SystemRandom()
 _OWN: Mapping[Role, Role] = {role: role for role in ROLES}

@@ -17,7 +17,7 @@ _DRIVER = ("/run/nvidia-persistenced",)
 _PATHS_FROM = ("PYTHONPATH", "LD_LIBRARY_PATH", "CUDA_HOME")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _BENCHMARKS = Path(__file__).resolve().parents[2]
-_CODE = [str(_BENCHMARKS / name) for name in ("harness", "records")]
+_CODE = [str(_BENCHMARKS / name) for name in ("harness", "records", "verdict")]
 ROOT = _BENCHMARKS.parent
 
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.controls import same_code
-from benchmarks.harness.verdict import noise, verdicts
+from benchmarks.verdict import noise, verdicts
+from benchmarks.verdict.controls import same_code
 from kernels.output import exit_when_stdout_closes
 
 SEED = 20261121

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.harness.statistics import interim
-from benchmarks.harness.statistics.estimates import Floats, estimate
+from benchmarks.verdict.statistics import interim
+from benchmarks.verdict.statistics.estimates import Floats, estimate
 from kernels.output import exit_when_stdout_closes
 
 SEED = 20261121

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.harness.statistics.estimates import Floats, estimate
-from benchmarks.harness.statistics.interruptions import uninterrupted
+from benchmarks.verdict.statistics.estimates import Floats, estimate
+from benchmarks.verdict.statistics.interruptions import uninterrupted
 from kernels import protocols
 from kernels.output import exit_when_stdout_closes
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.verdict import consistency
 from benchmarks.records import observations
 from benchmarks.records.canonical import digest, digest_of_bytes
+from benchmarks.verdict import consistency
 from kernels import catalogue
 
 Record = dict[str, Any]

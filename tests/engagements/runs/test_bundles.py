@@ -9,8 +9,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from benchmarks.harness.verdict import consistency
 from benchmarks.records import records, signatures
+from benchmarks.verdict import consistency
 from engagements.people.models import User
 from engagements.runs.bundles import WITHHELD
 from engagements.runs.models import EngagementRun

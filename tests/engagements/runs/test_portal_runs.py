@@ -11,11 +11,11 @@ from django.conf import LazySettings
 from django.test import Client
 from django.urls import reverse
 
-from benchmarks.harness.verdict import verdicts
 from benchmarks.models import Verdict
 from benchmarks.records import records
 from benchmarks.records.canonical import digest_of_bytes
 from benchmarks.services import runs as measuring
+from benchmarks.verdict import verdicts
 from engagements.runs.estimates import Estimate
 from engagements.runs.measured import meaning, shown
 from engagements.runs.models import EngagementRun

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from pypdf import PdfReader
 
-from benchmarks.harness.verdict import consistency
 from benchmarks.records import records
 from benchmarks.services import solutions
+from benchmarks.verdict import consistency
 from engagements import documents
 from engagements.documents import registry, render
 from engagements.documents.registry import Subject

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.controls import same_code
-from benchmarks.harness.statistics import estimates
-from benchmarks.harness.statistics.estimates import Samples
-from benchmarks.harness.statistics.exclusions import CountedRounds
+from benchmarks.verdict.controls import same_code
+from benchmarks.verdict.statistics import estimates
+from benchmarks.verdict.statistics.estimates import Samples
+from benchmarks.verdict.statistics.exclusions import CountedRounds
 
 # A single round among many may be fast by chance.
 _QUICKEST = 0.1

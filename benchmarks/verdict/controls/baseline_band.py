@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.controls.outcome import Control
-from benchmarks.harness.statistics.exclusions import counted_rounds
+from benchmarks.verdict.controls.outcome import Control
+from benchmarks.verdict.statistics.exclusions import counted_rounds
 
 NAME = "baseline as calibrated"
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness.statistics.estimates import Floats
+from benchmarks.verdict.statistics.estimates import Floats
 
 Flags = NDArray[np.bool_]
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.harness.controls.outcome import Control
-from benchmarks.harness.statistics.exclusions import SIDES, counted_rounds
-from benchmarks.harness.statistics.throttling import names
+from benchmarks.verdict.controls.outcome import Control
+from benchmarks.verdict.statistics.exclusions import SIDES, counted_rounds
+from benchmarks.verdict.statistics.throttling import names
 
 NAME = "steady clocks"
 

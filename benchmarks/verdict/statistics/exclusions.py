@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.statistics import throttling
-from benchmarks.harness.statistics.estimates import Floats, Samples
-from benchmarks.harness.statistics.interruptions import Flags, interrupted, sealed_band
+from benchmarks.verdict.statistics import throttling
+from benchmarks.verdict.statistics.estimates import Floats, Samples
+from benchmarks.verdict.statistics.interruptions import Flags, interrupted, sealed_band
 
 SIDES = ("baseline", "candidate")
 

@@ -8,11 +8,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.harness.controls.outcome import Control
-from benchmarks.harness.statistics import student_t
-from benchmarks.harness.statistics.estimates import Floats
-from benchmarks.harness.statistics.exclusions import counted_rounds, times_us
-from benchmarks.harness.statistics.interruptions import sealed_band, uninterrupted
+from benchmarks.verdict.controls.outcome import Control
+from benchmarks.verdict.statistics import student_t
+from benchmarks.verdict.statistics.estimates import Floats
+from benchmarks.verdict.statistics.exclusions import counted_rounds, times_us
+from benchmarks.verdict.statistics.interruptions import sealed_band, uninterrupted
 
 NAME = "same code on both sides"
 # One sound run in a hundred fails here.

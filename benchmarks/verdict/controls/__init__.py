@@ -8,7 +8,7 @@ the reason and fails nothing.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from benchmarks.harness.controls import (
+from benchmarks.verdict.controls import (
     baseline_band,
     ecc,
     exclusive,
@@ -18,7 +18,7 @@ from benchmarks.harness.controls import (
     steadiness,
     working_set,
 )
-from benchmarks.harness.controls.outcome import Control
+from benchmarks.verdict.controls.outcome import Control
 
 __all__ = ["Control", "judge"]
 

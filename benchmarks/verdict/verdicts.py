@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from benchmarks.harness import controls
-from benchmarks.harness.statistics import interim
-from benchmarks.harness.statistics.estimates import Estimate, Estimates, estimate
-from benchmarks.harness.statistics.exclusions import counted_rounds
-from benchmarks.harness.verdict import completeness, noise
+from benchmarks.verdict import completeness, controls, noise
+from benchmarks.verdict.statistics import interim
+from benchmarks.verdict.statistics.estimates import Estimate, Estimates, estimate
+from benchmarks.verdict.statistics.exclusions import counted_rounds
 
 Verdict = Literal["met", "missed", "inconclusive", "invalid", "disqualified"]
 _WRONG_SHARE = 0.10

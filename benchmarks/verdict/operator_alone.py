@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.statistics.exclusions import counted_rounds, times_us
-from benchmarks.harness.statistics.interruptions import sealed_band, uninterrupted
+from benchmarks.verdict.statistics.exclusions import counted_rounds, times_us
+from benchmarks.verdict.statistics.interruptions import sealed_band, uninterrupted
 
 
 def summarize(record: Mapping[str, Any]) -> dict[str, Any] | None:

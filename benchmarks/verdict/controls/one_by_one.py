@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.controls.outcome import Control
-from benchmarks.harness.statistics.exclusions import counted_rounds
+from benchmarks.verdict.controls.outcome import Control
+from benchmarks.verdict.statistics.exclusions import counted_rounds
 
 NAME = "one call at a time"
 # Rounds of one call per side, in every replicate and workload.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness.statistics import student_t
+from benchmarks.verdict.statistics import student_t
 
 # Cap the interval at a factor of e^50, which is still a JSON number.
 _MOST_REACH = 50.0

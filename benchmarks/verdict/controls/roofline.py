@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness.controls import limits
-from benchmarks.harness.controls.outcome import Control
-from benchmarks.harness.statistics.exclusions import SIDES, counted_rounds
+from benchmarks.verdict.controls import limits
+from benchmarks.verdict.controls.outcome import Control
+from benchmarks.verdict.statistics.exclusions import SIDES, counted_rounds
 
 NAME = "no faster than the machine"
 # A copy is slower than reads alone, and a large square product slower than the best shape, so the

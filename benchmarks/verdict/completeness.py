@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.harness.statistics import interim
+from benchmarks.verdict.statistics import interim
 
 
 def unusable(record: Mapping[str, Any]) -> list[str]:

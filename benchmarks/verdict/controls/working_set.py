@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.harness.controls.outcome import Control
+from benchmarks.verdict.controls.outcome import Control
 
 NAME = "working set outgrows the cache"
 LEAST_CACHES = 3

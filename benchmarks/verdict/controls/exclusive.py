@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.harness.controls.outcome import Control
+from benchmarks.verdict.controls.outcome import Control
 
 NAME = "nobody else on the GPU"
 # Before the referee's first kernel; a display or a monitor may use a percent or two.

@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.harness.verdict import operator_alone, verdicts
 from benchmarks.records.canonical import digest, digest_of_bytes
 from benchmarks.records.records import digest_of
+from benchmarks.verdict import operator_alone, verdicts
 
 # Sums of doubles may differ in their last bits between processors; a verdict may not.
 _RELATIVE_TOLERANCE = 1e-9

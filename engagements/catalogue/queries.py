@@ -14,7 +14,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.verdict import consistency
 from benchmarks.published import claims, committed, reports, surveys
 from benchmarks.published.claims import Judged
 from benchmarks.published.committed import Signature
@@ -22,6 +21,7 @@ from benchmarks.published.reports import Report
 from benchmarks.published.surveys import Figures
 from benchmarks.records import records, signatures
 from benchmarks.records.signatures import KeyUnusable
+from benchmarks.verdict import consistency
 from kernels import catalogue, coverage
 from kernels.coverage import Library
 from kernels.definition import Definition, Preset

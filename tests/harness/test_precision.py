@@ -103,15 +103,16 @@ def test_parts_are_combined_into_one_table(part: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "complaint"),
-    [({}, "once more"), ({"id": "another", "device": "another"}, "differs from .* in its device")],
+    "change",
+    [{}, {"id": "another", "device": "another"}],
+    ids=["the same part twice", "another device"],
 )
-def test_parts_that_do_not_belong_together_are_refused(
-    part: Path, tmp_path: Path, change: dict[str, str], complaint: str
+def test_parts_of_different_measurements_are_not_combined(
+    part: Path, tmp_path: Path, change: dict[str, str]
 ) -> None:
     other = tmp_path / "other.json"
     other.write_text(json.dumps({**json.loads(part.read_text()), **change}))
-    with pytest.raises(shards.PartsDiffer, match=complaint):
+    with pytest.raises(shards.PartsDiffer):
         shards.combined([part, other])
 
 
@@ -148,21 +149,12 @@ def test_a_part_is_signed_by_the_key_that_the_environment_names(
 
 
 @pytest.mark.parametrize(
-    ("content", "complaint"),
-    [
-        (None, "cannot read"),
-        ("{", "is not JSON"),
-        ("[]", "is no part"),
-        ("{}", "is no part"),
-        (
-            '{"id":1,"trials":[],"benchmark":1,"device":1,"signature":"me"}',
-            "signature that is none",
-        ),
-    ],
+    "content",
+    [None, "{", "[]", "{}", '{"id":1,"trials":[],"benchmark":1,"device":1,"signature":"me"}'],
+    ids=["no file", "not JSON", "a list", "no fields", "an invalid signature"],
 )
-def test_what_is_no_part_is_told_in_one_line(
+def test_an_unusable_part_exits_2_with_one_line_naming_its_file(
     content: str | None,
-    complaint: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -172,9 +164,9 @@ def test_what_is_no_part_is_told_in_one_line(
         file.write_text(content)
     monkeypatch.setattr(sys, "argv", ["precision", "--combine", str(file)])
     assert command.main() == 2
-    said = capsys.readouterr().err
-    assert complaint in said
-    assert said.count("\n") == 1
+    error = capsys.readouterr().err
+    assert str(file) in error
+    assert error.count("\n") == 1
 
 
 def test_precision_on_a_gpu_that_is_not_there_is_told_in_one_line(

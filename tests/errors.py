@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from engagements.common.errors import ApplicationError
+from engagements.evidence.readers.errors import EvidenceError
 
 
 @contextmanager
@@ -16,3 +17,13 @@ def declined(code: str) -> Iterator[None]:
     with pytest.raises(ApplicationError) as caught:
         yield
     assert caught.value.code == code
+
+
+@contextmanager
+def unreadable(*codes: str, at: str = "") -> Iterator[None]:
+    """Expect an evidence file to fail with one of these `codes`, in one line, at place `at`."""
+    with pytest.raises(EvidenceError) as caught:
+        yield
+    assert caught.value.code in codes
+    assert "\n" not in caught.value.message
+    assert caught.value.message.endswith(f"({at})" if at else "")

@@ -9,7 +9,7 @@ from engagements.audit.audit_inputs import inputs_of, subject_of
 from engagements.audit.findings import verdict_of
 from engagements.audit.models import Audit
 from engagements.audit.rules import Advice, off_the_shelf
-from engagements.audit.rules.agreed import NoBenchmark, document
+from engagements.audit.rules.agreed import document
 from engagements.audit.rules.inputs import Work
 from engagements.common.errors import ApplicationError
 
@@ -40,10 +40,7 @@ def benchmark_document(audit: Audit) -> dict[str, Any]:
             "The audit advises against custom work.", code="audit.advises_against"
         )
     closest = next(found for found in verdict.findings if found.check == off_the_shelf.NAME)
-    try:
-        return document(inputs_of(audit), closest, reference=audit.engagement.reference)
-    except NoBenchmark as error:
-        raise ApplicationError(str(error), code="audit.benchmark_incomplete") from error
+    return document(inputs_of(audit), closest, reference=audit.engagement.reference)
 
 
 def work_of(audit: Audit) -> tuple[Work, Decimal]:

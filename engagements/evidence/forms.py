@@ -1,4 +1,4 @@
-"""Evidence as it is sent: files, and answers for what no file tells."""
+"""Forms for evidence files and answers of the questionnaire."""
 
 from __future__ import annotations
 
@@ -12,59 +12,61 @@ from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 
 from engagements.common.amount_fields import AmountError, parse_amount
+from engagements.common.errors import ApplicationError
 from engagements.common.money import UnknownCurrency, minor_unit
 from engagements.evidence.models import Answer
 from engagements.evidence.readers import questions as values
 
 Question = Answer.Question
 MOST_FILES = 20
-# Digits of an axis' size.
+# Digits of an axis size.
 LONGEST_SIZE = 12
 
 
 class FilesInput(forms.ClearableFileInput):
-    """Chooses several files at once."""
+    """A file input for several files."""
 
     allow_multiple_selected = True
 
 
 class FilesField(forms.FileField):
-    """Several files; the cleaned value is a list, without the empty ones among others."""
+    """A field of several files. The cleaned value is a list; empty files are dropped unless "
+    "alone."""
 
     widget = FilesInput
 
     def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:
-        """Each file checked as a single one would be."""
+        """Validate each file by itself."""
         files = data if isinstance(data, list | tuple) and data else [data or None]
         if len(files) > MOST_FILES:
-            raise ValidationError(f"At most {MOST_FILES} files at once.")
+            raise ValidationError(f"Choose at most {MOST_FILES} files at a time.")
         full = [each for each in files if each is None or each.size] or files[:1]
         return [super(FilesField, self).clean(each, initial) for each in full]
 
 
 class FilesForm(forms.Form):
-    """Profiles and traffic logs to be kept."""
+    """Upload profiles and traffic logs."""
 
     chosen = FilesField(
         label="Files",
         help_text="PyTorch profiler traces (.json, .json.gz), Nsight Systems exports (SQLite), "
         "Nsight Compute exports (CSV, either page), shape traffic (CSV, Parquet, JSON lines). "
-        "What a file is, is told by its content.",
+        "The format is detected from the content.",
     )
 
     def left_out(self) -> list[str]:
-        """The names of the empty files among others."""
+        """Return the names of the empty files that were dropped."""
         kept = {id(file) for file in self.cleaned_data["chosen"]}
         return [str(file.name) for file in self.files.getlist("chosen") if id(file) not in kept]
 
 
 class AnswerForm(forms.Form):
-    """One question: its fields, whose word the answer is, and of which day."""
+    """Answer a question: its fields, the author and the date."""
 
     question: str
 
     answered_by = forms.CharField(
-        max_length=160, label="Whose word it is", help_text="A person of the customer, as a rule."
+        max_length=160, label="Answered by", help_text="Usually an employee of the customer."
     )
     answered_on = forms.DateField(
         label="On",
@@ -75,17 +77,17 @@ class AnswerForm(forms.Form):
     field_order = ("entries", "percentile", "target_ms", "measured_ms", "amount", "currency")
 
     def clean(self) -> dict[str, Any]:
-        """Check the answer as a whole."""
+        """Parse the answer from all fields together."""
         cleaned: dict[str, Any] = super().clean() or {}
         if not self.errors:
             try:
                 cleaned["value"] = values.as_data(values.parse(self.question, self.value(cleaned)))
-            except values.AnswerError as error:
-                raise ValidationError(str(error)) from error
+            except ApplicationError as error:
+                raise ValidationError(error.message, code=error.code) from error
         return cleaned
 
     def value(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """The answer as data, of fields that are valid each by itself: its own as they are."""
+        """Build the answer's JSON data from valid fields; by default the form's own fields."""
         return {name: cleaned[name] for name in self.fields if name not in AnswerForm.base_fields}
 
 
@@ -97,7 +99,7 @@ def _entries(label: str, help_text: str, placeholder: str) -> forms.CharField:
 
 
 def _split(text: str) -> list[tuple[int, str, str]]:
-    """The lines that say something: number, first word, rest."""
+    """Split into non-empty lines: line number, first word, rest."""
     lines = enumerate((line.strip() for line in text.splitlines()), start=1)
     return [(number, *line.partition(" ")[::2]) for number, line in lines if line]
 
@@ -106,37 +108,38 @@ def _date(word: str, line: int) -> str:
     try:
         return dt.date.fromisoformat(word).isoformat()
     except ValueError as error:
-        raise values.AnswerError(
-            f"Line {line} begins with no date, as in 2027-03-31 Llama 5."
+        raise ApplicationError(
+            f"Line {line}: start with a date, such as 2027-03-31 Llama 5.", code="answer.date"
         ) from error
 
 
 def _axes(text: str, line: int) -> dict[str, int]:
-    """Axes with their sizes, a comma between two."""
+    """Parse comma-separated axes with their sizes."""
     found = {}
     for part in filter(None, map(str.strip, text.split(","))):
         name, _, size = re.sub(r"[=:]", " ", part).partition(" ")
         if not size.strip().isdecimal() or len(size.strip()) > LONGEST_SIZE:
-            raise values.AnswerError(
-                f"Line {line}: “{part}” is no axis with its size, as in head_dim 256."
+            raise ApplicationError(
+                f"Line {line}: replace “{part}” by an axis and its size, such as head_dim 256.",
+                code="answer.axis",
             )
         found[name] = int(size)
     return found
 
 
 class RoadmapForm(AnswerForm):
-    """The models that come next."""
+    """Planned models."""
 
     question = Question.ROADMAP
     entries = _entries(
-        "Models to come",
-        "A date and a name a line, then the axes of the operator that change with it; empty when "
-        "no change is planned.",
+        "Planned models",
+        "A date and a name per line, then the axes that change with it. Leave "
+        "empty if no change is planned.",
         "2027-03-31 Llama 5; head_dim 256, heads 64",
     )
 
     def value(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """A model a line."""
+        """Parse one model per line."""
         models = []
         for line, word, rest in _split(cleaned["entries"]):
             name, _, axes = rest.partition(";")
@@ -151,41 +154,42 @@ class RoadmapForm(AnswerForm):
 
 
 class MaintainersForm(AnswerForm):
-    """Who will maintain the kernel."""
+    """Maintainers of the kernel."""
 
     question = Question.MAINTAINERS
     entries = _entries(
         "People",
-        "Hours a month and a name a line; empty when there is nobody.",
+        "Hours a month and a name per line. Leave empty if nobody will.",
         "12 Performance team",
     )
 
     def value(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """A person a line."""
+        """Parse one person or team per line."""
         people = []
         for line, word, rest in _split(cleaned["entries"]):
             try:
                 hours = float(word.replace(",", "."))
             except ValueError as error:
-                raise values.AnswerError(
-                    f"Line {line} begins with no number of hours, as in 12 Performance team."
+                raise ApplicationError(
+                    f"Line {line}: start with the hours a month, such as 12 Performance team.",
+                    code="answer.hours",
                 ) from error
             people.append({"hours_a_month": hours, "name": rest.strip()})
         return {"people": people}
 
 
 class GenerationsForm(AnswerForm):
-    """The GPUs that the kernel has to run on."""
+    """GPUs that the kernel must support."""
 
     question = Question.GPU_GENERATIONS
     entries = _entries(
         "GPUs",
-        "A date and a name a line, or only a name for what is in use already.",
+        "A date and a name per line, or only a name for a GPU already in use.",
         "H200\n2027-01-01 B200",
     )
 
     def value(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """A generation a line."""
+        """Parse one GPU per line."""
         generations = []
         for line, word, rest in _split(cleaned["entries"]):
             dated = word[:2].isdigit() and "-" in word
@@ -196,27 +200,27 @@ class GenerationsForm(AnswerForm):
 
 
 class TailLatencyForm(AnswerForm):
-    """A target for slow requests, all empty when there is none."""
+    """A tail-latency target; all fields empty without one."""
 
     question = Question.TAIL_LATENCY
-    percentile = forms.FloatField(required=False, help_text="As in 99.")
+    percentile = forms.FloatField(required=False, help_text="Such as 99.")
     target_ms = forms.FloatField(required=False, label="Target, ms")
     measured_ms = forms.FloatField(required=False, label="Measured today, ms")
 
 
 class GpuBillForm(AnswerForm):
-    """What the workload's GPU time costs."""
+    """Monthly cost of the workload's GPU time."""
 
     question = Question.GPU_BILL
     amount = forms.CharField(
-        label="A month, net",
+        label="Per month, net",
         max_length=40,
         widget=forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"}),
     )
     currency = forms.CharField(min_length=3, max_length=3)
 
     def clean_currency(self) -> str:
-        """The code in capitals, once it names a currency."""
+        """Return the currency code in capitals."""
         code = str(self.cleaned_data["currency"]).upper()
         try:
             minor_unit(code)
@@ -225,11 +229,11 @@ class GpuBillForm(AnswerForm):
         return code
 
     def value(self, cleaned: dict[str, Any]) -> dict[str, Any]:
-        """The bill."""
+        """Parse the amount in its currency."""
         try:
             amount = parse_amount(cleaned["amount"], currency=cleaned["currency"])
         except AmountError as error:
-            raise values.AnswerError(str(error)) from error
+            raise ApplicationError(str(error), code=error.code) from error
         return {"amount_a_month": str(amount), "currency": cleaned["currency"]}
 
 

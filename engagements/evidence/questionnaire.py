@@ -34,14 +34,14 @@ def record(
 ) -> Answer:
     """Record an answer; it replaces the previous one, which stays on record. Idempotent.
 
-    `answered_by` is its author, usually a person of the customer.
+    `answered_by` is the author, usually an employee of the customer.
     """
     row = stages.locked(engagement.pk)
     access.require_consultant(by)
     stages.require_stage(row, *STAGES, to="for answers to be recorded")
     fields = {
         "value": _data_of(question, value),
-        "answered_by": validation.text(answered_by, noun="Whose word it is"),
+        "answered_by": validation.text(answered_by, noun="Answered by"),
         "answered_on": answered_on,
         "note": note.strip(),
     }
@@ -64,14 +64,11 @@ def record(
 
 
 def _data_of(question: str, value: dict[str, Any]) -> dict[str, Any]:
-    try:
-        return values.as_data(values.parse(question, value))
-    except values.AnswerError as error:
-        raise ApplicationError(str(error), code="evidence.answer_invalid") from error
+    return values.as_data(values.parse(question, value))
 
 
 def newest(engagement: Engagement, *, until: dt.datetime | None = None) -> dict[str, Answer]:
-    """The answer that counts for each question that has one, as it was `until` a moment."""
+    """Return the newest answer by question, optionally as of the time `until`."""
     newest: dict[str, Answer] = {}
     rows = Answer.objects.filter(engagement=engagement).select_related("recorded_by")
     if until is not None:
@@ -82,5 +79,5 @@ def newest(engagement: Engagement, *, until: dt.datetime | None = None) -> dict[
 
 
 def value_of(answer: Answer | None) -> values.Value | None:
-    """What was answered, typed; None without an answer."""
+    """Parse a stored answer; None without an answer."""
     return None if answer is None else values.parse(answer.question, answer.value)

@@ -163,7 +163,7 @@ def on_disk(evidence: Evidence) -> Iterator[Path]:
     path = path_of(place, name)
     if path is not None:
         if not path.is_file():
-            raise EvidenceError("The file is no longer in storage")
+            raise EvidenceError("The file is no longer in storage", code="evidence.file_missing")
         yield path
         return
     with tempfile.NamedTemporaryFile() as copy:
@@ -178,7 +178,9 @@ def _fetch(place: Storage, name: str, copy: IO[bytes]) -> None:
                 copy.write(block)
         copy.flush()
     except OSError as error:
-        raise EvidenceError(f"The file cannot be fetched from storage: {error}") from error
+        raise EvidenceError(
+            f"The file cannot be fetched from storage: {error}", code="evidence.file_missing"
+        ) from error
 
 
 def _digest_of(content: BinaryIO | File[bytes]) -> tuple[str, int]:

@@ -23,7 +23,10 @@ DISK_BYTES: Final = 2**30
 def read(file: UploadedFile) -> Read:
     """What the file says. EvidenceError when it cannot be read, or takes too much to read."""
     if (file.size or 0) > LARGEST_BYTES:
-        raise EvidenceError(f"The file is larger than {LARGEST_BYTES // 2**20} MiB: compress it")
+        raise EvidenceError(
+            f"The file is larger than {LARGEST_BYTES // 2**20} MiB; compress it",
+            code="evidence.file_too_large",
+        )
     digest = hashlib.sha256()
     for chunk in file.chunks():
         digest.update(chunk)

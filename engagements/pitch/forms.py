@@ -1,4 +1,4 @@
-"""A kernel pitch in numbers, and the files that come with it."""
+"""Forms of the pitch check."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from django.core.exceptions import ValidationError
 
 from engagements.audit.rules.inputs import Needs, Operator
 from engagements.common.amount_fields import AmountError, parse_amount
+from engagements.common.errors import ApplicationError
 from engagements.common.money import UnknownCurrency, minor_unit
-from engagements.pitch.rules import Pitch, PitchError, libraries_of, traffic_of
+from engagements.pitch.rules import Pitch, libraries_of, traffic_of
 from kernels import catalogue, coverage
 
 GPUS = {
@@ -26,19 +27,19 @@ GPUS = {
 DTYPES = ("float32", "float16", "bfloat16", "float8", "int8", "int4", "float4")
 LONGEST_LINES = 1200
 _SIGN = re.compile(r"(?<=\d)\s*[%xX×]$")
-# “1,234” may be a thousand and more, so it is asked about.
+# “1,234” is ambiguous: a thousand, or a decimal comma.
 _DECIMAL_COMMA = re.compile(r"-?\d+,(\d{1,2}|\d{4})")
-# Who means a fraction of 1 has typed one.
+# A percentage up to this was probably meant as a fraction of 1.
 _LEAST_LIKELY_PERCENT = 1
 
 
 class TypedNumber(forms.DecimalField):
-    """A number as people type one: also 86 %, 3x, and 86,5."""
+    """A decimal field that also accepts 86 %, 3x and 86,5."""
 
-    default_error_messages = {"invalid": "This is no number. Write it as in 86.5."}
+    default_error_messages = {"invalid": "Enter a number, such as 86.5."}
 
     def to_python(self, value: Any) -> Any:
-        """The number without its sign of percent or times."""
+        """Parse the number without a % or x suffix."""
         if isinstance(value, str):
             value = _SIGN.sub("", value.strip())
             if _DECIMAL_COMMA.fullmatch(value):
@@ -79,35 +80,35 @@ def _lines(label: str, help_text: str, placeholder: str) -> forms.CharField:
 
 
 def _choice(label: str, choices: Mapping[str, str], help_text: str = "") -> forms.ChoiceField:
-    offered = [("", "Not said"), *choices.items()]
+    offered = [("", "Not stated"), *choices.items()]
     return forms.ChoiceField(label=label, required=False, choices=offered, help_text=help_text)
 
 
 class PitchForm(forms.Form):
-    """The numbers of a pitch; everything may be left out, and is unknown then.
+    """The numbers of a pitch. Every field is optional; an empty one is unknown.
 
-    The names are those of the link's query.
+    Field names are the parameters of the link.
     """
 
     share = _number(
         "Share of wall-clock time, %",
         "0",
         "100",
-        "Of a step on your traffic, the GPU's idle time counted.",
+        "Of a step on your traffic, including GPU idle time.",
     )
-    speedup = _number("Kernel speedup, times", "1", "1000", "Of the kernel alone, as claimed.")
-    whole = _number("End-to-end speedup, times", "1", "1000", "If one is claimed, too.")
+    speedup = _number("Kernel speedup, times", "1", "1000", "The claim for the kernel alone.")
+    whole = _number("End-to-end speedup, times", "1", "1000", "The claim for the step, if any.")
     roofline = _number(
-        "Today's kernel at, % of its roofline", "0.1", "100", "As Nsight Compute says."
+        "Present kernel, % of roofline", "0.1", "100", "As reported by Nsight Compute."
     )
     weeks = _number("Weeks of work", "0.1", "260")
-    life = _number("Weeks the model stays", "0", "1040", "From today until it is replaced.")
+    life = _number("Model lifetime, weeks", "0", "1040", "From today until its replacement.")
     fee = _amount("Fee, net")
-    bill = _amount("GPU bill a month, net", "Of this workload.")
-    currency = forms.CharField(required=False, max_length=3, help_text="As in EUR.")
-    hours = _number("Hours a month for its upkeep", "0", "744", "0 when nobody has any.")
+    bill = _amount("GPU bill per month, net", "For this workload.")
+    currency = forms.CharField(required=False, max_length=3, help_text="Such as EUR.")
+    hours = _number("Maintenance hours per month", "0", "744", "0 if nobody maintains it.")
     maintainer = forms.CharField(
-        required=False, max_length=80, label="Who maintains it", help_text="A team will do."
+        required=False, max_length=80, label="Maintainer", help_text="A person or team."
     )
     definition = _choice(
         "Operator", {name: name.replace("_", " ").capitalize() for name in catalogue.operators()}
@@ -115,24 +116,22 @@ class PitchForm(forms.Form):
     gpu = _choice("GPU", GPUS)
     dtype = _choice("Number format", {name: name for name in DTYPES})
     features = forms.MultipleChoiceField(
-        label="It needs",
+        label="Required features",
         required=False,
         choices=[(name, name.replace("_", " ")) for name in coverage.FEATURES],
         widget=forms.CheckboxSelectMultiple,
     )
     libraries = _lines(
-        "Libraries that were tried",
-        "One a line; after a colon what it lacks. Without one it fits.",
+        "Libraries tried",
+        "One per line, with missing features after a colon.",
         "FlashInfer: skip connections",
     )
-    shapes = _lines(
-        "Shapes and their calls", "One a line, with how often it is called.", "8x4096 12000"
-    )
+    shapes = _lines("Shapes and calls", "One per line, with its number of calls.", "8x4096 12000")
     operator = forms.CharField(required=False, max_length=120, widget=forms.HiddenInput)
     read = forms.CharField(required=False, max_length=4000, widget=forms.HiddenInput)
 
     def clean_currency(self) -> str:
-        """The code in capitals, once it names a currency."""
+        """Return the currency code in capitals."""
         code = str(self.cleaned_data["currency"]).upper()
         try:
             if code:
@@ -142,40 +141,40 @@ class PitchForm(forms.Form):
         return code
 
     def clean_libraries(self) -> Any:
-        """Each line as a library with what it lacks."""
+        """Parse the libraries with their missing features."""
         try:
             return libraries_of(self.cleaned_data["libraries"])
-        except PitchError as error:
-            raise ValidationError(str(error)) from error
+        except ApplicationError as error:
+            raise ValidationError(error.message, code=error.code) from error
 
     def clean_shapes(self) -> Any:
-        """The shapes as facts about the traffic."""
+        """Parse the shapes into traffic facts."""
         try:
             return traffic_of(self.cleaned_data["shapes"])
-        except PitchError as error:
-            raise ValidationError(str(error)) from error
+        except ApplicationError as error:
+            raise ValidationError(error.message, code=error.code) from error
 
     def clean_operator(self) -> Operator | None:
-        """One of the operators that a profile shows, as in family:attention."""
+        """Parse an operator key of a profile, such as family:attention."""
         return Operator.from_key(str(self.cleaned_data["operator"]))
 
     def clean(self) -> dict[str, Any]:
-        """Read the amounts in their currency, and see that what belongs together is there."""
+        """Parse amounts in their currency and require the fields that depend on each other."""
         cleaned: dict[str, Any] = super().clean() or {}
         for name in ("fee", "bill"):
             text = cleaned.get(name)
             if not text or "currency" not in cleaned:
                 cleaned[name] = None
             elif not cleaned["currency"]:
-                self.add_error("currency", "An amount has a currency: EUR, say.")
+                self.add_error("currency", "Enter the currency of the amounts, such as EUR.")
             else:
                 cleaned[name] = self._amount(name, text, cleaned["currency"])
         if cleaned.get("fee") is not None and cleaned.get("weeks") is None:
-            self._ask("weeks", "A fee is for some weeks of work: how many?")
+            self._ask("weeks", "Enter the weeks of work that the fee covers.")
         if not cleaned.get("definition") and any(
             cleaned.get(name) for name in ("gpu", "dtype", "features")
         ):
-            self._ask("definition", "What is needed is needed of an operator: which?")
+            self._ask("definition", "Choose the operator that has these requirements.")
         return cleaned
 
     def _amount(self, name: str, text: str, currency: str) -> Decimal | None:
@@ -190,7 +189,7 @@ class PitchForm(forms.Form):
             self.add_error(name, what)
 
     def pitch(self) -> Pitch:
-        """What a valid form says."""
+        """Build the pitch from a valid form."""
         said = self.cleaned_data
         needs = None
         if said["definition"]:
@@ -219,17 +218,17 @@ class PitchForm(forms.Form):
         )
 
     def doubts(self) -> list[str]:
-        """What was probably meant otherwise, a sentence each, of a valid form."""
+        """Return warnings about probable typing errors in a valid form."""
         read = (("share", self.cleaned_data["share"]), ("roofline", self.cleaned_data["roofline"]))
         return [
             f"The {what} was read as {number:f}%. "
-            f"Is it a fraction? Then type {float(number * 100):g}."
+            f"If you meant a fraction, enter {float(number * 100):g}."
             for what, number in read
             if number is not None and 0 < number <= _LEAST_LIKELY_PERCENT
         ]
 
     def query(self) -> list[tuple[str, str]]:
-        """What was typed, as the link says it: every field that says something, in order."""
+        """Return the non-empty fields, in order, as parameters of the link."""
         pairs = []
         for bound in self:
             value = bound.value()
@@ -247,11 +246,11 @@ def _share(percent: Decimal | None) -> float | None:
 
 
 class PitchFileForm(forms.Form):
-    """A profile or a traffic log that is read and forgotten."""
+    """A profile or traffic log that is read and then deleted."""
 
     file = forms.FileField(
         required=False,
-        label="A profile or a traffic log",
+        label="Profile or traffic log",
         help_text="PyTorch profiler trace (.json or .json.gz), Nsight Systems (SQLite), Nsight "
         "Compute (CSV), or shape traffic (CSV, Parquet, JSON lines). At most 64 MiB.",
     )

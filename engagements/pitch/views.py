@@ -1,7 +1,7 @@
-"""The pitch check, for everybody: the six checks on somebody else's pitch. Nothing is kept.
+"""The public pitch check: the six checks on a vendor's pitch. Nothing is stored.
 
-Everything that an answer rests on stands in the query of its address: what was typed, and what
-was read of a file, signed. So a link gives the answer again, and to anybody.
+The link holds the complete input: the typed numbers, and the signed facts of an uploaded file.
+Anyone with the link sees the same answer.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 from django.core.signing import BadSignature
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -33,13 +34,25 @@ from engagements.pitch.rules import inputs_of
 CHECKS = Rate("pitch", most=30, window_s=60)
 FILES = Rate("pitch-file", most=6, window_s=600)
 
+_EMPTY = ValidationError("Enter at least one number, or choose a file.", code="pitch.empty")
+_LINK_DAMAGED = ValidationError(
+    "The link is damaged. Ask its sender for it again, or upload the file.",
+    code="pitch.link_damaged",
+)
+_FORM_MODIFIED = ValidationError(
+    "The form was modified in transit. Upload the file again.", code="pitch.form_modified"
+)
+_TOO_LONG = ValidationError(
+    "The link would be too long. Enter fewer shapes or libraries.", code="pitch.link_too_long"
+)
+
 Pairs = list[tuple[str, str]]
 
 
 @takes_files(up_to_bytes=pitch_files.LARGEST_BYTES)
 @require_http_methods(["GET", "HEAD", "POST"])
 def show(request: HttpRequest) -> HttpResponse:
-    """The form; the answer to a link; or the way from what was sent to its link."""
+    """Render the form or the answer of a link; redirect a submitted pitch to its link."""
     try:
         if request.method == "POST":
             response = _sent(request)
@@ -51,7 +64,7 @@ def show(request: HttpRequest) -> HttpResponse:
             return response
     except RateLimited as refused:
         response = _wait(request, refused)
-    # Somebody's numbers: for no cache and no search engine.
+    # Confidential numbers: neither cached nor indexed.
     response["Cache-Control"] = "private, no-store"
     response["X-Robots-Tag"] = "noindex, nofollow"
     return response
@@ -64,7 +77,7 @@ def _asked(request: HttpRequest) -> HttpResponse:
         try:
             read = links.read_of(form.cleaned_data["read"])
         except BadSignature:
-            form.add_error(None, "The link was altered: it does not say any more what was read.")
+            form.add_error(None, _LINK_DAMAGED)
         else:
             verdict = examine(inputs_of(form.pitch(), read, today=timezone.localdate()))
             pairs = form.query()
@@ -83,25 +96,25 @@ def _sent(request: HttpRequest) -> HttpResponse:
     rate_limits.count(FILES if file else CHECKS, current_address())
     form, files = PitchForm(request.POST), PitchFileForm(request.POST, request.FILES)
     if not file and not form.query():
-        form.add_error(None, "Say at least one number, or choose a file.")
+        form.add_error(None, _EMPTY)
     if form.is_valid() and files.is_valid():
         pairs = form.query()
         try:
             if isinstance(file, UploadedFile):
                 pairs = _with(file, pairs, form.cleaned_data["read"])
         except EvidenceError as error:
-            files.add_error("file", f"{error}.")
+            files.add_error("file", ValidationError(f"{error.message}.", code=error.code))
         except BadSignature:
-            form.add_error(None, "What was read before was altered: send the file again.")
+            form.add_error(None, _FORM_MODIFIED)
         else:
             if len(_address(pairs)) <= links.LONGEST:
                 return HttpResponseRedirect(_address(pairs), status=303)
-            form.add_error(None, "This is more than a link can hold: fewer shapes or libraries.")
+            form.add_error(None, _TOO_LONG)
     return _wrong(request, form, files)
 
 
 def _with(file: UploadedFile, pairs: Pairs, before: str) -> Pairs:
-    """What was typed, with what this file says beside the other files' facts."""
+    """Add the facts of this file to the typed fields and earlier files' facts."""
     others = links.read_of(before)
     with rate_limits.slot(
         "pitch-file", most=pitch_files.AT_ONCE, at_most_s=pitch_files.LONGEST_S + 15

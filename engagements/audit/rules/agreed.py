@@ -1,4 +1,4 @@
-"""The benchmark that a contract would agree on: the operator's own shapes, the closest baseline."""
+"""Benchmark document for a contract: the shapes of the traffic and the closest baseline."""
 
 from __future__ import annotations
 
@@ -9,27 +9,24 @@ from typing import Any
 from engagements.audit.rules.finding import Finding
 from engagements.audit.rules.inputs import AuditInputs, Needs, names
 from engagements.audit.rules.off_the_shelf import CoverageFigures
+from engagements.common.errors import ApplicationError
 from engagements.evidence.readers.facts import TrafficFacts
 from kernels import catalogue
 from kernels.definition import Preset
 
-# Every workload is measured in every replicate, so a benchmark has few of them.
+# Every replicate measures every workload.
 MOST_WORKLOADS = 4
 
 
-class NoBenchmark(ValueError):
-    """The audit does not say what a benchmark needs. The text is one sentence."""
-
-
 def document(inputs: AuditInputs, off_the_shelf: Finding, *, reference: str) -> dict[str, Any]:
-    """The benchmark's document, ready to be sealed. NoBenchmark says what is missing.
+    """Build the benchmark document. ApplicationError when an input is missing.
 
-    Axes that neither the traffic nor the needs give are those of the catalogue's own benchmark.
+    Axes that neither the traffic nor the needs define have the values of the catalogue's preset.
     """
     needs = inputs.needs.value if inputs.needs else None
     if needs is None or needs.definition not in catalogue.operators():
-        raise NoBenchmark(
-            "The benchmark needs an operator of the catalogue: say in the audit which it is."
+        raise ApplicationError(
+            "Choose an operator of the catalogue on the workbench.", code="audit.operator_missing"
         )
     name = _preset(inputs, needs)
     preset = catalogue.presets(needs.definition)[name]
@@ -42,7 +39,10 @@ def document(inputs: AuditInputs, off_the_shelf: Finding, *, reference: str) -> 
     tolerances = found["definition"]["tolerances"]
     if dtype not in tolerances:
         known = ", ".join(tolerances)
-        raise NoBenchmark(f"{needs.definition} is measured in {known}, not in {dtype}.")
+        raise ApplicationError(
+            f"{needs.definition} has no benchmark in {dtype}. Choose one of: {known}.",
+            code="audit.dtype_unsupported",
+        )
     found["dtype"], found["tolerance"] = dtype, tolerances[dtype]
     found["name"] = f"{needs.definition} as in {reference}"
     found["target"] = inputs.thresholds.target
@@ -50,7 +50,7 @@ def document(inputs: AuditInputs, off_the_shelf: Finding, *, reference: str) -> 
 
 
 def baseline_of(needs: Needs, off_the_shelf: Finding) -> str | None:
-    """The catalogue's baseline of the closest library; None where it has none of any."""
+    """Return the catalogue's baseline for the closest library that has one, or None."""
     figures = off_the_shelf.figures
     candidates = figures.candidates if isinstance(figures, CoverageFigures) else ()
     for candidate in candidates:
@@ -61,7 +61,7 @@ def baseline_of(needs: Needs, off_the_shelf: Finding) -> str | None:
 
 
 def _preset(inputs: AuditInputs, needs: Needs) -> str:
-    """The preset for the GPU that was profiled, else the one for any GPU, else the first."""
+    """Choose the preset for the profiled GPU, else for any GPU, else the first."""
     known = catalogue.presets(needs.definition)
     devices = [device.name or "" for device in inputs.trace.value.devices] if inputs.trace else []
     devices.append(needs.device or "")
@@ -74,7 +74,7 @@ def _preset(inputs: AuditInputs, needs: Needs) -> str:
 
 
 def _workloads(inputs: AuditInputs, needs: Needs, preset: Preset) -> list[dict[str, Any]]:
-    """The most frequent shapes with their weights, else the one shape that the needs state."""
+    """Return the most frequent shapes with their weights, or the shape of the needs."""
     usual = {**preset.workloads[0].axes, **needs.axes}
     axes = set(catalogue.definition(needs.definition).axes)
     weights: dict[tuple[tuple[str, int], ...], float] = {}
@@ -95,7 +95,7 @@ def _workloads(inputs: AuditInputs, needs: Needs, preset: Preset) -> list[dict[s
 
 
 def _weights(traffic: TrafficFacts, axes: set[str]) -> dict[tuple[tuple[str, int], ...], float]:
-    """Shares of calls by the axes that the Definition has; empty where the log has none of them."""
+    """Sum shares of calls by the Definition's axes; empty when the log has none of them."""
     weights: dict[tuple[tuple[str, int], ...], float] = {}
     for shape in traffic.shapes:
         sizes = _sizes(shape.axes, axes)

@@ -19,6 +19,7 @@ from engagements.evidence.readers import EvidenceError, as_data, read
 from engagements.evidence.readers.confined import ERROR, FACTS, PROGRESS
 
 EVERY_S = 0.5
+_OUT_OF_MEMORY = "Reading this file exceeded the memory limit; profile fewer steps"
 
 
 def main() -> int:
@@ -39,10 +40,10 @@ def main() -> int:
             asked.file, asked.name, patterns=json.loads(asked.patterns), progress=_Progress().say
         )
     except EvidenceError as error:
-        print(ERROR, error, flush=True)
+        print(ERROR, error.code, error, flush=True)
         return 2
     except MemoryError:
-        print(ERROR, "Reading this file takes more memory than it may", flush=True)
+        print(ERROR, "evidence.memory_limit", _OUT_OF_MEMORY, flush=True)
         return 2
     print(FACTS, json.dumps(as_data(facts)), flush=True)
     return 0

@@ -90,7 +90,8 @@ def _facts(
             if word == FACTS:
                 return from_data(json.loads(rest))
             if word == ERROR:
-                raise EvidenceError(rest)
+                code, _, message = rest.partition(" ")
+                raise EvidenceError(message, code=code)
             if word == PROGRESS:
                 share = float(rest)
             if beat is not None and not beat(share):
@@ -100,7 +101,9 @@ def _facts(
         process.wait()
         if process.stdout is not None:
             process.stdout.close()
-    raise EvidenceError("The reader died of this file")
+    raise EvidenceError(
+        "The reader crashed on this file; export it again", code="evidence.reader_crashed"
+    )
 
 
 def _environment(scratch: str) -> dict[str, str]:
@@ -120,14 +123,20 @@ def _lines(process: subprocess.Popen[bytes], until: float) -> Iterator[str]:
         selector.register(stream, selectors.EVENT_READ)
         while True:
             if time.monotonic() > until:
-                raise EvidenceError("Reading this file takes longer than it may")
+                raise EvidenceError(
+                    "Reading this file exceeded the time limit; profile fewer steps",
+                    code="evidence.time_limit",
+                )
             if not selector.select(min(BEAT_S, max(0.0, until - time.monotonic()))):
                 yield ""
                 continue
-            said = os.read(stream, 2**16)
-            if not said:
+            chunk = os.read(stream, 2**16)
+            if not chunk:
                 return
-            *whole, rest = (rest + said).split(b"\n")
+            *whole, rest = (rest + chunk).split(b"\n")
             if len(rest) > _LONGEST_ANSWER:
-                raise EvidenceError("The reader's summary is too large")
+                raise EvidenceError(
+                    "The summary of this file is too large; profile fewer steps",
+                    code="evidence.summary_too_large",
+                )
             yield from (line.decode("utf-8", "replace") for line in whole)

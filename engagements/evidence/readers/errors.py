@@ -1,11 +1,17 @@
-"""The one error of every reader."""
+"""The error of all readers."""
 
 from __future__ import annotations
 
 
 class EvidenceError(Exception):
-    """A file cannot be read. The text is one line: what is wrong, and where in the file."""
+    """An evidence file cannot be read.
 
-    def __init__(self, what: str, *, where: str = "") -> None:
+    `message` is one line: the problem, its remedy, and the place in the file. `code` is stable,
+    as in "evidence.gzip_truncated".
+    """
+
+    def __init__(self, what: str, *, code: str, where: str = "") -> None:
         line = f"{what} ({where})" if where else what
-        super().__init__(" ".join(line.split()))
+        self.message = " ".join(line.split())
+        self.code = code
+        super().__init__(self.message)

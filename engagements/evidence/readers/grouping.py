@@ -85,7 +85,7 @@ def patterns_of(
         try:
             names = found_in((texts[number] for number in by_name), pattern)
         except ApplicationError as error:
-            raise EvidenceError(error.message) from error
+            raise EvidenceError(error.message, code=error.code) from error
         found = [rows for number, rows in by_name.items() if texts[number] in names]
         rows = np.concatenate(found) if found else np.empty(0, dtype=np.int64)
         groups.append(_group(profile, "pattern", name, rows, pattern))

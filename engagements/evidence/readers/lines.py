@@ -24,7 +24,9 @@ def lines_of(opened: Opened) -> Iterator[bytes]:
             yield (line.removeprefix(_MARK) if count == 1 else line) + b"\n"
         if len(rest) > limits.LINE_BYTES:
             raise EvidenceError(
-                f"A line is longer than {limits.LINE_BYTES:,} bytes", where=f"line {count + 1:,}"
+                f"A line is longer than {limits.LINE_BYTES:,} bytes",
+                code="evidence.line_too_long",
+                where=f"line {count + 1:,}",
             )
     if rest:
         yield rest.removeprefix(_MARK) if count == 0 else rest

@@ -78,14 +78,26 @@ class Opened:
         try:
             block = self._content.read(size)
         except EOFError as error:
-            raise EvidenceError("The gzip file is cut short", where=self._place()) from error
+            raise EvidenceError(
+                "The gzip file is truncated; upload it again",
+                code="evidence.gzip_truncated",
+                where=self._place(),
+            ) from error
         except _BROKEN as error:
-            raise EvidenceError(f"Broken gzip: {error}", where=self._place()) from error
+            raise EvidenceError(
+                f"Invalid gzip data: {error}", code="evidence.gzip_invalid", where=self._place()
+            ) from error
         except OSError as error:
-            raise EvidenceError(f"The file cannot be read: {error}") from error
+            raise EvidenceError(
+                f"The file cannot be read: {error}", code="evidence.file_unreadable"
+            ) from error
         self._taken += len(block)
         if self._taken > limits.DECOMPRESSED_BYTES:
-            raise EvidenceError(f"More than {limits.DECOMPRESSED_BYTES:,} bytes come out of it")
+            raise EvidenceError(
+                f"The file decompresses to more than {limits.DECOMPRESSED_BYTES:,} bytes; profile "
+                "fewer steps",
+                code="evidence.file_too_large",
+            )
         return block
 
     def _place(self) -> str:
@@ -105,7 +117,9 @@ class Opened:
                 copy.flush()
             except OSError as error:
                 raise EvidenceError(
-                    "The file takes more disk than it may, decompressed", where=self._place()
+                    "The decompressed file exceeds the disk limit; profile fewer steps",
+                    code="evidence.disk_limit",
+                    where=self._place(),
                 ) from error
             yield Path(copy.name)
 
@@ -118,7 +132,9 @@ def opened(source: Source, *, name: str, progress: Progress | None = None) -> It
             try:
                 raw: BinaryIO = stack.enter_context(open(source, "rb"))
             except OSError as error:
-                raise EvidenceError(f"The file cannot be opened: {error.strerror}") from error
+                raise EvidenceError(
+                    f"The file cannot be opened: {error.strerror}", code="evidence.file_unreadable"
+                ) from error
         elif source.seekable():
             raw = source
         else:

@@ -1,7 +1,7 @@
-"""What no file tells, as data: the questions of the questionnaire and what answers them.
+"""Questions and typed answers of the questionnaire, for facts that no file contains.
 
-An answer is stored as plain JSON and read back as one of these. Dates are ISO 8601, money is a
-decimal number with its currency beside it.
+An answer is stored as JSON and parsed into one of these types. Dates are ISO 8601; money is a
+decimal with its currency.
 """
 
 from __future__ import annotations
@@ -13,19 +13,16 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from engagements.common.errors import ApplicationError
 from engagements.common.text import strip_invisible
 
 MOST_ENTRIES = 50
 LONGEST_TEXT = 200
 
 
-class AnswerError(ValueError):
-    """An answer is none to its question. The text is one sentence."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NextModel:
-    """A model that is to replace the present one. `axes` are those of the operator that change."""
+    """A planned model. `axes` are the axes of the operator that change with it."""
 
     name: str
     expected_on: dt.date
@@ -34,14 +31,14 @@ class NextModel:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Roadmap:
-    """The models to come, none when no change is planned."""
+    """Planned models; empty when no change is planned."""
 
     models: tuple[NextModel, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Maintainer:
-    """A person or a team, and the hours a month that they have for the kernel."""
+    """A person or team, with its hours a month for the kernel."""
 
     name: str
     hours_a_month: float
@@ -49,19 +46,19 @@ class Maintainer:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Maintainers:
-    """Who will maintain the kernel, none when nobody will."""
+    """Future maintainers of the kernel; empty when there are none."""
 
     people: tuple[Maintainer, ...]
 
     @property
     def hours_a_month(self) -> float:
-        """The hours of all of them."""
+        """Total hours a month."""
         return sum(person.hours_a_month for person in self.people)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Generation:
-    """A GPU that is to be used, as in "B200", and from when; None when it is in use already."""
+    """A GPU such as "B200" and the date of its first use; None when already in use."""
 
     name: str
     planned_on: dt.date | None = None
@@ -69,16 +66,16 @@ class Generation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Generations:
-    """The GPU generations that the kernel has to run on."""
+    """GPU generations that the kernel must support."""
 
     generations: tuple[Generation, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TailLatency:
-    """A target for slow requests: `percentile` of them take at most `target_ms`.
+    """A tail-latency target: `percentile` percent of requests take at most `target_ms`.
 
-    Both are None when there is no such target; `measured_ms` is None when nobody measured it.
+    Both are None without a target; `measured_ms` is None when not measured.
     """
 
     percentile: float | None = None
@@ -88,7 +85,7 @@ class TailLatency:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GpuBill:
-    """What the GPU time of the workload costs a month."""
+    """Monthly cost of the workload's GPU time."""
 
     amount_a_month: Decimal
     currency: str
@@ -106,19 +103,21 @@ TYPES: dict[str, type[Value]] = {
 
 
 def parse(question: str, value: Any) -> Value:
-    """The answer to a question from JSON data. AnswerError when it is none."""
+    """Parse the answer to a question from JSON data. ApplicationError when it is invalid."""
     try:
         found: Value = msgspec.convert(value, TYPES[question], strict=False)
     except KeyError as error:
-        raise AnswerError(f"{question!r} is none of the questions.") from error
+        raise ApplicationError(
+            f"Unknown question {question!r}.", code="answer.unknown_question"
+        ) from error
     except (msgspec.ValidationError, RecursionError) as error:
-        raise AnswerError(f"The answer cannot be read: {error}.") from error
+        raise ApplicationError(f"Invalid answer: {error}.", code="answer.invalid") from error
     _check(found)
     return found
 
 
 def as_data(value: Value) -> dict[str, Any]:
-    """An answer as plain JSON data."""
+    """Convert an answer to JSON data."""
     return dict(msgspec.to_builtins(value))
 
 
@@ -129,29 +128,47 @@ def _check(value: Value) -> None:
         case Maintainers():
             _check_names(*(person.name for person in value.people))
             if not all(0 <= person.hours_a_month <= 744 for person in value.people):
-                raise AnswerError("The hours of a month are between 0 and 744.")
+                raise ApplicationError(
+                    "Enter 0 to 744 hours a month.", code="answer.hours_out_of_range"
+                )
         case Generations():
             _check_names(*(generation.name for generation in value.generations))
         case TailLatency():
             _check_tail(value)
         case GpuBill():
             if not value.amount_a_month.is_finite() or not 0 <= value.amount_a_month < 10**11:
-                raise AnswerError("The bill is an amount of money that is not negative.")
+                raise ApplicationError(
+                    "Enter a bill of 0 or more, below 100,000,000,000.",
+                    code="answer.amount_out_of_range",
+                )
             if len(value.currency) != 3 or not value.currency.isupper():
-                raise AnswerError("A currency is three capital letters, as in EUR.")
+                raise ApplicationError(
+                    "Enter an ISO currency code, such as EUR.", code="answer.currency"
+                )
 
 
 def _check_names(*names: str) -> None:
     if len(names) > MOST_ENTRIES:
-        raise AnswerError(f"At most {MOST_ENTRIES} entries are kept.")
+        raise ApplicationError(
+            f"Enter at most {MOST_ENTRIES} lines.", code="answer.too_many_entries"
+        )
     if not all(strip_invisible(name) and len(name) <= LONGEST_TEXT for name in names):
-        raise AnswerError(f"Every entry has a name of at most {LONGEST_TEXT} characters.")
+        raise ApplicationError(
+            f"Enter a name of 1 to {LONGEST_TEXT} characters on every line.",
+            code="answer.name_length",
+        )
 
 
 def _check_tail(value: TailLatency) -> None:
     if (value.percentile is None) != (value.target_ms is None):
-        raise AnswerError("A tail-latency target has a percentile and a time in ms.")
+        raise ApplicationError(
+            "Enter the percentile together with its target in ms.", code="answer.tail_incomplete"
+        )
     if value.percentile is not None and not 50 <= value.percentile < 100:
-        raise AnswerError("The percentile of a tail is at least 50 and below 100.")
+        raise ApplicationError(
+            "Enter a percentile from 50 to below 100.", code="answer.percentile_out_of_range"
+        )
     if not all(0 < time < 1e9 for time in (value.target_ms, value.measured_ms) if time is not None):
-        raise AnswerError("Times are positive numbers of ms.")
+        raise ApplicationError(
+            "Enter times in ms, greater than 0.", code="answer.time_out_of_range"
+        )

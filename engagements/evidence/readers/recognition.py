@@ -40,14 +40,16 @@ def recognise(opened: Opened) -> str:
     """The format's name. EvidenceError when it is none that can be read."""
     head = opened.head
     if not head:
-        raise EvidenceError("The file is empty")
+        raise EvidenceError("The file is empty", code="evidence.file_empty")
     if head.startswith(b"SQLite format 3\0"):
         return NSIGHT_SYSTEMS
     if head.startswith(b"PAR1"):
         return TRAFFIC
     for mark, what in _OTHERS:
         if head.startswith(mark):
-            raise EvidenceError(f"This is {what}", where="its first bytes")
+            raise EvidenceError(
+                f"This is {what}", code="evidence.wrong_format", where="first bytes"
+            )
     return _recognise_text(head.decode("utf-8", "replace"))
 
 
@@ -55,19 +57,21 @@ def _recognise_text(text: str) -> str:
     stripped = text.lstrip("\ufeff \t\r\n")
     # UTF-16 without its mark has a null in every other byte.
     if not stripped or "\0" in stripped:
-        raise EvidenceError(_UNKNOWN, where="its first bytes")
+        raise EvidenceError(_UNKNOWN, code="evidence.unknown_format", where="first bytes")
     if _WEB_PAGE.match(stripped):
         raise EvidenceError(
-            "This is a web page, perhaps one that asks to sign in, in place of the file",
-            where="its first bytes",
+            "This is a web page, perhaps a sign-in page saved in place of the file",
+            code="evidence.wrong_format",
+            where="first bytes",
         )
     if _NCU_TABLE.search(stripped) or _NCU_MESSAGE.match(stripped):
         return NSIGHT_COMPUTE
     if _ARRAY_OF_OBJECTS.match(stripped):
         if "}" in stripped and not _TRACE_EVENT.search(stripped):
             raise EvidenceError(
-                "This JSON array holds no trace events: write traffic as one object a line",
-                where="its first bytes",
+                "This JSON array has no trace events; write traffic as one object per line",
+                code="evidence.json_array",
+                where="first bytes",
             )
         return CHROME_TRACE
     if stripped.startswith("{"):
@@ -76,7 +80,7 @@ def _recognise_text(text: str) -> str:
         is_one_line = first_line.rstrip().endswith("}")
         return TRAFFIC if is_one_line and not looks_like_trace else CHROME_TRACE
     if _NO_TEXT.search(stripped) or _is_damaged(stripped):
-        raise EvidenceError(_UNKNOWN, where="its first bytes")
+        raise EvidenceError(_UNKNOWN, code="evidence.unknown_format", where="first bytes")
     return TRAFFIC
 
 

@@ -117,4 +117,7 @@ class Recording:
             ("ranges", len(self.ranges.starts), limits.RANGES),
         ):
             if count > most:
-                raise EvidenceError(f"The file holds more than {most:,} {what}; profile less")
+                raise EvidenceError(
+                    f"The file has more than {most:,} {what}; profile fewer steps",
+                    code="evidence.recording_too_large",
+                )

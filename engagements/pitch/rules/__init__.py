@@ -1,7 +1,6 @@
-"""The pitch check: somebody else's kernel pitch, put through the six checks. No database in here.
+"""The pitch check: a vendor's kernel pitch as input of the six checks. No database.
 
-What a pitch says is typed in, or read from a profile; `case_of` makes of it what the checks look
-at. Nothing is kept: everything that an answer rests on stands in its link.
+`inputs_of` combines typed numbers and profile facts. Nothing is stored; the link holds the input.
 """
 
 from engagements.pitch.rules.inputs import inputs_of
@@ -9,11 +8,10 @@ from engagements.pitch.rules.libraries import libraries_of
 from engagements.pitch.rules.questions import VendorQuestion, questions
 from engagements.pitch.rules.reduction import Read, reduced
 from engagements.pitch.rules.shapes import traffic_of
-from engagements.pitch.rules.stated import Pitch, PitchError
+from engagements.pitch.rules.stated import Pitch
 
 __all__ = [
     "Pitch",
-    "PitchError",
     "Read",
     "VendorQuestion",
     "inputs_of",

@@ -1,4 +1,4 @@
-"""What a pitch says, as somebody typed it."""
+"""The stated numbers of a pitch."""
 
 from __future__ import annotations
 
@@ -9,18 +9,14 @@ from engagements.audit.rules.inputs import Needs, Operator, Tried
 from engagements.evidence.readers.facts import TrafficFacts
 
 
-class PitchError(ValueError):
-    """A part of a pitch cannot be read. The text is one sentence."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Pitch:
-    """A pitch in numbers; None is what it does not say.
+    """A pitch in numbers; None means not stated.
 
-    `share` of wall-clock time and `roofline_share` are fractions of 1; `kernel_speedup` and
-    `end_to_end` are times over what runs today. `fee` is net and `bill_a_month` what the GPU time
-    costs, both in `currency`. `upkeep_hours` are those a month that `maintainer` has; zero is
-    nobody. `operator` is chosen of those that a profile shows.
+        `share` of wall-clock time and `roofline_share` are fractions of 1; `kernel_speedup` and
+    `end_to_end` are ratios to the present kernel. `fee` (net) and `bill_a_month` (GPU time) are in
+    `currency`. `upkeep_hours` are hours a month of `maintainer`; 0 without one. `operator` is
+    one of the profile's operators.
     """
 
     share: float | None = None

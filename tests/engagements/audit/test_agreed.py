@@ -14,6 +14,7 @@ from engagements.evidence.readers import TrafficFacts, read
 from kernels import catalogue
 from tests.engagements.audit.inputs import LLAMA_32K, answered, inputs, seen, traffic
 from tests.engagements.evidence.traces import captured
+from tests.errors import declined
 
 
 def document(looked_at: AuditInputs) -> dict[str, Any]:
@@ -80,14 +81,14 @@ def test_the_baseline_is_the_closest_library_s() -> None:
 
 
 @pytest.mark.parametrize(
-    ("needs", "why"),
+    ("needs", "code"),
     [
-        (None, "operator of the catalogue"),
-        (Needs(definition="a thing of ours"), "operator of the catalogue"),
-        (replace(LLAMA_32K, dtype="float4"), "not in float4"),
+        (None, "audit.operator_missing"),
+        (Needs(definition="a thing of ours"), "audit.operator_missing"),
+        (replace(LLAMA_32K, dtype="float4"), "audit.dtype_unsupported"),
     ],
 )
-def test_what_is_missing_for_a_benchmark_is_said(needs: Needs | None, why: str) -> None:
+def test_a_benchmark_without_its_inputs_is_declined(needs: Needs | None, code: str) -> None:
     looked_at = inputs(needs=answered(needs)) if needs else inputs()
-    with pytest.raises(agreed.NoBenchmark, match=why):
+    with declined(code):
         document(looked_at)

@@ -12,7 +12,7 @@ from django.core.files.storage import FileSystemStorage, Storage
 from benchmarks.models import place_of_records
 from engagements.evidence import services as evidence
 from engagements.evidence.models import Evidence
-from engagements.evidence.readers import EvidenceError
+from tests.errors import unreadable
 
 CONTENT = b"kept as it came"
 
@@ -60,5 +60,5 @@ def test_what_fails_while_a_file_is_read_is_told_as_it_is(
 
 def test_a_file_that_is_gone_is_told_as_evidence(row: Evidence) -> None:
     place_of_records().delete(row.file.name or "")
-    with pytest.raises(EvidenceError, match="storage"), evidence.on_disk(row):
+    with unreadable("evidence.file_missing"), evidence.on_disk(row):
         pytest.fail("a path was given to a file that is gone")

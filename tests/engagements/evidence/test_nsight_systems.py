@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from engagements.evidence.readers import EvidenceError, TraceFacts, limits, read
+from engagements.evidence.readers import TraceFacts, limits, read
 from tests.engagements.evidence.traces import export
+from tests.errors import unreadable
 
 STRINGS = (
     "id INTEGER, value TEXT",
@@ -130,12 +131,12 @@ def test_rows_that_make_no_sense_are_passed_over(tmp_path: Path) -> None:
 
 def test_a_table_without_times_is_named(tmp_path: Path) -> None:
     odd = tables(CUPTI_ACTIVITY_KIND_KERNEL=("start INTEGER", [(1,)]))
-    with pytest.raises(EvidenceError, match=r"end \(table CUPTI_ACTIVITY_KIND_KERNEL\)"):
+    with unreadable("evidence.column_missing", at="table CUPTI_ACTIVITY_KIND_KERNEL"):
         facts_of(export(tmp_path / "report", **odd))
 
 
 def test_another_database_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(EvidenceError, match="no export of Nsight Systems"):
+    with unreadable("evidence.sqlite_other"):
         facts_of(export(tmp_path / "other", people=("name TEXT", [("Ada",)])))
 
 
@@ -144,10 +145,10 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
     content = bytearray(file.read_bytes())
     content[100:3000] = b"\xff" * 2900
     file.write_bytes(content)
-    with pytest.raises(EvidenceError, match="SQLite"):
+    with unreadable("evidence.sqlite_invalid"):
         facts_of(file)
     file.write_bytes(content[:700])
-    with pytest.raises(EvidenceError):
+    with unreadable("evidence.sqlite_invalid", "evidence.sqlite_other"):
         facts_of(file)
 
 
@@ -158,7 +159,7 @@ def test_a_view_that_never_ends_is_never_looked_at(tmp_path: Path) -> None:
             "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE n(start, end) AS "
             "(SELECT 1, 2 UNION ALL SELECT start + 1, end + 1 FROM n) SELECT * FROM n"
         )
-    with pytest.raises(EvidenceError, match="none of the tables"):
+    with unreadable("evidence.sqlite_other"):
         facts_of(file)
 
 
@@ -170,7 +171,7 @@ def test_columns_that_are_computed_are_not_read(tmp_path: Path) -> None:
             "GENERATED ALWAYS AS (length(hex(zeroblob(100000000)))))"
         )
         connection.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start) VALUES (1)")
-    with pytest.raises(EvidenceError, match="A column is missing: end"):
+    with unreadable("evidence.column_missing", at="table CUPTI_ACTIVITY_KIND_KERNEL"):
         facts_of(file)
 
 
@@ -179,7 +180,7 @@ def test_reading_ends_after_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyP
     columns = tables()["CUPTI_ACTIVITY_KIND_KERNEL"][0]
     file = export(tmp_path / "report", **tables(CUPTI_ACTIVITY_KIND_KERNEL=(columns, rows)))
     monkeypatch.setattr(limits, "SQL_SECONDS", 0.0)
-    with pytest.raises(EvidenceError, match="takes more than 0 seconds"):
+    with unreadable("evidence.time_limit"):
         facts_of(file)
 
 

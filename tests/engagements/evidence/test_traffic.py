@@ -10,7 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from engagements.evidence.readers import EvidenceError, TrafficFacts, limits, read
+from engagements.evidence.readers import TrafficFacts, limits, read
+from tests.errors import unreadable
 
 
 def facts_of(content: str | bytes) -> TrafficFacts:
@@ -163,31 +164,30 @@ def test_the_curve_is_bounded_however_many_shapes_there_are() -> None:
 
 def test_more_shapes_than_are_kept_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "TRAFFIC_SHAPES", 10)
-    with pytest.raises(EvidenceError, match="more than 10 different shapes by seq"):
+    with unreadable("evidence.too_many_shapes"):
         facts_of("seq\n" + "\n".join(map(str, range(11))))
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "code", "at"),
     [
-        ("m,n\n", "no call"),
-        ("1,2\n3,4\n", r"must name the columns \(line 1\)"),
-        ("count,duration_ms\n1,2\n", "No column is an axis"),
-        ("m,m\n1,2\n", "same name"),
-        ("m,n\n1,2\n1,2,3\n", r"3 values where .* 2 names \(line 3\)"),
-        ('{"m": 1}\n{"m": \n', r"Broken JSON.*\(line 2\)"),
-        ('{"m": 1}\n[1]\n', r"no JSON object \(line 2\)"),
-        ('{"m": 1}\n{"n": 1}\n', r"lacks “n” \(line 2\)"),
-        ('{"m": 1}\n{"m": ' + "9" * 4_000_000 + "}\n", r"longer than .* \(line 2\)"),
-        (parquet(frame())[:-8], "cannot be read"),
-        (parquet(frame())[:40] + b"\0" * 400 + b"PAR1", "cannot be read"),
-        (",".join(f"a{n}" for n in range(100)) + "\n", "100 columns"),
-        ("m,count\n1,-1\n2,none\n", r"None of the 2 rows .* \(column “count”\)"),
-        ('[{"m": 1}, {"m": 2}]', "one object a line"),
-        (b"\x89PNG\r\n\x1a\n" + b"x" * 50, r"none of the formats .* \(its first bytes\)"),
+        ("m,n\n", "evidence.no_calls", ""),
+        ("1,2\n3,4\n", "evidence.no_columns", "line 1"),
+        ("count,duration_ms\n1,2\n", "evidence.no_axis", "line 1"),
+        ("m,m\n1,2\n", "evidence.duplicate_column", "line 1"),
+        ("m,n\n1,2\n1,2,3\n", "evidence.row_length", "line 3"),
+        ('{"m": 1}\n{"m": \n', "evidence.json_invalid", "line 2"),
+        ('{"m": 1}\n[1]\n', "evidence.json_invalid", "line 2"),
+        ('{"m": 1}\n{"n": 1}\n', "evidence.key_mismatch", "line 2"),
+        ('{"m": 1}\n{"m": ' + "9" * 4_000_000 + "}\n", "evidence.line_too_long", "line 2"),
+        (parquet(frame())[:-8], "evidence.table_invalid", ""),
+        (parquet(frame())[:40] + b"\0" * 400 + b"PAR1", "evidence.table_invalid", ""),
+        (",".join(f"a{n}" for n in range(100)) + "\n", "evidence.too_many_columns", ""),
+        ("m,count\n1,-1\n2,none\n", "evidence.no_calls", "column “count”"),
+        ('[{"m": 1}, {"m": 2}]', "evidence.json_array", "first bytes"),
+        (b"\x89PNG\r\n\x1a\n" + b"x" * 50, "evidence.unknown_format", "first bytes"),
     ],
 )
-def test_a_broken_log_is_refused_in_one_line(content: str | bytes, says: str) -> None:
-    with pytest.raises(EvidenceError, match=says) as caught:
+def test_a_broken_log_fails_with_a_code_and_place(content: str | bytes, code: str, at: str) -> None:
+    with unreadable(code, at=at):
         facts_of(content)
-    assert "\n" not in str(caught.value)

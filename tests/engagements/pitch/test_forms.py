@@ -117,17 +117,18 @@ def test_numbers_are_read_as_people_type_them(typed: str, share: float) -> None:
 @pytest.mark.parametrize("typed", ["1,234", "1.2.3", "%", "x", "86 percent", "1,2,3"])
 def test_what_could_be_two_numbers_or_none_is_asked_about(typed: str) -> None:
     form = form_of({"life": typed})
-    assert form.errors["life"] == ["This is no number. Write it as in 86.5."]
+    assert form.has_error("life", "invalid")
 
 
 def test_a_fraction_typed_as_a_percentage_is_doubted_and_still_answered() -> None:
     form = form_of({"share": "0.86", "roofline": "1"})
     assert form.is_valid(), form.errors
     assert form.pitch().share == pytest.approx(0.0086)
-    assert form.doubts() == [
-        "The share was read as 0.86%. Is it a fraction? Then type 86.",
-        "The roofline was read as 1%. Is it a fraction? Then type 100.",
-    ]
+    share, roofline = form.doubts()
+    assert "0.86%" in share
+    assert "86." in share
+    assert "1%" in roofline
+    assert "100." in roofline
     plain = form_of({"share": "86", "roofline": ""})
     assert plain.is_valid()
     assert plain.doubts() == []

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from engagements.audit.rules import CHECKS
 from engagements.audit.rules.labels import Outcome
 from engagements.audit.rules.verdict import examine
+from engagements.common.errors import ApplicationError
 from engagements.evidence.readers import ComputeFacts, TraceFacts, TrafficFacts, read
 from engagements.pitch.rules import (
     Pitch,
-    PitchError,
     Read,
     inputs_of,
     libraries_of,
@@ -111,12 +111,12 @@ def test_a_library_fits_unless_it_lacks_something() -> None:
 
 @FUZZ
 @given(st.text(max_size=400))
-def test_whatever_is_typed_is_read_or_refused_in_a_sentence(text: str) -> None:
+def test_any_text_is_parsed_or_declined_in_one_line(text: str) -> None:
     for parse in (traffic_of, libraries_of):
         said = ""
         try:
             parse(text)
-        except PitchError as error:
+        except ApplicationError as error:
             said = str(error)
         assert "\n" not in said
 

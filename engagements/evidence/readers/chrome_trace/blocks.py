@@ -67,19 +67,27 @@ class Blocks(Generic[Decoded]):
                 yield counted[0]
                 if counted[1]:
                     return
-        raise EvidenceError("The trace is cut short inside its events", where=self._where())
+        raise EvidenceError(
+            "The trace is truncated; upload it again",
+            code="evidence.trace_truncated",
+            where=self._where(),
+        )
 
     def _find_events(self) -> None:
         """Put the start of the first event at the start of the buffer."""
         while not (start := self._buffer.lstrip(_WHITE + b"\xef\xbb\xbf")):
             if not (more := self._opened.read(limits.BLOCK_BYTES)):
-                raise EvidenceError("The file is empty")
+                raise EvidenceError("The file is empty", code="evidence.file_empty")
             self._buffer = more
         if start[:1] == b"[":
             self._cut(len(self._buffer) - len(start) + 1)
             return
         if start[:1] != b"{":
-            raise EvidenceError("This is no JSON object or array", where="byte 0")
+            raise EvidenceError(
+                "The file is not a JSON object or array",
+                code="evidence.json_invalid",
+                where="byte 0",
+            )
         self.is_object = True
         seen = 0
         while True:
@@ -90,9 +98,14 @@ class Blocks(Generic[Decoded]):
                 seen = match.end()
             more = self._opened.read(limits.BLOCK_BYTES)
             if not more:
-                raise EvidenceError("The JSON object has no array traceEvents")
+                raise EvidenceError(
+                    "The JSON object has no array “traceEvents”", code="evidence.no_events"
+                )
             if len(self._buffer) > limits.HEAD_BYTES:
-                raise EvidenceError(f"No traceEvents in the first {limits.HEAD_BYTES:,} bytes")
+                raise EvidenceError(
+                    f"“traceEvents” does not start within the first {limits.HEAD_BYTES:,} bytes",
+                    code="evidence.no_events",
+                )
             self._buffer += more
 
     def _is_top_key(self, match: re.Match[bytes]) -> bool:
@@ -154,7 +167,9 @@ class Blocks(Generic[Decoded]):
         if end == 0:
             if len(self._buffer) > limits.EVENT_BYTES:
                 raise EvidenceError(
-                    f"One event is larger than {limits.EVENT_BYTES:,} bytes", where=self._where()
+                    f"An event is larger than {limits.EVENT_BYTES:,} bytes",
+                    code="evidence.event_too_large",
+                    where=self._where(),
                 )
             return None
         decoded = self._decoded(end)
@@ -183,23 +198,35 @@ class Blocks(Generic[Decoded]):
         try:
             return self._decode(b"[" + content + b"]")
         except NotJson as error:
-            raise EvidenceError(f"Broken JSON: {error}", where=self._where()) from error
+            raise EvidenceError(
+                f"Invalid JSON: {error}", code="evidence.json_invalid", where=self._where()
+            ) from error
 
     def _read_tail(self) -> None:
         """What follows the events must end the JSON; its keys are metadata."""
         while more := self._opened.read(limits.BLOCK_BYTES):
             self._buffer += more
             if len(self._buffer) > limits.HEAD_BYTES:
-                raise EvidenceError("Too much follows the events", where=self._where())
+                raise EvidenceError(
+                    "Too much data after the events",
+                    code="evidence.json_invalid",
+                    where=self._where(),
+                )
         if not self.is_object:
             if self._buffer.strip(_WHITE):
-                raise EvidenceError("Something follows the array of events", where=self._where())
+                raise EvidenceError(
+                    "Unexpected data after the array of events",
+                    code="evidence.json_invalid",
+                    where=self._where(),
+                )
             return
         try:
             tail = msgspec.json.decode(b'{"traceEvents":0' + self._buffer)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise EvidenceError(
-                f"Broken JSON after the events: {error}", where=self._where()
+                f"Invalid JSON after the events: {error}",
+                code="evidence.json_invalid",
+                where=self._where(),
             ) from error
         self.metadata.update(tail)
 

@@ -20,9 +20,12 @@ def record(opened: Opened) -> Recording:
         collector.take(events)
     recording = collector.recording
     if recording.events == 0:
-        raise EvidenceError("The trace holds no events")
+        raise EvidenceError("The trace has no events", code="evidence.no_events")
     if recording.high_us < recording.low_us:
-        raise EvidenceError("None of the trace's events has a start and a length (phase X)")
+        raise EvidenceError(
+            "The trace has no complete events (phase X, with start and duration)",
+            code="evidence.no_events",
+        )
     if collector.left_out:
         recording.warn(
             f"{collector.left_out:,} events without a start, or with no length or a negative "

@@ -34,7 +34,7 @@ def is_details(table: Table) -> bool:
 def launches_of(table: Table) -> tuple[list[Measures], list[str]]:
     """The launches in the order of the export, and what was odd about their rows."""
     if "Kernel Name" not in table.header:
-        raise EvidenceError("The table has no column “Kernel Name”")
+        raise EvidenceError("The table has no column “Kernel Name”", code="evidence.column_missing")
     return _details(table) if is_details(table) else _raw(table)
 
 
@@ -115,7 +115,11 @@ class Launches:
         if known is not None:
             return known, True
         if len(self.in_order) >= limits.MEASURED_LAUNCHES:
-            raise EvidenceError(f"The export holds more than {limits.MEASURED_LAUNCHES:,} launches")
+            raise EvidenceError(
+                f"The export has more than {limits.MEASURED_LAUNCHES:,} launches; profile fewer "
+                "kernels",
+                code="evidence.recording_too_large",
+            )
         made = self._known[key] = _launch(cells)
         self.in_order.append(made)
         return made, False

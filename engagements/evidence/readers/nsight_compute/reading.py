@@ -24,7 +24,7 @@ def read(opened: Opened) -> ComputeFacts:
     launches, warnings = pages.launches_of(table)
     if not launches:
         last = f": {table.messages[-1]}" if table.messages else ""
-        raise EvidenceError(f"The export holds no kernel{last}")
+        raise EvidenceError(f"The export has no kernels{last}", code="evidence.no_kernels")
     kernels = [_kernel(launch) for launch in launches]
     missing = sum(kernel.occupancy is None for kernel in kernels)
     if missing:

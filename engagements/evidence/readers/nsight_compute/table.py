@@ -37,19 +37,28 @@ class Table:
                 return [name.strip() for name in row]
             self._note(row)
         last = f": {self.messages[-1]}" if self.messages else ""
-        raise EvidenceError(f'No line begins the table ("ID","Process ID", …){last}')
+        raise EvidenceError(
+            f'The file has no table header ("ID","Process ID", …){last}', code="evidence.no_table"
+        )
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Each row of values with the line that it began on."""
         for count, (line, row) in enumerate(self._rows):
             if count > limits.TABLE_ROWS:
-                raise EvidenceError(f"The table has more than {limits.TABLE_ROWS:,} rows")
+                raise EvidenceError(
+                    f"The table has more than {limits.TABLE_ROWS:,} rows; profile fewer kernels",
+                    code="evidence.recording_too_large",
+                )
             if self._note(row) or not any(row):
                 continue
             if tuple(row[:2]) == FIRST_COLUMNS:
                 # Exports that were put one after the other repeat the header.
                 if [name.strip() for name in row] != self.header:
-                    raise EvidenceError("A second table has other columns", where=f"line {line:,}")
+                    raise EvidenceError(
+                        "A second table has different columns; upload each export by itself",
+                        code="evidence.table_mixed",
+                        where=f"line {line:,}",
+                    )
                 continue
             yield line, row
 
@@ -73,7 +82,9 @@ def _rows(opened: Opened) -> Iterator[tuple[int, list[str]]]:
         try:
             row = next(reader, None)
         except csv.Error as error:
-            raise EvidenceError(f"Broken CSV: {error}", where=f"line {began:,}") from error
+            raise EvidenceError(
+                f"Invalid CSV: {error}", code="evidence.csv_invalid", where=f"line {began:,}"
+            ) from error
         finally:
             csv.field_size_limit(before)
         if row is None:

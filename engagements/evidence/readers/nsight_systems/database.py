@@ -73,11 +73,17 @@ class Database:
         except sqlite3.OperationalError as error:
             if "interrupted" in str(error):
                 raise EvidenceError(
-                    f"Reading this SQLite file takes more than {limits.SQL_SECONDS:.0f} seconds"
+                    f"Reading this SQLite file took more than {limits.SQL_SECONDS:.0f} s; profile "
+                    "fewer steps",
+                    code="evidence.time_limit",
                 ) from error
-            raise EvidenceError(f"Broken SQLite: {error}") from error
+            raise EvidenceError(
+                f"Invalid SQLite file: {error}", code="evidence.sqlite_invalid"
+            ) from error
         except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
-            raise EvidenceError(f"Broken SQLite: {error}") from error
+            raise EvidenceError(
+                f"Invalid SQLite file: {error}", code="evidence.sqlite_invalid"
+            ) from error
 
 
 @contextmanager
@@ -96,7 +102,9 @@ def connected(path: Path) -> Iterator[Database]:
         connection.set_progress_handler(lambda: time.monotonic() > until, _OPCODES)
         yield Database(connection, has_log=_has_log(path))
     except sqlite3.Error as error:
-        raise EvidenceError(f"Broken SQLite: {error}") from error
+        raise EvidenceError(
+            f"Invalid SQLite file: {error}", code="evidence.sqlite_invalid"
+        ) from error
     finally:
         connection.close()
 

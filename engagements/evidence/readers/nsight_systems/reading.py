@@ -70,20 +70,22 @@ class Reader:
         found = self._recording
         found.producer = f"Nsight Systems {self._version()}".strip()
         if found.high_us < found.low_us:
-            raise EvidenceError("None of the export's tables holds an event")
+            raise EvidenceError("The export has no events", code="evidence.no_events")
         return found
 
     def _check_tables(self) -> None:
         tables = self._database.tables
         if not tables and self._database.has_log:
             raise EvidenceError(
-                "The tables are in the write-ahead log (FILE-wal), which is not in this file: "
-                "close what has the database open, or export it anew"
+                "The tables are in the write-ahead log (FILE-wal), which is not part of this file; "
+                "close the program that has the database open, or export again",
+                code="evidence.sqlite_wal",
             )
         if not any(table in tables for table in KNOWN):
             raise EvidenceError(
-                "This SQLite file is no export of Nsight Systems: it has none of the tables "
-                f"{', '.join(KNOWN)}"
+                "This SQLite file is not an Nsight Systems export; it has none of the tables "
+                f"{', '.join(KNOWN)}",
+                code="evidence.sqlite_other",
             )
         if KERNELS not in tables and GRAPHS not in tables:
             self._recording.warn(
@@ -96,7 +98,11 @@ class Reader:
             if isinstance(number, int) and isinstance(text, str):
                 self._texts[number] = kept.texts[kept.number(text)]
             if kept.is_full:
-                raise EvidenceError("The export holds too many texts", where="table StringIds")
+                raise EvidenceError(
+                    "The table has too many strings; profile fewer steps",
+                    code="evidence.recording_too_large",
+                    where="table StringIds",
+                )
 
     def _read_kernels(self) -> None:
         names = ("demangledName", "shortName", "mangledName")
@@ -193,7 +199,11 @@ class Reader:
         known = self._database.columns(table)
         lacks = [name for name in columns[:2] if name.upper() not in known]
         if lacks and table in self._database.tables:
-            raise EvidenceError(f"A column is missing: {', '.join(lacks)}", where=f"table {table}")
+            raise EvidenceError(
+                f"Missing column: {', '.join(lacks)}",
+                code="evidence.column_missing",
+                where=f"table {table}",
+            )
         count = 0
         for row in self._database.rows(table, *columns):
             if count % 100_000 == 0:

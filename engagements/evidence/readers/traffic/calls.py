@@ -54,8 +54,9 @@ class Calls:
         self._count_models(frame, counts)
         if len(self.shape) > limits.TRAFFIC_ROWS:
             raise EvidenceError(
-                f"The log has more than {limits.TRAFFIC_ROWS:,} rows: send a "
-                "histogram, one row a shape with its count"
+                f"The log has more than {limits.TRAFFIC_ROWS:,} rows; upload a histogram instead, "
+                "one row per shape with its count",
+                code="evidence.too_many_rows",
             )
 
     def _shapes_of(self, frame: pd.DataFrame) -> Integers:
@@ -75,8 +76,9 @@ class Calls:
             return known
         if len(self.shapes) >= limits.TRAFFIC_SHAPES:
             raise EvidenceError(
-                f"There are more than {limits.TRAFFIC_SHAPES:,} different shapes by "
-                f"{', '.join(self.columns.axes)[:200]}: leave out what is no axis"
+                f"The log has more than {limits.TRAFFIC_SHAPES:,} different shapes by "
+                f"{', '.join(self.columns.axes)[:200]}; remove columns that are not axes",
+                code="evidence.too_many_shapes",
             )
         self._numbers[shape] = len(self.shapes)
         self.shapes.append(shape)

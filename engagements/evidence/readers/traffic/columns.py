@@ -117,7 +117,8 @@ def meaning_of(names: Sequence[str]) -> Columns:
             axes.append(name)
     if not axes:
         raise EvidenceError(
-            f"No column is an axis of a shape; there are only {', '.join(names)[:200]}",
+            f"No column is an axis of a shape; the columns are {', '.join(names)[:200]}",
+            code="evidence.no_axis",
             where="line 1",
         )
     return Columns(
@@ -134,11 +135,20 @@ def meaning_of(names: Sequence[str]) -> Columns:
 
 def _require_names(names: Sequence[str]) -> None:
     if not names:
-        raise EvidenceError("The first row has no columns", where="line 1")
+        raise EvidenceError(
+            "The first row has no columns", code="evidence.no_columns", where="line 1"
+        )
     if len(names) > limits.TRAFFIC_COLUMNS:
-        raise EvidenceError(f"There are {len(names):,} columns; {limits.TRAFFIC_COLUMNS} are read")
+        raise EvidenceError(
+            f"The table has {len(names):,} columns; the limit is {limits.TRAFFIC_COLUMNS}",
+            code="evidence.too_many_columns",
+        )
     if len(set(names)) != len(names):
-        raise EvidenceError("Two columns have the same name", where="line 1")
+        raise EvidenceError(
+            "Two columns have the same name; rename one",
+            code="evidence.duplicate_column",
+            where="line 1",
+        )
 
 
 def _duration(plain: str) -> tuple[str | None, bool] | None:

@@ -29,7 +29,11 @@ def frames(opened: Opened) -> Iterator[pd.DataFrame]:
         names = names or list(flat)
         if not flat.keys() <= set(names):
             other = next(name for name in flat if name not in names)
-            raise EvidenceError(f"The first line lacks “{other[:80]}”", where=f"line {number:,}")
+            raise EvidenceError(
+                f"The first line has no “{other[:80]}”; use the same keys in every line",
+                code="evidence.key_mismatch",
+                where=f"line {number:,}",
+            )
         rows.append(flat)
         taken += len(line)
         if len(rows) == limits.TRAFFIC_BATCH_ROWS or taken > limits.TRAFFIC_BATCH_BYTES:
@@ -43,16 +47,26 @@ def _row(line: bytes, *, where: str) -> dict[str, str]:
     try:
         row = _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise EvidenceError(f"Broken JSON: {error}", where=where) from error
+        raise EvidenceError(
+            f"Invalid JSON: {error}", code="evidence.json_invalid", where=where
+        ) from error
     if not isinstance(row, dict):
-        raise EvidenceError("This line is no JSON object", where=where)
+        raise EvidenceError(
+            "The line is not a JSON object", code="evidence.json_invalid", where=where
+        )
     flat = _flat(row)
     if len(flat) > limits.TRAFFIC_COLUMNS:
-        raise EvidenceError(f"There are {len(flat):,} columns", where=where)
+        raise EvidenceError(
+            f"The line has {len(flat):,} keys; the limit is {limits.TRAFFIC_COLUMNS}",
+            code="evidence.too_many_columns",
+            where=where,
+        )
     for name, value in flat.items():
         if _holds_objects(value):
             raise EvidenceError(
-                f"“{name[:80]}” holds objects: a line is one call, with plain values", where=where
+                f"“{name[:80]}” contains objects; write one call per line, with plain values",
+                code="evidence.nested_objects",
+                where=where,
             )
     return {name: text(value) for name, value in flat.items()}
 

@@ -29,16 +29,25 @@ def frames(opened: Opened) -> Iterator[pd.DataFrame]:
 def _check_size(metadata: pa.parquet.FileMetaData) -> None:
     if metadata.num_rows > limits.TRAFFIC_ROWS:
         raise EvidenceError(
-            f"The log has more than {limits.TRAFFIC_ROWS:,} rows: send a histogram, "
-            "one row a shape with its count"
+            f"The log has more than {limits.TRAFFIC_ROWS:,} rows; upload a histogram instead, one "
+            "row per shape with its count",
+            code="evidence.too_many_rows",
         )
     if metadata.num_columns > limits.TRAFFIC_COLUMNS:
-        raise EvidenceError(f"There are {metadata.num_columns:,} columns")
+        raise EvidenceError(
+            f"The table has {metadata.num_columns:,} columns; the limit is "
+            f"{limits.TRAFFIC_COLUMNS}",
+            code="evidence.too_many_columns",
+        )
     for number in range(metadata.num_row_groups):
         # Of its columns nothing is asked here: on a broken one pyarrow ends the process.
         size = metadata.row_group(number).total_byte_size
         if size > limits.PARQUET_GROUP_BYTES:
-            raise EvidenceError(f"A row group takes {size:,} bytes", where=f"row group {number}")
+            raise EvidenceError(
+                f"A row group has {size:,} bytes; write smaller row groups",
+                code="evidence.row_group_too_large",
+                where=f"row group {number}",
+            )
 
 
 def _flat(table: pa.Table) -> pa.Table:

@@ -27,10 +27,11 @@ def read(opened: Opened) -> TrafficFacts:
     if calls is not None and calls.left_out and not len(calls.shape):
         raise EvidenceError(
             f"None of the {calls.left_out:,} rows has a positive count",
+            code="evidence.no_calls",
             where=f"column “{calls.columns.count}”",
         )
     if calls is None or not len(calls.shape):
-        raise EvidenceError("The log holds no call")
+        raise EvidenceError("The log has no calls", code="evidence.no_calls")
     return _facts(calls)
 
 

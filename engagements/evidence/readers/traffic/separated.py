@@ -51,7 +51,8 @@ def frames(opened: Opened) -> Iterator[pd.DataFrame]:
         if other := _OTHER_WIDTH.search(str(error)):
             line, expected, found = map(int, other.groups())
             raise EvidenceError(
-                f"There are {found:,} values where the columns' line has {expected:,} names",
+                f"The row has {found:,} values, the header {expected:,} names",
+                code="evidence.row_length",
                 where=f"line {line + header.line:,}",
             ) from error
         raise
@@ -82,20 +83,34 @@ def _header(opened: Opened) -> _Header:
             delimiter = said[1]
         elif line.strip():
             return _named(line, delimiter or max(_DELIMITERS, key=line.count), number)
-    raise EvidenceError("No line names the columns")
+    raise EvidenceError("The table has no header with column names", code="evidence.no_columns")
 
 
 def _named(line: str, delimiter: str, number: int) -> _Header:
     if "\r" in line:
-        raise EvidenceError("Lines end in CR alone: save the table with LF or CRLF", where="line 1")
+        raise EvidenceError(
+            "Lines end in CR only; save the table with LF or CRLF",
+            code="evidence.line_endings",
+            where="line 1",
+        )
     try:
         names = next(csv.reader(io.StringIO(line), delimiter=delimiter), [])
     except csv.Error as error:
-        raise EvidenceError(f"Broken CSV: {error}", where=f"line {number}") from error
+        raise EvidenceError(
+            f"Invalid CSV: {error}", code="evidence.csv_invalid", where=f"line {number}"
+        ) from error
     if len(names) > limits.TRAFFIC_COLUMNS:
-        raise EvidenceError(f"There are {len(names):,} columns", where=f"line {number}")
+        raise EvidenceError(
+            f"The table has {len(names):,} columns; the limit is {limits.TRAFFIC_COLUMNS}",
+            code="evidence.too_many_columns",
+            where=f"line {number}",
+        )
     if all(_is_number(name) for name in names):
-        raise EvidenceError("The first line must name the columns", where=f"line {number}")
+        raise EvidenceError(
+            "The first line has no column names; add a header",
+            code="evidence.no_columns",
+            where=f"line {number}",
+        )
     return _Header(names, delimiter, number)
 
 

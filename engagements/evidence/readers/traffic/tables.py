@@ -31,4 +31,6 @@ def frames(opened: Opened) -> Iterator[pd.DataFrame]:
         ArithmeticError,
         MemoryError,
     ) as error:
-        raise EvidenceError(f"The table cannot be read: {str(error)[:300]}") from error
+        raise EvidenceError(
+            f"The table cannot be read: {str(error)[:300]}", code="evidence.table_invalid"
+        ) from error

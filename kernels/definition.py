@@ -147,6 +147,18 @@ class Workload:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Slot:
+    """Calls of the operator that one step makes at one point of the operator's axes.
+
+    An op.py whose step calls the operator in several shapes defines `slots(axes)`; the others' call
+    it once a layer at the workload's axes.
+    """
+
+    axes: Axes
+    calls: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Protocol:
     """How a benchmark is measured; sealed with it. Times are limits on one side.
 
@@ -162,6 +174,8 @@ class Protocol:
     side's scatter.
     If the baseline's rounds scatter, or its A/A pair differs, by more than the share `noise_band`,
     a ratio within that share of the target is inconclusive.
+    A step faster than the operator's own gain explains, by more than the share `account_margin`,
+    makes the run invalid.
     """
 
     replicates: int
@@ -182,6 +196,7 @@ class Protocol:
     max_discarded: float = 0.25
     noise_band: float = 0.1
     interrupted_band: float = 0.03
+    account_margin: float = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,7 +62,7 @@ _DEFINITION = schemas.exactly(
 )
 _PROTOCOL = schemas.exactly(
     # Benchmarks sealed before these bands are judged without.
-    optional=("noise_band", "interrupted_band"),
+    optional=("noise_band", "interrupted_band", "account_margin"),
     replicates=schemas.POSITIVE_COUNT,
     max_replicates=schemas.POSITIVE_COUNT,
     rounds=schemas.POSITIVE_COUNT,
@@ -80,6 +80,7 @@ _PROTOCOL = schemas.exactly(
     max_discarded=schemas.SHARE,
     noise_band=schemas.SHARE,
     interrupted_band=schemas.SHARE,
+    account_margin=schemas.SHARE,
     held_back_shapes=schemas.COUNT,
 )
 # A band that admits a baseline slower by half hardly fails any.

@@ -27,7 +27,10 @@ CONTROL = schemas.exactly(
     name=schemas.TEXT, passed=schemas.nullable({"type": "boolean"}), detail=schemas.TEXT
 )
 _PAIR = schemas.exactly(
+    # The index in `costs` of what the step calls; only of the operator alone.
+    optional=("slot",),
     name=schemas.TEXT,
+    slot=schemas.COUNT,
     calls=schemas.POSITIVE_COUNT,
     overhead_us=schemas.NOT_NEGATIVE,
     rounds=schemas.listed(
@@ -37,16 +40,20 @@ _PAIR = schemas.exactly(
         at_least=2,
     ),
 )
+_SLOT = schemas.exactly(axes=schemas.by_name(schemas.POSITIVE_COUNT), calls=schemas.POSITIVE_COUNT)
 SCHEMA = schemas.exactly(
     same_code=schemas.nullable(_PAIR),
     operator=schemas.nullable(schemas.listed(_PAIR)),
     costs=schemas.nullable(
         schemas.listed(
             schemas.exactly(
+                # Records from before slots existed counted calls of one shape.
+                optional=("slots",),
                 name=schemas.TEXT,
                 operator_calls=schemas.POSITIVE_COUNT,
-                flops=schemas.NOT_NEGATIVE,
-                bytes=schemas.NOT_NEGATIVE,
+                slots=schemas.listed(_SLOT, at_least=1),
+                flops=schemas.nullable(schemas.NOT_NEGATIVE),
+                bytes=schemas.nullable(schemas.NOT_NEGATIVE),
             )
         )
     ),

@@ -64,7 +64,7 @@ def survey(operator: str, preset_name: str, *, budget_s: float, command: str) ->
 
 def _workloads(operator: str, preset_name: str, preset: Preset) -> list[dict[str, Any]]:
     document = catalogue.benchmark_document(operator, preset_name)
-    costs = {cost["name"]: cost for cost in operators.costs(document) or []}
+    costs = {cost["name"]: cost for cost in operators.costs(document)}
     return [
         {"axes": dict(load.axes), "weight": load.weight, **costs[load.name]}
         for load in preset.workloads

@@ -1,24 +1,68 @@
 """The operator measured alone: rates, shares of the ceilings, Amdahl's account.
 
-Amdahl: a step of time B with n operator calls of b each, and c with the candidate, should take B -
-n (b - c). The rest of the measured ratio (warmer caches, overlap, clocks) is reported as
-unexplained.
+Amdahl: a step of time B whose operator calls take b in all, and c with the candidate, should take B
+- (b - c). The rest of the measured ratio (warmer caches, overlap, clocks) is reported as
+unexplained. A step may call the operator in several shapes, each measured by itself; times, FLOPs
+and bytes of a workload's operator are the mean of the step's calls.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from benchmarks.verdict.statistics.estimates import Floats
 from benchmarks.verdict.statistics.exclusions import counted_rounds, times_us
 from benchmarks.verdict.statistics.interruptions import sealed_band, uninterrupted
 
 
+@dataclass(frozen=True, kw_only=True)
+class OperatorCalls:
+    """A step's operator calls of one shape, with each side's times in us per call."""
+
+    calls: int
+    baseline: Floats
+    candidate: Floats
+
+
+def measured_calls(record: Mapping[str, Any]) -> dict[str, list[OperatorCalls] | None]:
+    """Every workload's operator calls by shape; None where a shape of the step was not measured.
+
+    Records from before slots existed measured one shape, and do not show whether it is the only
+    one; they count as complete here.
+    """
+    costs = {cost["name"]: cost for cost in record["observations"]["costs"] or []}
+    found: dict[str, list[OperatorCalls] | None] = {}
+    for name in dict.fromkeys(entry["name"] for entry in record["observations"]["operator"] or []):
+        pairs = {
+            entry.get("slot", 0): entry
+            for entry in record["observations"]["operator"]
+            if entry["name"] == name
+        }
+        cost = costs.get(name, {"operator_calls": 1})
+        slots = cost.get("slots", [{"calls": cost["operator_calls"]}])
+        complete = set(pairs) == set(range(len(slots)))
+        found[name] = (
+            [_of_slot(record, slot, pairs[index]) for index, slot in enumerate(slots)]
+            if complete
+            else None
+        )
+    return found
+
+
+def _of_slot(
+    record: Mapping[str, Any], slot: Mapping[str, Any], pair: Mapping[str, Any]
+) -> OperatorCalls:
+    baseline, candidate = times_us(pair["rounds"])
+    kept = uninterrupted(baseline, candidate, sealed_band(record))
+    if kept.any():
+        baseline, candidate = baseline[kept], candidate[kept]
+    return OperatorCalls(calls=slot["calls"], baseline=baseline, candidate=candidate)
+
+
 def summarize(record: Mapping[str, Any]) -> dict[str, Any] | None:
     """The record's `operator`; None where the operator was not measured alone."""
-    entries = record["observations"]["operator"]
-    if not entries:
-        return None
     steps = {
         name: (
             float(np.mean([baseline.mean() for baseline, _ in replicates])),
@@ -27,27 +71,26 @@ def summarize(record: Mapping[str, Any]) -> dict[str, Any] | None:
         for name, replicates in counted_rounds(record).samples.items()
     }
     costs = {cost["name"]: cost for cost in record["observations"]["costs"] or []}
-    return {
-        "workloads": [
-            _workload(record, entry, costs.get(entry["name"]), steps[entry["name"]])
-            for entry in entries
-        ]
-    }
+    workloads = [
+        _workload(record, name, found, costs.get(name), steps[name])
+        for name, found in measured_calls(record).items()
+        if found is not None
+    ]
+    return {"workloads": workloads} if workloads else None
 
 
 def _workload(
     record: Mapping[str, Any],
-    entry: Mapping[str, Any],
+    name: str,
+    found: list[OperatorCalls],
     cost: Mapping[str, Any] | None,
     step_us: tuple[float, float],
 ) -> dict[str, Any]:
-    baseline, candidate = times_us(entry["rounds"])
-    kept = uninterrupted(baseline, candidate, sealed_band(record))
-    if kept.any():
-        baseline, candidate = baseline[kept], candidate[kept]
-    baseline_us, candidate_us = float(baseline.mean()), float(candidate.mean())
+    calls = sum(each.calls for each in found)
+    baseline_us = sum(each.calls / calls * float(each.baseline.mean()) for each in found)
+    candidate_us = sum(each.calls / calls * float(each.candidate.mean()) for each in found)
     return {
-        "name": entry["name"],
+        "name": name,
         "baseline_us": baseline_us,
         "candidate_us": candidate_us,
         "ratio": baseline_us / candidate_us,
@@ -66,7 +109,7 @@ def _shares(
 ) -> dict[str, float | None]:
     """Shares of the measured copy bandwidth and matmul rate; None where not measured."""
     ceilings = record["environment"]["ceilings"]
-    if ceilings is None or cost is None:
+    if ceilings is None or cost is None or cost["flops"] is None:
         return {"bandwidth": None, "arithmetic": None}
     rate = ceilings["matmul_flops_per_s"].get(record["benchmark"]["dtype"])
     took_s = took_us / 1e6

@@ -12,6 +12,7 @@ from kernels.definition import (
     Contents,
     Definition,
     HeldBack,
+    Slot,
     SpecialValues,
     TensorSpec,
     Workload,
@@ -127,6 +128,21 @@ def bytes_moved(axes: Axes, dtype: str) -> int:
     weights = axes["in_features"] * axes["out_features"]
     rows = axes["batch"] * (axes["in_features"] + axes["out_features"])
     return weights + (axes["out_features"] + rows) * ITEM_BYTES[dtype]
+
+
+def slots(axes: Axes) -> tuple[Slot, ...]:
+    """The four linear layers of a layer: each has other features."""
+    heads = axes["heads"] * axes["head_dim"]
+    shapes = (
+        (axes["hidden"], axes["qkv_heads"] * axes["head_dim"]),
+        (heads, axes["hidden"]),
+        (axes["hidden"], 2 * axes["ffn"]),
+        (axes["ffn"], axes["hidden"]),
+    )
+    return tuple(
+        Slot(axes={**axes, "in_features": inside, "out_features": outside}, calls=axes["layers"])
+        for inside, outside in shapes
+    )
 
 
 def _workload(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,6 +12,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from benchmarks.harness.sides.operators import slots
 from kernels import catalogue, solutions
 from kernels.solutions import Solution
 from kernels.trials import draw, poison
@@ -86,6 +88,32 @@ def test_a_program_does_the_same_around_every_solution(operator: str) -> None:
     assert ours == theirs
     assert our_calls == calls >= 2
     assert theirs, "the Program does nothing besides the slot"
+
+
+@pytest.mark.parametrize("operator", catalogue.operators())
+def test_the_declared_calls_are_those_of_a_step_with_their_shapes(operator: str) -> None:
+    what, preset = catalogue.definition(operator), catalogue.presets(operator)["tiny"]
+    axes, kind = preset.workloads[0].axes, getattr(torch, preset.dtype)
+    baseline = solutions.baseline(operator, preset.baseline)
+    seen: Counter[Any] = Counter()
+
+    def run(prepared: Any, inputs: Any, out: Any) -> None:
+        given = {**inputs, **out}
+        seen[frozenset((name, tuple(tensor.shape)) for name, tensor in given.items())] += 1
+        baseline.run(prepared, inputs, out)
+
+    state = draw(what.program_state, axes, kind, "cpu")
+    inputs = draw(what.program_inputs, axes, kind, "cpu")
+    out = {spec.name: poison(spec, axes, kind, "cpu") for spec in what.program_outputs}
+    step = solutions.program(operator).Step(
+        solution=replace(baseline, run=run), state=state, axes=axes
+    )
+    step(inputs, out)
+    declared: Counter[Any] = Counter()
+    for slot in slots(operator, axes):
+        specs = (*what.inputs, *what.outputs)
+        declared[frozenset((spec.name, spec.sizes(slot.axes)) for spec in specs)] += slot.calls
+    assert seen == declared
 
 
 def test_operations_inside_the_slot_are_not_recorded() -> None:

@@ -11,7 +11,7 @@ from benchmarks.harness.rounds import correctness, pairs
 from benchmarks.harness.rounds.pairs import RoundPlan, Setup
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.runs.progress import Progress
-from benchmarks.harness.sides import folders, isolation
+from benchmarks.harness.sides import folders, isolation, operators
 from benchmarks.harness.sides.processes import SideProcess
 from benchmarks.harness.sides.sandboxes import Sandbox
 from benchmarks.records import observations
@@ -76,13 +76,25 @@ def _plans(setting: Setting) -> dict[str, RoundPlan]:
 def _operator_alone(
     setting: Setting, sides: dict[Role, SideProcess]
 ) -> list[dict[str, Any]] | None:
-    """Rounds of every workload's operator alone; None where the protocol asks for none."""
+    """Rounds of the operator alone, in each shape that a workload's step calls it in.
+
+    None where the protocol asks for none.
+    """
     rounds = setting.protocol["operator_rounds"]
     if rounds == 0 or setting.reference is None:
         return None
     with setting.phases.of("operator_alone", whole=True):
         plan = RoundPlan(rounds=rounds, level="operator")
-        return _pairs(setting, sides, 0, setting.document["workloads"], plan)
+        return [
+            {
+                **_pairs(setting, sides, 0, [{**workload, "axes": dict(slot.axes)}], plan)[0],
+                "slot": index,
+            }
+            for workload in setting.document["workloads"]
+            for index, slot in enumerate(
+                operators.slots(setting.document["operator"], workload["axes"])
+            )
+        ]
 
 
 def _pairs(

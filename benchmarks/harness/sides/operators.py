@@ -6,6 +6,7 @@ PATH): a customer's own, or those of a test.
 
 import importlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,7 @@ import kernels
 # Not from `documents`: JSON Schema is slow to import, and a side does not need it.
 from benchmarks.harness.failures import SetupError
 from benchmarks.records.canonical import canonical, digest_of_bytes
+from kernels.definition import Slot
 
 SEARCH_PATH_VARIABLE = "TWOFOLD_OPERATORS"
 
@@ -62,23 +64,42 @@ def check_sealed(document: dict[str, Any]) -> None:
             raise SetupError(f"{operator}/{name} differs from the sealed version: {found}")
 
 
-def costs(document: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """The operator's FLOPs and least bytes moved, by workload; None where it defines neither.
+def slots(operator: str, axes: Mapping[str, int]) -> tuple[Slot, ...]:
+    """The operator's calls in one step, by shape: once a layer unless op.py says otherwise."""
+    op = part(operator, "op")
+    if hasattr(op, "slots"):
+        found: tuple[Slot, ...] = op.slots(axes)
+        return found
+    return (Slot(axes=axes, calls=axes.get("layers", 1)),)
 
-    Its Program calls it once per layer, or once where the axes have no `layers`.
+
+def costs(document: dict[str, Any]) -> list[dict[str, Any]]:
+    """The operator's calls in a step of each workload, and what one costs.
+
+    `flops` and `bytes` (the least traffic) are the mean of a step's calls; None where the operator
+    defines neither.
     """
+    return [_cost(document, workload) for workload in document["workloads"]]
+
+
+def _cost(document: dict[str, Any], workload: dict[str, Any]) -> dict[str, Any]:
     op = part(document["operator"], "op")
-    if not (hasattr(op, "flops") and hasattr(op, "bytes_moved")):
-        return None
-    return [
-        {
-            "name": workload["name"],
-            "operator_calls": workload["axes"].get("layers", 1),
-            "flops": op.flops(workload["axes"]),
-            "bytes": op.bytes_moved(workload["axes"], document["dtype"]),
-        }
-        for workload in document["workloads"]
-    ]
+    found = slots(document["operator"], workload["axes"])
+    calls = sum(slot.calls for slot in found)
+    known = hasattr(op, "flops") and hasattr(op, "bytes_moved")
+    flops = sum(slot.calls * op.flops(slot.axes) for slot in found) if known else None
+    moved = (
+        sum(slot.calls * op.bytes_moved(slot.axes, document["dtype"]) for slot in found)
+        if known
+        else None
+    )
+    return {
+        "name": workload["name"],
+        "operator_calls": calls,
+        "slots": [{"axes": dict(slot.axes), "calls": slot.calls} for slot in found],
+        "flops": None if flops is None else flops / calls,
+        "bytes": None if moved is None else moved / calls,
+    }
 
 
 def baseline(operator: str, name: str) -> Any:

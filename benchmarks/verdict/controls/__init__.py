@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from benchmarks.verdict.controls import (
+    account,
     baseline_band,
     ecc,
     exclusive,
@@ -35,5 +36,8 @@ _ALL: tuple[Callable[[Mapping[str, Any]], Control], ...] = (
 
 
 def judge(record: Mapping[str, Any]) -> list[Control]:
-    """Judge every control of a complete record."""
-    return [each(record) for each in _ALL]
+    """Judge every control of a complete record that its benchmark's protocol knows."""
+    judged = [each(record) for each in _ALL]
+    if "account_margin" in record["benchmark"]["protocol"]:
+        judged.append(account.judge(record))
+    return judged

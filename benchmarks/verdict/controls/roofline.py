@@ -24,7 +24,7 @@ def judge(record: Mapping[str, Any]) -> Control:
     if record["environment"]["device"]["kind"] != "cuda":
         why = "a busy processor's ceilings are no floor: they are measured lower than they are"
         return Control(name=NAME, passed=None, detail=why)
-    if ceilings is None or costs is None:
+    if ceilings is None or costs is None or any(cost["flops"] is None for cost in costs):
         why = "the machine's ceilings or the operator's costs are not known"
         return Control(name=NAME, passed=None, detail=why)
     samples = counted_rounds(record).samples

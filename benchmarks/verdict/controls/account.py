@@ -1,0 +1,62 @@
+"""Control: the step gains no more than its operator explains.
+
+The Program runs in the candidate's process, which may replace it: the outputs and the time are then
+real, but not the operator's. So the measured gain, at the lower end of its interval, must not
+exceed what Amdahl's law makes of the operator's own gain by more than the sealed margin. The
+operator counts by its slowest baseline and its fastest candidate round, since noise only lengthens
+rounds and a candidate cannot widen that range by scattering. On a processor, where other work
+changes the speed between both measurements, the operator's ratio itself is the bound: a step
+gains no more than its operator, whatever its share.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from benchmarks.verdict.controls.outcome import Control
+from benchmarks.verdict.operator_alone import OperatorCalls, measured_calls
+from benchmarks.verdict.statistics.estimates import estimate
+from benchmarks.verdict.statistics.exclusions import counted_rounds
+
+NAME = "gain explained by the operator"
+
+
+def judge(record: Mapping[str, Any]) -> Control:
+    """Require every workload's gain within what its operator explains, and the sealed margin."""
+    benchmark = record["benchmark"]
+    margin = benchmark["protocol"]["account_margin"]
+    alone = measured_calls(record)
+    if set(alone) != {workload["name"] for workload in benchmark["workloads"]}:
+        why = "the operator was not measured alone"
+        return Control(name=NAME, passed=None, detail=why)
+    samples = counted_rounds(record).samples
+    weights = {workload["name"]: workload["weight"] for workload in benchmark["workloads"]}
+    found = estimate(samples, weights, confidence=benchmark["confidence"]).workloads
+    on_gpu = record["environment"]["device"]["kind"] == "cuda"
+    seen, beyond = [], []
+    for name, calls in alone.items():
+        if calls is None:
+            why = f"{name}: not every shape in which the step calls the operator was measured"
+            return Control(name=NAME, passed=None, detail=why)
+        step_us = float(np.mean([baseline.mean() for baseline, _ in samples[name]]))
+        most = _explained(calls, step_us if on_gpu else None)
+        text = (
+            f"{name}: measured {found[name].ratio:.3f}x (at least {found[name].low:.3f}x), "
+            f"the operator explains at most {most:.3f}x"
+        )
+        seen.append(text)
+        if found[name].low > most * (1 + margin):
+            beyond.append(text)
+    return Control(
+        name=NAME, passed=not beyond, detail=f"{'; '.join(beyond or seen)}; margin {margin:.0%}"
+    )
+
+
+def _explained(calls: list[OperatorCalls], step_us: float | None) -> float:
+    """The largest ratio that the operator's times explain, in a step of `step_us` if given."""
+    baseline_us = sum(each.calls * float(each.baseline.max()) for each in calls)
+    candidate_us = sum(each.calls * float(each.candidate.min()) for each in calls)
+    if step_us is None:
+        return max(1.0, baseline_us / candidate_us)
+    return step_us / (max(0.0, step_us - baseline_us) + candidate_us)

@@ -248,6 +248,11 @@ class Environment:
             "bic": (self.optional("TWOFOLD_HOUSE_BIC") or "").strip().upper(),
         }
 
+    def other_bank_accounts(self) -> list[str]:
+        """The IBANs of further accounts of ours, whose statements may be imported."""
+        ibans = (self.optional("TWOFOLD_OTHER_IBANS") or "").split(",")
+        return ["".join(iban.split()).upper() for iban in ibans if iban.strip()]
+
     def email(self, *, production: bool) -> dict[str, Any]:
         """Django's mail settings; in development mail is printed to the terminal."""
         if production:

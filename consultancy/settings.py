@@ -237,6 +237,7 @@ globals().update(env.email(production=PRODUCTION))
 # The consultancy's details on contracts and documents.
 CONSULTANCY = env.consultancy(production=PRODUCTION)
 BANK_ACCOUNT = env.bank_account(production=PRODUCTION)
+OTHER_BANK_ACCOUNTS = env.other_bank_accounts()
 
 # Whether the environment provides the referee's signing key; only the gpu worker gets it.
 TWOFOLD_SIGNING_KEY_IS_SET = any(

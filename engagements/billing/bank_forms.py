@@ -51,8 +51,21 @@ class BankFileForm(forms.Form):
 class ColumnsForm(forms.Form):
     """Choice of the columns of a CSV file."""
 
-    def __init__(self, *args: Any, table: Table, currency: str = "EUR", **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        table: Table,
+        accounts: Sequence[str],
+        currency: str = "EUR",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["account"] = forms.ChoiceField(
+            label="Our account",
+            choices=[(iban, iban) for iban in accounts],
+            initial=accounts[0],
+            error_messages={"required": "Choose the account of this file."},
+        )
         names = [(str(at), name or f"Column {at + 1}") for at, name in enumerate(table.head)]
         labels = {
             "booked_on": "Booking date",
@@ -150,7 +163,7 @@ class SetAsideForm(forms.Form):
     note = forms.CharField(
         label="Reason",
         max_length=500,
-        help_text="Such as: returned, tax refund, loan.",
+        help_text="Such as: rent, wages, tax refund, loan.",
         error_messages={"required": "Enter a reason."},
         widget=forms.Textarea(attrs={"rows": 2}),
     )

@@ -1,4 +1,4 @@
-"""Import bank statements: store the file, parse it once, store each line once."""
+"""Import bank statements: store the file, parse it once, store and post each line once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 from django.db import transaction
 
 from engagements.access import require_finance
+from engagements.billing import bank_chain, postings
 from engagements.billing.bank_files import camt053, csv_file
-from engagements.billing.bank_files.statement import Statement, UnreadableFile
+from engagements.billing.bank_files.statement import BankFile, StatementLine, UnreadableFile
 from engagements.billing.payment_models import BankImport, BankLine
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
@@ -24,7 +25,8 @@ def import_file(*, filename: str, content: bytes, by: User) -> BankImport:
     """Store and parse a bank file. The same bytes are the same import.
 
     A CSV with an unknown heading, or one that its remembered layout does not fit, is stored
-    unparsed until `choose_columns`. A file that cannot be parsed at all is not stored.
+    unparsed until `choose_columns`. A file that cannot be parsed at all is not stored, nor one of
+    an account that is not ours, nor one that does not continue the balances of the last.
     """
     require_finance(by)
     if len(content) > MAX_BYTES:
@@ -37,7 +39,7 @@ def import_file(*, filename: str, content: bytes, by: User) -> BankImport:
         return known
     row = BankImport(filename=filename[:160], content=content, digest=digest, imported_by=by)
     try:
-        statement = _first_reading(row, content)
+        bank_file = _first_reading(row, content)
     except UnreadableFile as error:
         raise ApplicationError(str(error), code="bank_file.unreadable") from error
     try:
@@ -48,8 +50,8 @@ def import_file(*, filename: str, content: bytes, by: User) -> BankImport:
         if known is None:
             raise
         return known
-    if statement is not None:
-        _store(row, statement)
+    if bank_file is not None:
+        _store(row, bank_file)
     return row
 
 
@@ -65,11 +67,11 @@ def choose_columns(*, bank_import: BankImport, layout: csv_file.Layout, by: User
             )
         return row
     try:
-        statement = csv_file.read(bytes(row.content), layout)
+        bank_file = csv_file.read(bytes(row.content), layout)
     except UnreadableFile as error:
         raise ApplicationError(str(error), code="bank_file.unreadable") from error
     row.layout = layout.as_data()
-    _store(row, statement)
+    _store(row, bank_file)
     return row
 
 
@@ -93,44 +95,65 @@ def remembered_layout(heading: str) -> dict[str, Any] | None:
     return last.layout if last else None
 
 
-def _first_reading(row: BankImport, content: bytes) -> Statement | None:
+def _first_reading(row: BankImport, content: bytes) -> BankFile | None:
     if camt053.looks_like(content):
         row.format = Format.CAMT053
         return camt053.read(content)
     row.format = Format.CSV
     row.heading = csv_file.open_table(content).heading
     remembered = remembered_layout(row.heading)
-    if remembered is None:
+    # A heading does not name the account, so with several of them a person does.
+    if remembered is None or len(bank_chain.own_ibans()) > 1:
         return None
+    layout = csv_file.Layout(**remembered)
     try:
-        statement = csv_file.read(content, csv_file.Layout(**remembered))
+        bank_file = csv_file.read(content, layout)
     except UnreadableFile:
         # The bank changed its format, or the layout was wrong.
         return None
     row.layout = remembered
-    return statement
+    return bank_file
 
 
-def _store(row: BankImport, statement: Statement) -> None:
-    """Store the new lines, and count the repeated and the skipped ones."""
-    BankLine.objects.bulk_create(
-        (
-            BankLine(
-                bank_import=row,
-                position=position,
-                entry_key=line.key,
-                entry_reference=line.reference,
-                booked_on=line.booked_on,
-                amount=line.amount,
-                currency=line.currency,
-                payer=line.payer[:160],
-                payer_account=line.payer_account[:40],
-                text=line.text,
-            )
-            for position, line in enumerate(statement.lines, start=1)
-        ),
-        ignore_conflicts=True,
-    )
-    row.repeated_count = len(statement.lines) - row.lines.count()
-    row.passed_over_count = statement.skipped
+def _store(row: BankImport, bank_file: BankFile) -> None:
+    """Store and post the new lines, and count the repeated and the skipped ones."""
+    bank_chain.require_own(bank_file.statements)
+    bank_chain.lock()
+    keys = [line.key for line in bank_file.lines]
+    known = set(BankLine.objects.filter(entry_key__in=keys).values_list("entry_key", flat=True))
+    for statement in bank_file.statements:
+        bank_chain.extend(row, statement, known)
+    fresh = [
+        _line(row, position, statement.account, line)
+        for position, (statement, line) in enumerate(
+            ((statement, line) for statement in bank_file.statements for line in statement.lines),
+            start=1,
+        )
+        if line.key not in known
+    ]
+    BankLine.objects.bulk_create(fresh)
+    postings.bank_lines_imported(fresh)
+    row.repeated_count = len(known)
+    row.passed_over_count = bank_file.skipped
     row.save(update_fields=["layout", "repeated_count", "passed_over_count"])
+
+
+def _line(row: BankImport, position: int, account: str, line: StatementLine) -> BankLine:
+    return BankLine(
+        bank_import=row,
+        position=position,
+        account=account,
+        entry_key=line.key,
+        entry_reference=line.reference,
+        booked_on=line.booked_on,
+        valued_on=line.valued_on or line.booked_on,
+        amount=line.amount,
+        currency=line.currency,
+        payer=line.payer[:160],
+        payer_account=line.payer_account[:40],
+        text=line.text,
+        end_to_end_id=line.end_to_end_id,
+        batch_id=line.batch_id,
+        is_reversal=line.is_reversal,
+        return_reason=line.return_reason,
+    )

@@ -66,27 +66,59 @@ class BankImport(models.Model):
         return self.filename
 
 
-class BankLine(models.Model):
-    """An incoming payment on a bank statement. `entry_key` is the same in every file.
+class BankStatement(models.Model):
+    """The balances of one of our accounts in one file. Append-only.
 
-    Open until it is assigned to invoices, as its payments, or set aside.
+    `chain_start` and `chain_end` are the first and the last known balance of the account after
+    this file: their difference is the sum of all lines of the account. All four are None in files
+    without balances.
+    """
+
+    bank_import = models.ForeignKey(BankImport, on_delete=models.PROTECT, related_name="statements")
+    account = models.CharField("IBAN", max_length=34)
+    currency = models.CharField(max_length=3)
+    opening = models.DecimalField(max_digits=14, decimal_places=3, null=True)
+    closing = models.DecimalField(max_digits=14, decimal_places=3, null=True)
+    chain_start = models.DecimalField(max_digits=14, decimal_places=3, null=True)
+    chain_end = models.DecimalField(max_digits=14, decimal_places=3, null=True)
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+        triggers: ClassVar = [AppendOnly()]
+
+    def __str__(self) -> str:
+        return f"{self.account} {self.currency}"
+
+
+class BankLine(models.Model):
+    """A line of a bank statement: positive for money in, negative for money out.
+
+    `entry_key` is the same in every file. Open until it is assigned to invoices, as its payments,
+    matched to our own transfers, or set aside. Open lines are in the ledger's suspense account.
     """
 
     class State(models.TextChoices):
         OPEN = "open", "Open"
         ASSIGNED = "assigned", "Assigned"
+        MATCHED = "matched", "Matched"
         SET_ASIDE = "set_aside", "Set aside"
 
     bank_import = models.ForeignKey(BankImport, on_delete=models.PROTECT, related_name="lines")
     position = models.PositiveIntegerField()
+    account = models.CharField("IBAN", max_length=34)
     entry_key = models.CharField(max_length=71, unique=True)
     entry_reference = models.CharField(max_length=80)
     booked_on = models.DateField()
+    valued_on = models.DateField()
     amount = models.DecimalField(max_digits=14, decimal_places=3)
     currency = models.CharField(max_length=3)
     payer = models.CharField(max_length=160, blank=True)
     payer_account = models.CharField(max_length=40, blank=True)
     text = models.TextField(blank=True)
+    end_to_end_id = models.CharField(max_length=35, blank=True)
+    batch_id = models.CharField(max_length=35, blank=True)
+    is_reversal = models.BooleanField(default=False)
+    return_reason = models.TextField(blank=True)
     state = models.CharField(max_length=10, choices=State, default=State.OPEN)
     note = models.TextField(blank=True)
     handled_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
@@ -99,15 +131,20 @@ class BankLine(models.Model):
                 fields=["bank_import", "position"], name="bank_line_position_once"
             ),
             models.CheckConstraint(
-                condition=Q(amount__gt=0),
-                name="bank_line_amount_is_positive",
-                violation_error_message="The amount must be positive.",
+                condition=~Q(amount=0),
+                name="bank_line_amount_is_not_zero",
+                violation_error_message="The amount must not be zero.",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="assigned") | Q(amount__gt=0),
+                name="bank_line_assigned_is_a_credit",
+                violation_error_message="Only incoming money is assigned to invoices.",
             ),
             models.CheckConstraint(
                 condition=Q(state="open", handled_at__isnull=True, handled_by__isnull=True)
                 | (
                     Q(handled_at__isnull=False, handled_by__isnull=False)
-                    & (Q(state="assigned") | (Q(state="set_aside") & ~Q(note="")))
+                    & (Q(state__in=["assigned", "matched"]) | (Q(state="set_aside") & ~Q(note="")))
                 ),
                 name="bank_line_is_handled_by_somebody",
                 violation_error_message="A line that is set aside needs a reason.",
@@ -119,12 +156,18 @@ class BankLine(models.Model):
             Protect(
                 name="assigned",
                 operation=pgtrigger.Update,
-                condition=pgtrigger.Q(old__state="assigned"),
+                condition=pgtrigger.Q(old__state__in=["assigned", "matched"]),
             ),
         ]
 
     def __str__(self) -> str:
-        return f"{format_money(self.amount, self.currency)} from {self.payer}"
+        direction = "from" if self.is_credit else "to"
+        return f"{format_money(abs(self.amount), self.currency)} {direction} {self.payer}"
+
+    @property
+    def is_credit(self) -> bool:
+        """Whether money came in."""
+        return self.amount > 0
 
 
 class Payment(models.Model):

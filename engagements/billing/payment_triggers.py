@@ -21,6 +21,14 @@ CHECK_RECEIPT = Trigger(
         RETURN NEW;
     END IF;
     SELECT * INTO line FROM engagements_bankline WHERE id = NEW.bank_line_id FOR UPDATE;
+    IF line.end_to_end_id <> '' AND (
+        EXISTS (SELECT 1 FROM engagements_transfer
+                WHERE upper(end_to_end_id) = upper(line.end_to_end_id))
+        OR EXISTS (SELECT 1 FROM engagements_payment
+                   WHERE kind = 'paid_back' AND upper(reference) = upper(line.end_to_end_id))
+    ) THEN
+        {refuse("payment.returned_refund", "A returned refund is no payment of a customer.")}
+    END IF;
     IF line.amount < NEW.amount + (SELECT coalesce(sum(amount), 0) FROM engagements_payment
                                    WHERE bank_line_id = line.id)
         OR line.currency <> (SELECT currency FROM engagements_invoice WHERE id = NEW.invoice_id)
@@ -105,12 +113,12 @@ CHECK_RETURN = Trigger(
         JOIN engagements_payback refund ON refund.left_id = payment.id
         WHERE payment.id = NEW.moved_from_id AND payment.kind = 'paid_back'
             AND payment.invoice_id = NEW.invoice_id AND payment.amount = -NEW.amount
-            AND refund.state = 'paying'
+            AND refund.state IN ('paying', 'paid')
     ) THEN
         {
         refuse(
             "payment.came_back",
-            "A returned transfer must equal the refund in progress of the same invoice.",
+            "A returned transfer must equal the refund that was sent for the same invoice.",
         )
     }
     END IF;

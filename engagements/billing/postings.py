@@ -1,22 +1,22 @@
-"""Ledger postings of invoices, credit notes and payments.
+"""Ledger postings of invoices, credit notes, payments and bank lines.
 
 Idempotent, under the engagement's lock. An effect of zero posts nothing and returns None.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date
 from decimal import Decimal
 
 from engagements.billing.models import Invoice
-from engagements.billing.payment_models import Payment
+from engagements.billing.payment_models import BankLine, Payment
 from engagements.documents.models import Document
-from engagements.ledger import effects, posting
+from engagements.ledger import chart, effects, posting
 from engagements.ledger.effects import Effect
 from engagements.ledger.models import Entry
 from engagements.ledger.positions import Positions, positions_of
-from engagements.ledger.posting import post_effect
+from engagements.ledger.posting import LegDraft, post_effect
 
 
 def invoice_issued(invoice: Invoice, *, document: Document | None = None) -> Entry | None:
@@ -72,6 +72,47 @@ def _post_payment(
     effect, day = act(position, abs(payment.amount)), posting.open_day(payment.received_on)
     key = f"{kind}:payment:{payment.pk}"
     return post_effect(invoice.engagement, position, effect, key=key, dated_on=day)
+
+
+def bank_lines_imported(lines: Iterable[BankLine]) -> None:
+    """Post each line of a bank file at the bank, against suspense, on its value date."""
+    posting.post_many(
+        kind=Entry.Kind.BANK_LINE,
+        effects=[
+            (
+                f"{Entry.Kind.BANK_LINE}:bank_line:{line.pk}",
+                line.valued_on,
+                line.currency,
+                effects.bank_line(line.amount),
+            )
+            for line in lines
+        ],
+    )
+
+
+def bank_line_set_aside(line: BankLine) -> Entry:
+    """Clear a line's suspense: the tax adviser books it."""
+    return _post_aside(line, Entry.Kind.BANK_LINE_CLEARED, chart.OUTSIDE, chart.SUSPENSE)
+
+
+def bank_line_taken_up(line: BankLine) -> Entry:
+    """Put a line that was set aside into suspense again."""
+    return _post_aside(line, Entry.Kind.BANK_LINE_REOPENED, chart.SUSPENSE, chart.OUTSIDE)
+
+
+def _post_aside(line: BankLine, kind: Entry.Kind, source: str, to: str) -> Entry:
+    stem = f"{kind}:bank_line:{line.pk}"
+    count = Entry.objects.filter(key__startswith=f"{stem}:").count()
+    return posting.post(
+        engagement=None,
+        kind=kind,
+        dated_on=posting.open_day(line.valued_on),
+        legs=[
+            LegDraft(account, amount, line.currency)
+            for account, amount in effects.moved(line.amount, source=source, to=to).items()
+        ],
+        key=f"{stem}:{count + 1}",
+    )
 
 
 def _issued_on(invoice: Invoice) -> date:

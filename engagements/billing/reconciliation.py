@@ -9,15 +9,17 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from django.apps import apps
 from django.db import transaction
 from django.db.models import Q
+from django.db.models.functions import Upper
 from django.utils import timezone
 
 from engagements.access import require_finance
-from engagements.billing import payments
+from engagements.billing import payments, postings
 from engagements.billing.balances import issued_invoices, open_invoices
 from engagements.billing.models import Invoice
-from engagements.billing.payment_models import BankLine
+from engagements.billing.payment_models import BankLine, Payment
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
@@ -72,12 +74,44 @@ def proposals(lines: Iterable[BankLine]) -> list[Proposal]:
     }
     waiting = list(open_invoices())
     remaining: dict[int, Decimal] = {}
+    refunds = own_refund_ids(rows)
     return [
-        _proposal(
+        Proposal(line, Match.NONE, reason=reason)
+        if (reason := _other_reason(line, refunds))
+        else _proposal(
             line, [by_number[n] for n in quoted[line.pk] if n in by_number], waiting, remaining
         )
         for line in rows
     ]
+
+
+def own_refund_ids(lines: Iterable[BankLine]) -> frozenset[str]:
+    """The end-to-end ids of these lines, in capitals, that our own refunds have."""
+    wanted = {line.end_to_end_id.upper() for line in lines if line.end_to_end_id}
+    if not wanted:
+        return frozenset()
+    # By name: payouts are above billing.
+    transfers = apps.get_model("engagements", "Transfer")._default_manager
+    return frozenset(
+        {
+            *transfers.annotate(id_upper=Upper("end_to_end_id"))
+            .filter(id_upper__in=wanted)
+            .values_list("id_upper", flat=True),
+            *Payment.objects.filter(kind=Payment.Kind.PAID_BACK)
+            .annotate(id_upper=Upper("reference"))
+            .filter(id_upper__in=wanted)
+            .values_list("id_upper", flat=True),
+        }
+    )
+
+
+def _other_reason(line: BankLine, refunds: frozenset[str]) -> str:
+    """Why a line is no payment of a customer; empty if it may be one."""
+    if line.end_to_end_id.upper() in refunds:
+        return "One of our refunds has this end-to-end id."
+    if not line.is_credit:
+        return "Outgoing money that matches no refund of ours."
+    return "The bank marks it as the reversal of a debit." if line.is_reversal else ""
 
 
 def quoted_numbers(text: str) -> list[tuple[str, int, int]]:
@@ -156,20 +190,32 @@ def assign(*, line: BankLine, parts: Sequence[tuple[Invoice, Decimal]], by: User
             )
         return row
     _require_whole(row, parts)
+    if row.state == State.SET_ASIDE:
+        postings.bank_line_taken_up(row)
     for invoice, amount in parts:
         payments.record(
             invoice=invoice,
             amount=amount,
-            received_on=row.booked_on,
+            received_on=row.valued_on,
             reference=_reference(row, invoice),
             bank_line=row,
             may_exceed=True,
             by=by,
         )
-    return _handle(row, State.ASSIGNED, by)
+    return handle(row, State.ASSIGNED, by)
 
 
 def _require_whole(line: BankLine, parts: Sequence[tuple[Invoice, Decimal]]) -> None:
+    if line.state == State.MATCHED or not line.is_credit:
+        raise ApplicationError(
+            "Only incoming money of customers is assigned to invoices.",
+            code="bank_line.not_a_payment",
+        )
+    if own_refund_ids([line]):
+        raise ApplicationError(
+            "This is one of our refunds, returned by the bank: match it with the refund.",
+            code="bank_line.returned_refund",
+        )
     invoices = [invoice for invoice, _ in parts]
     if len(set(invoices)) != len(invoices):
         raise ApplicationError("Choose each invoice once.", code="bank_line.invoice_twice")
@@ -202,16 +248,18 @@ def assign_certain(*, proposals: Iterable[Proposal], by: User) -> tuple[int, lis
 
 @transaction.atomic
 def set_aside(*, line: BankLine, note: str, by: User) -> BankLine:
-    """Mark a line as no payment for an invoice, with the reason. It may still be assigned."""
+    """Mark a line as none of Twofold's money, with the reason. It may still be assigned."""
     require_finance(by)
     reason = validation.text(note, noun="The reason")
     row = BankLine.objects.select_for_update(of=("self",)).get(pk=line.pk)
-    if row.state == State.ASSIGNED:
+    if row.state in (State.ASSIGNED, State.MATCHED):
         raise ApplicationError(
-            "This line is already assigned to an invoice.", code="bank_line.assigned"
+            "This line is already assigned or matched.", code="bank_line.assigned"
         )
+    if row.state == State.OPEN:
+        postings.bank_line_set_aside(row)
     row.note = reason
-    return _handle(row, State.SET_ASIDE, by)
+    return handle(row, State.SET_ASIDE, by)
 
 
 def _reference(line: BankLine, invoice: Invoice) -> str:
@@ -222,7 +270,8 @@ def _reference(line: BankLine, invoice: Invoice) -> str:
     return f"{line.entry_reference[:REFERENCE_HEAD]} ({line.entry_key[7:15]})"
 
 
-def _handle(line: BankLine, state: BankLine.State, by: User) -> BankLine:
+def handle(line: BankLine, state: BankLine.State, by: User) -> BankLine:
+    """Write the state of a locked line, and who handled it."""
     line.state, line.handled_by, line.handled_at = state, by, timezone.now()
     validation.save_validated(line)
     return line

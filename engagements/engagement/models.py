@@ -39,7 +39,8 @@ MOVES: Mapping[Stage, frozenset[Stage]] = MappingProxyType(
         Stage.ACTIVE: frozenset({Stage.MET, Stage.MISSED, Stage.CANCELLED}),
         Stage.MET: frozenset({Stage.CLOSED}),
         Stage.MISSED: frozenset({Stage.CLOSED}),
-        Stage.CLOSED: frozenset(),
+        # Reopened when the bank returns a refund.
+        Stage.CLOSED: frozenset({Stage.MET, Stage.MISSED}),
         Stage.REDIRECTED: frozenset(),
         Stage.DECLINED: frozenset(),
         Stage.CANCELLED: frozenset(),

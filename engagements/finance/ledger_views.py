@@ -97,7 +97,7 @@ def leg_cells(leg: Leg) -> Sequence[Any]:
     entry, engagement = leg.entry, leg.engagement
     return (
         *(leg.dated_on, entry.pk, entry.get_kind_display(), entry.key),
-        *(engagement.reference, engagement.customer.name),
+        *((engagement.reference, engagement.customer.name) if engagement else ("", "")),
         *(leg.account.name, leg.account.datev_number, leg.currency),
         *amounts(leg.currency, leg.amount),
     )
@@ -152,8 +152,10 @@ def _subject_link(row: Entry) -> tuple[str, str] | None:
         return invoice.reference, reverse("invoice", args=[invoice.pk])
     if subject.noun == "settlement":
         return f"Settlement {subject.pk}", reverse("settlement", args=[subject.pk])
+    if subject.noun == "bank_line":
+        return "Bank line", reverse("bank-line", args=[subject.pk])
     pages = {"audit": "engagement-audit", "contract": "engagement-contract"}
-    if subject.noun not in pages:
+    if subject.noun not in pages or row.engagement is None:
         return None
     reference = row.engagement.reference
     return f"{subject.noun.capitalize()} of {reference}", reverse(

@@ -2,9 +2,9 @@
 
 from django.urls import path
 
-from engagements.billing import bank_views
 from engagements.billing import views as billing_views
 from engagements.finance import (
+    bank_views,
     export_views,
     ledger_views,
     payment_views,
@@ -50,6 +50,8 @@ urlpatterns = [
     path("bank/imports/<int:pk>/delete/", bank_views.delete, name="bank-delete"),
     path("bank/lines/<int:pk>/", bank_views.line_page, name="bank-line"),
     path("bank/lines/<int:pk>/assign/", bank_views.assign, name="bank-assign"),
+    path("bank/lines/<int:pk>/match/", bank_views.match, name="bank-match"),
+    path("bank/set-aside/", bank_views.set_aside_many, name="bank-set-aside-many"),
     path("bank/lines/<int:pk>/set-aside/", bank_views.set_aside, name="bank-set-aside"),
     path("customers/<int:pk>/", views.account, name="customer-account"),
     path("ledger/", ledger_views.trial_balance, name="ledger"),

@@ -13,6 +13,8 @@ from engagements.ledger.models import Account
 Kind = Account.Kind
 
 BANK = "bank"
+SUSPENSE = "suspense"
+OUTSIDE = "outside"
 TRANSFERS = "transfers"
 RECEIVABLES = "receivables"
 AUDIT_UNBILLED = "audit_unbilled"
@@ -36,6 +38,10 @@ class ChartLine(NamedTuple):
 
 CHART = (
     ChartLine(BANK, "Bank", Kind.ASSET, "1800"),
+    # Debit: payments recorded before a bank statement shows them. Credit: unassigned bank lines.
+    ChartLine(SUSPENSE, "Suspense: bank lines and payments to match", Kind.ASSET, "3630"),
+    # The tax adviser books these bank lines: rent, wages, the bank's own charges.
+    ChartLine(OUTSIDE, "Bank lines set aside", Kind.ASSET, "3631"),
     ChartLine(TRANSFERS, "Refunds in transit", Kind.ASSET, "1460"),
     ChartLine(RECEIVABLES, "Trade receivables", Kind.ASSET, "1200"),
     ChartLine(AUDIT_UNBILLED, "Audits delivered, unbilled", Kind.ASSET, "1300"),

@@ -159,7 +159,8 @@ def row(booking: Booking, batch: Batch, names: Mapping[str, str]) -> list[str]:
     entry, engagement = booking.leg.entry, booking.leg.engagement
     subject = entry.key.partition(":")[2]
     reference = NOT_IN_A_REFERENCE.sub("-", names.get(subject, subject))
-    text = f"{engagement.reference} {engagement.customer.name}: {entry.get_kind_display()}"
+    about = f"{engagement.reference} {engagement.customer.name}: " if engagement else ""
+    text = f"{about}{entry.get_kind_display()}"
     fields = [_text("") if place in TEXT else "" for place in range(1, len(COLUMNS) + 1)]
     for name, value in {
         "Umsatz (ohne Soll/Haben-Kz)": _amount(booking.amount, batch.currency),
@@ -170,7 +171,7 @@ def row(booking: Booking, batch: Batch, names: Mapping[str, str]) -> list[str]:
         "Belegdatum": f"{booking.leg.dated_on:%d%m}",
         "Belegfeld 1": _text(reference[:REFERENCE_LENGTH]),
         "Buchungstext": _text(text[:TEXT_LENGTH]),
-        "Auftragsnummer": _text(engagement.reference[:30]),
+        "Auftragsnummer": _text(engagement.reference[:30] if engagement else ""),
         "Festschreibung": str(int(batch.is_final)),
     }.items():
         fields[_PLACE[name]] = value

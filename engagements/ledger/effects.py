@@ -39,8 +39,11 @@ def credited(position: Positions, *, net: Decimal, tax: Decimal) -> Effect:
 
 
 def received(position: Positions, amount: Decimal) -> Effect:
-    """A payment: beyond the audit's share it becomes a refund liability."""
-    return _incoming(position, amount, at=chart.BANK)
+    """A payment: beyond the audit's share it becomes a refund liability.
+
+    It is held in suspense against the bank line that shows it, before or after.
+    """
+    return _incoming(position, amount, at=chart.SUSPENSE)
 
 
 def moved_in(position: Positions, amount: Decimal) -> Effect:
@@ -108,10 +111,25 @@ def met(position: Positions) -> Effect:
 
 
 def transferred(amount: Decimal) -> Effect:
-    """A transfer in transit was executed by the bank."""
-    return moved(amount, source=chart.BANK, to=chart.TRANSFERS)
+    """A transfer in transit was executed; the bank line that shows it clears the suspense."""
+    return moved(amount, source=chart.SUSPENSE, to=chart.TRANSFERS)
+
+
+def returned(amount: Decimal) -> Effect:
+    """A transfer that was executed came back on a bank line: the refund is payable again."""
+    return moved(amount, source=chart.REFUND_PAYABLE, to=chart.SUSPENSE)
+
+
+def returned_overpayment(position: Positions, amount: Decimal) -> Effect:
+    """The refund of an overpayment that was executed came back on a bank line."""
+    return _incoming(position, amount, at=chart.SUSPENSE)
+
+
+def bank_line(amount: Decimal) -> Effect:
+    """A line of a bank statement: negative for money out."""
+    return moved(amount, source=chart.SUSPENSE, to=chart.BANK)
 
 
 def moved(amount: Decimal, *, source: str, to: str) -> Effect:
-    """Move a positive `amount` from one account to another."""
+    """Move `amount` from one account to another."""
     return {to: amount, source: -amount}

@@ -60,6 +60,7 @@ class Account(models.Model):
 class Entry(models.Model):
     """One business fact in the ledger, dated on its own day. Append-only.
 
+    Lines of a bank statement have no engagement before they are assigned.
     `key` identifies the fact, so that it is posted once. At commit a trigger checks that the
     entry has `leg_count` legs that add up to zero.
     """
@@ -81,8 +82,14 @@ class Entry(models.Model):
         SETTLEMENT_FAILED = "settlement_failed", "Refund returned"
         SETTLEMENT_PAID = "settlement_paid", "Refund paid"
         SETTLEMENT_VOIDED = "settlement_voided", "Settlement voided"
+        BANK_LINE = "bank_line", "Bank line"
+        BANK_LINE_CLEARED = "bank_line_cleared", "Bank line set aside"
+        BANK_LINE_REOPENED = "bank_line_reopened", "Bank line taken up again"
+        REFUND_RETURNED = "refund_returned", "Refund returned after payment"
 
-    engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="entries")
+    engagement = models.ForeignKey(
+        Engagement, on_delete=models.PROTECT, null=True, blank=True, related_name="entries"
+    )
     kind = models.CharField(max_length=24, choices=Kind)
     dated_on = models.DateField()
     key = models.CharField(max_length=80, unique=True)
@@ -128,7 +135,7 @@ class Leg(models.Model):
         Account, on_delete=models.PROTECT, related_name="legs", db_index=False
     )
     engagement = models.ForeignKey(
-        Engagement, on_delete=models.PROTECT, related_name="+", db_index=False
+        Engagement, on_delete=models.PROTECT, null=True, related_name="+", db_index=False
     )
     dated_on = models.DateField()
     amount = models.DecimalField(max_digits=14, decimal_places=3)
@@ -167,7 +174,7 @@ class MonthTotal(models.Model):
     """
 
     engagement = models.ForeignKey(
-        Engagement, on_delete=models.PROTECT, related_name="+", db_index=False
+        Engagement, on_delete=models.PROTECT, null=True, related_name="+", db_index=False
     )
     account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="+", db_index=False)
     currency = models.CharField(max_length=3)
@@ -179,7 +186,9 @@ class MonthTotal(models.Model):
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(
-                fields=["engagement", "account", "currency", "month"], name="month_total_once"
+                fields=["engagement", "account", "currency", "month"],
+                name="month_total_once",
+                nulls_distinct=False,
             ),
         ]
         indexes: ClassVar = [

@@ -50,7 +50,7 @@ class Positions:
 
         Excludes overpayments and money in transit.
         """
-        held = (chart.BANK, chart.TRANSFERS, chart.MOVED_PAYMENTS)
+        held = (chart.SUSPENSE, chart.TRANSFERS, chart.MOVED_PAYMENTS)
         received = max(sum((self.balance(account) for account in held), NOTHING), NOTHING)
         gross = self.balance(chart.RECEIVABLES) + received
         if gross <= 0:

@@ -31,21 +31,22 @@ class LegDraft(NamedTuple):
 @transaction.atomic
 def post(
     *,
-    engagement: Engagement,
+    engagement: Engagement | None,
     kind: str,
     dated_on: date,
     legs: Sequence[LegDraft],
     key: str,
     document: Document | None = None,
 ) -> Entry:
-    """Post one entry under the engagement's lock. Idempotent by `key`.
+    """Post one entry under the engagement's lock, or without one. Idempotent by `key`.
 
     Merges legs of the same account and drops zero ones. Declined in a closed month. Raises
     ValueError if the legs do not balance in each currency, name an unknown account, need
     rounding, or differ from those already posted with `key`.
     """
     drafts = _merged(legs)
-    stages.locked(engagement.pk)
+    if engagement is not None:
+        stages.locked(engagement.pk)
     known = Entry.objects.filter(key=key).first()
     if known:
         _require_same(known, engagement, drafts)
@@ -82,6 +83,38 @@ def _write_legs(entry: Entry, drafts: Sequence[LegDraft]) -> None:
     )
 
 
+@transaction.atomic
+def post_many(*, kind: str, effects: Iterable[tuple[str, date, str, Effect]]) -> None:
+    """Post entries without an engagement, such as the lines of a bank file, in two statements.
+
+    `effects` are (key, date, currency, effect). A date in a closed month becomes today.
+    """
+    last_closed, today = (
+        Period.objects.values_list("month", flat=True).first(),
+        timezone.localdate(),
+    )
+    rows = [
+        (key, today if last_closed and day.replace(day=1) <= last_closed else day, unit, effect)
+        for key, day, unit, effect in effects
+    ]
+    accounts = _accounts(account for *_, effect in rows for account in effect)
+    entries = Entry.objects.bulk_create(
+        Entry(kind=Entry.Kind(kind), dated_on=day, key=key, leg_count=len(effect))
+        for key, day, _, effect in rows
+    )
+    Leg.objects.bulk_create(
+        Leg(
+            entry=entry,
+            account=accounts[account],
+            dated_on=day,
+            amount=amount,
+            currency=currency,
+        )
+        for entry, (_, day, currency, effect) in zip(entries, rows, strict=True)
+        for account, amount in effect.items()
+    )
+
+
 def is_closed(day: date) -> bool:
     """Whether the month of `day`, or a later one, is closed."""
     return Period.objects.filter(month__gte=day.replace(day=1)).exists()
@@ -110,12 +143,13 @@ def _require_balanced(drafts: list[LegDraft], key: str) -> None:
         raise ValueError(f"{key}: the legs do not balance: {sums}.")
 
 
-def _require_same(entry: Entry, engagement: Engagement, drafts: list[LegDraft]) -> None:
+def _require_same(entry: Entry, engagement: Engagement | None, drafts: list[LegDraft]) -> None:
     written = {
         LegDraft(leg.account.code, leg.amount, leg.currency)
         for leg in entry.legs.select_related("account")
     }
-    if entry.engagement_id != engagement.pk or written != set(drafts):
+    expected = engagement.pk if engagement else None
+    if entry.engagement_id != expected or written != set(drafts):
         raise ValueError(f"{entry.key} is already posted with other legs.")
 
 

@@ -158,7 +158,7 @@ def balances_of_engagements(
 
     `text` searches reference, title and customer.
     """
-    totals = MonthTotal.objects.filter(account=account, currency=currency)
+    totals = MonthTotal.objects.filter(account=account, currency=currency, engagement__isnull=False)
     if text:
         totals = totals.filter(
             Q(engagement__reference__icontains=text)
@@ -217,7 +217,7 @@ def legs_between(first: date, last: date, *, currency: str = "") -> QuerySet[Leg
 
 
 def wrong_totals() -> Sequence[tuple[int, int, str, date]]:
-    """Totals that differ from the sum of their legs: (engagement, account, currency, month).
+    """Totals that differ from the sum of their legs: (engagement or 0, account, currency, month).
 
     Reads every leg; a consistent ledger has none.
     """
@@ -228,13 +228,16 @@ def wrong_totals() -> Sequence[tuple[int, int, str, date]]:
 
 WRONG_TOTALS = """
 WITH summed AS (
-    SELECT engagement_id, account_id, currency, date_trunc('month', dated_on)::date AS month,
+    SELECT coalesce(engagement_id, 0) AS engagement, account_id, currency,
+           date_trunc('month', dated_on)::date AS month,
            sum(greatest(amount, 0)) AS debit, sum(greatest(-amount, 0)) AS credit,
            count(*) AS leg_count
     FROM engagements_leg GROUP BY 1, 2, 3, 4
+), kept AS (
+    SELECT coalesce(engagement_id, 0) AS engagement, * FROM engagements_monthtotal
 )
-SELECT engagement_id, account_id, currency, month
-FROM summed FULL JOIN engagements_monthtotal kept USING (engagement_id, account_id, currency, month)
+SELECT engagement, account_id, currency, month
+FROM summed FULL JOIN kept USING (engagement, account_id, currency, month)
 WHERE (summed.debit, summed.credit, summed.leg_count)
       IS DISTINCT FROM (kept.debit, kept.credit, kept.leg_count)
 """

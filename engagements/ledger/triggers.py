@@ -76,7 +76,7 @@ TOTAL_LEGS = OwnersTrigger(
     referencing=pgtrigger.Referencing(new="fresh"),
     func=f"""
     IF EXISTS (SELECT 1 FROM fresh JOIN engagements_entry entry ON entry.id = fresh.entry_id
-               WHERE entry.engagement_id <> fresh.engagement_id
+               WHERE entry.engagement_id IS DISTINCT FROM fresh.engagement_id
                   OR entry.dated_on <> fresh.dated_on) THEN
         {refuse("leg.entry", "A leg has the engagement and the date of its entry.")}
     END IF;

@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from benchmarks.triggers import FSM, AppendOnly, Protect, ReadOnly
 from engagements.billing.models import Invoice
-from engagements.billing.payment_models import Payment
+from engagements.billing.payment_models import BankLine, Payment
 from engagements.common.money import format_money
-from engagements.payouts.triggers import CHECK_FAILED, CHECK_SENT, CHECK_TRANSFER
+from engagements.payouts.triggers import CHECK_FAILED, CHECK_MATCH, CHECK_SENT, CHECK_TRANSFER
 from engagements.people.models import User
 from engagements.settlements.models import Settlement
 
@@ -100,7 +100,9 @@ class Transfer(models.Model):
             Protect(
                 name="ended",
                 operation=pgtrigger.Update,
-                condition=~pgtrigger.Q(old__outcome=""),
+                # A bank may return a transfer that it has executed.
+                condition=pgtrigger.Q(old__outcome="failed")
+                | (pgtrigger.Q(old__outcome="paid") & ~pgtrigger.Q(new__outcome="failed")),
             ),
             CHECK_TRANSFER,
         ]
@@ -209,7 +211,8 @@ class OverpaymentRefund(models.Model):
                     Q(ended_by__isnull=False, ended_at__isnull=False)
                     & (
                         (Q(state="paid", end_reason="") & ~Q(reference=""))
-                        | (Q(state__in=["failed", "voided"], reference="") & ~Q(end_reason=""))
+                        | (Q(state="voided", reference="") & ~Q(end_reason=""))
+                        | (Q(state="failed") & ~Q(end_reason=""))
                     )
                 ),
                 name="overpayment_refund_ends_with_a_reference_or_a_reason",
@@ -230,7 +233,11 @@ class OverpaymentRefund(models.Model):
             ),
             FSM(
                 "state",
-                {"proposed": {"paying", "voided"}, "paying": {"paid", "failed"}},
+                {
+                    "proposed": {"paying", "voided"},
+                    "paying": {"paid", "failed"},
+                    "paid": {"failed"},
+                },
             ),
             ReadOnly(
                 name="terms_when_sent",
@@ -264,3 +271,51 @@ class OverpaymentRefund(models.Model):
     def is_open(self) -> bool:
         """Whether it is proposed or on its way."""
         return self.state in self.OPEN
+
+
+class TransferMatch(models.Model):
+    """A bank line that shows one of our transfers: executed, or returned. Append-only."""
+
+    class Kind(models.TextChoices):
+        EXECUTED = "executed", "Executed"
+        RETURNED = "returned", "Returned"
+
+    kind = models.CharField(max_length=8, choices=Kind)
+    line = models.ForeignKey(BankLine, on_delete=models.PROTECT, related_name="transfer_matches")
+    transfer = models.ForeignKey(
+        Transfer, on_delete=models.PROTECT, null=True, blank=True, related_name="matches"
+    )
+    overpayment_refund = models.ForeignKey(
+        OverpaymentRefund, on_delete=models.PROTECT, null=True, blank=True, related_name="matches"
+    )
+    amount = models.DecimalField(max_digits=14, decimal_places=3)
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["transfer", "kind"],
+                name="transfer_match_once",
+                violation_error_message="Another bank line already shows this refund.",
+            ),
+            models.UniqueConstraint(
+                fields=["overpayment_refund", "kind"],
+                name="transfer_match_overpayment_once",
+                violation_error_message="Another bank line already shows this refund.",
+            ),
+            models.CheckConstraint(
+                condition=Q(transfer__isnull=False, overpayment_refund__isnull=True)
+                | Q(transfer__isnull=True, overpayment_refund__isnull=False),
+                name="transfer_match_is_of_one_refund",
+                violation_error_message="A match is of one refund.",
+            ),
+            models.CheckConstraint(
+                condition=Q(amount__gt=0),
+                name="transfer_match_amount_is_positive",
+                violation_error_message="The amount must be positive.",
+            ),
+        ]
+        triggers: ClassVar = [AppendOnly(), CHECK_MATCH]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()}: {self.transfer or self.overpayment_refund}"

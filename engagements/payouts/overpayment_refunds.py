@@ -24,7 +24,7 @@ from engagements.event_log import events
 from engagements.ledger import effects
 from engagements.ledger.models import Entry
 from engagements.ledger.positions import positions_of
-from engagements.payouts import postings
+from engagements.payouts import postings, refunds
 from engagements.payouts.models import OverpaymentRefund, Transfer, TransferFile
 from engagements.payouts.overpayments import positive_amount, require_overpaid, withdraw
 from engagements.people.models import BankAccount, User
@@ -137,6 +137,29 @@ def mark_failed(*, refund: OverpaymentRefund, reason: str, by: User) -> Overpaym
         return row
     row.end_reason = validation.text(reason, noun="The reason")
     _require_state(row, State.PAYING, to="to be marked as failed")
+    returned = _fail(row, engagement, by)
+    payment_postings.payment_came_back(returned)
+    return row
+
+
+@transaction.atomic
+def record_return(*, refund: OverpaymentRefund, reason: str, by: User) -> OverpaymentRefund:
+    """Fail a refund that a bank line returns, under way or paid. Another may be proposed.
+
+    A closed engagement is reopened.
+    """
+    row, engagement = locked(refund)
+    if row.state != State.PAID:
+        return mark_failed(refund=row, reason=reason, by=by)
+    require_finance(by)
+    row.end_reason = validation.text(reason, noun="The reason")
+    _fail(row, engagement, by)
+    postings.overpayment_refund_returned(row)
+    refunds.reopen(engagement, by)
+    return row
+
+
+def _fail(row: OverpaymentRefund, engagement: Engagement, by: User) -> Payment:
     assert row.left is not None  # set when it was sent
     returned = Payment(
         invoice=row.invoice,
@@ -150,8 +173,7 @@ def mark_failed(*, refund: OverpaymentRefund, reason: str, by: User) -> Overpaym
     validation.save_validated(returned)
     _end(row, State.FAILED, by)
     _record(row, engagement, f"refund failed: {row.end_reason}", by)
-    payment_postings.payment_came_back(returned)
-    return row
+    return returned
 
 
 @transaction.atomic

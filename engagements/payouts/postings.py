@@ -41,6 +41,20 @@ def settlement_paid(transfer: Transfer) -> Entry | None:
     )
 
 
+def settlement_returned(transfer: Transfer) -> Entry | None:
+    """Post a paid refund that a bank line returns: it is payable again."""
+    return _post_transfer(transfer, Entry.Kind.REFUND_RETURNED, effects.returned(transfer.amount))
+
+
+def overpayment_refund_returned(refund: OverpaymentRefund) -> Entry | None:
+    """Post a paid overpayment refund that a bank line returns to its invoice."""
+    invoice = refund.invoice
+    position = positions_of(invoice.engagement, invoice.currency)
+    effect = effects.returned_overpayment(position, refund.amount)
+    key = f"{Entry.Kind.REFUND_RETURNED}:overpayment_refund:{refund.pk}"
+    return post_effect(invoice.engagement, position, effect, key=key, dated_on=timezone.localdate())
+
+
 def _post_transfer(transfer: Transfer, kind: Entry.Kind, effect: Effect) -> Entry | None:
     settlement = transfer.settlement
     key = f"{kind}:settlement:{settlement.pk}:{transfer.attempt}"

@@ -9,7 +9,9 @@ from engagements.access import require_finance
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.queue import enqueue
-from engagements.engagement.models import Engagement
+from engagements.engagement import stages
+from engagements.engagement.models import Engagement, Stage
+from engagements.event_log import events
 from engagements.payouts import postings
 from engagements.payouts.models import Transfer, TransferFile
 from engagements.people.models import BankAccount, User
@@ -102,6 +104,64 @@ def mark_failed(
     postings.settlement_failed(transfer)
     advance(row, engagement, State.FAILED, f"The transfer failed: {why}", by, reason=why)
     return row
+
+
+@transaction.atomic
+def confirm_executed(*, transfer: Transfer, reference: str, by: User) -> Settlement:
+    """Mark a transfer under way as paid under the bank's `reference`, as a bank line shows it.
+
+    Raises ApplicationError for one that was marked as failed: two refunds may have left.
+    """
+    row, _ = locked(transfer.settlement)
+    if row.transfers.get(pk=transfer.pk).outcome != Outcome.UNDER_WAY:
+        raise ApplicationError(
+            f"{transfer.end_to_end_id} was marked as failed, but the bank executed it.",
+            code="refund.executed_after_failure",
+        )
+    return mark_paid(settlement=row, reference=reference, by=by)
+
+
+@transaction.atomic
+def record_return(*, transfer: Transfer, reason: str, by: User) -> Settlement:
+    """Fail a transfer that a bank line returns, under way or paid: its refund may be retried.
+
+    The line is matched to the transfer before. A closed engagement is reopened.
+    """
+    row, engagement = locked(transfer.settlement)
+    transfer = row.transfers.get(pk=transfer.pk)
+    if transfer.outcome == Outcome.FAILED:
+        return row
+    if transfer.outcome == Outcome.UNDER_WAY:
+        return mark_failed(settlement=row, reason=reason, by=by)
+    require_finance(by)
+    others = Settlement.objects.filter(contract_version=row.contract_version).exclude(pk=row.pk)
+    if others.exclude(state__in=(State.PAID, State.VOIDED)).exists():
+        raise ApplicationError(
+            "Void the open settlement of this contract first: the returned refund reopens the "
+            "paid one.",
+            code="refund.another_settlement_open",
+        )
+    _end(transfer, row, Outcome.FAILED, reference=transfer.reference, failure_reason=reason)
+    postings.settlement_returned(transfer)
+    row.paid_by, row.paid_at, row.payment_reference = None, None, ""
+    advance(row, engagement, State.FAILED, f"The bank returned it: {reason}", by, reason=reason)
+    reopen(engagement, by)
+    return row
+
+
+def reopen(engagement: Engagement, by: User) -> None:
+    """Reopen a closed engagement, locked, whose refund the bank returned."""
+    if engagement.stage != Stage.CLOSED:
+        return
+    settled = Settlement.objects.filter(contract_version__engagement=engagement)
+    stage = Stage.MISSED if settled.exclude(state=State.VOIDED).exists() else Stage.MET
+    events.record(
+        engagement=engagement,
+        verb="engagement.reopened",
+        summary="The engagement was reopened: the bank returned a refund.",
+        actor=by,
+        changes=stages.move(engagement, stage),
+    )
 
 
 def _start(

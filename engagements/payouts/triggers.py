@@ -55,3 +55,27 @@ CHECK_FAILED = Trigger(
     RETURN NEW;
     """,
 )
+
+CHECK_MATCH = Trigger(
+    name="line",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert,
+    declare=[("line", "record")],
+    func=f"""
+    SELECT * INTO line FROM engagements_bankline WHERE id = NEW.line_id FOR UPDATE;
+    IF (line.amount < 0) <> (NEW.kind = 'executed') THEN
+        {
+        refuse(
+            "transfermatch.direction", "An executed transfer is a debit, a returned one a credit."
+        )
+    }
+    END IF;
+    IF EXISTS (SELECT 1 FROM engagements_payment WHERE bank_line_id = line.id)
+        OR abs(line.amount) < NEW.amount + (
+            SELECT coalesce(sum(amount), 0) FROM engagements_transfermatch WHERE line_id = line.id)
+    THEN
+        {refuse("transfermatch.amount", "A bank line shows its amount once.")}
+    END IF;
+    RETURN NEW;
+    """,
+)

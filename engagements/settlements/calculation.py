@@ -175,7 +175,7 @@ def _entries(
     for kind, source, to in (
         (Entry.Kind.SETTLEMENT_APPROVED, payable, chart.RECEIVABLES),
         (Entry.Kind.SETTLEMENT_PAYING, under_way, payable),
-        (Entry.Kind.SETTLEMENT_PAID, chart.BANK, under_way),
+        (Entry.Kind.SETTLEMENT_PAID, chart.SUSPENSE, under_way),
     ):
         add(kind, "refund", effects.moved(refund, source=source, to=to))
     return planned

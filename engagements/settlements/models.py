@@ -17,7 +17,7 @@ from engagements.billing.payment_triggers import limit_refunds
 from engagements.common.money import format_money
 from engagements.contracts.models import ContractVersion
 from engagements.people.models import User
-from engagements.settlements.triggers import HOLD_DISPUTED, LOCK_SETTLEMENT
+from engagements.settlements.triggers import CHECK_RETURNED, HOLD_DISPUTED, LOCK_SETTLEMENT
 
 
 class Settlement(models.Model):
@@ -25,7 +25,8 @@ class Settlement(models.Model):
 
     Never negative: where less was paid than the audit cost, `balance_due` remains payable. The
     figures are fixed with the proposal. Proposer and approver differ; a proposal by the
-    application has no proposer. A paid settlement is final; a further one may follow it.
+    application has no proposer. A paid settlement is final, unless the bank returns its refund; a
+    further one may follow it.
     """
 
     class State(models.TextChoices):
@@ -157,7 +158,13 @@ class Settlement(models.Model):
             ReadOnly(
                 name="final",
                 exclude=["state"],
-                condition=pgtrigger.Q(old__state__in=["paid", "voided"]),
+                condition=pgtrigger.Q(old__state="voided")
+                | pgtrigger.Q(old__state="paid", new__state="paid"),
+            ),
+            ReadOnly(
+                name="returned_refund",
+                exclude=["state", "paid_at", "paid_by", "payment_reference"],
+                condition=pgtrigger.Q(old__state="paid", new__state="failed"),
             ),
             FSM(
                 "state",
@@ -166,8 +173,10 @@ class Settlement(models.Model):
                     "approved": {"paying", "paid", "voided"},
                     "paying": {"paid", "failed"},
                     "failed": {"paying", "paid", "voided"},
+                    "paid": {"failed"},
                 },
             ),
+            CHECK_RETURNED,
             HOLD_DISPUTED,
             limit_refunds(
                 engagement="engagements_contractversion WHERE id = NEW.contract_version_id",

@@ -33,3 +33,22 @@ LOCK_SETTLEMENT = Trigger(
     RETURN NEW;
     """,
 )
+
+CHECK_RETURNED = Trigger(
+    name="returned",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Update,
+    condition=pgtrigger.Q(old__state="paid", new__state="failed"),
+    func=f"""
+    IF NOT EXISTS (
+        SELECT 1 FROM engagements_transfer transfer
+        JOIN engagements_transfermatch match ON match.transfer_id = transfer.id
+        WHERE transfer.settlement_id = NEW.id AND match.kind = 'returned'
+          AND transfer.attempt = (SELECT max(attempt) FROM engagements_transfer
+                                  WHERE settlement_id = NEW.id)
+    ) THEN
+        {refuse("settlement.returned", "A paid refund fails only by a return on a bank line.")}
+    END IF;
+    RETURN NEW;
+    """,
+)

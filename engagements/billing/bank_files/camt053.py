@@ -14,7 +14,9 @@ from decimal import Decimal, InvalidOperation
 from lxml import etree
 
 from engagements.billing.bank_files.statement import (
-    Statement,
+    NO_REFERENCE,
+    AccountStatement,
+    BankFile,
     StatementLine,
     UnreadableFile,
     exact_amount,
@@ -24,6 +26,10 @@ from engagements.billing.bank_files.statement import (
 NAMESPACE = re.compile(r"urn:iso:std:iso:20022:tech:xsd:camt\.053\.001\.\d\d")
 CURRENCY = re.compile(r"[A-Z]{3}")
 BOOKED = "BOOK"
+# Codes of the opening balance (also: closing balance of the day before) and the closing one.
+OPENING, CLOSING = ("OPBD", "PRCD"), ("CLBD",)
+# Characters of an end-to-end id and of a message id in ISO 20022.
+ID_CHARACTERS = 35
 
 
 def looks_like(content: bytes) -> bool:
@@ -31,21 +37,55 @@ def looks_like(content: bytes) -> bool:
     return b"camt.053" in content[:4000] and content.lstrip(b"\xef\xbb\xbf \r\n\t")[:1] == b"<"
 
 
-def read(content: bytes) -> Statement:
-    """Parse the booked credit entries of every statement in the file."""
-    document = _parsed(content)
-    lines: list[StatementLine] = []
+def read(content: bytes) -> BankFile:
+    """Parse the booked entries of every statement in the file.
+
+    Raises UnreadableFile for a statement whose entries do not lead from its opening balance to
+    its closing balance.
+    """
+    statements: list[AccountStatement] = []
     skipped = 0
-    for statement in _all(document, "BkToCstmrStmt/Stmt"):
+    for statement in _all(_parsed(content), "BkToCstmrStmt/Stmt"):
         account = _text(statement, "Acct/Id/IBAN") or _text(statement, "Acct/Id/Othr/Id")
         found: list[StatementLine] = []
         for entry in _all(statement, "Ntry"):
-            if _is_incoming(entry):
+            if _is_booked(entry):
                 found += _parts(entry)
             else:
                 skipped += 1
-        lines += with_keys(found, account=account)
-    return Statement(lines=tuple(lines), skipped=skipped)
+        statements.append(_statement(statement, account.replace(" ", ""), found))
+    return BankFile(statements=tuple(statements), skipped=skipped)
+
+
+def _statement(
+    element: etree._Element, account: str, lines: list[StatementLine]
+) -> AccountStatement:
+    opening, currency = _balance(element, OPENING)
+    closing, other = _balance(element, CLOSING)
+    if {currency, *(line.currency for line in lines)} != {other}:
+        raise UnreadableFile("The statement has several currencies.")
+    total = sum((line.amount for line in lines), opening)
+    if total != closing:
+        raise UnreadableFile(
+            f"The entries lead from the opening balance {opening} to {total}, but the closing "
+            f"balance is {closing} {currency}. Export the complete statement."
+        )
+    return AccountStatement(
+        account=account,
+        currency=currency,
+        lines=with_keys(lines, account=account),
+        opening=opening,
+        closing=closing,
+    )
+
+
+def _balance(statement: etree._Element, codes: tuple[str, ...]) -> tuple[Decimal, str]:
+    for code in codes:
+        for balance in _all(statement, "Bal"):
+            if _text(balance, "Tp/CdOrPrtry/Cd") == code:
+                amount, currency = _amount(_one(balance, "Amt"))
+                return exact_amount(_signed(balance, amount), currency), currency
+    raise UnreadableFile(f"A statement has no balance {codes[0]}. Export it as CAMT.053.")
 
 
 def _parsed(content: bytes) -> etree._Element:
@@ -63,14 +103,17 @@ def _parsed(content: bytes) -> etree._Element:
     return root
 
 
-def _is_incoming(entry: etree._Element) -> bool:
-    """Whether an entry is booked, a credit, positive and no reversal."""
+def _is_booked(entry: etree._Element) -> bool:
+    """Whether an entry is booked and not zero: some banks book interest and fees of 0.00."""
     state = _text(entry, "Sts/Cd") or _text(entry, "Sts")
-    is_reversal = _text(entry, "RvslInd") in ("true", "1")
-    if state != BOOKED or _text(entry, "CdtDbtInd") != "CRDT" or is_reversal:
-        return False
-    # Some banks book interest and fees of 0.00.
-    return _amount(_one(entry, "Amt"))[0] > 0
+    return state == BOOKED and _amount(_one(entry, "Amt"))[0] != 0
+
+
+def _signed(element: etree._Element, amount: Decimal) -> Decimal:
+    """An amount, negative for a debit."""
+    if amount < 0:
+        raise UnreadableFile(f"Invalid amount: {amount}. CAMT.053 has no negative amounts.")
+    return -amount if _text(element, "CdtDbtInd") == "DBIT" else amount
 
 
 def _parts(entry: etree._Element) -> Iterator[StatementLine]:
@@ -90,37 +133,59 @@ def _parts(entry: etree._Element) -> Iterator[StatementLine]:
 def _entry(
     entry: etree._Element, details: etree._Element | None, amount: Decimal, currency: str
 ) -> StatementLine:
-    booked = _text(entry, "BookgDt/Dt") or _text(entry, "BookgDt/DtTm")[:10]
     references = [_text(entry, "AcctSvcrRef"), _text(entry, "NtryRef")]
-    payer = account = ""
+    payer = account = end_to_end_id = return_reason = ""
+    batch_id = _text(entry, "NtryDtls/Btch/MsgId") or _text(entry, "NtryDtls/Btch/PmtInfId")
     texts: list[str] = []
+    is_credit = _text(entry, "CdtDbtInd") != "DBIT"
     if details is not None:
         references = [
             _text(details, "Refs/AcctSvcrRef"),
             _text(details, "Refs/TxId"),
             *references,
         ]
-        payer = _text(details, "RltdPties/Dbtr/Pty/Nm") or _text(details, "RltdPties/Dbtr/Nm")
-        account = _text(details, "RltdPties/DbtrAcct/Id/IBAN")
+        payer, account = _other_party(details, "Dbtr" if is_credit else "Cdtr")
+        end_to_end_id = _text(details, "Refs/EndToEndId")
+        batch_id = _text(details, "Refs/MsgId") or batch_id
+        return_reason = " ".join(
+            filter(None, (_text(details, "RtrInf/Rsn/Cd"), _text(details, "RtrInf/AddtlInf")))
+        )
         texts = [
             *(each.text or "" for each in _all(details, "RmtInf/Ustrd")),
             *(each.text or "" for each in _all(details, "RmtInf/Strd/CdtrRefInf/Ref")),
-            _text(details, "Refs/EndToEndId"),
+            end_to_end_id,
         ]
     texts.append(_text(entry, "AddtlNtryInf"))
-    try:
-        booked_on = date.fromisoformat(booked)
-    except ValueError as error:
-        raise UnreadableFile(f"An entry has an invalid booking date: {booked!r}.") from error
+    booked_on = _day(entry, "BookgDt")
     return StatementLine(
         booked_on=booked_on,
-        amount=exact_amount(amount, currency),
+        valued_on=_day(entry, "ValDt") if _text(entry, "ValDt/Dt") else booked_on,
+        amount=exact_amount(_signed(entry, amount), currency),
         currency=currency,
         payer=payer,
         payer_account=account,
         text=" ".join(filter(None, (text.strip() for text in texts))),
         reference=next(filter(None, references), ""),
+        end_to_end_id="" if end_to_end_id in NO_REFERENCE else end_to_end_id[:ID_CHARACTERS],
+        batch_id="" if batch_id in NO_REFERENCE else batch_id[:ID_CHARACTERS],
+        is_reversal=_text(entry, "RvslInd") in ("true", "1"),
+        return_reason=return_reason,
     )
+
+
+def _other_party(details: etree._Element, role: str) -> tuple[str, str]:
+    """The name and IBAN of the other side."""
+    parties = f"RltdPties/{role}"
+    name = _text(details, f"{parties}/Pty/Nm") or _text(details, f"{parties}/Nm")
+    return name, _text(details, f"{parties}Acct/Id/IBAN")
+
+
+def _day(entry: etree._Element, path: str) -> date:
+    text = _text(entry, f"{path}/Dt") or _text(entry, f"{path}/DtTm")[:10]
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise UnreadableFile(f"An entry has an invalid date {path}: {text!r}.") from error
 
 
 def _transaction_amount(details: etree._Element) -> tuple[Decimal, str] | None:

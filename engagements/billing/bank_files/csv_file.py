@@ -14,7 +14,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from engagements.billing.bank_files.statement import (
-    Statement,
+    AccountStatement,
+    BankFile,
     StatementLine,
     UnreadableFile,
     exact_amount,
@@ -25,6 +26,8 @@ DELIMITERS = (";", ",", "\t", "|")
 MAX_ROWS = 20_000
 SAMPLE_ROWS = 5
 DATE_FORMATS = ("%d.%m.%Y", "%d.%m.%y", "%Y-%m-%d", "%d/%m/%Y", "%m/%d/%Y", "%Y%m%d")
+# How German banks print the end-to-end id in the text of a line.
+END_TO_END = re.compile(r"\bEREF[+:]\s*([A-Za-z0-9/?:().,'+-]{1,35})")
 # Grouped by three or not at all, so that 250.00 is not read as 25,000 with a decimal comma.
 AMOUNTS = {
     ",": re.compile(r"[+-]?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+)(?:,[0-9]+)?"),
@@ -36,7 +39,8 @@ AMOUNTS = {
 class Layout:
     """The column index of each field, and the formats of dates and amounts.
 
-    `decimal_mark` is "," or "."; `currency` applies if no column has it.
+    `decimal_mark` is "," or "."; `currency` applies if no column has it. `account` is the IBAN of
+    our own account.
     """
 
     booked_on: int
@@ -49,6 +53,7 @@ class Layout:
     currency: str
     date_format: str
     decimal_mark: str
+    account: str = ""
 
     def as_data(self) -> dict[str, Any]:
         """The layout as JSON data."""
@@ -88,14 +93,14 @@ def open_table(content: bytes) -> Table:
     return Table(head=[cell.strip() for cell in rows[start]], rows=below)
 
 
-def read(content: bytes, layout: Layout) -> Statement:
-    """Parse the incoming payments; an error names the row."""
+def read(content: bytes, layout: Layout) -> BankFile:
+    """Parse the rows, one statement for each currency; an error names the row."""
     lines: list[StatementLine] = []
     skipped = 0
     for number, row in enumerate(open_table(content).rows, start=1):
         try:
             amount = _amount(row[layout.amount], layout.decimal_mark)
-            if amount is None or amount <= 0:
+            if not amount:
                 skipped += 1
                 continue
             lines.append(_entry(row, amount, layout))
@@ -103,7 +108,18 @@ def read(content: bytes, layout: Layout) -> Statement:
             raise UnreadableFile(f"Row {number} below the heading: {error}") from error
         except IndexError as error:
             raise UnreadableFile("The file has fewer columns than chosen.") from error
-    return Statement(with_keys(lines, account="csv"), skipped)
+    keyed = with_keys(lines, account="csv")
+    return BankFile(
+        statements=tuple(
+            AccountStatement(
+                account=layout.account,
+                currency=currency,
+                lines=tuple(line for line in keyed if line.currency == currency),
+            )
+            for currency in dict.fromkeys(line.currency for line in keyed)
+        ),
+        skipped=skipped,
+    )
 
 
 def _entry(row: Sequence[str], amount: Decimal, layout: Layout) -> StatementLine:
@@ -113,14 +129,17 @@ def _entry(row: Sequence[str], amount: Decimal, layout: Layout) -> StatementLine
     currency = cell(layout.currency_column).upper() or layout.currency
     if not re.fullmatch(r"[A-Z]{3}", currency):
         raise ValueError(f"{currency!r} is not a currency code.")
+    day = _day(cell(layout.booked_on), layout.date_format)
     return StatementLine(
-        booked_on=_day(cell(layout.booked_on), layout.date_format),
+        booked_on=day,
+        valued_on=day,
         amount=exact_amount(amount, currency),
         currency=currency,
         payer=cell(layout.payer),
         payer_account=cell(layout.payer_account).replace(" ", ""),
         text=cell(layout.text),
         reference=cell(layout.reference),
+        end_to_end_id=named[1] if (named := END_TO_END.search(cell(layout.text))) else "",
     )
 
 

@@ -1,4 +1,4 @@
-"""Incoming payments on a bank statement."""
+"""The lines of a bank statement, with the balances of its account."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ class UnreadableFile(ValueError):
 
 @dataclass(frozen=True)
 class StatementLine:
-    """An incoming payment. `key` is the same for the same payment in any file."""
+    """A booked line: positive for money in, negative for money out.
+
+    `key` is the same for the same line in any file. `end_to_end_id` and `batch_id` are the ids
+    that a payer gave to a transfer and to its file. `is_reversal` marks a line that undoes
+    another; `return_reason` is the bank's reason for a returned transfer.
+    """
 
     booked_on: date
     amount: Decimal
@@ -32,14 +37,38 @@ class StatementLine:
     text: str
     reference: str = ""
     key: str = ""
+    valued_on: date | None = None
+    end_to_end_id: str = ""
+    batch_id: str = ""
+    is_reversal: bool = False
+    return_reason: str = ""
 
 
 @dataclass(frozen=True)
-class Statement:
-    """The incoming payments of a file; `skipped` counts all other lines."""
+class AccountStatement:
+    """The lines of one account in one currency.
 
+    `account` is an IBAN without spaces; the balances are None in formats without them.
+    """
+
+    account: str
+    currency: str
     lines: tuple[StatementLine, ...]
+    opening: Decimal | None = None
+    closing: Decimal | None = None
+
+
+@dataclass(frozen=True)
+class BankFile:
+    """The statements of a file; `skipped` counts pending lines and lines of zero."""
+
+    statements: tuple[AccountStatement, ...]
     skipped: int
+
+    @property
+    def lines(self) -> tuple[StatementLine, ...]:
+        """The lines of all statements, in order."""
+        return tuple(line for statement in self.statements for line in statement.lines)
 
 
 def exact_amount(amount: Decimal, currency: str) -> Decimal:

@@ -24,6 +24,7 @@ GERMAN = Layout(
     currency="EUR",
     date_format="%d.%m.%Y",
     decimal_mark=",",
+    account="DE89370400440532013000",
 )
 D = Decimal
 
@@ -32,28 +33,30 @@ def file(name: str) -> bytes:
     return (HERE / name).read_bytes()
 
 
-def test_only_booked_credits_without_reversal_are_imported() -> None:
-    statement = camt053.read(file("v02.xml"))
-    [entry] = statement.lines
-    assert statement.skipped == 3
-    assert (entry.amount, entry.currency, entry.booked_on) == (
+def test_booked_entries_are_parsed_with_their_sign_and_lead_to_the_closing_balance() -> None:
+    bank_file = camt053.read(file("v02.xml"))
+    [statement] = bank_file.statements
+    first, debit, reversal = statement.lines
+    assert bank_file.skipped == 1
+    assert (statement.account, statement.opening, statement.closing) == (
+        "DE89370400440532013000",
+        D("85569.99"),
+        D("99999.99"),
+    )
+    assert (first.amount, first.currency, first.booked_on, first.valued_on) == (
         D("14280.00"),
         "EUR",
         date(2026, 9, 1),
+        date(2026, 9, 1),
     )
-    assert (entry.payer, entry.payer_account) == ("Longprompt AG", "DE02120300000000202051")
-    assert entry.text == "Invoice INV-2026- 0001 thank you E2E-4711"
-    assert entry.reference == "2026090112345678"
-
-
-@pytest.mark.parametrize("amount", [b"0.00", b"-14280.00"])
-def test_an_entry_of_nothing_is_skipped(amount: bytes) -> None:
-    statement = camt053.read(file("v02.xml").replace(b">14280.00<", b">" + amount + b"<"))
-    assert (statement.lines, statement.skipped) == ((), 4)
+    assert (first.payer, first.payer_account) == ("Longprompt AG", "DE02120300000000202051")
+    assert first.text == "Invoice INV-2026- 0001 thank you E2E-4711"
+    assert (first.reference, first.end_to_end_id) == ("2026090112345678", "E2E-4711")
+    assert (debit.amount, reversal.is_reversal) == (D("-250.00"), True)
 
 
 def test_the_same_entry_has_the_same_key_in_another_version() -> None:
-    [first] = camt053.read(file("v02.xml")).lines
+    first, *_ = camt053.read(file("v02.xml")).lines
     assert camt053.read(file("v08.xml")).lines[0].key == first.key
 
 
@@ -76,6 +79,10 @@ def test_a_batch_entry_is_split_into_its_transactions() -> None:
         (b">14280.00<", b">many<"),
         (b">14280.00<", b">142800000000000.00<"),
         (b">14280.00<", b">14280.005<"),
+        (b">14280.00<", b">-14280.00<"),
+        # Does not lead to the closing balance.
+        (b">14280.00<", b">14280.01<"),
+        (b"CLBD", b"ITBD"),
         (b"<Dt>2026-09-01</Dt></BookgDt>", b"<Dt>soon</Dt></BookgDt>"),
         (b"camt.053.001.02", b"camt.054.001.02"),
         (b"</Document>", b""),
@@ -105,19 +112,20 @@ def test_the_heading_is_found_below_a_preamble() -> None:
     assert len(table.rows) == 4
 
 
-def test_columns_are_read_as_chosen_and_debits_skipped() -> None:
+def test_columns_are_read_as_chosen() -> None:
     statement = csv_file.read(file("german.csv"), GERMAN)
-    assert [entry.amount for entry in statement.lines] == [D("14280.00"), D("10.00"), D("10.00")]
-    assert statement.skipped == 1
+    amounts = [entry.amount for entry in statement.lines]
+    assert amounts == [D("14280.00"), D("-1200.00"), D("10.00"), D("10.00")]
+    assert statement.skipped == 0
     assert statement.lines[0].text == "INV-2026-0001"
 
 
 def test_identical_rows_keep_two_stable_keys() -> None:
-    first, second = csv_file.read(file("german.csv"), GERMAN).lines[1:]
+    first, second = csv_file.read(file("german.csv"), GERMAN).lines[2:]
     assert first.key != second.key
     assert first.reference != second.reference
     again = csv_file.read(file("german.csv"), GERMAN).lines
-    assert [entry.key for entry in again[1:]] == [first.key, second.key]
+    assert [entry.key for entry in again[2:]] == [first.key, second.key]
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import IntegrityError
 
 from engagements import closing
 from engagements.billing import bank_imports, reconciliation
 from engagements.billing.balances import balance_of
 from engagements.billing.models import Invoice
-from engagements.billing.payment_models import BankImport, BankLine, Payment
+from engagements.billing.payment_models import BankImport, BankLine, BankStatement, Payment
 from engagements.billing.reconciliation import (
     Match,
     Proposal,
@@ -21,26 +22,61 @@ from engagements.billing.reconciliation import (
     proposals,
     quoted_numbers,
 )
+from engagements.ledger import chart
+from engagements.ledger.models import Leg
 from engagements.payouts.queries import overpaid_invoices
 from tests.engagements.billing.test_bank_files import GERMAN
 from tests.engagements.world import World, undone
 from tests.errors import declined
 
 GERMAN_CSV = (Path(__file__).parent / "german.csv").read_bytes()
+OURS = settings.BANK_ACCOUNT["iban"]
 D = Decimal
 
 
-def statement(*entries: tuple[str, str], currency: str = "EUR", day: str = "2026-01-05") -> bytes:
-    """A CAMT.053 file of (amount, text) entries, each with a reference of the bank's own."""
+def statement(
+    *entries: tuple[str, str],
+    currency: str = "EUR",
+    day: str = "2026-01-05",
+    iban: str = OURS,
+    opening: Decimal | None = None,
+    details: str = "",
+) -> bytes:
+    """A CAMT.053 file of (amount, text) entries, each with a reference of the bank's own.
+
+    Negative amounts are debits. Without an `opening` balance it continues the last statement;
+    `details` is XML of each transaction.
+    """
+    fresh = sum(
+        (D(amount) for amount, text in entries if not _is_known(f"{amount}-{text}", day)), D(0)
+    )
+    total = sum((D(amount) for amount, _ in entries), D(0))
+    if opening is None:
+        last = BankStatement.objects.filter(account=iban, currency=currency).last()
+        opening = (last.chain_end or D(0) if last else D(0)) + fresh - total
     body = "".join(
-        f'<Ntry><Amt Ccy="{currency}">{amount}</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts>'
-        f"<BookgDt><Dt>{day}</Dt></BookgDt><AcctSvcrRef>{amount}-{text}</AcctSvcrRef><NtryDtls>"
-        f"<TxDtls><RmtInf><Ustrd>{text}</Ustrd></RmtInf></TxDtls></NtryDtls></Ntry>"
+        f"<Ntry>{_money(amount, currency)}<Sts>BOOK</Sts><BookgDt><Dt>{day}</Dt></BookgDt>"
+        f"<AcctSvcrRef>{amount}-{text}</AcctSvcrRef><NtryDtls><TxDtls>{details}<RmtInf><Ustrd>"
+        f"{text}</Ustrd></RmtInf></TxDtls></NtryDtls></Ntry>"
         for amount, text in entries
     )
+    balances = "".join(
+        f"<Bal><Tp><CdOrPrtry><Cd>{code}</Cd></CdOrPrtry></Tp>{_money(str(value), currency)}</Bal>"
+        for code, value in (("OPBD", opening), ("CLBD", opening + total))
+    )
     name = "urn:iso:std:iso:20022:tech:xsd:camt.053.001.02"
-    stmt = f"<BkToCstmrStmt><Stmt>{body}</Stmt></BkToCstmrStmt>"
+    account = f"<Acct><Id><IBAN>{iban}</IBAN></Id></Acct>"
+    stmt = f"<BkToCstmrStmt><Stmt>{account}{balances}{body}</Stmt></BkToCstmrStmt>"
     return f'<Document xmlns="{name}">{stmt}</Document>'.encode()
+
+
+def _money(amount: str, currency: str) -> str:
+    side = "DBIT" if amount.startswith("-") else "CRDT"
+    return f'<Amt Ccy="{currency}">{amount.lstrip("-")}</Amt><CdtDbtInd>{side}</CdtDbtInd>'
+
+
+def _is_known(reference: str, day: str) -> bool:
+    return BankLine.objects.filter(entry_reference=reference, booked_on=day).exists()
 
 
 def imported(world: World, content: bytes, name: str = "statement.xml") -> BankImport:
@@ -69,9 +105,9 @@ def test_a_table_waits_for_its_columns_and_they_are_remembered(world: World) -> 
     assert first.repeated_count is None
     for _ in range(2):
         first = bank_imports.choose_columns(bank_import=first, layout=GERMAN, by=world.finance)
-    assert (first.lines.count(), first.passed_over_count) == (3, 1)
+    assert (first.lines.count(), first.passed_over_count) == (4, 0)
     second = imported(world, GERMAN_CSV + b"03.09.2026;Third AG;abc;5,00;EUR\n", "september.csv")
-    assert (second.repeated_count, second.lines.count()) == (3, 1)
+    assert (second.repeated_count, second.lines.count()) == (4, 1)
     third = imported(world, GERMAN_CSV + b"2026-10-03;Third AG;abc;5,00;EUR\n", "october.csv")
     assert (third.repeated_count, third.layout) == (None, None)
 
@@ -79,12 +115,53 @@ def test_a_table_waits_for_its_columns_and_they_are_remembered(world: World) -> 
 def test_an_unreadable_file_is_not_stored(world: World) -> None:
     for content, code in (
         (b"words", "bank_file.unreadable"),
-        (statement(("many", "x")), "bank_file.unreadable"),
+        (statement(("10.00", "x")).replace(b">10.00<", b">many<"), "bank_file.unreadable"),
         (b"x" * (bank_imports.MAX_BYTES + 1), "bank_file.too_large"),
     ):
         with declined(code):
             imported(world, content)
     assert not BankImport.objects.exists()
+
+
+def test_a_file_of_an_account_that_is_not_ours_is_declined(world: World) -> None:
+    with declined("bank_file.other_account"):
+        imported(world, statement(("10.00", "x"), iban="DE02120300000000202051"))
+    assert not BankImport.objects.exists()
+
+
+def test_statements_continue_each_other(world: World) -> None:
+    imported(world, statement(("10.00", "a"), opening=D(100)))
+    with declined("bank_file.gap"):
+        imported(world, statement(("5.00", "c"), opening=D(111)))
+    imported(world, statement(("-1.00", "b"), opening=D(110)))
+    # Repeats one line, adds one; then one before the first.
+    imported(world, statement(("-1.00", "b"), ("5.00", "c"), opening=D(110)))
+    imported(world, statement(("40.00", "earlier"), opening=D(60), day="2026-01-02"))
+    last = BankStatement.objects.last()
+    assert last is not None
+    assert (last.chain_start, last.chain_end) == (D(60), D(114))
+
+
+def test_the_ledgers_bank_is_the_sum_of_its_lines_and_suspense_holds_the_open_ones(
+    world: World,
+) -> None:
+    invoice = billed(world)
+    row = imported(
+        world, statement(("14280.00", invoice.reference), ("-900.00", "rent"), ("7.00", "?"))
+    )
+    assert (balance(chart.BANK), balance(chart.SUSPENSE)) == (D(13387), D(-13387))
+    reconciliation.assign_certain(proposals=proposals(row.lines.all()), by=world.finance)
+    rent = row.lines.get(amount=-900)
+    for _ in range(2):
+        reconciliation.set_aside(line=rent, note="Rent.", by=world.finance)
+    assert (balance(chart.BANK), balance(chart.SUSPENSE)) == (D(13387), D(-7))
+    assert balance(chart.OUTSIDE) == D(900)
+
+
+def balance(code: str) -> Decimal:
+    """An account's balance over all engagements and none."""
+    legs = Leg.objects.filter(account__code=code)
+    return sum((leg.amount for leg in legs), D(0))
 
 
 def test_only_finance_reconciles(world: World) -> None:

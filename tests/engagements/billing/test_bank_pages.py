@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from engagements.billing.bank_views import PER_PAGE
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import BankImport, BankLine, Payment
+from engagements.finance.bank_views import PER_PAGE
+from engagements.ledger.models import Entry
 from tests.engagements import story as told
 from tests.engagements.billing.test_bank_imports import GERMAN_CSV, statement
 from tests.engagements.story import Story
@@ -88,14 +90,15 @@ def test_a_table_asks_for_its_columns_once(fritz: Client) -> None:
         "currency": "EUR",
         "date_format": "%d.%m.%Y",
         "decimal_mark": ",",
+        "account": settings.BANK_ACCOUNT["iban"],
     }
     assert fritz.post(url, sent | {"date_format": "%Y-%m-%d"}).status_code == 422
     assert fritz.post(url, sent).status_code == 302
     rows = fritz.get(url, {"format": "csv"}).content.decode().splitlines()
     assert rows[0].startswith("Booked on,Payer,")
-    assert len(rows) == 1 + BankLine.objects.count() == 4
+    assert len(rows) == 1 + BankLine.objects.count() == 5
     upload(fritz, GERMAN_CSV + b"03.09.2026;Third;abc;5,00;EUR\n", "later.csv")
-    assert BankLine.objects.count() == 4
+    assert BankLine.objects.count() == 5
 
 
 def test_an_unreadable_file_is_refused_and_an_unparsed_one_can_be_deleted(fritz: Client) -> None:
@@ -136,3 +139,6 @@ def test_a_line_is_set_aside_with_a_reason(fritz: Client) -> None:
     page_of_line = reverse("bank-line", args=[line.pk])
     assert page_of_line not in fritz.get(reverse("bank")).content.decode()
     assert "Overpaid VAT." in fritz.get(page_of_line).content.decode()
+    for entry in Entry.objects.filter(engagement=None):
+        assert page_of_line in fritz.get(reverse("ledger-entry", args=[entry.pk])).content.decode()
+    assert fritz.get(reverse("ledger-account", args=["outside", "EUR"])).status_code == 200

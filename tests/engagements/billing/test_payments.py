@@ -161,7 +161,7 @@ def test_a_payment_after_a_cancellation_is_refunded(world: World) -> None:
     closing.cancel(engagement=invoice.engagement, reason="Both agreed.", by=world.consultant)
     record(world, invoice, amount=invoice.gross, reference="crossed", may_exceed=True)
     paid_back(world, invoice, invoice.gross)
-    assert positions_of(invoice.engagement, "EUR").balance(chart.BANK) == 0
+    assert positions_of(invoice.engagement, "EUR").balance(chart.SUSPENSE) == 0
 
 
 def test_a_payment_after_a_paid_settlement_is_refunded_by_a_further_one(world: World) -> None:

@@ -31,7 +31,7 @@ def test_every_other_move_is_refused(world: World) -> None:
 
 def test_final_stages_are_final() -> None:
     final = {stage for stage, moves in stages.MOVES.items() if not moves}
-    assert final == {Stage.CLOSED, Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED}
+    assert final == {Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED}
 
 
 @pytest.mark.parametrize("stage", ["scoping", "auditing", "audited", "offered", "active"])

@@ -24,7 +24,10 @@ def story() -> Story:
 
 
 def bank_line(story: Story) -> BankLine:
-    """A line of an imported bank statement."""
+    """A line of an imported bank statement, the same one every time."""
+    known = BankLine.objects.first()
+    if known is not None:
+        return known
     content = statement(("10.00", "whatever"))
     imported = bank_imports.import_file(filename="bank.xml", content=content, by=story.finance)
     return imported.lines.get()
@@ -80,6 +83,8 @@ def actions(story: Story) -> list[str]:
         reverse("bank-delete", args=[bank_line(story).bank_import_id]),
         reverse("bank-assign", args=[bank_line(story).pk]),
         reverse("bank-set-aside", args=[bank_line(story).pk]),
+        reverse("bank-set-aside-many"),
+        reverse("bank-match", args=[bank_line(story).pk]),
         reverse("invoice-issue", args=[draft]),
         reverse("invoice-discard", args=[draft]),
         reverse("invoice-credit", args=[invoice]),

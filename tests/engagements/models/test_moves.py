@@ -110,7 +110,8 @@ def settlement_in(world: World, state: str) -> Settlement:
         ("approved", {"paying", "paid", "voided"}),
         ("paying", {"paid", "failed"}),
         ("failed", {"paying", "paid", "voided"}),
-        ("paid", set()),
+        # Only by a return of the bank.
+        ("paid", {"failed"}),
         ("voided", set()),
     ],
 )

@@ -44,7 +44,7 @@ def proposed(world: World, invoice: Invoice) -> OverpaymentRefund:
 
 def balances(invoice: Invoice) -> list[Decimal]:
     """Of the bank, what is under way, what customers owe, and what might go back."""
-    accounts = (chart.BANK, chart.TRANSFERS, chart.RECEIVABLES, chart.REFUND_LIABILITY)
+    accounts = (chart.SUSPENSE, chart.TRANSFERS, chart.RECEIVABLES, chart.REFUND_LIABILITY)
     position = positions_of(invoice.engagement, invoice.currency)
     return [position.balance(account) for account in accounts]
 

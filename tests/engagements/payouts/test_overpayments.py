@@ -36,7 +36,7 @@ def move(world: World, invoice: Invoice, to: Invoice, **changes: Any) -> Payment
     return overpayments.move(**{"invoice": invoice, "to": to} | said | changes)
 
 
-def bank_of(invoice: Invoice, account: str = chart.BANK) -> Decimal:
+def bank_of(invoice: Invoice, account: str = chart.SUSPENSE) -> Decimal:
     return positions_of(invoice.engagement, invoice.currency).balance(account)
 
 

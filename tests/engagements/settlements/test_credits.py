@@ -50,7 +50,7 @@ def test_fees_are_a_refund_liability_until_the_verdict_and_the_audit_is_earned(
     assert where_it_stands(contract) == {"audit_unbilled": D(6000), "audit_revenue": D(-6000)}
     world.pay(contract.milestones.get(position=1))
     assert where_it_stands(contract) == {
-        "bank": D(14280),
+        "suspense": D(14280),
         "audit_revenue": D(-6000),
         "refund_liability": D(-6000),
         "output_tax": D(-2280),
@@ -73,7 +73,7 @@ def test_once_it_is_paid_the_books_hold_the_audit_and_nothing_else(world: World)
     contract = world.missed()
     settled(world, contract.settlements.get())
     assert where_it_stands(contract) == {
-        "bank": D(7140),
+        "suspense": D(7140),
         "audit_revenue": D(-6000),
         "output_tax": D(-1140),
     }
@@ -96,7 +96,7 @@ def test_what_nobody_paid_is_cancelled_at_the_proposal_and_the_rest_at_the_appro
     assert credited(contract) == D(14280)
     assert Milestone.objects.get(pk=audit.pk).state == Milestone.State.BILLED
     assert where_it_stands(contract) == {
-        "bank": D(7140),
+        "suspense": D(7140),
         "audit_revenue": D(-6000),
         "output_tax": D(-1140),
     }
@@ -140,7 +140,7 @@ def test_who_paid_too_much_gets_all_of_it_back(world: World) -> None:
     settlement = contract.settlements.get()
     assert settlement.refund == D("7640")
     settled(world, settlement)
-    assert where_it_stands(contract)["bank"] == D(7140)
+    assert where_it_stands(contract)["suspense"] == D(7140)
 
 
 CASES: list[tuple[str, dict[str, Any]]] = [
@@ -175,10 +175,10 @@ def test_thirds_zero_tax_and_reverse_charge_come_out_to_the_last_unit(
     kept = settlement.audit_cost + settlement.audit_tax
     assert settlement.refund + kept == settlement.payments_received
     stands = where_it_stands(contract)
-    assert stands["bank"] == kept
+    assert stands["suspense"] == kept
     assert stands["audit_revenue"] == -settlement.audit_cost
     assert stands.get("output_tax", D(0)) == -settlement.audit_tax
-    assert set(stands) <= {"bank", "audit_revenue", "output_tax"}
+    assert set(stands) <= {"suspense", "audit_revenue", "output_tax"}
 
 
 def test_the_preview_says_what_will_happen(world: World) -> None:
@@ -225,7 +225,7 @@ def test_a_payment_after_the_proposal_stops_the_approval(world: World) -> None:
     anew = settlements.propose(contract=contract, reason="missed", by=world.finance)
     assert anew.refund == D(14280)
     settled(world, anew)
-    assert where_it_stands(contract)["bank"] == D(7140)
+    assert where_it_stands(contract)["suspense"] == D(7140)
 
 
 def test_what_was_kept_can_still_go_back_by_a_further_settlement(world: World) -> None:
@@ -264,7 +264,7 @@ def test_half_of_the_audit_may_go_back_and_never_more_than_came_in(world: World)
     gone = sum(row.refund for row in contract.settlements.filter(state="paid"))
     assert gone == D("17850")
     assert where_it_stands(contract) == {
-        "bank": D(3570),
+        "suspense": D(3570),
         "audit_revenue": D(-3000),
         "output_tax": D(-570),
     }
@@ -281,7 +281,7 @@ def test_voiding_an_approved_settlement_puts_the_refund_back_among_what_is_owed(
     anew = settlements.propose(contract=contract, reason="missed", by=world.finance)
     assert anew.refund == settlement.refund
     settled(world, anew)
-    assert where_it_stands(contract)["bank"] == D(7140)
+    assert where_it_stands(contract)["suspense"] == D(7140)
 
 
 def test_a_preview_takes_as_many_queries_for_more_invoices(world: World) -> None:

@@ -1,4 +1,4 @@
-"""Bank reconciliation pages: import files, choose columns, assign lines."""
+"""Bank reconciliation pages: import files, choose columns, assign and match lines."""
 
 from __future__ import annotations
 
@@ -7,21 +7,31 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engagements import access
 from engagements.access import actor
-from engagements.billing import bank_imports, reconciliation
+from engagements.billing import bank_chain, bank_imports, reconciliation
 from engagements.billing.bank_files import csv_file
-from engagements.billing.bank_forms import AssignForm, BankFileForm, ColumnsForm, SetAsideForm
+from engagements.billing.bank_forms import (
+    AssignForm,
+    BankFileForm,
+    ColumnsForm,
+    SetAsideForm,
+)
 from engagements.billing.payment_models import BankImport, BankLine
 from engagements.billing.reconciliation import Proposal, assignable_invoices, proposals
 from engagements.common.errors import ApplicationError
+from engagements.common.integers import wholes
 from engagements.common.money import format_money
 from engagements.common.pages import UNPROCESSABLE
 from engagements.common.tables import amounts, as_csv
+from engagements.payouts import bank_matching
+from engagements.payouts.bank_matching import Refund
+from engagements.payouts.models import Transfer
 
 PER_PAGE = 100
 OPEN = BankLine.State.OPEN
@@ -45,13 +55,19 @@ def bank(request: HttpRequest) -> HttpResponse:
         except ApplicationError as error:
             form.add_error("file", str(error))
         else:
+            _match(request, imported)
             return redirect("bank-import", pk=imported.pk)
     # Over all pages, since lines that quote the same invoice depend on each other.
-    found = proposals(_open_lines())
+    found = proposals(_open_lines().filter(amount__gt=0))
     listed = Paginator(found, PER_PAGE).get_page(request.GET.get("page"))
+    outgoing = _open_lines().filter(amount__lt=0)
     context = {
         "form": form,
         "listed": listed,
+        "outgoing": outgoing[:PER_PAGE],
+        "outgoing_count": outgoing.count(),
+        "setting_aside": SetAsideForm(auto_id="id_outgoing_%s"),
+        "balances": bank_chain.latest_balances(),
         "proposals": [(proposal, token(proposal)) for proposal in listed],
         "has_certain": any(proposal.is_certain for proposal in listed),
         "imports": BankImport.objects.defer("content").select_related("imported_by")[:10],
@@ -61,12 +77,24 @@ def bank(request: HttpRequest) -> HttpResponse:
     return render(request, "billing/bank.html", context, status=status)
 
 
+def _match(request: HttpRequest, imported: BankImport) -> None:
+    """Match the refunds in a new file, and show what was found."""
+    if imported.repeated_count is None:
+        return
+    outcome = bank_matching.match_import(bank_import=imported, by=actor(request))
+    if outcome.matched:
+        lines = "line" if outcome.matched == 1 else "lines"
+        messages.success(request, f"{outcome.matched} {lines} matched with our refunds.")
+    for error in outcome.errors:
+        messages.error(request, error)
+
+
 @access.finance_page
 @require_POST
 def record(request: HttpRequest) -> HttpResponse:
     """Record the selected proposals that are unchanged since they were shown."""
     chosen = set(request.POST.getlist("proposal"))
-    found = proposals(_open_lines())
+    found = proposals(_open_lines().filter(amount__gt=0))
     same = [proposal for proposal in found if token(proposal) in chosen]
     done, errors = reconciliation.assign_certain(proposals=same, by=actor(request))
     for error in errors:
@@ -108,13 +136,16 @@ def _cells(line: BankLine) -> tuple[Any, ...]:
 
 def _columns(request: HttpRequest, row: BankImport) -> HttpResponse:
     table = csv_file.open_table(bytes(row.content))
-    form = ColumnsForm(request.POST or None, table=table)
+    form = ColumnsForm(request.POST or None, table=table, accounts=bank_chain.own_ibans())
     if request.method == "POST" and form.is_valid():
         try:
-            bank_imports.choose_columns(bank_import=row, layout=form.layout(), by=actor(request))
+            parsed = bank_imports.choose_columns(
+                bank_import=row, layout=form.layout(), by=actor(request)
+            )
         except ApplicationError as error:
             form.add_error(None, str(error))
         else:
+            _match(request, parsed)
             return redirect("bank-import", pk=row.pk)
     context = {
         "row": row,
@@ -182,14 +213,61 @@ def set_aside(request: HttpRequest, pk: int) -> HttpResponse:
     return _line(request, _line_of(pk), setting_aside=form)
 
 
+@access.finance_page
+@require_POST
+def match(request: HttpRequest, pk: int) -> HttpResponse:
+    """Match a line with the chosen refund of ours; the field is "transfer" or "overpaid"."""
+    line = _line_of(pk)
+    chosen = request.POST.get("refund", "")
+    targets = [row for row in _refunds(line) if refund_token(row) == chosen] or (
+        bank_matching.refunds_named_by(line) if chosen == "named" else []
+    )
+    try:
+        bank_matching.match(line=line, targets=targets, by=actor(request))
+    except ApplicationError as error:
+        messages.error(request, str(error))
+        return redirect("bank-line", pk=pk)
+    messages.success(request, "Line matched with the refund.")
+    return redirect("bank")
+
+
+@access.finance_page
+@require_POST
+def set_aside_many(request: HttpRequest) -> HttpResponse:
+    """Set the chosen outgoing lines aside with one reason."""
+    form = SetAsideForm(request.POST)
+    chosen = BankLine.objects.filter(
+        pk__in=wholes(request.POST.getlist("line")), state=OPEN, amount__lt=0
+    )
+    if not form.is_valid() or not chosen:
+        messages.error(request, "Choose at least one line and enter a reason.")
+        return redirect("bank")
+    for line in chosen:
+        reconciliation.set_aside(line=line, note=form.cleaned_data["note"], by=actor(request))
+    messages.success(request, "Lines set aside.")
+    return redirect("bank")
+
+
+def refund_token(refund: Refund) -> str:
+    """A refund as form data, such as transfer:17."""
+    return f"{'transfer' if isinstance(refund, Transfer) else 'overpaid'}:{refund.pk}"
+
+
+def _refunds(line: BankLine) -> list[Refund]:
+    """The refunds that a line may show; none once it is assigned or matched."""
+    if line.state in (BankLine.State.ASSIGNED, BankLine.State.MATCHED):
+        return []
+    return bank_matching.candidates(line)
+
+
 def token(proposal: Proposal) -> str:
     """A proposal as form data: the line, and the amount for each invoice."""
     parts = ";".join(f"{invoice.pk}={amount.normalize():f}" for invoice, amount in proposal.parts)
     return f"{proposal.line.pk}:{parts}"
 
 
-def _open_lines() -> list[BankLine]:
-    return list(
+def _open_lines() -> QuerySet[BankLine]:
+    return (
         BankLine.objects.filter(state=OPEN)
         .select_related("bank_import")
         .defer("bank_import__content")
@@ -233,6 +311,8 @@ def _line(
     context = {
         "line": line,
         "payments": line.payments.select_related("invoice"),
+        "matches": line.transfer_matches.select_related("transfer", "overpayment_refund__invoice"),
+        "refunds": [(row, refund_token(row)) for row in _refunds(line)],
         "assigning": assigning or _assign_form(line),
         "setting_aside": setting_aside or SetAsideForm(auto_id="id_aside_%s"),
         "can_edit": access.is_finance(request.user),

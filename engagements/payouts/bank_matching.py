@@ -1,0 +1,157 @@
+"""Match bank lines with our own refunds: executed ones, and those that the bank returned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeAlias
+
+from django.db import transaction
+from django.db.models import Q
+
+from engagements.access import require_finance
+from engagements.billing import postings, reconciliation
+from engagements.billing.payment_models import BankImport, BankLine
+from engagements.common import validation
+from engagements.common.errors import ApplicationError
+from engagements.common.money import format_money
+from engagements.engagement import stages
+from engagements.payouts import overpayment_refunds, refunds
+from engagements.payouts.models import OverpaymentRefund, Transfer, TransferMatch
+from engagements.people.models import User
+
+State, Kind = BankLine.State, TransferMatch.Kind
+Refund: TypeAlias = Transfer | OverpaymentRefund
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many lines of a file were matched, and why others were not."""
+
+    matched: int
+    errors: tuple[str, ...]
+
+
+def match_import(*, bank_import: BankImport, by: User) -> Outcome:
+    """Match the open lines of a file that carry our ids, each in its own transaction."""
+    require_finance(by)
+    matched, errors = 0, []
+    named = Q(end_to_end_id="", batch_id="")
+    for line in bank_import.lines.filter(state=State.OPEN).exclude(named):
+        targets = refunds_named_by(line)
+        if not targets:
+            continue
+        try:
+            match(line=line, targets=targets, by=by)
+            matched += 1
+        except ApplicationError as error:
+            errors.append(f"{line}: {error}")
+    return Outcome(matched, tuple(errors))
+
+
+def refunds_named_by(line: BankLine) -> list[Refund]:
+    """The refund with the line's end-to-end id, or those of the file with its message id."""
+    if line.end_to_end_id:
+        name = line.end_to_end_id
+        return [
+            *Transfer.objects.filter(end_to_end_id__iexact=name),
+            *OverpaymentRefund.objects.filter(left__reference__iexact=name),
+        ]
+    if line.is_credit or not line.batch_id:
+        return []
+    return [
+        *Transfer.objects.filter(file__message_id=line.batch_id),
+        *OverpaymentRefund.objects.filter(file__message_id=line.batch_id),
+    ]
+
+
+def candidates(line: BankLine) -> list[Refund]:
+    """Refunds over exactly the line's amount that it may show, for a person to choose from."""
+    kind, amount = kind_of(line), abs(line.amount)
+    unmatched = ~Q(matches__kind=kind)
+    states = ["paying", "paid"]
+    return [
+        *Transfer.objects.filter(unmatched, amount=amount, currency=line.currency).exclude(
+            outcome=Transfer.Outcome.FAILED
+        ),
+        *OverpaymentRefund.objects.filter(
+            unmatched, amount=amount, invoice__currency=line.currency, state__in=states
+        ).select_related("invoice"),
+    ]
+
+
+def kind_of(line: BankLine) -> TransferMatch.Kind:
+    """A debit shows executed refunds, a credit returned ones."""
+    return Kind.RETURNED if line.is_credit else Kind.EXECUTED
+
+
+@transaction.atomic
+def match(*, line: BankLine, targets: Sequence[Refund], by: User) -> BankLine:
+    """Match a line with the refunds that it shows, whose amounts add up to it. Idempotent.
+
+    A debit marks them as paid. A credit fails them, paid or not, and they may be retried.
+    """
+    require_finance(by)
+    for engagement in sorted({_engagement_of(target) for target in targets}):
+        stages.locked(engagement)
+    row = BankLine.objects.select_for_update(of=("self",)).get(pk=line.pk)
+    if row.state == State.MATCHED:
+        return row
+    _require_matchable(row, targets)
+    if row.state == State.SET_ASIDE:
+        postings.bank_line_taken_up(row)
+    for target in targets:
+        _match_one(row, target, by)
+    return reconciliation.handle(row, State.MATCHED, by)
+
+
+def _require_matchable(line: BankLine, targets: Sequence[Refund]) -> None:
+    if line.state == State.ASSIGNED:
+        raise ApplicationError(
+            "This line is already assigned to an invoice.", code="bank_line.assigned"
+        )
+    total = sum((target.amount for target in targets), Decimal(0))
+    if not targets or {_currency_of(target) for target in targets} != {line.currency}:
+        raise ApplicationError(
+            f"Choose refunds in {line.currency}.", code="bank_line.no_refund_chosen"
+        )
+    if total != abs(line.amount):
+        raise ApplicationError(
+            f"The refunds add up to {format_money(total, line.currency)}, the line is over "
+            f"{format_money(abs(line.amount), line.currency)}.",
+            code="bank_line.other_amount",
+        )
+
+
+def _match_one(line: BankLine, target: Refund, by: User) -> None:
+    kind = kind_of(line)
+    validation.save_validated(
+        TransferMatch(
+            kind=kind,
+            line=line,
+            transfer=target if isinstance(target, Transfer) else None,
+            overpayment_refund=target if isinstance(target, OverpaymentRefund) else None,
+            amount=target.amount,
+        )
+    )
+    reason = line.return_reason or "Returned by the bank"
+    if isinstance(target, Transfer):
+        if kind == Kind.RETURNED:
+            refunds.record_return(transfer=target, reason=reason, by=by)
+        elif target.outcome != Transfer.Outcome.PAID:
+            refunds.confirm_executed(transfer=target, reference=line.entry_reference, by=by)
+    elif kind == Kind.RETURNED:
+        overpayment_refunds.record_return(refund=target, reason=reason, by=by)
+    elif target.state != OverpaymentRefund.State.PAID:
+        overpayment_refunds.mark_paid(refund=target, reference=line.entry_reference, by=by)
+
+
+def _engagement_of(refund: Refund) -> int:
+    if isinstance(refund, Transfer):
+        return refund.settlement.contract_version.engagement_id
+    return refund.invoice.engagement_id
+
+
+def _currency_of(refund: Refund) -> str:
+    return refund.currency if isinstance(refund, Transfer) else refund.invoice.currency

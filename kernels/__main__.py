@@ -19,7 +19,7 @@ from kernels.output import exit_when_stdout_closes
 COMMANDS = {
     "list": "kernels.listing",
     "measure": "benchmarks.surveying.measure",
-    "report": "benchmarks.published.reports",
+    "report": "benchmarks.published.report_command",
     "claims": "benchmarks.published.claims",
 }
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from benchmarks.published.reports import Report
+from benchmarks.published.reports import Report
 
 _COLUMNS = "{:<26} {:<20} {:<13} {:>7} {:>15} {:>9} {:>8} {:>9}  {:<22} {}"
 

@@ -1,4 +1,4 @@
-"""Report the committed measurements: `python -m kernels report`. Needs no torch and no GPU.
+"""Read the committed measurements. Needs no torch and no GPU.
 
 A record is the referee's run of a preset; the survey beside it covers every Solution of the
 operator. All figures come from signed files.
@@ -6,21 +6,16 @@ operator. All figures come from signed files.
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.published import committed, report_tables, surveys
+from benchmarks.published import committed, surveys
 from benchmarks.published.committed import CATALOGUE, Signature
 from benchmarks.published.surveys import Figures
-from benchmarks.records import records
 from benchmarks.records.canonical import digest_of_bytes
-from benchmarks.records.signatures import KeyUnusable, PublicKey
-from benchmarks.verdict import consistency
+from benchmarks.records.signatures import PublicKey
 from benchmarks.verdict.controls import limits
 from kernels import catalogue
 
@@ -194,41 +189,3 @@ def _is_current(operator: str, candidate: str, record: Mapping[str, Any]) -> boo
     if file is None or digest_of_bytes(file.read_bytes()) != record["candidate"]["source_digest"]:
         return False
     return catalogue.source_digests(operator) == dict(record["benchmark"]["sources"])
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the report; 1 if a record contradicts itself or a signature does not verify."""
-    parser = argparse.ArgumentParser(prog="python -m kernels report")
-    parser.add_argument("operators", metavar="OPERATOR", nargs="*", help="all where none is named")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true")
-    form.add_argument("--markdown", action="store_true", help="as READMEs show them")
-    parser.add_argument("--folder", type=Path, default=CATALOGUE, help="another OPERATOR/records/")
-    asked = parser.parse_args(arguments)
-    try:
-        chosen = [
-            catalogue.require_operator(name) for name in asked.operators
-        ] or catalogue.operators()
-        found = reports(asked.folder, chosen)
-    except catalogue.CatalogueError as error:
-        parser.error(str(error))
-    except (records.RecordError, surveys.SurveyError, KeyUnusable) as error:
-        print(error, file=sys.stderr)
-        return 2
-    if asked.json:
-        print(json.dumps([one.as_data() for one in found], indent=1))
-    elif asked.markdown:
-        print(report_tables.markdown(found, named=len(chosen) > 1))
-    else:
-        print(report_tables.text(found))
-    wrong = [
-        f"{one.operator}/{one.name}: {problem}"
-        for one in found
-        for problem in consistency.problems(one.record)
-    ]
-    print("\n".join(wrong), end="\n" if wrong else "", file=sys.stderr)
-    return 1 if wrong or not all(one.signature.valid for one in found) else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

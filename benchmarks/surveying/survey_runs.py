@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness.devices import arenas, ceilings
+from benchmarks.harness.devices import backends, ceilings
 from benchmarks.harness.runs import environment
 from benchmarks.harness.sides import operators
 from benchmarks.published import surveys
@@ -42,7 +42,7 @@ def survey(operator: str, preset_name: str, *, budget_s: float, command: str) ->
     """Measure the survey of a preset, unsealed. Raises RuntimeError without its device."""
     preset = catalogue.presets(operator)[preset_name]
     started_at, started = datetime.now(UTC), time.monotonic()
-    device = arenas.device(preset.device)
+    device = backends.device(preset.device)
     surroundings = environment.machine(device, ceilings.measure(device, preset.dtype))
     answers = _answers(operator, preset_name, jobs(operator, preset), budget_s)
     return {

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.harness.devices import arenas, ceilings
+from benchmarks.harness.devices import backends, ceilings
 from benchmarks.harness.runs.progress import Progress
 from benchmarks.harness.sides import operators
 from tests.harness.softmax import EXPLOITS, OPERATORS, Document, Measure, softmax_benchmark
@@ -26,7 +26,7 @@ def own_operators(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def ceilings_measured_once() -> Iterator[None]:
     """The runs of one process share what the first one measured of the machine itself."""
-    measured = cache(lambda kind, dtype: _MEASURE_CEILINGS(arenas.device(kind), dtype))
+    measured = cache(lambda kind, dtype: _MEASURE_CEILINGS(backends.device(kind), dtype))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(
             ceilings, "measure", lambda device, dtype: copy.deepcopy(measured(device.kind, dtype))

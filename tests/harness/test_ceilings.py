@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.harness.devices import arenas, ceilings
+from benchmarks.harness.devices import backends, ceilings
 
 
 def test_products_of_eight_bits_have_a_rate_of_their_own() -> None:
-    (rate,) = ceilings._eight_bits(arenas.device("cpu")).values()
+    (rate,) = ceilings._eight_bits(backends.device("cpu")).values()
     # A product of 1024 cubed takes less than a minute anywhere, and more than a microsecond.
     assert 2 * 1024**3 / 60 < rate < 2 * 1024**3 * 1e6
 
@@ -18,4 +18,4 @@ def test_a_card_without_such_products_has_no_such_rate(monkeypatch: pytest.Monke
         raise RuntimeError("_int_mm_out_cuda not compiled for this device")
 
     monkeypatch.setattr("torch._int_mm", refuses)
-    assert ceilings._eight_bits(arenas.device("cpu")) == {}
+    assert ceilings._eight_bits(backends.device("cpu")) == {}

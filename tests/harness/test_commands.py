@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.harness import __main__ as harness
-from benchmarks.harness.devices import arenas
+from benchmarks.harness.devices import backends
 from benchmarks.harness.failures import SideFailed
 from benchmarks.harness.sides import side
 from benchmarks.records import records, signatures
@@ -106,7 +106,7 @@ def test_a_candidates_name_is_no_command_of_whoever_repeats_the_run() -> None:
 def test_what_needs_a_gpu_says_so_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(RuntimeError, match="torch sees no CUDA device here"):
-        arenas.device("cuda")
+        backends.device("cuda")
     triton = pytest.importorskip("triton")
     # A configuration of its own: another test may have made the one that is kept.
     with pytest.raises(RuntimeError) as raised:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.published import reports
+from benchmarks.published import report_command
 from benchmarks.surveying import measure
 
 
@@ -37,7 +37,7 @@ def test_a_baseline_that_is_not_there_is_answered_with_those_that_are(
 def test_a_report_is_of_the_operators_that_are_named(
     form: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert reports.main([*form, "vector_add"]) == 0
+    assert report_command.main([*form, "vector_add"]) == 0
     printed = capsys.readouterr().out
     assert told in printed
     assert "rotary" not in printed
@@ -45,11 +45,11 @@ def test_a_report_is_of_the_operators_that_are_named(
 
 
 def test_a_report_in_json_names_what_was_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    reports.main(["vector_add", "--json"])
+    report_command.main(["vector_add", "--json"])
     assert {one["operator"] for one in json.loads(capsys.readouterr().out)} == {"vector_add"}
 
 
 def test_a_report_of_what_is_not_there_names_what_is(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
-        reports.main(["magic"])
+        report_command.main(["magic"])
     assert "no operator 'magic'; there are embedding_lookup" in capsys.readouterr().err

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from benchmarks.harness.devices.arenas import device
+from benchmarks.harness.devices.backends import device
 from benchmarks.harness.devices.checksums import Checksum
 from benchmarks.harness.devices.contents import generator
 from benchmarks.harness.rounds import shared_state

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 import torch
 
-from benchmarks.harness.devices import arenas, contents
+from benchmarks.harness.devices import backends, contents
 from benchmarks.harness.devices.checksums import Checksum
 from benchmarks.harness.devices.layouts import Layout
 from benchmarks.harness.rounds import correctness
@@ -92,7 +92,7 @@ def _special_sizes(document: Document, *, free_bytes: int) -> set[tuple[tuple[st
 
 
 def _room(document: Document) -> correctness._TrialMemory:
-    here = arenas.device("cpu")
+    here = backends.device("cpu")
     setting = SimpleNamespace(
         document=document,
         definition=document["definition"],

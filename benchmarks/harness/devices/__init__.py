@@ -1,1 +1,1 @@
-"""Devices and shared memory; `arenas.device` selects the back end."""
+"""Devices and shared memory; `backends.device` selects one."""

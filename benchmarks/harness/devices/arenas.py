@@ -53,16 +53,3 @@ class Device(Protocol):
 
     def synchronize(self) -> None:
         """Wait for all work of this process on the device."""
-
-
-def device(kind: str) -> Device:
-    """The back end for `cpu` or `cuda`; RuntimeError where there is no such device."""
-    if kind == "cuda":
-        if not torch.cuda.is_available():
-            raise RuntimeError("torch sees no CUDA device here")
-        from benchmarks.harness.devices.cuda import CudaDevice
-
-        return CudaDevice()
-    from benchmarks.harness.devices.cpu import CpuDevice
-
-    return CpuDevice()

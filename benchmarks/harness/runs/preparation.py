@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.harness.devices import arenas
+from benchmarks.harness.devices import backends
 from benchmarks.harness.devices.arenas import Device
 from benchmarks.harness.devices.checksums import Checksum
 from benchmarks.harness.devices.contents import generator
@@ -39,7 +39,7 @@ def prepare(
     `folder` and `first_user` (and the next) are reserved for this run.
     """
     try:
-        device = arenas.device(device_kind)
+        device = backends.device(device_kind)
     except (RuntimeError, ImportError) as error:
         raise SetupError(f"this machine cannot measure on {device_kind}: {error}") from error
     threads = environment.cores()

@@ -45,7 +45,7 @@ class Side:
     def __init__(self, channel: Channel, start: dict[str, Any]) -> None:
         import torch
 
-        from benchmarks.harness.devices import arenas
+        from benchmarks.harness.devices import backends
         from benchmarks.harness.sides import operators
         from kernels import solutions
 
@@ -53,7 +53,7 @@ class Side:
         torch.set_grad_enabled(False)
         self._channel = channel
         self._start = start
-        self._device = arenas.device(start["device"])
+        self._device = backends.device(start["device"])
         self._mark = torch.zeros(1, device=self._device.torch_device)
         operator = start["operator"]
         self._solution = (

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.harness.devices import backends, ceilings
 from benchmarks.harness.runs.progress import Progress
 from benchmarks.harness.sides import operators
+from tests.exploits import warm
 from tests.harness.softmax import EXPLOITS, OPERATORS, Document, Measure, softmax_benchmark
 
 _MEASURE_CEILINGS = ceilings.measure
@@ -40,10 +41,27 @@ def document() -> Document:
     return softmax_benchmark()
 
 
+@pytest.fixture(scope="session")
+def pool() -> Iterator[warm.Pool]:
+    """Running sides for all runs of a test process."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv(operators.SEARCH_PATH_VARIABLE, str(OPERATORS))
+        with warm.pool() as kept:
+            yield kept
+
+
 @pytest.fixture
-def measure() -> Measure:
-    """`measure("honest", **changes)`: the record of one exploit's run, in this process."""
-    return _measured
+def measure(pool: warm.Pool) -> Measure:
+    """`measure("honest", **changes)`: the record of one exploit's run, in this process.
+
+    The baseline's process serves many runs; the candidate's is new.
+    """
+
+    def measured(exploit: str, **changes: Any) -> Document:
+        with warm.running_sides(pool, ("baseline",)):
+            return _measured(exploit, **changes)
+
+    return measured
 
 
 @pytest.fixture(scope="session")

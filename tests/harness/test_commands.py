@@ -33,11 +33,16 @@ def _harness(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def _main(*arguments: str | Path) -> int:
+    """The command in this process, which has imported torch already."""
+    return harness.main([str(argument) for argument in arguments])
+
+
 @pytest.fixture
 def benchmark(tmp_path: Path) -> Path:
     path = tmp_path / "b.json"
     # Rounds long enough to be told from empty ones while other tests keep the processors busy.
-    document = softmax_benchmark(round_ms=20.0, max_calls=512, round_limit_s=5.0)
+    document = softmax_benchmark(round_ms=10.0, max_calls=128, round_limit_s=5.0)
     path.write_text(json.dumps(document))
     return path
 
@@ -63,27 +68,29 @@ def test_a_run_writes_a_record_that_verifies(benchmark: Path, tmp_path: Path) ->
     assert verified.stdout.startswith(record["summary"]["verdict"])
 
 
-def test_a_caught_candidate_still_gets_its_record(benchmark: Path, tmp_path: Path) -> None:
+def test_a_disqualified_candidate_gets_a_record(
+    benchmark: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "r.json"
-    ran = _harness("run", benchmark, EXPLOITS / "zeros.py", "--out", out)
-    assert (ran.returncode, ran.stdout) == (0, "")
+    assert _main("run", benchmark, EXPLOITS / "zeros.py", "--out", out) == 0
+    assert capfd.readouterr().out == ""
     assert records.load(out.read_bytes())["summary"]["verdict"] == "disqualified"
 
 
 def test_a_candidate_that_raises_exits_3_with_one_line_and_no_record(
-    benchmark: Path, tmp_path: Path
+    benchmark: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "r.json"
-    ran = _harness("run", benchmark, EXPLOITS / "raises.py", "--out", out, "--progress")
-    assert ran.returncode == 3
-    assert ran.stderr.count("\n") == 1
-    assert "ValueError: shape 7" in ran.stderr
-    last = json.loads(ran.stdout.splitlines()[-1])
-    assert (last["event"], last["message"]) == ("failed", ran.stderr.strip())
+    assert _main("run", benchmark, EXPLOITS / "raises.py", "--out", out, "--progress") == 3
+    printed = capfd.readouterr()
+    assert printed.err.count("\n") == 1
+    assert "ValueError: shape 7" in printed.err
+    last = json.loads(printed.out.splitlines()[-1])
+    assert (last["event"], last["message"]) == ("failed", printed.err.strip())
     assert list(tmp_path.iterdir()) == [benchmark]
 
 
-def test_a_compilers_log_stands_above_the_line_that_says_who_failed(
+def test_a_compile_log_is_printed_above_the_error(
     benchmark: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -97,13 +104,13 @@ def test_a_compilers_log_stands_above_the_line_that_says_who_failed(
     assert capsys.readouterr().err.splitlines() == [*log.splitlines(), told]
 
 
-def test_a_candidates_name_is_no_command_of_whoever_repeats_the_run() -> None:
+def test_a_candidates_name_is_quoted_in_the_command_of_a_repetition() -> None:
     asked = harness._parser().parse_args(["run", "b.json", "/x/k; rm -rf ~.py", "--out", "r.json"])
     said = harness._command(asked)
     assert said == "python -m benchmarks.harness run b.json 'k; rm -rf ~.py' --out r.json"
 
 
-def test_what_needs_a_gpu_says_so_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_gpu_is_named_as_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(RuntimeError, match="torch sees no CUDA device here"):
         backends.device("cuda")
@@ -116,7 +123,9 @@ def test_what_needs_a_gpu_says_so_where_there_is_none(monkeypatch: pytest.Monkey
     assert "TRITON_INTERPRET=1" in told
 
 
-def test_unusable_input_exits_2_with_one_line(benchmark: Path, tmp_path: Path) -> None:
+def test_unusable_input_exits_2_with_one_line(
+    benchmark: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     out = tmp_path / "r.json"
     broken = tmp_path / "broken.json"
     broken.write_text("{")
@@ -137,10 +146,10 @@ def test_unusable_input_exits_2_with_one_line(benchmark: Path, tmp_path: Path) -
         (("verify", benchmark, "--public-key", private), "this is a private key"),
     ]
     for arguments, complaint in refused:
-        ran = _harness(*arguments)
-        assert ran.returncode == 2, arguments
-        assert ran.stderr.count("\n") == 1, ran.stderr
-        assert complaint in ran.stderr
+        assert _main(*arguments) == 2, arguments
+        error = capfd.readouterr().err
+        assert error.count("\n") == 1, error
+        assert complaint in error
 
 
 def test_a_changed_record_does_not_verify(tmp_path: Path) -> None:
@@ -161,7 +170,7 @@ def test_a_new_benchmark_is_complete(tmp_path: Path) -> None:
     assert json.loads(out.read_text())["operator"] == "shared_prefix_attention"
 
 
-def test_what_the_web_tier_uses_imports_neither_torch_nor_django(tmp_path: Path) -> None:
+def test_verifying_imports_neither_torch_nor_django(tmp_path: Path) -> None:
     code = (
         "import sys\n"
         "from benchmarks.records import canonical, documents, records\n"

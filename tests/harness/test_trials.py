@@ -1,4 +1,4 @@
-"""What a contract does not hold: other sizes, special values, one input more than once."""
+"""Correctness trials: other sizes, special values, one input more than once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TOLERANCE = {"max_abs": 1e-3, "max_rel": 0.0, "matched_share": 1.0, "hard_cap_ab
 
 
 @pytest.mark.alone
-def test_an_honest_candidate_stands_every_trial_and_the_record_lists_them(
+def test_an_honest_candidate_passes_every_trial_and_the_record_lists_them(
     honest_record: Document,
 ) -> None:
     assert honest_record["findings"] == []
@@ -46,8 +46,7 @@ def test_an_honest_candidate_stands_every_trial_and_the_record_lists_them(
     assert checks["repeats_checked"] == checks["repeats_identical"] > 0
 
 
-@pytest.mark.alone
-def test_what_the_baseline_cannot_do_either_is_left_out_and_said(measure: Measure) -> None:
+def test_trials_that_the_baseline_fails_are_left_out(measure: Measure) -> None:
     record = measure("only_the_contract", baseline="contract_only", rounds=2)
     assert record["findings"] == []
     tried = record["correctness"]["trials"]
@@ -140,7 +139,7 @@ def test_a_trials_inputs_made_easy_in_the_referees_own_copy_too_are_told(
     assert complaint == "wrote to its inputs"
 
 
-def test_who_is_careful_in_one_replicate_cannot_know_in_which(
+def test_a_candidate_cannot_know_which_replicate_has_the_trials(
     measure: Measure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
@@ -150,7 +149,7 @@ def test_who_is_careful_in_one_replicate_cannot_know_in_which(
         return count - 1
 
     monkeypatch.setattr(referee, "_RANDOM", SimpleNamespace(randrange=last))
-    record = measure("careful_once", replicates=2, max_replicates=3, rounds=2)
+    record = measure("careful_once", replicates=2, max_replicates=2, rounds=2)
     assert asked == [2]
     (finding,) = record["findings"]
     assert (finding["kind"], finding["replicate"]) == ("held_back", 1)

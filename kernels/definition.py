@@ -172,10 +172,12 @@ class Protocol:
     invalid. A pair is also discarded as interrupted if a round exceeds its side's usual
     time by more than the share `interrupted_band` of the shorter side's, and by more than the
     side's scatter.
-    If the baseline's rounds scatter, or its A/A pair differs, by more than the share `noise_band`,
-    a ratio within that share of the target is inconclusive.
     A step faster than the operator's own gain explains, by more than the share `account_margin`,
     makes the run invalid.
+    A run is inconclusive if its quietest pairs of rounds differ from the ratio by more than the
+    share `noise_band` and are on the other side of the target, if the A/A pair differs by more and
+    the target is within that share, or if the A/A interval reaches beyond a factor of 1 +
+    `aa_width`. `rules` is the version of the judging rules (`verdict.statistics.rules`).
     """
 
     replicates: int
@@ -197,6 +199,8 @@ class Protocol:
     noise_band: float = 0.1
     interrupted_band: float = 0.03
     account_margin: float = 0.05
+    aa_width: float = 1.0
+    rules: int = 2
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,8 +61,8 @@ _DEFINITION = schemas.exactly(
     held_back=_HELD_BACK,
 )
 _PROTOCOL = schemas.exactly(
-    # Benchmarks sealed before these bands are judged without.
-    optional=("noise_band", "interrupted_band", "account_margin"),
+    # Benchmarks sealed before these are judged without.
+    optional=("noise_band", "interrupted_band", "account_margin", "aa_width", "rules"),
     replicates=schemas.POSITIVE_COUNT,
     max_replicates=schemas.POSITIVE_COUNT,
     rounds=schemas.POSITIVE_COUNT,
@@ -81,6 +81,8 @@ _PROTOCOL = schemas.exactly(
     noise_band=schemas.SHARE,
     interrupted_band=schemas.SHARE,
     account_margin=schemas.SHARE,
+    aa_width=schemas.POSITIVE,
+    rules={"enum": [1, 2]},
     held_back_shapes=schemas.COUNT,
 )
 # A band that admits a baseline slower by half hardly fails any.

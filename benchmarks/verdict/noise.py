@@ -4,9 +4,13 @@ The interval is as wide as the differences between replicates seem to be. On a b
 short rounds can agree by chance although all of them were slowed. Two signs show that, and a
 candidate can cause neither:
 
-- the baseline's usual rounds are much slower than its fastest, since disturbances only lengthen a
-  round;
-- the A/A pair differs from itself.
+- the quietest pairs of rounds, in which both sides were nearest to their fastest, are on the other
+  side of the target. A pair's rounds are adjacent, so a slow minute lengthens both. A candidate
+  that misses the target in every round cannot reach it in these;
+- the A/A pair differs from itself, or so much between processes that it is not informative.
+
+A single replicate is also judged by the baseline alone, as all were before the second rules: its
+usual rounds are much slower than its fastest.
 
 Two more signs a candidate could cause, so they can only cost it a `met`: rounds excluded as
 interrupted on its side alone, and a baseline slower beside the candidate than beside itself.
@@ -23,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.verdict.controls import same_code
-from benchmarks.verdict.statistics import estimates
-from benchmarks.verdict.statistics.estimates import Samples
+from benchmarks.verdict.statistics import estimates, rules
+from benchmarks.verdict.statistics.estimates import Floats, Samples
 from benchmarks.verdict.statistics.exclusions import CountedRounds
 
 # A single round among many may be fast by chance.
@@ -40,14 +44,32 @@ def of_rounds(samples: Samples, weights: Mapping[str, float]) -> float:
     for name, weight in weights.items():
         times = np.sort(np.concatenate([baseline for baseline, _ in samples[name]]))
         usual += weight * float(times.mean())
-        quickest += weight * float(times[: -(-len(times) // round(1 / _QUICKEST))].mean())
+        quickest += weight * float(times[: _tenth(len(times))].mean())
     return usual / quickest - 1
+
+
+def quiet_ratio(samples: Samples, weights: Mapping[str, float]) -> float:
+    """The ratio of the quietest tenth of the pairs, over all replicates."""
+    totals = np.zeros(2)
+    for name, weight in weights.items():
+        sides = [np.concatenate(side) for side in zip(*samples[name], strict=True)]
+        slowness: Floats = sides[0] / sides[0].min() + sides[1] / sides[1].min()
+        quietest = np.argsort(slowness, kind="stable")[: _tenth(len(slowness))]
+        totals += weight * np.array([side[quietest].mean() for side in sides])
+    return float(totals[0] / totals[1])
+
+
+def _tenth(rounds: int) -> int:
+    return -(-rounds // round(1 / _QUICKEST))
 
 
 def noisy_rounds(
     record: Mapping[str, Any], samples: Samples, weights: Mapping[str, float], ratio: float
 ) -> str | None:
     """Why noisy rounds allow no verdict on `ratio`; None where they do."""
+    by_pairs = rules.of(record) > 1 and _noisy_pairs(record, quiet_ratio(samples, weights), ratio)
+    if by_pairs or (rules.of(record) > 1 and min(map(len, samples.values())) > 1):
+        return by_pairs or None
     share = of_rounds(samples, weights)
     if not _hides(record, share, ratio):
         return None
@@ -57,11 +79,25 @@ def noisy_rounds(
     )
 
 
+def _noisy_pairs(record: Mapping[str, Any], quiet: float, ratio: float) -> str | None:
+    target, band = record["benchmark"]["target"], _band(record)
+    apart = max(quiet / ratio, ratio / quiet) - 1
+    if band is None or apart <= band or (quiet >= target) == (ratio >= target):
+        return None
+    return (
+        f"the quietest pairs of rounds are {quiet:.3f}x, on the other side of the target of "
+        f"{target:g}x: the machine was too noisy"
+    )
+
+
 def noisy_same_code(record: Mapping[str, Any], ratio: float) -> str | None:
     """Why the A/A pair allows no verdict on `ratio`; None where it does, or without a pair."""
     pair = record["observations"]["same_code"]
     if pair is None:
         return None
+    wider = same_code.uninformative(record)
+    if wider is not None:
+        return f"the baseline's A/A interval is not informative: it is {wider}"
     apart, _ = same_code.within(record, pair)
     share = max(apart, 1 / apart) - 1 if apart > 0 else math.inf
     if not _hides(record, share, ratio):

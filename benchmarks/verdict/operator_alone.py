@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.verdict.statistics import interruptions
 from benchmarks.verdict.statistics.estimates import Floats
 from benchmarks.verdict.statistics.exclusions import counted_rounds, times_us
-from benchmarks.verdict.statistics.interruptions import sealed_band, uninterrupted
+from benchmarks.verdict.statistics.interruptions import uninterrupted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,7 @@ def _of_slot(
     record: Mapping[str, Any], slot: Mapping[str, Any], pair: Mapping[str, Any]
 ) -> OperatorCalls:
     baseline, candidate = times_us(pair["rounds"])
-    kept = uninterrupted(baseline, candidate, sealed_band(record))
+    kept = uninterrupted(baseline, candidate, interruptions.sealed(record))
     if kept.any():
         baseline, candidate = baseline[kept], candidate[kept]
     return OperatorCalls(calls=slot["calls"], baseline=baseline, candidate=candidate)

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from benchmarks.verdict import completeness, controls, noise
-from benchmarks.verdict.statistics import interim
+from benchmarks.verdict.statistics import interim, rules
 from benchmarks.verdict.statistics.estimates import Estimate, Estimates, estimate
 from benchmarks.verdict.statistics.exclusions import counted_rounds
 
@@ -130,7 +130,8 @@ def look(record: Mapping[str, Any], replicates: int) -> Look:
     level = interim.confidence_at(benchmark["protocol"], replicates, benchmark["confidence"])
     found = counted_rounds(record, replicates)
     weights = {workload["name"]: workload["weight"] for workload in benchmark["workloads"]}
-    estimates = estimate(found.samples, weights, confidence=level)
+    bounded = rules.of(record) > 1
+    estimates = estimate(found.samples, weights, confidence=level, bounded=bounded)
     overall = estimates.overall
     verdict, reason = _judged(overall, benchmark["target"], level)
     reasons = [reason]

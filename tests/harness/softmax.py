@@ -61,6 +61,8 @@ def softmax_benchmark(
             "clock_band": 0.15,
             "max_discarded": 0.25,
             "noise_band": 0.1,
+            "aa_width": 1.0,
+            "rules": 2,
             **protocol,
         },
     }

@@ -93,6 +93,21 @@ def test_a_baseline_outside_its_calibrated_band_is_invalid_slower_or_faster() ->
     assert baseline_band.judge(_calibrated(softmax_benchmark())).passed is None
 
 
+def test_the_control_compares_what_calibration_stores() -> None:
+    # A fifth of the rounds took longer: the medians, which calibration stores, did not.
+    rounds = [(200.0, 100.0)] * 4 + [(280.0, 100.0)]
+    document = softmax_benchmark(rounds=5)
+    document["calibration"] = {
+        "baseline_us": {"wide": 200.0},
+        "band": 0.05,
+        "device": "A processor",
+    }
+    made = [replicate_entry(workload_entry("wide", rounds))]
+    assert baseline_band.judge(made_record(made, document=document)).passed is True
+    document["protocol"]["rules"] = 1
+    assert baseline_band.judge(made_record(made, document=document)).passed is False
+
+
 def test_a_baseline_calibrated_on_another_device_is_no_control() -> None:
     document = softmax_benchmark()
     document["calibration"] = {

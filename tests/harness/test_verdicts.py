@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.verdict.verdicts import recompute
+from benchmarks.verdict.verdicts import Summary, recompute
 from tests.harness.samples import made_record, replicate_entry, twice_as_fast, workload_entry
 from tests.harness.softmax import softmax_benchmark
 
@@ -133,8 +133,13 @@ def test_an_interrupted_round_is_left_out_with_its_pair_and_counted() -> None:
 def test_no_verdict_comes_out_of_noise() -> None:
     document = softmax_benchmark(rounds=8)
     rounds = [(300.0, 100.0)] * 5 + [(300.0, 5000.0)] * 3
-    summary = recompute(
-        made_record([replicate_entry(workload_entry("wide", rounds))], document=document)
-    )
-    assert summary.verdict == "inconclusive"
-    assert summary.reasons[-1] == "the machine was too busy for a verdict"
+
+    def judged(rules: int) -> Summary:
+        sealed = {**document, "protocol": {**document["protocol"], "rules": rules}}
+        return recompute(
+            made_record([replicate_entry(workload_entry("wide", rounds))], document=sealed)
+        )
+
+    assert judged(2).verdict == judged(1).verdict == "inconclusive"
+    assert "the quietest pairs of rounds are 3.000x" in judged(2).reasons[1]
+    assert judged(1).reasons[-1] == "the machine was too busy for a verdict"

@@ -1,7 +1,8 @@
 """Calibrate a benchmark: measure the baseline's time before sealing.
 
 Pairs of fresh processes run the baseline on both sides. The band covers the spread between its
-processes, and at least the drift of a machine from day to day.
+processes, and at least the drift of a machine from day to day. What is stored is what the control
+`baseline_band` compares: the mean over processes of their median rounds.
 """
 
 import statistics
@@ -16,6 +17,7 @@ from benchmarks.harness.runs.preparation import prepare
 from benchmarks.harness.sides import folders, isolation, operators, user_ids
 from benchmarks.records import documents
 from benchmarks.records.documents import WIDEST_BAND
+from benchmarks.verdict.statistics.estimates import process_us
 from benchmarks.verdict.statistics.exclusions import times_us
 
 PAIRS = 3
@@ -42,7 +44,7 @@ def calibrate(document: dict[str, Any], *, pairs: int = PAIRS) -> dict[str, Any]
         for index in range(pairs):
             for entry in replicates.same_code(setting, index, workloads, rounds):
                 for side in times_us(entry["rounds"]):
-                    times.setdefault(entry["name"], []).append(statistics.median(side))
+                    times.setdefault(entry["name"], []).append(process_us(side))
         kind, name = setting.device.kind, setting.device.name()
     band = max(_LEAST_BAND[kind], _DEVIATIONS * _spread(times))
     if band > WIDEST_BAND:

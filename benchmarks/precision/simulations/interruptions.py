@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.verdict.statistics.estimates import Floats, estimate
-from benchmarks.verdict.statistics.interruptions import uninterrupted
+from benchmarks.verdict.statistics.interruptions import Exclusion, uninterrupted
 from kernels import protocols
 from kernels.output import exit_when_stdout_closes
 
@@ -62,7 +62,7 @@ def judged(
         samples = []
         for _ in range(replicates):
             baseline, candidate = _drawn(random, rounds, within, chance)
-            kept = uninterrupted(baseline, candidate, band)
+            kept = uninterrupted(baseline, candidate, Exclusion(band=band))
             left_out += int((~kept).sum())
             samples.append((baseline[kept], candidate[kept]))
         found = estimate({"w": samples}, {"w": 1.0}, confidence=_CONFIDENCE).overall

@@ -1,18 +1,22 @@
 """Control (A/A): the interval of the baseline against itself must contain 1.
 
 One pair does not show how much processes differ, so the interval includes how much the baseline's
-time differed between replicates. An unsteady candidate cannot widen it.
+time differed between replicates. An unsteady candidate cannot widen it. An interval wider than the
+sealed `aa_width` holds 1 whatever the machine does: it is not informative, and `verdicts` then
+gives no verdict.
 """
 
 import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from benchmarks.verdict.controls.outcome import Control
-from benchmarks.verdict.statistics import student_t
-from benchmarks.verdict.statistics.estimates import Floats
+from benchmarks.verdict.statistics import interruptions, rules, student_t
+from benchmarks.verdict.statistics.estimates import Floats, process_us
 from benchmarks.verdict.statistics.exclusions import counted_rounds, times_us
-from benchmarks.verdict.statistics.interruptions import sealed_band, uninterrupted
+from benchmarks.verdict.statistics.interruptions import uninterrupted
 
 NAME = "same code on both sides"
 # One sound run in a hundred fails here.
@@ -28,21 +32,44 @@ def judge(record: Mapping[str, Any]) -> Control:
     if pair is None or not _as_asked(record, pair):
         detail = f"the benchmark asks for {asked} rounds of one workload, and they are not there"
         return Control(name=NAME, passed=False, detail=detail)
-    between = _between_processes(record, pair["name"])
-    if between is None:
+    found = _interval(record, pair)
+    if found is None:
         detail = "one replicate does not tell how much processes of the same code differ"
         return Control(name=NAME, passed=None, detail=detail)
+    ratio, reach = found
+    low, high = ratio / reach, ratio * reach
+    detail = (
+        f"baseline against baseline on {pair['name']}: {ratio:.4f}x, "
+        f"{CONFIDENCE:.0%} interval {low:.4f} to {high:.4f}"
+    )
+    wider = uninformative(record)
+    if wider is not None:
+        return Control(name=NAME, passed=None, detail=f"not informative: {detail}, {wider}")
+    return Control(name=NAME, passed=low <= 1 <= high, detail=detail)
+
+
+def uninformative(record: Mapping[str, Any]) -> str | None:
+    """Why an interval that holds 1 says nothing; None where it does, or without a sealed width."""
+    pair = record["observations"]["same_code"]
+    width = record["benchmark"]["protocol"].get("aa_width")
+    found = None if pair is None or width is None else _interval(record, pair)
+    if found is None:
+        return None
+    ratio, reach = found
+    if reach <= 1 + width or not ratio / reach <= 1 <= ratio * reach:
+        return None
+    return f"wider than the sealed {1 + width:g}-fold either way"
+
+
+def _interval(record: Mapping[str, Any], pair: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The A/A ratio and the factor of its interval either way; None for a single replicate."""
+    between = _between_processes(record, pair["name"])
+    if between is None:
+        return None
     spread, degrees = between
     ratio, error = within(record, pair)
     error = math.hypot(error, spread)
-    reach = math.exp(min(50.0, student_t.critical(CONFIDENCE, degrees) * error))
-    low, high = ratio / reach, ratio * reach
-    return Control(
-        name=NAME,
-        passed=low <= 1 <= high,
-        detail=f"baseline against baseline on {pair['name']}: {ratio:.4f}x, "
-        f"{CONFIDENCE:.0%} interval {low:.4f} to {high:.4f}",
-    )
+    return ratio, math.exp(min(50.0, student_t.critical(CONFIDENCE, degrees) * error))
 
 
 def _as_asked(record: Mapping[str, Any], pair: Mapping[str, Any]) -> bool:
@@ -63,13 +90,14 @@ def within(record: Mapping[str, Any], pair: Mapping[str, Any]) -> tuple[float, f
 def counting(record: Mapping[str, Any], pair: Mapping[str, Any]) -> tuple[Floats, Floats]:
     """Times of both sides in us per call, without interrupted rounds."""
     first, second = times_us(pair["rounds"])
-    kept = uninterrupted(first, second, sealed_band(record))
+    kept = uninterrupted(first, second, interruptions.sealed(record))
     return (first[kept], second[kept]) if kept.sum() > 1 else (first, second)
 
 
 def _between_processes(record: Mapping[str, Any], workload: str) -> tuple[float, int] | None:
     """The spread of the ratio between two baseline processes; None for a single replicate."""
-    means = [baseline.mean() for baseline, _ in counted_rounds(record).samples[workload]]
+    usual = process_us if rules.of(record) > 1 else np.mean
+    means = [float(usual(baseline)) for baseline, _ in counted_rounds(record).samples[workload]]
     if len(means) < 2:
         return None
     mean = sum(means) / len(means)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.verdict.statistics import throttling
+from benchmarks.verdict.statistics import interruptions, throttling
 from benchmarks.verdict.statistics.estimates import Floats, Samples
-from benchmarks.verdict.statistics.interruptions import Flags, interrupted, sealed_band
+from benchmarks.verdict.statistics.interruptions import Flags, interrupted
 
 SIDES = ("baseline", "candidate")
 
@@ -35,7 +35,7 @@ class CountedRounds:
 def counted_rounds(record: Mapping[str, Any], replicates: int | None = None) -> CountedRounds:
     """Count the rounds of the first `replicates` replicates; of all by default."""
     chosen = record["replicates"][:replicates]
-    usual_mhz, band = _usual_clocks(chosen), sealed_band(record)
+    usual_mhz, rule = _usual_clocks(chosen), interruptions.sealed(record)
     samples: dict[str, list[tuple[Floats, Floats]]] = {}
     whole: dict[str, list[tuple[Floats, Floats]]] = {}
     slow_alone = dict.fromkeys(SIDES, 0)
@@ -44,7 +44,7 @@ def counted_rounds(record: Mapping[str, Any], replicates: int | None = None) -> 
         for workload in replicate["workloads"]:
             baseline, candidate = times_us(workload["rounds"])
             off = _unsteady(workload, usual_mhz, record["benchmark"]["protocol"]["clock_band"])
-            slow = interrupted(baseline, candidate, band)
+            slow = interrupted(baseline, candidate, rule)
             for side, alone in zip(SIDES, (slow[0] & ~slow[1], slow[1] & ~slow[0]), strict=True):
                 slow_alone[side] += int((alone & ~off).sum())
             inside = ~(slow[0] | slow[1])

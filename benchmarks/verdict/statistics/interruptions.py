@@ -6,16 +6,18 @@ protocol may seal a tighter limit, `interrupted_band`, as a share of the shorter
 is at least five times the scatter of either side (Hampel's identifier: median and median absolute
 deviation). Both sides share one limit in us: with a limit of its own, the longer side would keep
 interruptions that the shorter one loses, which would raise the ratio (`python -m
-benchmarks.precision.simulations.interruptions`). If it flags more than a quarter of a replicate's
-rounds, that is how the side runs, and they count.
+benchmarks.precision.simulations.interruptions`). If more than a quarter of a process's rounds is
+flagged, that is how the side runs, and they count. So of three rounds none is excluded.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.verdict.statistics import rules
 from benchmarks.verdict.statistics.estimates import Floats
 
 Flags = NDArray[np.bool_]
@@ -27,34 +29,56 @@ _NORMAL = 1.4826
 _LARGEST_SHARE = 0.25
 
 
-def sealed_band(record: Mapping[str, Any]) -> float | None:
-    """The sealed tighter limit; None in benchmarks from before it existed."""
-    band: float | None = record["benchmark"]["protocol"].get("interrupted_band")
-    return band
+@dataclass(frozen=True, kw_only=True)
+class Exclusion:
+    """The sealed rule: the tighter limit, if any, and whether a quarter is the most in any case.
+
+    Benchmarks from before the second rule could lose one round however few there were, and any
+    number beyond BAND.
+    """
+
+    band: float | None = None
+    at_most_a_quarter: bool = True
+
+    def excess(self, flags: tuple[Flags, Flags]) -> bool:
+        """Whether these flags exclude too many pairs."""
+        most = int(_LARGEST_SHARE * len(flags[0]))
+        if not self.at_most_a_quarter:
+            most = max(1, most)
+        return bool((flags[0] | flags[1]).sum() > most)
 
 
-def interrupted(baseline: Floats, candidate: Floats, band: float | None) -> tuple[Flags, Flags]:
+def sealed(record: Mapping[str, Any]) -> Exclusion:
+    """The rule that the record's benchmark was sealed with."""
+    return Exclusion(
+        band=record["benchmark"]["protocol"].get("interrupted_band"),
+        at_most_a_quarter=rules.of(record) > 1,
+    )
+
+
+def interrupted(baseline: Floats, candidate: Floats, rule: Exclusion) -> tuple[Flags, Flags]:
     """Flag the interrupted rounds of each side, in one workload and replicate.
 
     Round k of one side is paired with round k of the other; times are in us per call.
     """
     far = _far(baseline), _far(candidate)
-    if band is None:
+    if rule.at_most_a_quarter and rule.excess(far):
+        far = np.zeros_like(far[0]), np.zeros_like(far[1])
+    if rule.band is None:
         return far
     limit_us = max(
-        band * min(float(np.median(baseline)), float(np.median(candidate))),
+        rule.band * min(float(np.median(baseline)), float(np.median(candidate))),
         _DEVIATIONS * _noise_us(baseline),
         _DEVIATIONS * _noise_us(candidate),
     )
     near = _above(baseline, limit_us), _above(candidate, limit_us)
-    if (near[0] | near[1]).sum() > max(1, _LARGEST_SHARE * len(baseline)):
-        return far
-    return near[0] | far[0], near[1] | far[1]
+    both = near[0] | far[0], near[1] | far[1]
+    return far if rule.excess(both if rule.at_most_a_quarter else near) else both
 
 
-def uninterrupted(baseline: Floats, candidate: Floats, band: float | None) -> Flags:
+def uninterrupted(baseline: Floats, candidate: Floats, rule: Exclusion) -> Flags:
     """Flag the pairs in which neither round was interrupted."""
-    first, second = interrupted(baseline, candidate, band)
+    first, second = interrupted(baseline, candidate, rule)
     return ~(first | second)
 
 

@@ -3,6 +3,7 @@
 import os
 import secrets
 from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -252,6 +253,17 @@ class Environment:
         """The IBANs of further accounts of ours, whose statements may be imported."""
         ibans = (self.optional("TWOFOLD_OTHER_IBANS") or "").split(",")
         return ["".join(iban.split()).upper() for iban in ibans if iban.strip()]
+
+    def write_off_limit(self) -> Decimal:
+        """The largest amount, in an invoice's currency, that one person may write off."""
+        text = self.optional("TWOFOLD_WRITE_OFF_LIMIT") or "50"
+        try:
+            limit = Decimal(text)
+        except InvalidOperation:
+            limit = Decimal("NaN")
+        if not limit.is_finite() or limit < 0:
+            raise ImproperlyConfigured(f"TWOFOLD_WRITE_OFF_LIMIT={text!r}: enter an amount.")
+        return limit
 
     def email(self, *, production: bool) -> dict[str, Any]:
         """Django's mail settings; in development mail is printed to the terminal."""

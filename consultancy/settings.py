@@ -238,6 +238,8 @@ globals().update(env.email(production=PRODUCTION))
 CONSULTANCY = env.consultancy(production=PRODUCTION)
 BANK_ACCOUNT = env.bank_account(production=PRODUCTION)
 OTHER_BANK_ACCOUNTS = env.other_bank_accounts()
+# The largest amount, in an invoice's currency, that one person of finance writes off alone.
+WRITE_OFF_LIMIT = env.write_off_limit()
 
 # Whether the environment provides the referee's signing key; only the gpu worker gets it.
 TWOFOLD_SIGNING_KEY_IS_SET = any(

@@ -36,7 +36,7 @@ from engagements.settlements.queries import has_unsettled_payments, settlement_o
 def cancel(*, engagement: Engagement, reason: str, by: User) -> Engagement:
     """Cancel an engagement before its verdict.
 
-    Raises ApplicationError once the customer has paid: then the settlement decides the refund.
+    Raises ApplicationError once the customer has paid: then a settlement decides the refund.
     """
     row = locked(engagement.pk)
     require_consultant(by)
@@ -45,8 +45,8 @@ def cancel(*, engagement: Engagement, reason: str, by: User) -> Engagement:
     stated = validation.text(reason, noun="The reason for cancelling")
     if Payment.objects.filter(invoice__engagement=row).exists():
         raise ApplicationError(
-            f"{row.reference} has received payments and ends by its verdict, so that the "
-            "settlement decides the refund.",
+            f"{row.reference} has received payments: propose a settlement by agreement, which "
+            "decides the refund.",
             code="engagement.has_payments",
         )
     if open_acceptance_run(row):

@@ -2,7 +2,7 @@
 
 from engagements.audit import models as audit
 from engagements.billing import models as billing
-from engagements.billing import payment_models
+from engagements.billing import payment_models, write_off_models
 from engagements.contracts import models as contracts
 from engagements.contracts.clauses import models as clauses
 from engagements.contracts.milestones import models as milestones
@@ -36,4 +36,5 @@ __all__ = [
     "runs",
     "settlements",
     "time_box",
+    "write_off_models",
 ]

@@ -10,8 +10,8 @@ CREATE_VIEW = """
 CREATE VIEW engagements_invoicebalance AS
 WITH opened AS NOT MATERIALIZED (
     SELECT invoice.id, invoice.engagement_id, invoice.kind, invoice.state, invoice.issued_at,
-        notes.credited, payments.received,
-        invoice.gross - notes.credited - payments.received AS open_amount
+        notes.credited, payments.received, losses.written_off,
+        invoice.gross - notes.credited - payments.received - losses.written_off AS open_amount
     FROM engagements_invoice invoice
     CROSS JOIN LATERAL (
         SELECT coalesce(sum(note.gross), 0) AS credited FROM engagements_invoice note
@@ -21,8 +21,12 @@ WITH opened AS NOT MATERIALIZED (
         SELECT coalesce(sum(payment.amount), 0) AS received FROM engagements_payment payment
         WHERE payment.invoice_id = invoice.id
     ) payments
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(loss.amount), 0) AS written_off FROM engagements_writeoff loss
+        WHERE loss.invoice_id = invoice.id AND loss.state = 'posted'
+    ) losses
 )
-SELECT opened.id AS invoice_id, credited, received, open_amount,
+SELECT opened.id AS invoice_id, credited, received, written_off, open_amount,
     due_after_settlement, amount_due,
     CASE WHEN is_held THEN 0 ELSE waits - amount_due END AS "offset",
     CASE WHEN is_held THEN open_amount ELSE amount_due END AS max_payment,
@@ -34,6 +38,7 @@ FROM opened
 -- settlement is not asked for either.
 LEFT JOIN LATERAL (
     SELECT least(settlement.audit_cost + settlement.audit_tax, billed) + went_back - came_in
+            - lost
         AS due_after_settlement
     FROM engagements_settlement settlement
     JOIN engagements_contractversion contract ON contract.id = settlement.contract_version_id
@@ -47,6 +52,11 @@ LEFT JOIN LATERAL (
         JOIN engagements_invoice paid ON paid.id = payment.invoice_id
         WHERE paid.engagement_id = contract.engagement_id
     ) payments
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(loss.amount), 0) AS lost FROM engagements_writeoff loss
+        JOIN engagements_invoice short ON short.id = loss.invoice_id
+        WHERE short.engagement_id = contract.engagement_id AND loss.state = 'posted'
+    ) losses
     CROSS JOIN LATERAL (
         SELECT coalesce(sum(gone.refund), 0) AS went_back FROM engagements_settlement gone
         JOIN engagements_contractversion settled ON settled.id = gone.contract_version_id

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Balance(TypedDict):
     """Gross figures of an invoice in its currency, as `with_balance` annotates them.
 
-    `open_amount`: gross less credit notes and payments; negative when overpaid.
+    `open_amount`: gross less credit notes, payments and write-offs; negative when overpaid.
     `due_after_settlement`: the engagement's balance due after its approved settlement; None
     without one. A proposed settlement does not count: one person's figures bind nobody.
     `amount_due`: the amount the customer still has to pay. After an approved settlement all
@@ -33,6 +33,7 @@ class Balance(TypedDict):
 
     credited: Decimal
     received: Decimal
+    written_off: Decimal
     open_amount: Decimal
     due_after_settlement: Decimal | None
     amount_due: Decimal
@@ -47,6 +48,7 @@ def with_balance(invoices: QuerySet[Invoice]) -> QuerySet[InvoiceWithBalance]:
     return invoices.annotate(
         credited=F("balance__credited"),
         received=F("balance__received"),
+        written_off=F("balance__written_off"),
         open_amount=F("balance__open_amount"),
         due_after_settlement=F("balance__due_after_settlement"),
         amount_due=F("balance__amount_due"),

@@ -173,13 +173,14 @@ def owed(line: InvoiceLine) -> Decimal:
 
 
 def received_by_line(invoice: Invoice) -> dict[int, Decimal]:
-    """Allocate an invoice's payments to its lines, by their keys.
+    """Allocate an invoice's payments and write-offs to its lines, by their keys.
 
     In order, first up to the amount owed, then up to the amount before credits; any excess goes
     to the last line.
     """
     lines = sorted(invoice.lines.all(), key=lambda line: line.position)
-    rest = sum((payment.amount for payment in invoice.payments.all()), NOTHING)
+    lost = (loss.amount for loss in invoice.write_offs.all() if loss.state == "posted")
+    rest = sum((payment.amount for payment in invoice.payments.all()), sum(lost, NOTHING))
     parts = dict.fromkeys((line.pk for line in lines), NOTHING)
     for limit in (owed, _with_tax):
         for line in lines:

@@ -280,6 +280,7 @@ class InvoiceBalance(models.Model):
     )
     credited = models.DecimalField(max_digits=14, decimal_places=3)
     received = models.DecimalField(max_digits=14, decimal_places=3)
+    written_off = models.DecimalField(max_digits=14, decimal_places=3)
     open_amount = models.DecimalField(max_digits=14, decimal_places=3)
     due_after_settlement = models.DecimalField(max_digits=14, decimal_places=3, null=True)
     amount_due = models.DecimalField(max_digits=14, decimal_places=3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import ClassVar
 
 import pgtrigger
@@ -192,6 +193,13 @@ class Payment(models.Model):
     bank_line = models.ForeignKey(
         BankLine, on_delete=models.PROTECT, null=True, blank=True, related_name="payments"
     )
+    bank_amount = models.DecimalField(
+        max_digits=14,
+        decimal_places=3,
+        null=True,
+        blank=True,
+        help_text="The amount of the bank line, if it is in another currency than the invoice.",
+    )
     moved_from = models.OneToOneField(
         "self", on_delete=models.PROTECT, null=True, blank=True, related_name="moved_to"
     )
@@ -222,9 +230,15 @@ class Payment(models.Model):
                 "arrive refer to their origin.",
             ),
             models.CheckConstraint(
-                condition=Q(kind="received") | Q(bank_line__isnull=True),
+                condition=Q(kind="received") | Q(bank_line__isnull=True, bank_amount__isnull=True),
                 name="payment_of_the_bank_is_received",
                 violation_error_message="Only received payments have a bank line.",
+            ),
+            models.CheckConstraint(
+                condition=Q(bank_amount__isnull=True)
+                | Q(bank_amount__gt=0, bank_line__isnull=False),
+                name="payment_in_another_currency_has_its_line",
+                violation_error_message="A payment in another currency needs its bank line.",
             ),
         ]
         triggers: ClassVar = [
@@ -242,6 +256,13 @@ class Payment(models.Model):
 
     def __str__(self) -> str:
         return f"{format_money(self.amount, self.invoice.currency)} on {self.received_on}"
+
+    @property
+    def exchange_rate(self) -> Decimal | None:
+        """The price of one unit of the bank line's currency in the invoice's; six decimals."""
+        if self.bank_amount is None:
+            return None
+        return (self.amount / self.bank_amount).quantize(Decimal("0.000001"))
 
     @property
     def description(self) -> str:

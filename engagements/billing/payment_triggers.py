@@ -29,14 +29,16 @@ CHECK_RECEIPT = Trigger(
     ) THEN
         {refuse("payment.returned_refund", "A returned refund is no payment of a customer.")}
     END IF;
-    IF line.amount < NEW.amount + (SELECT coalesce(sum(amount), 0) FROM engagements_payment
-                                   WHERE bank_line_id = line.id)
-        OR line.currency <> (SELECT currency FROM engagements_invoice WHERE id = NEW.invoice_id)
+    IF line.amount < coalesce(NEW.bank_amount, NEW.amount) + (
+            SELECT coalesce(sum(coalesce(bank_amount, amount)), 0) FROM engagements_payment
+            WHERE bank_line_id = line.id)
+        OR (NEW.bank_amount IS NULL) <> (line.currency = (
+            SELECT currency FROM engagements_invoice WHERE id = NEW.invoice_id))
     THEN
         {
         refuse(
             "payment.bank_line",
-            "Payments of a bank line cannot exceed its amount or change its currency.",
+            "Payments of a bank line cannot exceed its amount or drop its currency.",
         )
     }
     END IF;
@@ -71,6 +73,8 @@ CHECK_OVERPAYMENT = Trigger(
         RETURN NULL;
     END IF;
     IF (SELECT sum(amount) FROM engagements_payment WHERE invoice_id = invoice.id)
+        + (SELECT coalesce(sum(amount), 0) FROM engagements_writeoff
+           WHERE invoice_id = invoice.id AND state = 'posted')
         < invoice.gross - (SELECT coalesce(sum(gross), 0) FROM engagements_invoice
                            WHERE corrects_id = invoice.id AND state = 'issued')
     THEN

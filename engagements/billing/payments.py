@@ -38,12 +38,14 @@ def record(
     reference: str,
     by: User,
     bank_line: BankLine | None = None,
+    bank_amount: Decimal | None = None,
     may_exceed: bool = False,
 ) -> Payment:
     """Record a payment received for an issued invoice: gross, in its currency.
 
     Idempotent by `reference`. An amount above the open amount is declined as a probable typing
-    error unless `may_exceed`; the excess becomes an overpayment.
+    error unless `may_exceed`; the excess becomes an overpayment. `bank_amount` is the amount of
+    the bank line in its currency, where that is not the invoice's.
     """
     engagement = stages.locked(invoice.engagement_id)
     require_finance(by)
@@ -64,6 +66,7 @@ def record(
         received_on=received_on,
         reference=reference,
         bank_line=bank_line,
+        bank_amount=bank_amount,
         recorded_by=by,
     )
     validation.save_validated(payment)

@@ -9,8 +9,12 @@ from collections.abc import Callable, Iterable
 from datetime import date
 from decimal import Decimal
 
+from django.utils import timezone
+
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import BankLine, Payment
+from engagements.billing.write_off_models import WriteOff
+from engagements.common.money import quantize
 from engagements.documents.models import Document
 from engagements.ledger import chart, effects, posting
 from engagements.ledger.effects import Effect
@@ -43,8 +47,10 @@ def credit_note_issued(note: Invoice, *, document: Document | None = None) -> En
 
 
 def payment_received(payment: Payment) -> Entry | None:
-    """Post a payment received at the bank."""
-    return _post_payment(payment, Entry.Kind.PAYMENT_RECEIVED, effects.received)
+    """Post a payment received, in another currency against the exchange position."""
+    is_exchanged = payment.bank_amount is not None
+    act = effects.received_in_another_currency if is_exchanged else effects.received
+    return _post_payment(payment, Entry.Kind.PAYMENT_RECEIVED, act)
 
 
 def payment_moved(payment: Payment) -> Entry | None:
@@ -72,6 +78,49 @@ def _post_payment(
     effect, day = act(position, abs(payment.amount)), posting.open_day(payment.received_on)
     key = f"{kind}:payment:{payment.pk}"
     return post_effect(invoice.engagement, position, effect, key=key, dated_on=day)
+
+
+LOSS_ACCOUNTS = {
+    WriteOff.Kind.BANK_CHARGES: chart.BANK_CHARGES,
+    WriteOff.Kind.EXCHANGE: chart.EXCHANGE,
+    WriteOff.Kind.WITHHOLDING: chart.WITHHOLDING,
+}
+
+
+def written_off(row: WriteOff) -> Entry | None:
+    """Post a write-off to the account of its kind; bad debt reduces the output tax too."""
+    invoice = row.invoice
+    position = positions_of(invoice.engagement, invoice.currency)
+    if row.kind == WriteOff.Kind.BAD_DEBT:
+        tax = quantize(row.amount * invoice.tax / invoice.gross, invoice.currency)
+        effect = effects.bad_debt(position, net=row.amount - tax, tax=tax)
+    else:
+        account = LOSS_ACCOUNTS[WriteOff.Kind(row.kind)]
+        effect = effects.moved(row.amount, source=chart.RECEIVABLES, to=account)
+    key = f"{Entry.Kind.WRITTEN_OFF}:write_off:{row.pk}"
+    return post_effect(invoice.engagement, position, effect, key=key, dated_on=timezone.localdate())
+
+
+def write_off_reversed(row: WriteOff) -> Entry | None:
+    """Post the opposite of a write-off's entry."""
+    invoice = row.invoice
+    entry = Entry.objects.get(key=f"{Entry.Kind.WRITTEN_OFF}:write_off:{row.pk}")
+    effect = {leg.account.code: -leg.amount for leg in entry.legs.select_related("account")}
+    position = positions_of(invoice.engagement, invoice.currency)
+    key = f"{Entry.Kind.WRITE_OFF_REVERSED}:write_off:{row.pk}"
+    return post_effect(invoice.engagement, position, effect, key=key, dated_on=timezone.localdate())
+
+
+def bank_line_exchanged(line: BankLine) -> Entry:
+    """Clear the suspense of a line in another currency than its invoice."""
+    effect = effects.moved(line.amount, source=chart.EXCHANGE_POSITION, to=chart.SUSPENSE)
+    return posting.post(
+        engagement=None,
+        kind=Entry.Kind.EXCHANGED,
+        dated_on=posting.open_day(line.valued_on),
+        legs=[LegDraft(account, amount, line.currency) for account, amount in effect.items()],
+        key=f"{Entry.Kind.EXCHANGED}:bank_line:{line.pk}",
+    )
 
 
 def bank_lines_imported(lines: Iterable[BankLine]) -> None:

@@ -205,17 +205,46 @@ def assign(*, line: BankLine, parts: Sequence[tuple[Invoice, Decimal]], by: User
     return handle(row, State.ASSIGNED, by)
 
 
+@transaction.atomic
+def assign_exchanged(*, line: BankLine, invoice: Invoice, amount: Decimal, by: User) -> BankLine:
+    """Record a line as a payment of `amount` for an invoice in another currency. Idempotent.
+
+    The rate is `amount`, in the invoice's currency, over the line's amount.
+    """
+    require_finance(by)
+    stages.locked(invoice.engagement_id)
+    row = BankLine.objects.select_for_update(of=("self",)).get(pk=line.pk)
+    if row.state == State.ASSIGNED:
+        if list(row.payments.values_list("invoice", "amount")) != [(invoice.pk, amount)]:
+            raise ApplicationError(
+                "This line is already assigned to other invoices.",
+                code="bank_line.assigned_differently",
+            )
+        return row
+    _require_payment(row)
+    if invoice.currency == row.currency:
+        raise ApplicationError(
+            f"{invoice.reference} is in {row.currency} too: assign the line without a rate.",
+            code="bank_line.same_currency",
+        )
+    if row.state == State.SET_ASIDE:
+        postings.bank_line_taken_up(row)
+    payments.record(
+        invoice=invoice,
+        amount=amount,
+        received_on=row.valued_on,
+        reference=_reference(row, invoice),
+        bank_line=row,
+        bank_amount=row.amount,
+        may_exceed=True,
+        by=by,
+    )
+    postings.bank_line_exchanged(row)
+    return handle(row, State.ASSIGNED, by)
+
+
 def _require_whole(line: BankLine, parts: Sequence[tuple[Invoice, Decimal]]) -> None:
-    if line.state == State.MATCHED or not line.is_credit:
-        raise ApplicationError(
-            "Only incoming money of customers is assigned to invoices.",
-            code="bank_line.not_a_payment",
-        )
-    if own_refund_ids([line]):
-        raise ApplicationError(
-            "This is one of our refunds, returned by the bank: match it with the refund.",
-            code="bank_line.returned_refund",
-        )
+    _require_payment(line)
     invoices = [invoice for invoice, _ in parts]
     if len(set(invoices)) != len(invoices):
         raise ApplicationError("Choose each invoice once.", code="bank_line.invoice_twice")
@@ -230,6 +259,19 @@ def _require_whole(line: BankLine, parts: Sequence[tuple[Invoice, Decimal]]) -> 
                 f"{invoice.reference} is in {invoice.currency}, this line in {line.currency}.",
                 code="bank_line.other_currency",
             )
+
+
+def _require_payment(line: BankLine) -> None:
+    if line.state == State.MATCHED or not line.is_credit:
+        raise ApplicationError(
+            "Only incoming money of customers is assigned to invoices.",
+            code="bank_line.not_a_payment",
+        )
+    if own_refund_ids([line]):
+        raise ApplicationError(
+            "This is one of our refunds, returned by the bank: match it with the refund.",
+            code="bank_line.returned_refund",
+        )
 
 
 def assign_certain(*, proposals: Iterable[Proposal], by: User) -> tuple[int, list[str]]:

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from engagements import access
 from engagements.access import actor
 from engagements.billing import bank_chain, bank_imports, reconciliation
+from engagements.billing.balances import open_invoices
 from engagements.billing.bank_files import csv_file
 from engagements.billing.bank_forms import (
     AssignForm,
@@ -24,6 +25,7 @@ from engagements.billing.bank_forms import (
 )
 from engagements.billing.payment_models import BankImport, BankLine
 from engagements.billing.reconciliation import Proposal, assignable_invoices, proposals
+from engagements.billing.write_off_forms import ExchangeForm
 from engagements.common.errors import ApplicationError
 from engagements.common.integers import wholes
 from engagements.common.money import format_money
@@ -199,6 +201,27 @@ def assign(request: HttpRequest, pk: int) -> HttpResponse:
 
 @access.finance_page
 @require_POST
+def exchange(request: HttpRequest, pk: int) -> HttpResponse:
+    """Assign a line to an invoice in another currency, by a rate."""
+    line = _line_of(pk)
+    form = _exchange_form(line, request)
+    if form.is_valid():
+        invoice, amount = form.payment(line.amount)
+        try:
+            reconciliation.assign_exchanged(
+                line=line, invoice=invoice, amount=amount, by=actor(request)
+            )
+        except ApplicationError as error:
+            form.add_error(None, str(error))
+        else:
+            shown = format_money(amount, invoice.currency)
+            messages.success(request, f"{shown} recorded for {invoice.reference}.")
+            return redirect("bank")
+    return _line(request, _line_of(pk), exchanging=form)
+
+
+@access.finance_page
+@require_POST
 def set_aside(request: HttpRequest, pk: int) -> HttpResponse:
     """Set a line aside with a reason."""
     line, form = _line_of(pk), SetAsideForm(request.POST)
@@ -300,20 +323,32 @@ def _assign_form(line: BankLine, request: HttpRequest | None = None) -> AssignFo
     return AssignForm(data, currency=line.currency, invoices=choices, initial=initial)
 
 
+def _exchange_form(line: BankLine, request: HttpRequest | None = None) -> ExchangeForm:
+    others = [row for row in open_invoices() if row.currency != line.currency]
+    return ExchangeForm(
+        request.POST if request else None,
+        currency=line.currency,
+        invoices=others,
+        auto_id="id_exchange_%s",
+    )
+
+
 def _line(
     request: HttpRequest,
     line: BankLine,
     *,
     assigning: AssignForm | None = None,
+    exchanging: ExchangeForm | None = None,
     setting_aside: forms.Form | None = None,
 ) -> HttpResponse:
-    is_invalid = assigning is not None or setting_aside is not None
+    is_invalid = any(form is not None for form in (assigning, exchanging, setting_aside))
     context = {
         "line": line,
         "payments": line.payments.select_related("invoice"),
         "matches": line.transfer_matches.select_related("transfer", "overpayment_refund__invoice"),
         "refunds": [(row, refund_token(row)) for row in _refunds(line)],
         "assigning": assigning or _assign_form(line),
+        "exchanging": exchanging or _exchange_form(line),
         "setting_aside": setting_aside or SetAsideForm(auto_id="id_aside_%s"),
         "can_edit": access.is_finance(request.user),
     }

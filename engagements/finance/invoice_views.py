@@ -173,6 +173,7 @@ def _page(
             or open_overpayment_refunds().filter(invoice=invoice).exists(),
             "notes": invoice.credit_notes.filter(state=Invoice.State.ISSUED).order_by("pk"),
             "reminders": invoice.reminders.all(),
+            "write_offs": invoice.write_offs.select_related("proposed_by", "approved_by"),
             "document": billing.document_of(invoice),
         }
     else:

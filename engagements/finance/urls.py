@@ -10,6 +10,7 @@ from engagements.finance import (
     payment_views,
     settlement_views,
     views,
+    write_off_views,
 )
 from engagements.finance import invoice_views as invoices
 from engagements.payouts import overpayment_views, refund_account_views, transfer_views
@@ -43,6 +44,9 @@ urlpatterns = [
         )
         for step in overpayment_views.STEP_FORMS
     ),
+    path("invoices/<int:pk>/write-off/", write_off_views.propose, name="write-off"),
+    path("write-offs/<int:pk>/approve/", write_off_views.approve, name="write-off-approve"),
+    path("write-offs/<int:pk>/void/", write_off_views.void, name="write-off-void"),
     path("payments/", payment_views.payment_list, name="payments"),
     path("bank/", bank_views.bank, name="bank"),
     path("bank/record/", bank_views.record, name="bank-record"),
@@ -50,6 +54,7 @@ urlpatterns = [
     path("bank/imports/<int:pk>/delete/", bank_views.delete, name="bank-delete"),
     path("bank/lines/<int:pk>/", bank_views.line_page, name="bank-line"),
     path("bank/lines/<int:pk>/assign/", bank_views.assign, name="bank-assign"),
+    path("bank/lines/<int:pk>/exchange/", bank_views.exchange, name="bank-exchange"),
     path("bank/lines/<int:pk>/match/", bank_views.match, name="bank-match"),
     path("bank/set-aside/", bank_views.set_aside_many, name="bank-set-aside-many"),
     path("bank/lines/<int:pk>/set-aside/", bank_views.set_aside, name="bank-set-aside"),

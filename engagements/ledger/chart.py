@@ -25,6 +25,11 @@ OUTPUT_TAX = "output_tax"
 AUDIT_REVENUE = "audit_revenue"
 FEE_REVENUE = "fee_revenue"
 MOVED_PAYMENTS = "moved_payments"
+EXCHANGE_POSITION = "exchange_position"
+WITHHOLDING = "withholding_tax"
+BANK_CHARGES = "bank_charges"
+EXCHANGE = "exchange_differences"
+BAD_DEBT = "bad_debt"
 
 
 class ChartLine(NamedTuple):
@@ -53,6 +58,12 @@ CHART = (
     ChartLine(FEE_REVENUE, "Fee revenue", Kind.REVENUE, "4200"),
     # Zero over all engagements: each move debits one and credits another.
     ChartLine(MOVED_PAYMENTS, "Overpayments moved between invoices", Kind.ASSET, "1370"),
+    # Payments in another currency than their invoice: one currency against the other.
+    ChartLine(EXCHANGE_POSITION, "Currency exchange", Kind.ASSET, "3632"),
+    ChartLine(WITHHOLDING, "Withholding tax to reclaim", Kind.ASSET, "1450"),
+    ChartLine(BANK_CHARGES, "Bank charges", Kind.EXPENSE, "6855"),
+    ChartLine(EXCHANGE, "Exchange differences", Kind.EXPENSE, "6880"),
+    ChartLine(BAD_DEBT, "Bad debt", Kind.EXPENSE, "6930"),
 )
 
 

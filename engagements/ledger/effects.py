@@ -46,6 +46,22 @@ def received(position: Positions, amount: Decimal) -> Effect:
     return _incoming(position, amount, at=chart.SUSPENSE)
 
 
+def received_in_another_currency(position: Positions, amount: Decimal) -> Effect:
+    """A payment whose bank line is in another currency."""
+    return _incoming(position, amount, at=chart.EXCHANGE_POSITION)
+
+
+def bad_debt(position: Positions, *, net: Decimal, tax: Decimal) -> Effect:
+    """A receivable that will not be paid: fees not earned yet are no loss."""
+    deferred = min(position.credit(chart.FEES_DEFERRED), net)
+    return {
+        chart.RECEIVABLES: -net - tax,
+        chart.OUTPUT_TAX: tax,
+        chart.FEES_DEFERRED: deferred,
+        chart.BAD_DEBT: net - deferred,
+    }
+
+
 def moved_in(position: Positions, amount: Decimal) -> Effect:
     """An overpayment moved here from another engagement."""
     return _incoming(position, amount, at=chart.MOVED_PAYMENTS)

@@ -33,6 +33,7 @@ class Account(models.Model):
         ASSET = "asset", "Asset"
         LIABILITY = "liability", "Liability"
         REVENUE = "revenue", "Revenue"
+        EXPENSE = "expense", "Expense"
 
     code = models.SlugField(max_length=32, unique=True)
     name = models.CharField(max_length=80)
@@ -85,6 +86,9 @@ class Entry(models.Model):
         BANK_LINE = "bank_line", "Bank line"
         BANK_LINE_CLEARED = "bank_line_cleared", "Bank line set aside"
         BANK_LINE_REOPENED = "bank_line_reopened", "Bank line taken up again"
+        WRITTEN_OFF = "written_off", "Written off"
+        WRITE_OFF_REVERSED = "write_off_reversed", "Write-off reversed"
+        EXCHANGED = "exchanged", "Bank line in another currency"
         REFUND_RETURNED = "refund_returned", "Refund returned after payment"
 
     engagement = models.ForeignKey(

@@ -50,7 +50,10 @@ class Positions:
 
         Excludes overpayments and money in transit.
         """
-        held = (chart.SUSPENSE, chart.TRANSFERS, chart.MOVED_PAYMENTS)
+        held = (
+            *(chart.SUSPENSE, chart.EXCHANGE_POSITION),
+            *(chart.TRANSFERS, chart.MOVED_PAYMENTS),
+        )
         received = max(sum((self.balance(account) for account in held), NOTHING), NOTHING)
         gross = self.balance(chart.RECEIVABLES) + received
         if gross <= 0:

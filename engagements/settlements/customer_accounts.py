@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
+from engagements.billing.write_off_models import WriteOff
 from engagements.engagement.models import Engagement
 from engagements.settlements.models import Settlement
 
@@ -59,8 +60,13 @@ class Account:
 
 
 def accounts_of(engagements: QuerySet[Engagement]) -> list[Account]:
-    """Return one account a currency: invoices, credit notes, payments, refunds."""
-    entries = [*_invoices(engagements), *_payments(engagements), *_refunds(engagements)]
+    """Return one account a currency: invoices, credit notes, payments, write-offs, refunds."""
+    entries = [
+        *_invoices(engagements),
+        *_payments(engagements),
+        *_write_offs(engagements),
+        *_refunds(engagements),
+    ]
     accounts = []
     for currency in sorted({currency for currency, _ in entries}):
         rows = sorted((row for code, row in entries if code == currency), key=lambda row: row.on)
@@ -93,6 +99,23 @@ def _payments(engagements: QuerySet[Engagement]) -> Iterator[tuple[str, Posting]
         yield (
             row.invoice.currency,
             Posting(row.received_on, what, row.reference, -row.amount, invoice=row.invoice),
+        )
+
+
+def _write_offs(engagements: QuerySet[Engagement]) -> Iterator[tuple[str, Posting]]:
+    rows = WriteOff.objects.filter(
+        invoice__engagement__in=engagements, state=WriteOff.State.POSTED
+    ).select_related("invoice")
+    for row in rows.order_by("proposed_at", "pk"):
+        yield (
+            row.invoice.currency,
+            Posting(
+                row.proposed_at.date(),
+                row.get_kind_display(),
+                row.invoice.reference,
+                -row.amount,
+                invoice=row.invoice,
+            ),
         )
 
 

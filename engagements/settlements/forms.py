@@ -32,17 +32,18 @@ class ProposeSettlementForm(forms.Form):
         field = self.fields["reason"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [(reason.value, reason.label) for reason in reasons]
-        if not is_further:
-            return
-        field.initial = FURTHER
+        if is_further:
+            field.initial = FURTHER
         self.fields["keeps"] = forms.ChoiceField(
             label="Audit cost",
             choices=[
-                ("same", "keep as before"),
+                ("same", "keep as before" if is_further else "keep as in the contract"),
                 ("nothing", "refund in full"),
                 ("less", "keep a smaller amount"),
             ],
             initial="same",
+            required=is_further,
+            help_text="" if is_further else "For an end by agreement only.",
             widget=forms.RadioSelect,
         )
         self.fields["audit_cost"] = AmountField(
@@ -51,7 +52,9 @@ class ProposeSettlementForm(forms.Form):
             required=False,
         )
         self.fields["note"] = forms.CharField(
-            label="Reason for the further refund",
+            label="Reason for the further refund" if is_further else "Agreement",
+            required=is_further,
+            help_text="" if is_further else "Who agreed to end the engagement, when and why.",
             max_length=LONGEST_TEXT,
             error_messages={"required": "Enter the reason for the further refund."},
             widget=forms.Textarea(attrs={"rows": 2}),
@@ -60,13 +63,15 @@ class ProposeSettlementForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Require the amount where a smaller one is kept."""
         data: dict[str, Any] = super().clean() or {}
+        if data.get("reason") == Settlement.Reason.AGREED and not data.get("note"):
+            self.add_error("note", "Enter who agreed to end the engagement, and why.")
         if data.get("keeps") == "less" and data.get("audit_cost") is None:
             self.add_error("audit_cost", "Enter the amount to keep.")
         return data
 
     def audit_cost(self) -> Decimal | None:
         """Return the audit cost to keep (net); None for the same as before."""
-        keeps = self.cleaned_data.get("keeps", "same")
+        keeps = self.cleaned_data.get("keeps") or "same"
         if keeps == "nothing":
             return Decimal(0)
         return self.cleaned_data.get("audit_cost") if keeps == "less" else None

@@ -40,9 +40,12 @@ def terms_of(
     if reason == Reason.FURTHER:
         why = validation.text(note, noun="The reason for the further refund")
         return Terms(why, _further_audit_cost(contract, last_paid, audit_cost))
+    if reason == Reason.AGREED:
+        why = validation.text(note, noun="The agreement")
+        return Terms(why, _agreed_audit_cost(contract, audit_cost))
     if note or audit_cost is not None:
         raise ApplicationError(
-            "Only a further settlement has a note and its own audit cost.",
+            "Only a further or agreed settlement has a note and its own audit cost.",
             code="settlement.terms_not_allowed",
         )
     if last_paid:
@@ -56,6 +59,28 @@ def terms_of(
     elif error := time_box_error(engagement):
         raise error
     return Terms("", None)
+
+
+def _agreed_audit_cost(contract: ContractVersion, audit_cost: Decimal | None) -> Decimal:
+    """Return the audit cost (net) that both parties agreed to keep before the verdict."""
+    lifecycle.require_stage(contract.engagement, Stage.ACTIVE, to="to be ended by agreement")
+    if versions.open_acceptance_run(contract.engagement):
+        raise ApplicationError(
+            "An acceptance run is in progress. End the engagement when it has ended.",
+            code="run.acceptance_in_progress",
+        )
+    kept = contract.audit_cost if audit_cost is None else audit_cost
+    return _limited(kept, contract, contract.audit_cost)
+
+
+def _limited(kept: Decimal, contract: ContractVersion, largest: Decimal) -> Decimal:
+    kept = validation.amount(kept, contract.currency, noun="The audit cost")
+    if not 0 <= kept <= largest:
+        most = format_money(largest, contract.currency)
+        raise ApplicationError(
+            f"Enter an audit cost of at most {most}.", code="settlement.audit_cost_exceeded"
+        )
+    return kept
 
 
 def default_audit_cost(contract: ContractVersion) -> Decimal:
@@ -94,13 +119,7 @@ def _further_audit_cost(
     stages = (Stage.MISSED, Stage.CLOSED)
     lifecycle.require_stage(contract.engagement, *stages, to="for a further settlement")
     kept = last_paid.audit_cost if audit_cost is None else audit_cost
-    kept = validation.amount(kept, contract.currency, noun="The audit cost")
-    if not 0 <= kept <= last_paid.audit_cost:
-        most = format_money(last_paid.audit_cost, contract.currency)
-        raise ApplicationError(
-            f"Enter an audit cost of at most {most}, as kept before.",
-            code="settlement.audit_cost_exceeded",
-        )
+    kept = _limited(kept, contract, last_paid.audit_cost)
     if preview(contract=contract, audit_cost=kept).refund <= 0:
         raise ApplicationError(
             "There is nothing more to refund.", code="settlement.nothing_to_refund"

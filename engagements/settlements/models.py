@@ -40,13 +40,14 @@ class Settlement(models.Model):
     class Reason(models.TextChoices):
         MISSED = "missed", "The target was missed"
         TIME_BOX = "time_box", "The time-box ended without a met target"
+        AGREED = "agreed", "Ended by agreement"
         FURTHER = "further", "Further refund"
 
     contract_version = models.ForeignKey(
         ContractVersion, on_delete=models.PROTECT, related_name="settlements"
     )
     reason = models.CharField(max_length=10, choices=Reason)
-    note = models.TextField(blank=True, help_text="The reason for a further refund.")
+    note = models.TextField(blank=True, help_text="The reason for a further or agreed refund.")
     state = models.CharField(max_length=10, choices=State, default=State.PROPOSED)
     currency = models.CharField(max_length=3)
     payments_received = models.DecimalField(max_digits=14, decimal_places=3)
@@ -103,9 +104,10 @@ class Settlement(models.Model):
                 violation_error_message="Amounts kept or refunded before must not be negative.",
             ),
             models.CheckConstraint(
-                condition=~Q(reason="further") | (~Q(note="") & Q(proposed_by__isnull=False)),
+                condition=~Q(reason__in=["further", "agreed"])
+                | (~Q(note="") & Q(proposed_by__isnull=False)),
                 name="settlement_further_says_why",
-                violation_error_message="A further settlement needs a proposer and a note.",
+                violation_error_message="This settlement needs a proposer and a note.",
             ),
             models.CheckConstraint(
                 condition=Q(approved_by__isnull=True)

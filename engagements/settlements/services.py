@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from engagements import access
 from engagements.access import require_finance
-from engagements.billing import credit_notes
+from engagements.billing import credit_notes, write_offs
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.text import strip_invisible
@@ -44,7 +44,8 @@ def propose(
     """Propose the settlement of a contract after a missed target or an ended time-box.
 
     A `further` settlement follows a paid one: it refunds later payments and, with a smaller
-    `audit_cost` (net), part of the audit; its `note` says why. `by` is None for the application.
+    `audit_cost` (net), part of the audit; its `note` says why. One by agreement ends an engagement
+    before its verdict, and may keep less of the audit. `by` is None for the application.
     Idempotent for the same person and figures; declined while another settlement is open.
     """
     engagement = stages.locked(contract.engagement_id)
@@ -111,6 +112,7 @@ def create_proposal(
     if engagement.stage == Stage.ACTIVE:
         _record_missed(engagement, reason)
     contract.engagement = engagement
+    write_offs.reverse_all(engagement=engagement, reason="The settlement counts all payments.")
     figures = preview(contract=contract, audit_cost=audit_cost)
     settlement = Settlement(
         contract_version=contract,

@@ -84,6 +84,8 @@ def actions(story: Story) -> list[str]:
         reverse("bank-assign", args=[bank_line(story).pk]),
         reverse("bank-set-aside", args=[bank_line(story).pk]),
         reverse("bank-set-aside-many"),
+        reverse("bank-exchange", args=[bank_line(story).pk]),
+        reverse("write-off", args=[story.invoice.pk]),
         reverse("bank-match", args=[bank_line(story).pk]),
         reverse("invoice-issue", args=[draft]),
         reverse("invoice-discard", args=[draft]),

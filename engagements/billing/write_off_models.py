@@ -1,0 +1,99 @@
+"""Write-offs: the part of an invoice that will not be paid, by cause."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pgtrigger
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Abs
+from django.utils import timezone
+
+from benchmarks.triggers import FSM, Protect, ReadOnly
+from engagements.billing.models import Invoice
+from engagements.billing.write_off_triggers import CHECK_WRITE_OFF
+from engagements.common.money import format_money
+from engagements.people.models import User
+
+
+class WriteOff(models.Model):
+    """A part of an invoice written off: gross, in its currency.
+
+    Up to `limit` one person posts it; above, another approves it. A settlement reverses it, since
+    it counts all payments. Only an exchange difference may be negative: a gain.
+    """
+
+    class Kind(models.TextChoices):
+        BANK_CHARGES = "bank_charges", "Bank charges"
+        EXCHANGE = "exchange", "Exchange difference"
+        WITHHOLDING = "withholding", "Withholding tax"
+        BAD_DEBT = "bad_debt", "Bad debt"
+
+    class State(models.TextChoices):
+        PROPOSED = "proposed", "Proposed"
+        POSTED = "posted", "Written off"
+        VOIDED = "voided", "Voided"
+        REVERSED = "reversed", "Reversed"
+
+    invoice = models.ForeignKey(Invoice, on_delete=models.PROTECT, related_name="write_offs")
+    kind = models.CharField(max_length=12, choices=Kind)
+    amount = models.DecimalField(max_digits=14, decimal_places=3)
+    limit = models.DecimalField(
+        max_digits=14, decimal_places=3, help_text="The largest amount for one person, that day."
+    )
+    reason = models.TextField()
+    state = models.CharField(max_length=8, choices=State, default=State.PROPOSED)
+    proposed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    proposed_at = models.DateTimeField(default=timezone.now, editable=False)
+    approved_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    ended_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    end_reason = models.TextField(blank=True, help_text="Why it was voided or reversed.")
+
+    class Meta:
+        ordering: ClassVar = ["-proposed_at", "-pk"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(amount__gt=0) | Q(kind="exchange", amount__lt=0),
+                name="write_off_amount_is_positive",
+                violation_error_message="Only an exchange difference may be negative: a gain.",
+            ),
+            models.CheckConstraint(
+                condition=Q(approved_by__isnull=True) | ~Q(approved_by=F("proposed_by")),
+                name="write_off_is_approved_by_another",
+                violation_error_message="The proposer may not approve a write-off.",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["proposed", "voided"])
+                | Q(approved_by__isnull=False)
+                | Q(limit__gte=Abs("amount")),
+                name="write_off_above_its_limit_is_approved",
+                violation_error_message="Another person approves a write-off above the limit.",
+            ),
+            models.CheckConstraint(
+                condition=~Q(reason="")
+                & (Q(state__in=["proposed", "posted"], end_reason="") | ~Q(end_reason="")),
+                name="write_off_says_why",
+                violation_error_message="A write-off needs a reason, and so does its end.",
+            ),
+        ]
+        triggers: ClassVar = [
+            Protect(name="deletion", operation=pgtrigger.Delete),
+            Protect(
+                name="start",
+                operation=pgtrigger.Insert,
+                condition=~pgtrigger.Q(new__state="proposed"),
+            ),
+            FSM("state", {"proposed": {"posted", "voided"}, "posted": {"reversed"}}),
+            ReadOnly(name="terms", exclude=["state", "approved_by", "ended_by", "end_reason"]),
+            ReadOnly(
+                name="approval",
+                fields=["approved_by"],
+                condition=~pgtrigger.Q(old__state="proposed"),
+            ),
+            CHECK_WRITE_OFF,
+        ]
+
+    def __str__(self) -> str:
+        shown = format_money(self.amount, self.invoice.currency)
+        return f"{self.get_kind_display()} of {shown} on {self.invoice}"

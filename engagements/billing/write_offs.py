@@ -1,0 +1,141 @@
+"""Write-offs: propose, approve, void, and reverse before a settlement."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from django.conf import settings
+from django.db import transaction
+
+from engagements.access import require_finance
+from engagements.billing import postings
+from engagements.billing.balances import balance_of
+from engagements.billing.models import Invoice
+from engagements.billing.write_off_models import WriteOff
+from engagements.common import validation
+from engagements.common.errors import ApplicationError
+from engagements.common.money import format_money
+from engagements.engagement import stages
+from engagements.engagement.models import Engagement
+from engagements.event_log import events
+from engagements.people.models import User
+
+State, Kind = WriteOff.State, WriteOff.Kind
+
+
+@transaction.atomic
+def propose(*, invoice: Invoice, kind: str, amount: Decimal, reason: str, by: User) -> WriteOff:
+    """Write off a part of an open invoice (gross), or propose it above the limit.
+
+    Idempotent for the same proposal. A negative amount is an exchange gain on an overpaid one.
+    """
+    engagement = stages.locked(invoice.engagement_id)
+    require_finance(by)
+    row = WriteOff(
+        invoice=Invoice.objects.get(pk=invoice.pk),
+        kind=kind,
+        amount=validation.amount(amount, invoice.currency, noun="The amount"),
+        limit=settings.WRITE_OFF_LIMIT,
+        reason=validation.text(reason, noun="The reason"),
+        proposed_by=by,
+    )
+    known = invoice.write_offs.filter(
+        state=State.PROPOSED, kind=kind, amount=row.amount, proposed_by=by
+    ).first()
+    if known:
+        return known
+    _require_open(row)
+    validation.save_validated(row)
+    if abs(row.amount) <= row.limit:
+        return _post(row, engagement, by)
+    _record(row, engagement, by)
+    return row
+
+
+@transaction.atomic
+def approve(*, write_off: WriteOff, by: User) -> WriteOff:
+    """Post a proposed write-off. The proposer may not approve it. Idempotent."""
+    row, engagement = _locked(write_off)
+    require_finance(by)
+    if row.state == State.POSTED:
+        return row
+    validation.state(State(row.state), State.PROPOSED, noun="The write-off", to="to be approved")
+    if row.proposed_by_id == by.pk:
+        raise ApplicationError(
+            "You proposed this write-off: another person of finance approves it.",
+            code="write_off.same_person",
+        )
+    _require_open(row)
+    row.approved_by = by
+    return _post(row, engagement, by)
+
+
+@transaction.atomic
+def void(*, write_off: WriteOff, reason: str, by: User) -> WriteOff:
+    """Void a proposed write-off. Idempotent."""
+    row, engagement = _locked(write_off)
+    require_finance(by)
+    if row.state == State.VOIDED:
+        return row
+    validation.state(State(row.state), State.PROPOSED, noun="The write-off", to="to be voided")
+    return _end(row, engagement, State.VOIDED, validation.text(reason, noun="The reason"), by)
+
+
+def reverse_all(*, engagement: Engagement, reason: str) -> None:
+    """End the write-offs of a locked engagement: its settlement counts all payments."""
+    rows = WriteOff.objects.filter(invoice__engagement=engagement).select_related(
+        "invoice__engagement"
+    )
+    for row in rows.filter(state=State.POSTED).order_by("pk"):
+        _end(row, engagement, State.REVERSED, reason, None)
+        postings.write_off_reversed(row)
+    for row in rows.filter(state=State.PROPOSED).order_by("pk"):
+        _end(row, engagement, State.VOIDED, reason, None)
+
+
+def _locked(write_off: WriteOff) -> tuple[WriteOff, Engagement]:
+    engagement = stages.locked(write_off.invoice.engagement_id)
+    row = WriteOff.objects.select_related("invoice").get(pk=write_off.pk)
+    row.invoice.engagement = engagement
+    return row, engagement
+
+
+def _require_open(row: WriteOff) -> None:
+    balance = balance_of(row.invoice)
+    largest = balance.max_payment if row.amount > 0 else max(-balance.open_amount, Decimal(0))
+    if balance.is_held or abs(row.amount) > largest:
+        shown = format_money(largest, row.invoice.currency)
+        raise ApplicationError(
+            f"{row.invoice.reference} has {shown} open: enter at most that.",
+            code="write_off.exceeds_open_amount",
+        )
+
+
+def _post(row: WriteOff, engagement: Engagement, by: User) -> WriteOff:
+    row.invoice.engagement = engagement
+    row.state = State.POSTED
+    validation.save_validated(row)
+    postings.written_off(row)
+    _record(row, engagement, by)
+    return row
+
+
+def _end(
+    row: WriteOff, engagement: Engagement, state: WriteOff.State, reason: str, by: User | None
+) -> WriteOff:
+    row.state, row.ended_by, row.end_reason = state, by, reason
+    validation.save_validated(row)
+    _record(row, engagement, by)
+    return row
+
+
+def _record(row: WriteOff, engagement: Engagement, by: User | None) -> None:
+    shown = format_money(row.amount, row.invoice.currency)
+    events.record(
+        engagement=engagement,
+        verb=f"write_off.{row.state}",
+        summary=f"{row.get_kind_display()} of {shown} on {row.invoice.reference}: "
+        f"{row.get_state_display().lower()}. {row.end_reason or row.reason}",
+        actor=by,
+        changes={"write_off": row.pk, "invoice": row.invoice_id, "amount": str(row.amount)},
+    )

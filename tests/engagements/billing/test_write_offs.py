@@ -1,0 +1,157 @@
+"""Shortfalls are written off to the account of their cause, above a limit by two people."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from engagements.billing import reconciliation, write_offs
+from engagements.billing.balances import balance_of
+from engagements.billing.models import Invoice
+from engagements.billing.payment_models import Payment
+from engagements.billing.write_off_models import WriteOff
+from engagements.closing import cancel
+from engagements.ledger import chart
+from engagements.ledger.positions import positions_of
+from engagements.payouts import refunds
+from engagements.settlements import services as settlements
+from tests.engagements.billing.test_bank_imports import balance, imported, statement
+from tests.engagements.world import World, fresh
+from tests.errors import declined
+from tests.refusing import refused, write
+
+D = Decimal
+
+
+def short_of(world: World, missing: str) -> Invoice:
+    """An invoice of EUR 14,280.00 that was paid but for this."""
+    invoice = world.invoice(world.active().milestones.get(position=1))
+    world.paid_beyond(invoice, invoice.gross - D(missing), "P-1")
+    return invoice
+
+
+def write_off(world: World, invoice: Invoice, kind: str, amount: str) -> WriteOff:
+    return write_offs.propose(
+        invoice=invoice, kind=kind, amount=D(amount), reason="Seen.", by=world.finance
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "account"),
+    [
+        ("bank_charges", chart.BANK_CHARGES),
+        ("exchange", chart.EXCHANGE),
+        ("withholding", chart.WITHHOLDING),
+    ],
+)
+def test_a_small_shortfall_is_written_off_to_its_account(
+    world: World, kind: str, account: str
+) -> None:
+    invoice = short_of(world, "12.50")
+    row = write_off(world, invoice, kind, "12.50")
+    assert (row.state, balance_of(invoice).open_amount) == ("posted", 0)
+    position = positions_of(invoice.engagement, "EUR")
+    assert (position.balance(account), position.balance(chart.RECEIVABLES)) == (D("12.50"), 0)
+    with declined("write_off.exceeds_open_amount"):
+        write_off(world, invoice, kind, "0.01")
+
+
+def test_above_the_limit_a_second_person_approves(world: World) -> None:
+    invoice = short_of(world, "119.00")
+    row = write_off(world, invoice, "bad_debt", "119.00")
+    assert (row.state, balance_of(invoice).open_amount) == ("proposed", D(119))
+    with declined("write_off.same_person"):
+        write_offs.approve(write_off=row, by=world.finance)
+    with refused("write_off_above_its_limit_is_approved"):
+        write(row, state="posted")
+    with refused("write_off_is_approved_by_another"):
+        write(row, state="posted", approved_by=world.finance)
+    for _ in range(2):
+        row = write_offs.approve(write_off=row, by=world.controller)
+    position = positions_of(invoice.engagement, "EUR")
+    # The fee is not earned yet, so nothing is lost but the tax is corrected.
+    assert position.balance(chart.RECEIVABLES) == 0
+    assert position.balance(chart.OUTPUT_TAX) == D("-2261.00")
+    assert balance_of(invoice).open_amount == 0
+
+
+def test_a_settlement_counts_payments_and_reverses_write_offs(world: World) -> None:
+    invoice = short_of(world, "40.00")
+    write_off(world, invoice, "bank_charges", "40.00")
+    contract = invoice.contract_version
+    world.conclude(world.request(contract), "missed")
+    settlement = contract.settlements.get()
+    assert settlement.payments_received == D("14240.00")
+    assert WriteOff.objects.get().state == "reversed"
+    settlements.approve(settlement=settlement, by=world.controller)
+    refunds.start_payment(settlement=settlement, by=world.finance)
+    refunds.mark_paid(settlement=settlement, reference="R", by=world.finance)
+    position = positions_of(contract.engagement, "EUR")
+    for code in (chart.RECEIVABLES, chart.BANK_CHARGES, chart.REFUND_PAYABLE):
+        assert position.balance(code) == 0, code
+
+
+def test_a_payment_in_another_currency_is_assigned_with_its_rate(
+    client: Client, world: World
+) -> None:
+    invoice = world.invoice(world.active().milestones.get(position=1))
+    line = imported(world, statement(("15500.00", invoice.reference), currency="USD")).lines.get()
+    client.force_login(world.finance)
+    assert client.get(reverse("bank-line", args=[line.pk])).status_code == 200
+    url = reverse("bank-exchange", args=[line.pk])
+    for _ in range(2):
+        client.post(url, {"invoice": invoice.pk, "rate": "0.92"})
+    payment = Payment.objects.get()
+    assert (payment.amount, payment.bank_amount) == (D(14260), D(15500))
+    assert payment.exchange_rate == D("0.920000")
+    assert (balance(chart.BANK), balance(chart.SUSPENSE)) == (D(15500), 0)
+    assert balance_of(invoice).open_amount == D(20)
+    with declined("bank_line.assigned_differently"):
+        reconciliation.assign_exchanged(line=line, invoice=invoice, amount=D(1), by=world.finance)
+    write_off(world, invoice, "exchange", "20.00")
+    assert client.get(reverse("invoice", args=[invoice.pk])).status_code == 200
+
+
+def test_an_engagement_ends_by_agreement_after_money_came_in(world: World) -> None:
+    contract = world.active()
+    world.pay(contract.milestones.get(position=1))
+    with declined("engagement.has_payments"):
+        cancel(engagement=contract.engagement, reason="Both agreed.", by=world.consultant)
+    settlement = settlements.propose(
+        contract=contract,
+        reason="agreed",
+        note="Call of 3 March: the project is dropped.",
+        audit_cost=D(5000),
+        by=world.finance,
+    )
+    assert (settlement.audit_cost, settlement.refund) == (D(5000), D(14280 - 5950))
+    assert fresh(contract.engagement).stage == "missed"
+    with declined("settlement.same_person"):
+        settlements.approve(settlement=settlement, by=world.finance)
+    with declined("settlement.audit_cost_exceeded"):
+        settlements.propose(
+            contract=world.active(), reason="agreed", note="x", audit_cost=D(6001), by=world.finance
+        )
+
+
+def test_the_pages_of_a_write_off(client: Client, world: World) -> None:
+    invoice = short_of(world, "100.00")
+    client.force_login(world.finance)
+    url = reverse("write-off", args=[invoice.pk])
+    assert client.get(url).status_code == 200
+    sent = {"kind": "bad_debt", "amount": "100.00", "reason": "Insolvent."}
+    assert client.post(url, sent | {"amount": "100.01"}).status_code == 422
+    assert client.post(url, sent).status_code == 302
+    row = WriteOff.objects.get()
+    page = client.get(reverse("invoice", args=[invoice.pk])).content.decode()
+    assert reverse("write-off-approve", args=[row.pk]) not in page
+    client.force_login(world.controller)
+    page = client.get(reverse("invoice", args=[invoice.pk])).content.decode()
+    assert reverse("write-off-void", args=[row.pk]) in page
+    client.post(reverse("write-off-approve", args=[row.pk]))
+    assert WriteOff.objects.get().state == "posted"
+    client.post(reverse("write-off-void", args=[row.pk]), {"reason": "No."})
+    assert WriteOff.objects.get().state == "posted"

@@ -40,7 +40,7 @@ from django.conf import settings
 from django.test import override_settings
 
 from consultancy.environment import cache_of
-from tests import migrated
+from tests import emptying, migrated
 
 if TYPE_CHECKING:
     from consultancy.embedded.postgres import Postgres
@@ -72,7 +72,8 @@ def apart_from_the_checkout(tmp_path_factory: pytest.TempPathFactory) -> Iterato
     caches = {"default": cache_of("memory://")}
     # A password that costs a second to guess costs the tests a second at each sign-in.
     hashers = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    with override_settings(STORAGES=storages, CACHES=caches, PASSWORD_HASHERS=hashers):
+    changed = override_settings(STORAGES=storages, CACHES=caches, PASSWORD_HASHERS=hashers)
+    with changed, emptying.deleting():
         _point_application_at("memory://")
         yield
 

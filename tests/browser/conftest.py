@@ -13,6 +13,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from consultancy.demo.users import DemoUsers, create_staff
 from engagements.people.models import User
+from tests.engagements.kept_stories import told_to
 from tests.engagements.signing_in import as_just_signed_in
 
 ARGUMENTS = [
@@ -89,6 +90,13 @@ def _session_of(user: User, url: str) -> Any:
     client = Client()
     as_just_signed_in(client, user, again=False)
     return {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": url}
+
+
+@pytest.fixture(autouse=True)
+def stories_kept(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Restore the rows of stories that an earlier test of this process created."""
+    with told_to(request.fixturenames, monkeypatch):
+        yield
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""How a page looks and behaves, beyond what stands on it: width, contrast, names, silence."""
+"""Checks of a rendered page: overflow, contrast, accessible names, pictures, errors."""
 
 from __future__ import annotations
 
@@ -43,28 +43,44 @@ BROKEN = """async () => {
   }
   return broken().map((image) => image.currentSrc);
 }"""
-# Only what is wrong comes back: all that axe has found right takes long to hand over.
+# Only violations: passes take long to transfer.
 VIOLATIONS = "async (options) => (await axe.run(options)).violations"
 AXE = Axe().axe_script
-# Each visible element with what its contrast depends on: colours, and how large its letters are.
-LOOKS = """() => [...document.querySelectorAll("body, body *")]
-  .filter((element) => element.checkVisibility())
-  .map((element) => {
-    const s = getComputedStyle(element);
-    const colours = [s.color, s.backgroundColor, s.backgroundImage, s.opacity];
-    return [element, [...colours, s.fontSize, s.fontWeight].join()];
-  })"""
-NOTE_LOOKS = f"() => {{ window.looksNoted = new Map(({LOOKS})()) }}"
-CONTRAST_OF_NEW_LOOKS = f"""async () => {{
-  const other = ({LOOKS})().filter(([element, look]) => window.looksNoted.get(element) !== look);
-  if (!other.length) return [];
-  const include = other.map(([element]) => element);
-  return (await axe.run({{ include }}, {{ runOnly: ["color-contrast"] }})).violations;
+# The visible elements with text or a field, each with all that its contrast depends on: its colour,
+# letters, and the backgrounds and opacities up to the first opaque background.
+LOOKS = """() => {
+  const isOpaque = (style) => !/^rgba|transparent/.test(style.backgroundColor);
+  const ground = (element) => {
+    const style = getComputedStyle(element), parent = element.parentElement;
+    const own = [style.backgroundColor, style.backgroundImage, style.opacity].join();
+    return isOpaque(style) || !parent ? own : `${own};${ground(parent)}`;
+  };
+  const hasText = (element) => element.matches("input, select, textarea")
+    || [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+  return [...document.querySelectorAll("body, body *:not(svg *)")]
+    .filter((element) => hasText(element) && element.checkVisibility())
+    .map((element) => {
+      const { color, fontSize, fontWeight } = getComputedStyle(element);
+      return [element, [color, fontSize, fontWeight, ground(element)].join()];
+    });
+}"""
+CONTRAST_OF_NEW_LOOKS = f"""async (known) => {{
+  const isNew = new Map();
+  for (const [element, look] of ({LOOKS})())
+    if (!known.includes(look) && !isNew.has(look)) isNew.set(look, element);
+  if (!isNew.size) return [[], []];
+  const include = [...isNew.values()];
+  const {{ violations }} = await axe.run(
+    {{ include }}, {{ runOnly: ["color-contrast"], resultTypes: ["violations"] }});
+  return [[...isNew.keys()], violations];
 }}"""
+# Other themes and widths keep the pictures that are loaded; the server draws each on request.
+KEEP_PICTURES = "() => document.querySelectorAll('picture source').forEach((one) => one.remove())"
+NO_CONTRAST = {"rules": {"color-contrast": {"enabled": False}}}
 
 
 class Ear:
-    """Hears what a page complains about: console errors (CSP's too) and requests that fail."""
+    """Collect console errors (including CSP violations) and failed requests of a page."""
 
     def __init__(self, page: Page) -> None:
         self._heard: list[str] = []
@@ -77,7 +93,7 @@ class Ear:
             self._heard.append(f"console: {message.text}")
 
     def _request(self, request: Request) -> None:
-        # Leaving a page ends what it still asks for.
+        # Leaving a page aborts its pending requests.
         if request.failure != "net::ERR_ABORTED":
             self._heard.append(f"{request.url}: {request.failure}")
 
@@ -86,55 +102,60 @@ class Ear:
             self._heard.append(f"{response.url}: {response.status}")
 
     def heard(self) -> list[str]:
-        """What was complained about since the last time this was asked."""
+        """Return the errors since the last call."""
         heard, self._heard = self._heard, []
         return heard
 
 
 def unfold(page: Page) -> None:
-    """Open everything that is folded away in the content."""
+    """Open all collapsed sections of the content."""
     page.locator("main details").evaluate_all(
         "folded => folded.forEach((one) => { one.open = true })"
     )
 
 
 def sticking_out(page: Page) -> list[str]:
-    """What is wider than its place, or the page than its window; empty when nothing is."""
+    """Return the elements that overflow, and the page if it is wider than its window."""
     found: list[str] = page.evaluate(STICKING_OUT)
     return found
 
 
 def broken_pictures(page: Page) -> list[str]:
-    """The addresses of pictures that cannot be drawn, once every picture has arrived."""
+    """Wait for all pictures; return the URLs of those that failed to load."""
     found: list[str] = page.evaluate(BROKEN)
     return [f"broken picture {address}" for address in found]
 
 
 def barriers(page: Page, **options: Any) -> list[str]:
-    """What axe calls serious or critical, with the first element it is about."""
-    return _grave(page, VIOLATIONS, {"resultTypes": ["violations"], **options})
+    """Return what axe rates serious or critical, each with the first element concerned."""
+    _load_axe(page)
+    return _serious(page.evaluate(VIOLATIONS, {"resultTypes": ["violations"], **options}))
 
 
-def note_looks(page: Page) -> None:
-    """Have the page remember what shows and in which colours, for `barriers_since`."""
-    page.evaluate(NOTE_LOOKS)
+def faint_looks(page: Page, known: set[str]) -> list[str]:
+    """Return the contrast violations of looks that are not in `known`, and add them to it.
 
-
-def barriers_since(page: Page) -> list[str]:
-    """`barriers` at another width: contrast only of what looks otherwise than when noted.
-
-    To look for contrast takes axe four times as long as everything else does.
+    Contrast takes axe four times as long as all other rules, so equal elements are checked once.
     """
-    rest = {"rules": {"color-contrast": {"enabled": False}}}
-    return [*barriers(page, **rest), *_grave(page, CONTRAST_OF_NEW_LOOKS)]
+    _load_axe(page)
+    looks, violations = page.evaluate(CONTRAST_OF_NEW_LOOKS, sorted(known))
+    known.update(looks)
+    return _serious(violations)
 
 
-def _grave(page: Page, script: str, options: Any = None) -> list[str]:
-    # A page keeps axe until it is left.
+def keep_pictures(page: Page) -> None:
+    """Keep the loaded pictures when the theme or the width changes."""
+    page.evaluate(KEEP_PICTURES)
+
+
+def _load_axe(page: Page) -> None:
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(AXE)
+
+
+def _serious(violations: list[Any]) -> list[str]:
     return [
         f"{found['id']} ({found['impact']}, {len(found['nodes'])}x): {found['nodes'][0]['html']}"
-        for found in page.evaluate(script, options)
+        for found in violations
         if found["impact"] in GRAVE
     ]

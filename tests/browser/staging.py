@@ -1,14 +1,15 @@
-"""A house with engagements at every turn, and the addresses of all its pages.
+"""Engagements at every stage, and the URLs of all pages about them.
 
-Told through the services by the tests of the pages; records are true ones over drawn times.
+Made through the services; benchmark records are real ones over generated times.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any
+from unittest.mock import patch
 
-from django.urls import reverse
+from django.urls import resolve, reverse
 from django.utils import timezone
 
 from benchmarks.services import runs as measuring
@@ -23,16 +24,19 @@ from engagements.people.models import Role, User
 from engagements.runs.models import EngagementRun
 from tests.engagements import evidence_world as kept
 from tests.engagements import story
+from tests.engagements.kept_stories import once
+from tests.engagements.scenario import SCENARIO
 from tests.engagements.story import Story
 
 LONG_COMPANY = "Donaudampfschifffahrtsgesellschaft" * 3 + "KonzernHoldingGmbH"
 LONG_TITLE = "a" * 40 + "_" * 40 + "W" * 80
-Addresses = list[tuple[User | None, str]]
+Pages = list[tuple[User | None, str]]
+ROLES = ("consultants", "finance", "customers")
 
 
 @dataclass(frozen=True)
 class House:
-    """The people, and engagements by how far they have come."""
+    """The users, and engagements by stage."""
 
     met: Story
     missed: Story
@@ -47,8 +51,17 @@ class House:
         return self.met.viewer
 
 
+@once(SCENARIO)
 def stage() -> House:
-    """One engagement that met its target, one that missed it, and one at every other turn."""
+    """One engagement that met its target, one that missed it, and one at each other stage.
+
+    The pages link their documents and never show them, so nothing is rendered.
+    """
+    with patch("engagements.documents.issuing._content_of", lambda source: b"%PDF-1.7"):
+        return _staged()
+
+
+def _staged() -> House:
     met = story.underway()
     trial = story.measured(met, 1.6, purpose=EngagementRun.Purpose.TRIAL)
     met_run = story.measured(met, 2.6)
@@ -208,25 +221,33 @@ def newcomer(role: str) -> User:
     return story.user(names[Role(role)], role)
 
 
-def addresses_of(house: House) -> dict[str, Addresses]:
-    """(who looks, where) for every page of every role, by who they are to the house."""
+def one_of_each_page(pages: Pages) -> Pages:
+    """Return the first page of each view."""
+    first: dict[str, tuple[User | None, str]] = {}
+    for user, url in pages:
+        first.setdefault(resolve(url.partition("?")[0]).view_name, (user, url))
+    return list(first.values())
+
+
+def pages_of(house: House) -> dict[str, Pages]:
+    """(user, URL) of every page, by role."""
     offered = house.stages["offered"].reference
     return {
-        "consultants": [(house.met.consultant, address) for address in consultant_pages(house)],
+        "consultants": [(house.met.consultant, url) for url in consultant_pages(house)],
         "finance": [
-            *((house.met.finance, address) for address in finance_pages(house)),
+            *((house.met.finance, url) for url in finance_pages(house)),
             *((house.met.admin, reverse(name)) for name in ("board", "finance")),
         ],
         "customers": [
             *((None, reverse(name)) for name in ("account_login", "account_reset_password")),
-            *((house.met.signatory, address) for address in portal_pages(house)),
+            *((house.met.signatory, url) for url in portal_pages(house)),
             (house.viewer, reverse("portal-contract", args=[offered])),
         ],
     }
 
 
 def consultant_pages(house: House) -> list[str]:
-    """Every page of a consultant, each at the turns at which it looks different."""
+    """Every page of a consultant, each at the stages at which it looks different."""
     stages = house.stages
     at = [("engagement", told.engagement) for told in (house.met, house.missed, *stages.values())]
     at += [("engagement-audit", t.engagement) for t in (stages["scoping"], stages["auditing"])]
@@ -272,7 +293,7 @@ def finance_pages(house: House) -> list[str]:
 
 
 def ledger_pages(house: House) -> list[str]:
-    """The ledger, the queues of settlements, and where refunds go."""
+    """The ledger, the queues of settlements, and refund accounts."""
     entry = house.missed.engagement.entries.latest("pk")
     names = ("ledger", "money-at-risk", "ledger-close", "ledger-export", "settlements", "transfers")
     return [
@@ -302,5 +323,5 @@ def portal_pages(house: House) -> list[str]:
 
 
 def run_page(name: str, run: EngagementRun) -> str:
-    """The address of a run's page."""
+    """The URL of a run's page."""
     return reverse(name, args=[run.engagement.reference, run.pk])

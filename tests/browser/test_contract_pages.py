@@ -1,4 +1,4 @@
-"""The pages of the contract, its amendments and its time-box fit, read and are silent."""
+"""Pages of contracts, amendments and time-boxes in a browser."""
 
 from __future__ import annotations
 
@@ -47,45 +47,36 @@ def amended(world: World, contract: ContractVersion) -> ContractVersion:
     return offers.offer(contract=drafted, by=world.consultant)
 
 
-def test_the_contract_s_pages_fit_read_and_are_silent(window: Window, world: World) -> None:
+def test_pages_of_contracts_fit_and_read(window: Window, world: World) -> None:
     viewer = Viewer(window)
-    drafted, contract, fresh = world.drafted(), world.active(), world.active()
+    contract, fresh = world.active(), world.active()
     new = amended(world, contract)
     reference = contract.engagement.reference
-    pages = [
-        ("engagement-contract", drafted.engagement.reference),
-        ("engagement-contract", reference),
-        ("contract-amend", fresh.engagement.reference),
-        ("engagement-time", fresh.engagement.reference),
-        ("engagement-time", reference),
-    ]
-    for name, ref in pages:
-        viewer.look(world.consultant, reverse(name, args=[ref]))
-    viewer.look(world.signatory, reverse("portal-contract", args=[reference]))
+    viewer.glance(world.consultant, reverse("contract-amend", args=[fresh.engagement.reference]))
+    viewer.glance(world.consultant, reverse("engagement-contract", args=[reference]))
+    viewer.glance(world.signatory, reverse("portal-contract", args=[reference]))
     clauses.publish(slug="law", title="Law", text="Another law.\n\n" * 9, by=world.admin)
-    viewer.look(world.admin, f"{reverse('clauses')}?from=law")
-    viewer.look(None, reverse("verify-document"))
-    viewer.look(None, f"{reverse('verify-document')}?digest={new.digest}")
+    viewer.glance(world.admin, f"{reverse('clauses')}?from=law")
+    viewer.glance(None, f"{reverse('verify-document')}?digest={new.digest}")
     for party in Party:
         world.accept(new, party)
-    viewer.look(world.consultant, reverse("engagement-time", args=[reference]))
-    viewer.look(world.signatory, reverse("portal-engagement", args=[reference]))
+    viewer.glance(world.consultant, reverse("engagement-time", args=[reference]))
     assert not viewer.wrong, viewer.report()
 
 
-def test_the_document_follows_what_is_typed(window: Window, world: World) -> None:
+def test_the_preview_follows_the_form(window: Window, world: World) -> None:
     drafted = world.drafted()
     page = window(world.consultant)
     page.goto(reverse("engagement-contract", args=[drafted.engagement.reference]))
-    paper = page.get_by_role("article", name="Preview of the contract")
-    expect(paper).to_contain_text("6 weeks")
+    preview = page.get_by_role("article", name="Preview of the contract")
+    expect(preview).to_contain_text("6 weeks")
     page.get_by_label("Weeks").fill("9")
-    expect(paper).to_contain_text("9 weeks")
+    expect(preview).to_contain_text("9 weeks")
     page.get_by_label("Weeks").fill("99")
-    expect(paper).to_have_count(0)
+    expect(preview).to_have_count(0)
 
 
-def test_an_amendment_asks_only_for_what_changes(window: Window, world: World) -> None:
+def test_an_amendment_has_only_fields_of_its_change(window: Window, world: World) -> None:
     contract = world.active()
     page = window(world.consultant)
     page.goto(reverse("contract-amend", args=[contract.engagement.reference]))
@@ -114,7 +105,9 @@ def test_a_dropped_file_is_hashed_in_the_browser(
     assert not [each for each in sent if each.startswith("POST")]
 
 
-def test_a_day_beside_a_name_from_right_to_left_stays_whole(world: World, window: Window) -> None:
+def test_a_date_beside_a_right_to_left_name_stays_in_one_piece(
+    world: World, window: Window
+) -> None:
     world.signatory.name = "شركة الاختبار"
     world.signatory.save()
     contract = world.active()
@@ -122,5 +115,5 @@ def test_a_day_beside_a_name_from_right_to_left_stays_whole(world: World, window
     page.goto(reverse("engagement", args=[contract.engagement.reference]))
     accepted = page.locator(".facts dd", has_text="شركة الاختبار").first.locator("time")
     expect(accepted).to_be_visible()
-    # A day that is drawn before the name, and its month behind it, are two boxes.
+    # A date that is split around the name has two boxes.
     assert accepted.evaluate("time => time.getClientRects().length") == 1

@@ -1,24 +1,21 @@
-"""Anybody checks a pitch: without scripts, on a phone and at a desk, by a link that is shared."""
+"""The pitch check in a browser: without scripts, with a profile, shared by link."""
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from django.core.cache import caches
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import expect
 
 from engagements.common.rate_limits import Rate
 from engagements.pitch import views as pitch
 from tests.browser.conftest import Window
-from tests.browser.looking import Ear, barriers, sticking_out, unfold
+from tests.browser.test_looks import Viewer
 from tests.engagements.evidence.traces import CAPTURES
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-SIZES: tuple[ViewportSize, ...] = ({"width": 1280, "height": 900}, {"width": 390, "height": 844})
-CONTRAST_ONLY = {"runOnly": ["color-contrast"]}
 NUMBERS = {
     "share": "86",
     "speedup": "3",
@@ -37,13 +34,13 @@ NUMBERS = {
 
 
 @pytest.fixture(autouse=True)
-def fresh() -> None:
-    """Nothing was asked yet."""
+def no_rate_limit() -> None:
+    """Forget earlier requests."""
     for cache in caches.all(initialized_only=False):
         cache.clear()
 
 
-def test_a_stranger_checks_a_pitch_without_scripts_and_shares_its_link(window: Window) -> None:
+def test_a_pitch_is_checked_without_scripts_and_shared_by_link(window: Window) -> None:
     page = window(None, java_script_enabled=False)
     page.goto("/")
     page.get_by_role("link", name="Check the pitch").click()
@@ -64,7 +61,7 @@ def test_a_stranger_checks_a_pitch_without_scripts_and_shares_its_link(window: W
     assert other.locator("main").inner_text() == page.locator("main").inner_text()
 
 
-def test_a_profile_is_dropped_and_another_operator_chosen(window: Window) -> None:
+def test_another_operator_of_an_uploaded_profile_can_be_chosen(window: Window) -> None:
     page = window(None)
     page.goto("/pitch/")
     page.get_by_label("A profile or a traffic log").set_input_files(
@@ -80,33 +77,10 @@ def test_a_profile_is_dropped_and_another_operator_chosen(window: Window) -> Non
     assert hot.inner_text() != before
 
 
-def test_the_pages_fit_and_read_in_both_themes(
-    window: Window, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = window(None, reduced_motion="reduce")
-    ear, wrong = Ear(page), list[str]()
-    for address in ("/pitch/", f"/pitch/?{urlencode(NUMBERS)}"):
-        page.goto(address)
-        unfold(page)
-        wrong += looked_at(page, address[:16])
-    wrong += ear.heard()
-    for address in ("/pitch/?share=140", "/pitch/?share=40"):
-        # The second is one too many.
-        page.goto(address)
-        wrong += looked_at(page, address)
-        monkeypatch.setattr(pitch, "CHECKS", Rate("none", most=0, window_s=60))
-    expect(page.get_by_role("heading", name="Please wait a moment")).to_be_visible()
-    assert not wrong, "\n" + "\n".join(wrong)
-
-
-def looked_at(page: Page, address: str) -> list[str]:
-    """What is wrong with a page in both widths and both themes."""
-    wrong: list[str] = []
-    for size in SIZES:
-        page.set_viewport_size(size)
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            options: dict[str, Any] = {} if theme == "light" else CONTRAST_ONLY
-            found = [*sticking_out(page), *barriers(page, **options)]
-            wrong += [f"{address} {size['width']} px {theme}: {each}" for each in found]
-    return wrong
+def test_the_pages_fit_and_read(window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+    viewer = Viewer(window)
+    viewer.glance(None, f"/pitch/?{urlencode(NUMBERS)}")
+    viewer.glance(None, "/pitch/?share=140", status=422)
+    monkeypatch.setattr(pitch, "CHECKS", Rate("none", most=0, window_s=60))
+    viewer.glance(None, "/pitch/?share=40", status=429)
+    assert not viewer.wrong, viewer.report()

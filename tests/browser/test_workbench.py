@@ -1,4 +1,4 @@
-"""The workbench in a browser: files dropped, findings that fill in, the operator chosen by keys."""
+"""The workbench in a browser: uploads, live findings, the operator chosen by keyboard."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def started() -> Story:
-    told = story.opened()
+    case = story.opened()
     audits.start(
-        engagement=told.engagement,
-        cost=told.scenario.audit_cost,
-        currency=told.customer.currency,
-        by=told.consultant,
+        engagement=case.engagement,
+        cost=case.scenario.audit_cost,
+        currency=case.customer.currency,
+        by=case.consultant,
     )
-    return told
+    return case
 
 
-def test_files_are_dropped_and_the_findings_fill_in(window: Window) -> None:
-    told = started()
-    page = window(told.consultant)
+def test_findings_appear_after_an_upload_without_a_reload(window: Window) -> None:
+    case = started()
+    page = window(case.consultant)
     ear = Ear(page)
-    page.goto(reverse("engagement", args=[told.reference]))
+    page.goto(reverse("engagement", args=[case.reference]))
     page.get_by_role("link", name="Workbench").click()
     expect(page.get_by_text("No profile yet")).to_be_visible()
 
@@ -45,8 +45,8 @@ def test_files_are_dropped_and_the_findings_fill_in(window: Window) -> None:
     files = acts.section(page, "Files")
     expect(files.get_by_text("Waits for a worker")).to_be_visible()
     kept.read(Evidence.objects.get())
-    findings.compute_when_due(engagement=told.engagement)
-    # Nobody loads the page again: the list of files asks by itself and brings the bench.
+    findings.compute_when_due(engagement=case.engagement)
+    # The list of files polls, and loads the findings.
     profile = acts.section(page, "Profile")
     expect(profile.get_by_text("85.6%").first).to_be_visible()
     expect(profile.get_by_role("img", name=re.compile("attention 73.7%"))).to_be_visible()
@@ -65,7 +65,7 @@ def test_files_are_dropped_and_the_findings_fill_in(window: Window) -> None:
 
 
 def choose_by_keyboard(page: Page) -> None:
-    """Another operator than the one suggested, without a mouse."""
+    """Choose another operator than the suggested one by keyboard."""
     operator = acts.section(page, "Operator")
     operator.get_by_role("radio", name="The hottest, as suggested").focus()
     for _ in range(10):
@@ -79,28 +79,29 @@ def choose_by_keyboard(page: Page) -> None:
 
 
 def move_a_threshold(page: Page) -> None:
-    """The least share of a hot operator, lowered for this engagement."""
+    """Lower the minimum share of a hot operator for this engagement."""
     page.get_by_text("Move the thresholds…").click()
     page.get_by_label("Least share").fill("0.005")
     page.get_by_role("button", name="Set the thresholds").click()
 
 
-def test_every_page_about_evidence_fits_reads_and_is_silent(window: Window) -> None:
-    told = staging.examined(story.opened())
-    empty = staging.another(told, "Just opened")
+@pytest.mark.soak
+def test_pages_about_evidence_fit_and_read_thoroughly(window: Window) -> None:
+    case = staging.examined(story.opened())
     viewer = Viewer(window)
-    for address in [
-        *staging.bench_pages(told),
-        reverse("engagement-workbench", args=[empty.reference]),
-        reverse("engagement-evidence", args=[empty.reference]),
-    ]:
-        viewer.look(told.consultant, address)
+    for url in staging.bench_pages(case):
+        viewer.look(case.consultant, url)
     assert not viewer.wrong, viewer.report()
 
 
-def test_a_bench_of_long_names_stays_within_its_window(window: Window) -> None:
-    told = staging.examined(story.opened(), name="x" * 190 + ".json.gz")
+def test_pages_about_evidence_fit_and_read_with_long_names(window: Window) -> None:
+    case = staging.examined(story.opened(), name="x" * 190 + ".json.gz")
+    empty = staging.another(case, "Just opened")
     viewer = Viewer(window)
-    for address in staging.bench_pages(told):
-        viewer.look(told.consultant, address, thoroughly=False)
+    for url in [
+        *staging.bench_pages(case),
+        reverse("engagement-workbench", args=[empty.reference]),
+        reverse("engagement-evidence", args=[empty.reference]),
+    ]:
+        viewer.glance(case.consultant, url)
     assert not viewer.wrong, viewer.report()

@@ -28,6 +28,7 @@ from psycopg import sql
 from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Engagement
 from engagements.settlements.models import Settlement
+from tests.emptying import SEEDED
 from tests.engagements.world import World
 
 # Whoever has these may change what services do, or watch them at it.
@@ -40,8 +41,6 @@ CHANGING = frozenset(
         "mailoutbox",
     }
 )
-# Made by the migrations; no story writes to them.
-SEEDED = frozenset({"auth_permission", "django_content_type", "engagements_account"})
 READING = ("SELECT", "SAVEPOINT", "RELEASE SAVEPOINT")
 # Whoever signs in leaves traces that no story looks at.
 SIGNING_IN = (
@@ -178,7 +177,7 @@ class KeptWorld(World):
 
 def usable(fixtures: list[str], patches: pytest.MonkeyPatch) -> bool:
     """Whether a test with these fixtures may begin with what is kept."""
-    if CHANGING & set(fixtures) or _patched(patches) or not connection.in_atomic_block:
+    if is_changing(fixtures, patches) or not connection.in_atomic_block:
         return False
     with connection.cursor() as cursor:
         cursor.execute(
@@ -190,6 +189,11 @@ def usable(fixtures: list[str], patches: pytest.MonkeyPatch) -> bool:
     if _shelves and _accounts() != _shelves[0].accounts:
         _shelves.clear()
     return untouched and (not _shelves or _settings() is _shelves[0].settings)
+
+
+def is_changing(fixtures: list[str], patches: pytest.MonkeyPatch) -> bool:
+    """Whether a test may have changed services, or count their queries."""
+    return bool(CHANGING & set(fixtures)) or _patched(patches)
 
 
 def _patched(patches: pytest.MonkeyPatch) -> bool:

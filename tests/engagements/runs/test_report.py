@@ -1,5 +1,6 @@
 """The benchmark report."""
 
+import html
 import json
 import re
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils.html import strip_tags
 from pypdf import PdfReader
 
 from benchmarks.records import records
@@ -21,6 +23,7 @@ from engagements.documents.registry import Subject
 from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
 from engagements.runs.report import measured as tables
+from engagements.runs.report import pictures
 from tests.engagements.charts import measured
 from tests.engagements.document_story import Story
 from tests.engagements.pdf_text import attached, elements, words
@@ -40,11 +43,22 @@ def active(story: Story, document: dict[str, Any] | None = None, **terms: Any) -
     return story
 
 
+@pytest.fixture
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compose reports without drawing."""
+    blank = dict.fromkeys(("interval", "distribution", "roofline"), pictures.Picture("data:,", "-"))
+    monkeypatch.setattr(pictures, "of", lambda record: blank)
+
+
+def text_of(asked: EngagementRun) -> str:
+    return " ".join(html.unescape(strip_tags(markup_of(asked))).split())
+
+
 def markup_of(asked: EngagementRun) -> str:
     return render.markup(registry.kind_of("benchmark_report").compose(Subject("run", asked.pk)))
 
 
-def test_the_report_shows_the_verdict_and_what_it_rests_on(story: Story, issued: Issue) -> None:
+def test_the_report_has_verdict_figures_pictures_and_record(story: Story, issued: Issue) -> None:
     document = measured.benchmark(names=NAMES)
     record = measured.record(document=document)
     asked = active(story, document).measured(record)
@@ -62,29 +76,19 @@ def test_the_report_shows_the_verdict_and_what_it_rests_on(story: Story, issued:
     assert summary["detection"] in text
     assert "no network" in text
     assert all(record["digest"] in page.extract_text() for page in report.pages)
+    descriptions = [str(each.get("/Alt")) for each in elements(report) if each["/S"] == "/Figure"]
+    for figure, description in zip(("2.", "replicate 4", "FLOP"), descriptions, strict=True):
+        assert figure in description
+    enclosed = attached(report)
+    verified = records.load(enclosed["record.json"])
+    assert consistency.problems(verified) == []
+    assert json.loads(enclosed["benchmark.json"]) == verified["benchmark"]
 
 
-def test_every_picture_says_in_words_what_it_shows(story: Story, issued: Issue) -> None:
-    asked = active(story).measured(measured.record())
-    report = issued("benchmark_report", f"run:{asked.pk}")
-    words_of = [str(each.get("/Alt", "")) for each in elements(report) if each["/S"] == "/Figure"]
-    assert len(words_of) == 3
-    assert words_of[0].startswith("End to end 2.")
-    assert "replicate 4 median" in words_of[1]
-    assert "FLOP per byte" in words_of[2]
-
-
-def test_the_attached_record_verifies_by_itself(story: Story, issued: Issue) -> None:
-    asked = active(story).measured(measured.record())
-    enclosed = attached(issued("benchmark_report", f"run:{asked.pk}"))
-    record = records.load(enclosed["record.json"])
-    assert consistency.problems(record) == []
-    assert json.loads(enclosed["benchmark.json"]) == record["benchmark"]
-
-
-def test_a_caught_candidate_is_named_with_what_was_seen(story: Story, issued: Issue) -> None:
+@pytest.mark.usefixtures("no_pictures")
+def test_a_disqualified_candidate_is_named_with_its_finding(story: Story) -> None:
     asked = active(story).measured(measured.disqualified())
-    text = words(issued("benchmark_report", f"run:{asked.pk}"))
+    text = text_of(asked)
     assert "Candidate disqualified" in text
     assert "answered before its kernels had finished" in text
     assert "decides nothing under the contract" in text
@@ -93,38 +97,39 @@ def test_a_caught_candidate_is_named_with_what_was_seen(story: Story, issued: Is
     assert "one round" not in markup_of(asked)
 
 
+@pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize(
     ("rule", "consequence"),
     [("missed", "The contract counts this as missed."), ("repeat", "The run decides nothing")],
 )
-def test_an_inconclusive_run_means_what_the_terms_say(
-    story: Story, rule: str, consequence: str
-) -> None:
+def test_the_terms_decide_an_inconclusive_run(story: Story, rule: str, consequence: str) -> None:
     asked = active(story, inconclusive=rule).measured(measured.record(speedup=1.9, noise=0.1))
     assert asked.run.record.verdict == "inconclusive"
-    html = markup_of(asked)
-    assert "Inconclusive" in html
-    assert consequence in html
+    text = text_of(asked)
+    assert "Inconclusive" in text
+    assert consequence in text
 
 
-def test_a_trial_run_decides_nothing_and_stays_in_the_house(story: Story) -> None:
+@pytest.mark.usefixtures("no_pictures")
+def test_the_report_of_a_trial_run_is_internal(story: Story) -> None:
     asked = active(story).measured(measured.record(speedup=1.1), purpose="trial")
     paper = registry.kind_of("benchmark_report").compose(Subject("run", asked.pk))
     assert not paper.for_customer
     assert "This was a trial run" in render.markup(paper)
 
 
-def test_the_operator_alone_is_said_to_be_not_measured(story: Story) -> None:
-    html = markup_of(active(story).measured(measured.record(with_operator=False)))
-    assert "Not measured in this run." in html
-    assert "roofline" not in html.lower()
+def test_a_run_without_the_operator_alone_has_no_roofline(story: Story) -> None:
+    report = markup_of(active(story).measured(measured.record(with_operator=False)))
+    assert "Not measured in this run." in report
+    assert "roofline" not in report.lower()
 
 
-def test_a_roof_is_what_the_run_measured_and_said_to_be(story: Story, issued: Issue) -> None:
+@pytest.mark.usefixtures("no_pictures")
+def test_the_limits_of_the_device_are_those_of_the_run(story: Story) -> None:
     document = measured.benchmark(preset="h200")
     ceilings = {"copy_bytes_per_s": 4.2e12, "matmul_flops_per_s": {"bfloat16": 781e12}}
     asked = active(story, document).measured(measured.record(document=document, ceilings=ceilings))
-    text = words(issued("benchmark_report", f"run:{asked.pk}"))
+    text = text_of(asked)
     assert "a square matrix product reached in the same run" in text
     assert "a copy moved 4,200 GB/s, matrix products in bfloat16 reached 781 TFLOP/s" in text
     assert "Nobody else on the GPU Not measured" in text
@@ -132,7 +137,7 @@ def test_a_roof_is_what_the_run_measured_and_said_to_be(story: Story, issued: Is
     assert "launched as a CUDA graph on both sides" in text
 
 
-def test_what_was_not_measured_is_never_a_zero() -> None:
+def test_missing_figures_are_not_measured_and_never_zero() -> None:
     record = measured.disqualified()
     rows = tables.workloads(record["summary"])
     assert {row["baseline_us"] for row in rows} == {"not measured"}
@@ -140,7 +145,8 @@ def test_what_was_not_measured_is_never_a_zero() -> None:
     assert tables.operator(record) == []
 
 
-def test_what_the_real_referee_measured_becomes_a_report(
+@pytest.mark.soak
+def test_a_record_of_the_referee_becomes_a_report(
     story: Story, issued: Issue, tmp_path: Path
 ) -> None:
     document = measured.benchmark(preset="tiny")
@@ -186,11 +192,11 @@ def test_a_queued_run_has_no_report_yet(story: Story) -> None:
         documents.issue(kind="benchmark_report", subject=f"run:{asked.pk}")
 
 
-def test_what_a_candidate_was_tried_at_is_said_in_words() -> None:
+def test_trials_and_repeats_are_described() -> None:
     found = measured.record()
-    told = tables.correctness(found)
-    assert "large scores at batch 5" in told["trials"]
-    assert re.search(r"\d", told["repeats"])
+    described = tables.correctness(found)
+    assert "large scores at batch 5" in described["trials"]
+    assert re.search(r"\d", described["repeats"])
     trial = found["correctness"]["trials"][0]
     found["correctness"]["trials"].append(trial | {"outcome": "left_out", "name": "batch 1"})
     assert "batch 1" not in tables.correctness(found)["trials"]

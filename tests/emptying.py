@@ -1,0 +1,67 @@
+"""Empty the tables after a test that commits: by deleting, in a tenth of the time of TRUNCATE.
+
+Rows that migrations make stay, with their keys. A test that changed these gets Django's flush,
+which makes them anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db import connection, transaction
+from django.test import TransactionTestCase
+from psycopg import sql
+
+# Made by migrations.
+SEEDED = frozenset({"auth_permission", "django_content_type", "engagements_account"})
+
+
+@contextmanager
+def deleting() -> Iterator[None]:
+    """Have tests that commit empty the tables by DELETE."""
+    case: Any = TransactionTestCase
+    setup, flush = case._fixture_setup.__func__, case._fixture_teardown
+    seeded: list[str] = []
+
+    def note_seeded(cls: Any) -> None:
+        setup(cls)
+        if not seeded:
+            seeded.append(_seeded_rows())
+
+    def empty(self: Any) -> None:
+        if [_seeded_rows()] == seeded:
+            _delete_all()
+        else:
+            flush(self)
+            seeded.clear()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(case, "_fixture_setup", classmethod(note_seeded))
+        patch.setattr(case, "_fixture_teardown", empty)
+        yield
+
+
+def _seeded_rows() -> str:
+    digest = "SELECT md5(string_agg(row::text, ',' ORDER BY id)) FROM {} row"
+    queries = [sql.SQL(digest).format(sql.Identifier(name)) for name in sorted(SEEDED)]
+    with connection.cursor() as cursor:
+        cursor.execute(sql.SQL(" UNION ALL ").join(queries).as_string(cursor.connection))
+        return str(cursor.fetchall())
+
+
+def _delete_all() -> None:
+    """Delete all rows once pending writes of other connections have ended."""
+    models = apps.get_models(include_auto_created=True)
+    names = {model._meta.db_table for model in models if model._meta.managed} - SEEDED
+    tables = [sql.Identifier(name) for name in sorted(names)]
+    statements = [
+        sql.SQL("LOCK TABLE {} IN EXCLUSIVE MODE").format(sql.SQL(", ").join(tables)),
+        sql.SQL("SET LOCAL session_replication_role = replica"),
+        *(sql.SQL("DELETE FROM {}").format(table) for table in tables),
+    ]
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(sql.SQL("; ").join(statements).as_string(cursor.connection))

@@ -51,7 +51,7 @@ def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def text_of(asked: EngagementRun) -> str:
-    return " ".join(html.unescape(strip_tags(markup_of(asked))).split())
+    return " ".join(html.unescape(strip_tags(markup_of(asked).replace("><", "> <"))).split())
 
 
 def markup_of(asked: EngagementRun) -> str:

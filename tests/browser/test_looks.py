@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Literal
 
 import pytest
 from django.urls import reverse
@@ -27,6 +28,7 @@ from tests.engagements.billing.test_bank_imports import statement
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
+Theme = Literal["dark", "light"]
 WIDE: ViewportSize = {"width": 1280, "height": 900}
 NARROW: ViewportSize = {"width": 390, "height": 844}
 
@@ -59,7 +61,12 @@ class Viewer:
     def look(self, user: User | None, url: str) -> None:
         """Check one page with all rules and pictures: wide in both themes, and narrow."""
         page = self._open(user, url)
-        for size, theme in ((WIDE, "light"), (WIDE, "dark"), (NARROW, "light")):
+        cases: list[tuple[ViewportSize, Theme]] = [
+            (WIDE, "light"),
+            (WIDE, "dark"),
+            (NARROW, "light"),
+        ]
+        for size, theme in cases:
             page.set_viewport_size(size)
             page.emulate_media(color_scheme=theme)
             where = f"{size['width']} px {theme}"

@@ -10,7 +10,7 @@ import re
 import stat
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -22,6 +22,8 @@ LONGEST_SOCKET_NAME = len("/.s.PGSQL.5432")
 # quoting, in every client too.
 PLAIN_PATH = re.compile(r"[A-Za-z0-9_./+-]+")
 LOCK_WAIT_S = 120.0
+# A server notices that a client has exited a moment later.
+DISCONNECT_WAIT_S = 3.0
 
 _HELD: weakref.WeakSet[TextIO] = weakref.WeakSet()
 
@@ -33,6 +35,16 @@ def _close_locks() -> None:
 
 
 os.register_at_fork(after_in_child=_close_locks)
+
+
+def becomes_zero(count: Callable[[], int]) -> bool:
+    """Whether `count` returns 0 within DISCONNECT_WAIT_S seconds."""
+    deadline = time.monotonic() + DISCONNECT_WAIT_S
+    while count() > 0:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 class EmbeddedError(RuntimeError):

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import psutil
 
-from .place import EmbeddedError, Place, package_folder, reachable
+from .place import EmbeddedError, Place, becomes_zero, package_folder, reachable
 
 START_LIMIT_S = 60
 SUPERUSER = "postgres"
@@ -100,15 +100,16 @@ class Postgres:
         return True
 
     def stop_if_unused(self) -> bool:
-        """Stop the server unless another client is connected to it."""
+        """Stop the server unless another client stays connected to it."""
         import psycopg
 
+        others = (
+            "SELECT pid FROM pg_stat_activity"
+            " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+        )
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            row = connection.execute(
-                "SELECT count(*) FROM pg_stat_activity"
-                " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-            ).fetchone()
-        return row is not None and row[0] == 0 and self.stop()
+            unused = becomes_zero(lambda: len(connection.execute(others).fetchall()))
+        return unused and self.stop()
 
     @property
     def _installed(self) -> Path:

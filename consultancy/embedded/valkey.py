@@ -19,7 +19,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from .place import EmbeddedError, Place, package_folder
+from .place import EmbeddedError, Place, becomes_zero, package_folder
 
 START_LIMIT_S = 15.0
 
@@ -78,10 +78,10 @@ class Valkey:
         return stopped
 
     def stop_if_unused(self) -> bool:
-        """Stop the server unless another client is connected to it."""
+        """Stop the server unless another client stays connected to it."""
         with redis.Redis(unix_socket_path=str(self.socket), socket_timeout=2) as client:
-            others = len(client.client_list()) - 1
-        return others == 0 and self.stop()
+            unused = becomes_zero(lambda: len(client.client_list()) - 1)
+        return unused and self.stop()
 
     def processes(self) -> list[psutil.Process]:
         """Every live Valkey process of this checkout, found by working directory."""

@@ -43,7 +43,7 @@ def quick_document() -> dict[str, Any]:
     document = catalogue.benchmark_document(OPERATOR, "tiny")
     document["protocol"] |= {"replicates": 1, "max_replicates": 1, "round_limit_s": 8.0}
     # Rounds long enough to be told from empty ones while other tests keep the processors busy.
-    document["protocol"] |= {"rounds": 3, "round_ms": 60.0, "held_back_shapes": 1}
+    document["protocol"] |= {"rounds": 3, "round_ms": 40.0, "max_calls": 4, "held_back_shapes": 1}
     return document
 
 
@@ -76,7 +76,7 @@ def claimed(run: Run) -> Run:
 
 @pytest.fixture
 def pretend(settings: Any) -> Callable[..., None]:
-    """Have a program that misbehaves in the harness's place; more arguments are limits."""
+    """Replace the harness by a program that misbehaves; more arguments are limits."""
 
     def instead(behaviour: str, **limits: float) -> None:
         settings.TWOFOLD_HARNESS_COMMAND = pretended(behaviour)
@@ -109,13 +109,13 @@ def raises_code(code: str) -> Iterator[None]:
 
 
 def lose_the_worker(run: Run) -> None:
-    """Let the lease run out, as it does when nobody is heard of."""
+    """Let the run's lease expire."""
     Run.objects.filter(pk=run.pk).update(leased_until=timezone.now() - timedelta(seconds=1))
 
 
 @pytest.fixture(scope="session")
 def record_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A record that the real harness measured on this machine just now, with times in it."""
+    """A record that the real harness measured on this machine, with a ratio."""
     # Rounds as short as these can drown in what else the machine does: the referee then rightly
     # calls the run invalid, and there is nothing in it that a test could falsify.
     for _ in range(4):

@@ -66,7 +66,7 @@ def test_a_bundle_verifies_and_measures_and_its_record_comes_back(
     assert Record.objects.values().get() == before
 
 
-def test_the_first_line_names_what_a_gpu_and_the_baseline_want(finished: Run) -> None:
+def test_the_first_line_names_the_required_libraries(finished: Run) -> None:
     document = finished.benchmark.document
     said = bundles._libraries(document)
     assert said == "torch, numpy, rfc8785, jsonschema and cryptography"
@@ -99,7 +99,7 @@ def test_a_run_without_a_record_has_no_bundle(claimed: Run) -> None:
         bundles.archive(run=claimed, with_source=True)
 
 
-def test_a_repetition_under_a_strangers_key_is_shown_as_such(
+def test_a_repetition_names_its_unknown_key(
     finished: Run, record_bytes: bytes, tmp_path: Path
 ) -> None:
     stranger = signatures.make_key(tmp_path / "key")
@@ -112,7 +112,7 @@ def test_a_repetition_under_a_strangers_key_is_shown_as_such(
     assert Repetition.objects.count() == 1
 
 
-def test_a_name_that_no_row_can_hold_is_kept_as_far_as_it_can_be_read(
+def test_a_device_name_is_stored_without_unprintable_characters(
     finished: Run, record_bytes: bytes
 ) -> None:
     record = records.load(record_bytes)
@@ -122,7 +122,7 @@ def test_a_name_that_no_row_can_hold_is_kept_as_far_as_it_can_be_read(
     assert kept.device_name == "GPU of a stranger"
 
 
-def test_what_repeats_nothing_here_is_not_taken_in(finished: Run, record_bytes: bytes) -> None:
+def test_a_record_that_repeats_no_run_is_rejected(finished: Run, record_bytes: bytes) -> None:
     record = records.load(record_bytes)
     with raises_code("record.invalid"):
         repetitions.add(content=b"{}", by="the tests")

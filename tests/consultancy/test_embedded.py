@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,9 @@ from pathlib import Path
 import psutil
 import psycopg
 import pytest
+import redis
 
+from consultancy.embedded import place
 from consultancy.embedded.place import EmbeddedError, Place
 from consultancy.embedded.postgres import Postgres
 from consultancy.embedded.valkey import Valkey
@@ -48,9 +51,8 @@ def home(ground: Path) -> Iterator[Path]:
 
 
 def stop(home: Path) -> None:
-    place = Place(home)
-    Postgres(place).stop()
-    Valkey(place).stop()
+    Postgres(Place(home)).stop()
+    Valkey(Place(home)).stop()
 
 
 def postmaster(server: Postgres) -> psutil.Process:
@@ -110,6 +112,27 @@ def test_a_hanging_server_is_replaced(home: Path) -> None:
     assert server.start() is True
     assert not hanging.is_running()
     assert len(server.processes()) == 1
+
+
+def test_only_a_server_that_a_client_keeps_using_stays(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    postgres, valkey = Postgres(Place(home)), Valkey(Place(home))
+    postgres.start()
+    valkey.start()
+    connection = psycopg.connect(postgres.url())
+    client = redis.Redis(unix_socket_path=str(valkey.socket))
+    client.ping()
+    with monkeypatch.context() as patched:
+        patched.setattr(place, "DISCONNECT_WAIT_S", 0.1)
+        assert not postgres.stop_if_unused()
+        assert not valkey.stop_if_unused()
+    for server, leave in ((postgres, connection.close), (valkey, client.close)):
+        leaving = threading.Timer(0.3, leave)
+        leaving.start()
+        assert server.stop_if_unused()
+        leaving.join()
+        assert not server.ready()
 
 
 def test_data_of_another_version_is_not_touched(home: Path) -> None:

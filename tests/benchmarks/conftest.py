@@ -1,5 +1,6 @@
 """Benchmarks, solutions, runs and one true record for the tests of runs."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -115,11 +116,25 @@ def lose_the_worker(run: Run) -> None:
 
 @pytest.fixture(scope="session")
 def record_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A record that the real harness measured on this machine, with a ratio."""
-    # Rounds as short as these can drown in what else the machine does: the referee then rightly
-    # calls the run invalid, and there is nothing in it that a test could falsify.
+    """A record that the real harness measured on this machine, with a ratio.
+
+    The first test process measures it; each signs it with its own key.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    kept = folder / "measured.json"
+    with (folder / "measured.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            kept.write_bytes(_measured_with_ratio(tmp_path_factory))
+    return records.serialize(records.load(kept.read_bytes()), signing.KEY)
+
+
+def _measured_with_ratio(folders: pytest.TempPathFactory) -> bytes:
+    # A busy machine can make such short rounds unusable: the run is then rightly invalid.
     for _ in range(4):
-        content = _measured(tmp_path_factory.mktemp("measured"))
+        content = _measured(folders.mktemp("measured"))
         summary = records.load(content)["summary"]
         if summary["ratio"] is not None:
             return content

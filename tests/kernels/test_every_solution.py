@@ -30,7 +30,8 @@ from tests.kernels.drawing import (
 ONE, FEW, TINY = "everything free is one", "few", "the tiny workload"
 ODD, SMALL = "odd", "odd and small"
 # The interpreter takes milliseconds a program and computes its products of bf16 wrongly.
-INTERPRETED = {ONE: ("float32", "float16"), SMALL: ("float32", "float16"), ODD: ("float32",)}
+INTERPRETED = {ONE: ("float32", "float16"), SMALL: ("float32", "float16")}
+INTERPRETED_LONG = {ODD: ("float32",)}
 PLAIN = {
     ONE: ("float32",),
     SMALL: ("float32", "float16", "bfloat16"),
@@ -49,10 +50,12 @@ def _solutions() -> Iterator[tuple[str, str]]:
                 yield operator, name
 
 
-def _cases() -> Iterator[tuple[str, str, str, str]]:
+def _cases(*, long: bool = False) -> Iterator[tuple[str, str, str, str]]:
     for operator, name in _solutions():
         if name.startswith("triton_"):
-            wanted = INTERPRETED
+            wanted = INTERPRETED_LONG if long else INTERPRETED
+        elif long:
+            continue
         elif name.startswith("torch_") or name == catalogue.presets(operator)["tiny"].baseline:
             wanted = PLAIN
         else:
@@ -108,7 +111,13 @@ def _assert_right(
         assert right, f"{name}: {words}"
 
 
-@pytest.mark.parametrize(("operator", "name", "size", "dtype"), list(_cases()))
+@pytest.mark.parametrize(
+    ("operator", "name", "size", "dtype"),
+    [
+        *_cases(),
+        *(pytest.param(*case, marks=pytest.mark.soak) for case in _cases(long=True)),
+    ],
+)
 def test_a_solution_agrees_with_the_reference(
     operator: str, name: str, size: str, dtype: str
 ) -> None:
@@ -127,8 +136,9 @@ def _ours() -> list[tuple[str, str]]:
     ("operator", "name"),
     [(op, name) for op, name in _ours() if catalogue.definition(op).held_back.strided],
 )
-def test_inputs_may_have_gaps(operator: str, name: str) -> None:
-    what, axes = catalogue.definition(operator), sizes_of(operator)[ODD]
+@pytest.mark.parametrize("size", [SMALL, pytest.param(ODD, marks=pytest.mark.soak)])
+def test_inputs_may_have_gaps(operator: str, name: str, size: str) -> None:
+    what, axes = catalogue.definition(operator), sizes_of(operator)[size]
     state = draw(what.state, axes, torch.float32, "cpu")
     inputs = gapped(what, draw(what.inputs, axes, torch.float32, "cpu"))
     assert not all(tensor.is_contiguous() for tensor in inputs.values())
@@ -144,7 +154,7 @@ def test_inputs_may_have_gaps(operator: str, name: str) -> None:
         for special in catalogue.definition(op).held_back.special
     ],
 )
-@pytest.mark.parametrize("size", [FEW, SMALL])
+@pytest.mark.parametrize("size", [FEW, pytest.param(SMALL, marks=pytest.mark.soak)])
 def test_special_values_match_the_reference(
     operator: str, name: str, special: SpecialValues, size: str
 ) -> None:

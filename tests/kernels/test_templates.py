@@ -15,10 +15,14 @@ from tests.kernels.drawing import planted, sizes_of, wider
 from tests.kernels.shapes import SHARED, SIZES, draw, poisoned, reference_of
 
 TEMPLATES = Path(solutions.__file__).parent / "template"
+TALL = "more rows than a tile"
 CU = TEMPLATES / "cuda_template.cu"
 
 
-@pytest.mark.parametrize("size", SIZES[SHARED])
+@pytest.mark.parametrize(
+    "size",
+    [*(size for size in SIZES[SHARED] if size != TALL), pytest.param(TALL, marks=pytest.mark.soak)],
+)
 @pytest.mark.parametrize("name", ["torch_template.py", "triton_template.py"])
 def test_a_template_is_right_at_every_size(name: str, size: str) -> None:
     torch.manual_seed(3)

@@ -13,21 +13,23 @@ import psutil
 import pytest
 from django.conf import LazySettings
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from benchmarks.records import records
 from benchmarks.verdict import verdicts
+from tests.conftest import database_url
 from tests.consultancy.starting import ROOT
 
 # The engagement without evidence files, whose audit is entered by hand.
 OPERATOR = "windowed_skip_attention"
 
 
-def demonstrate(home: Path, *options: str) -> list[dict[str, Any]]:
+def demonstrate(home: Path, *options: str, **variables: str) -> list[dict[str, Any]]:
     """Run `manage.py demo` in this home; the outcome of each engagement."""
     environment = {name: value for name, value in os.environ.items() if name != "BROKER_URL"}
     finished = subprocess.run(
         [sys.executable, str(ROOT / "manage.py"), "demo", "--exit", *options],
-        env=environment | {"TWOFOLD_HOME": str(home)},
+        env=environment | {"TWOFOLD_HOME": str(home)} | variables,
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -68,8 +70,17 @@ def check(engagement: dict[str, Any], *, home: Path) -> None:
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.django_db(transaction=True)
 def test_an_engagement_runs_from_audit_to_money_and_documents(tmp_path: Path) -> None:
-    assert len(demonstrate(tmp_path, "--preset", "tiny", "--operator", OPERATOR)) == 1
+    # On the tests' migrated database; the whole demonstration creates its own.
+    own = {
+        "TWOFOLD_DEMO": "1",
+        "TWOFOLD_HOME": str(tmp_path / "demo"),
+        "DATABASE_URL": database_url(connection.settings_dict),
+    }
+    (tmp_path / "demo").mkdir()
+    options = ("--preset", "tiny", "--operator", OPERATOR)
+    assert len(demonstrate(tmp_path, *options, **own)) == 1
 
 
 @pytest.mark.soak

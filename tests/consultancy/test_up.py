@@ -78,14 +78,6 @@ def children(home: Path) -> list[psutil.Process]:
     return found
 
 
-def wait_for_children(home: Path) -> list[psutil.Process]:
-    deadline = time.monotonic() + LIMIT_S
-    while len(found := children(home)) < len(PROCESSES):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    return found
-
-
 def wait_for_health(process: subprocess.Popen[str], port: int) -> None:
     """Wait until /healthz counts both workers."""
     deadline = time.monotonic() + LIMIT_S
@@ -106,17 +98,19 @@ def wait_for_health(process: subprocess.Popen[str], port: int) -> None:
     raise AssertionError(f"Not healthy after {LIMIT_S:.0f} s: {health}")
 
 
-def test_it_replaces_a_killed_one_and_stops_everything_on_ctrl_c(home: Path, port: int) -> None:
-    killed = up(home, port)
-    orphans = wait_for_children(home)
-    killed.kill()
-    killed.wait()
-    # `up` stops the servers that it started itself.
-    stop_servers(home)
+@pytest.fixture
+def orphan(home: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that a killed `up` of this home left behind."""
+    with subprocess.Popen(["sleep", "600"], env={OWNER_VARIABLE: str(home)}) as process:
+        yield process
+        process.kill()
 
+
+def test_it_kills_orphans_and_stops_everything_on_ctrl_c(
+    home: Path, port: int, orphan: subprocess.Popen[bytes]
+) -> None:
     serving = up(home, port)
-    _, alive = psutil.wait_procs(orphans, timeout=LIMIT_S)
-    assert alive == []
+    assert orphan.wait(LIMIT_S) == -signal.SIGKILL
     wait_for_health(serving, port)
     # Mailed links need the port in every process, Celery's own children included.
     assert {each.environ().get("TWOFOLD_PORT") for each in children(home)} == {str(port)}

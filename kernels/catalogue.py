@@ -130,7 +130,10 @@ def benchmark_document(
         "calibration": None,
         "target": chosen.target,
         "confidence": chosen.confidence,
-        "protocol": asdict(chosen.protocol),
+        "protocol": {
+            **asdict(chosen.protocol),
+            "allowed_reach": list(chosen.protocol.allowed_reach),
+        },
     }
 
 

@@ -178,6 +178,8 @@ class Protocol:
     share `noise_band` and are on the other side of the target, if the A/A pair differs by more and
     the target is within that share, or if the A/A interval reaches beyond a factor of 1 +
     `aa_width`. `rules` is the version of the judging rules (`verdict.statistics.rules`).
+    A candidate that reaches outside its slot otherwise than `allowed_reach` names, as the record
+    words it, is refused.
     """
 
     replicates: int
@@ -201,6 +203,7 @@ class Protocol:
     account_margin: float = 0.05
     aa_width: float = 1.0
     rules: int = 2
+    allowed_reach: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

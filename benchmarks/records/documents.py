@@ -62,7 +62,14 @@ _DEFINITION = schemas.exactly(
 )
 _PROTOCOL = schemas.exactly(
     # Benchmarks sealed before these are judged without.
-    optional=("noise_band", "interrupted_band", "account_margin", "aa_width", "rules"),
+    optional=(
+        "noise_band",
+        "interrupted_band",
+        "account_margin",
+        "aa_width",
+        "rules",
+        "allowed_reach",
+    ),
     replicates=schemas.POSITIVE_COUNT,
     max_replicates=schemas.POSITIVE_COUNT,
     rounds=schemas.POSITIVE_COUNT,
@@ -83,6 +90,7 @@ _PROTOCOL = schemas.exactly(
     account_margin=schemas.SHARE,
     aa_width=schemas.POSITIVE,
     rules={"enum": [1, 2]},
+    allowed_reach=schemas.listed(schemas.TEXT),
     held_back_shapes=schemas.COUNT,
 )
 # A band that admits a baseline slower by half hardly fails any.

@@ -3,5 +3,14 @@
 from typing import Literal
 
 FindingKind = Literal[
-    "probe", "output", "state", "input", "overflow", "moving", "held_back", "special", "idle"
+    "probe",
+    "output",
+    "state",
+    "input",
+    "overflow",
+    "moving",
+    "held_back",
+    "special",
+    "idle",
+    "program",
 ]

@@ -41,7 +41,14 @@ _PAIR = schemas.exactly(
     ),
 )
 _SLOT = schemas.exactly(axes=schemas.by_name(schemas.POSITIVE_COUNT), calls=schemas.POSITIVE_COUNT)
+_TEXTS = schemas.listed(schemas.TEXT)
+REACH = schemas.exactly(imports=_TEXTS, patches=_TEXTS, changed=_TEXTS)
+"""What a candidate imports, what its source does outside its slot, and what it changed there."""
+
 SCHEMA = schemas.exactly(
+    # Absent from records made before it was introduced.
+    optional=("reach",),
+    reach=REACH,
     same_code=schemas.nullable(_PAIR),
     operator=schemas.nullable(schemas.listed(_PAIR)),
     costs=schemas.nullable(

@@ -66,3 +66,24 @@ def softmax_benchmark(
             **protocol,
         },
     }
+
+
+def lookup_benchmark(*, device: str = "cpu", **protocol: Any) -> Document:
+    """A benchmark whose operator is a small part of its step, under the protocol of the other."""
+    plain = json.loads(json.dumps(operators.part("projected_lookup", "op").DEFINITION.as_data()))
+    size = {"tokens": 64, "vocabulary": 512, "hidden": 1024}
+    if device == "cuda":
+        size = {"tokens": 4096, "vocabulary": 4096, "hidden": 4096}
+    return {
+        **softmax_benchmark(device=device, **protocol),
+        "name": "projected_lookup/test",
+        "operator": "projected_lookup",
+        "definition": plain,
+        "program": {"name": "lookup and projection", "launch": "eager"},
+        "sources": operators.source_digests(
+            "projected_lookup", ["program.py", "reference.py", "baselines.py"]
+        ),
+        "workloads": [{"name": "wide", "axes": size, "weight": 1.0}],
+        "tolerance": dict(plain["tolerances"]["float32"]),
+        "baseline": {"name": "index_select", "package": "torch", "title": "torch.index_select"},
+    }

@@ -17,6 +17,8 @@ from benchmarks.harness.rounds.shared_state import SharedState
 from benchmarks.harness.sides.process_trees import Idleness
 
 _RANDOM = random.SystemRandom()
+# Changes that a finding names.
+_NAMED = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +72,11 @@ class Inspection:
         """Raise Caught if the side worked during the other side's turns."""
         if idleness.violation is not None:
             self._caught("idle", idleness.violation)
+
+    def check_reach(self, changed: list[str]) -> None:
+        """Raise Caught if the side changed what runs the step outside its slot."""
+        if changed:
+            self._caught("program", f"changed outside its slot: {', '.join(changed[:_NAMED])}")
 
     def check_state(self) -> None:
         """Raise Caught if any of the state changed."""

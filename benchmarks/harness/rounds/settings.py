@@ -12,6 +12,7 @@ from benchmarks.harness.devices.checksums import Checksum
 from benchmarks.harness.devices.idle import IdleCheck
 from benchmarks.harness.devices.monitor import Monitor
 from benchmarks.harness.rounds.phases import Phases
+from benchmarks.harness.rounds.reach import Reach
 from benchmarks.harness.sides.sandboxes import Sandboxes
 
 ReferenceStep = Callable[..., dict[str, torch.Tensor]]
@@ -23,7 +24,7 @@ class Setting:
 
     `reference` is that of the operator alone, None where it has none; `source` draws contents on
     the device; `candidate` is a private copy of the candidate's file; `scratch` holds the sides'
-    folders; `phases` accounts for time.
+    folders; `phases` accounts for time; `reach` collects what the candidate did outside its slot.
     """
 
     document: dict[str, Any]
@@ -39,6 +40,7 @@ class Setting:
     sandboxes: Sandboxes
     threads: int
     phases: Phases = field(default_factory=Phases)
+    reach: Reach = field(default_factory=Reach)
 
     @property
     def protocol(self) -> dict[str, Any]:

@@ -198,7 +198,18 @@ class WorkloadSide:
                 ran=ran,
             )
             self._inspection.check_idleness(self.side.idleness)
+            self._audit()
         return elapsed_us
+
+    def _audit(self) -> None:
+        """Have the candidate's process list what changed outside the slot. Raises Caught."""
+        if self.side.role != "candidate":
+            return
+        limit_s = self._setting.protocol["setup_limit_s"]
+        doing = self._doing("an audit")
+        answer = self.side.ask({"type": "audit"}, expect="audited", limit_s=limit_s, doing=doing)
+        allowed = self._setting.protocol.get("allowed_reach")
+        self._inspection.check_reach(self._setting.reach.add(answer, allowed))
 
     def _filled(
         self, inputs: torch.Tensor, outputs: torch.Tensor, repeated: bool

@@ -13,7 +13,7 @@ from benchmarks.harness.devices.telemetry import Telemetry
 from benchmarks.harness.failures import Caught, DeviceFailed
 from benchmarks.harness.rounds.phases import Phases
 from benchmarks.harness.rounds.settings import Setting
-from benchmarks.harness.runs import environment, replicates
+from benchmarks.harness.runs import candidate_source, environment, replicates
 from benchmarks.harness.runs.candidates import Candidate
 from benchmarks.harness.runs.preparation import prepare
 from benchmarks.harness.runs.progress import Progress
@@ -96,6 +96,9 @@ def _measure(setting: Setting, draft: dict[str, Any], progress: Progress) -> Non
         if _measure_replicates(setting, draft, progress):
             _measure_same_code(setting, draft)
         draft["observations"]["gpu"] = setting.monitor.as_data()
+        draft["observations"]["reach"] = setting.reach.as_data(
+            candidate_source.patches(draft["candidate"]["source"], draft["candidate"]["filename"])
+        )
     except (torch.OutOfMemoryError, MemoryError) as error:
         reason = str(error).partition("\n")[0]
         raise DeviceFailed(f"the benchmark exceeds the memory of this device: {reason}") from error

@@ -30,7 +30,6 @@ def specs(definition: Mapping[str, Any], level: str, part: str) -> list[dict[str
     return found
 
 
-def builder(level: str, program: ModuleType) -> Build:
-    """The builder of a level's step: "operator" or "program"."""
-    build: Build = OperatorStep if level == "operator" else program.Step
-    return build
+def builders(program: ModuleType) -> dict[str, Build]:
+    """The builder of each level's step: "operator" or "program"."""
+    return {"operator": OperatorStep, "program": program.Step}

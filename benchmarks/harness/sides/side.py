@@ -24,6 +24,7 @@ from kernels.cuda import CompileError
 
 _PR_SET_PDEATHSIG = 1
 _MAX_FILE_BYTES = 1 << 30
+_MOST_CHANGES = 20
 # Triton's error on a machine without a GPU.
 _NO_DRIVER = "0 active drivers"
 
@@ -45,8 +46,8 @@ class Side:
     def __init__(self, channel: Channel, start: dict[str, Any]) -> None:
         import torch
 
-        from benchmarks.harness.devices import backends
-        from benchmarks.harness.sides import operators
+        from benchmarks.harness.devices import backends, layouts
+        from benchmarks.harness.sides import binding, launches, levels, operators
         from kernels import solutions
 
         torch.set_num_threads(start["threads"])
@@ -56,12 +57,21 @@ class Side:
         self._device = backends.device(start["device"])
         self._mark = torch.zeros(1, device=self._device.torch_device)
         operator = start["operator"]
+        # Before the candidate is imported: it finds neither this copy of the Program by importing
+        # it, nor anything here unwatched.
+        imported = operators.part(operator, "program")
+        self._program = binding.private_copy(imported)
+        self._builders = levels.builders(self._program)
+        mine = (__name__, Channel.__module__, type(self._device).__module__)
+        watched = [backends, binding, launches, layouts, levels, *map(sys.modules.get, mine)]
+        self._watch = binding.Watch([self._program, imported, *filter(None, watched)])
+        known = set(sys.modules)
         self._solution = (
             solutions.candidate(Path(start["candidate"]))
             if "candidate" in start
             else operators.baseline(operator, start["baseline"])
         )
-        self._program = operators.part(operator, "program")
+        self._imports = sorted({name.partition(".")[0] for name in set(sys.modules) - known})
         self._arenas: list[Any] = []
         self._build: Any = None
         self._step: Any = None
@@ -74,7 +84,6 @@ class Side:
     def setup(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Open the state and build the step on it."""
         from benchmarks.harness.devices.layouts import Layout
-        from benchmarks.harness.sides import levels
 
         started = time.perf_counter()
         layout = Layout.from_data(message["layout"])
@@ -82,7 +91,7 @@ class Side:
         self._arenas.append(arena)
         self._level = message["level"]
         self._build = functools.partial(
-            levels.builder(self._level, self._program),
+            self._builders[self._level],
             solution=self._solution,
             state=layout.tensors(arena.memory, 0),
             axes=message["axes"],
@@ -155,7 +164,6 @@ class Side:
     def trial(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Run a few untimed calls at other sizes; an error is part of the answer."""
         from benchmarks.harness.devices.layouts import Layout
-        from benchmarks.harness.sides import levels
 
         share = len(descriptors) // 3
         arenas, layouts = [], []
@@ -169,8 +177,9 @@ class Side:
         )
         error = None
         try:
-            build = levels.builder(message["level"], self._program)
-            step = build(solution=self._solution, state=state[0], axes=message["axes"])
+            step = self._builders[message["level"]](
+                solution=self._solution, state=state[0], axes=message["axes"]
+            )
             for call_inputs, call_outputs in zip(inputs, outputs, strict=True):
                 step(call_inputs, call_outputs)
             self._device.synchronize()
@@ -181,6 +190,21 @@ class Side:
             told = _described(caught)
             error = f"{told['error']} ({told['where']})"
         return {"type": "tried", "error": error}
+
+    def audit(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
+        """List what the candidate imported, and what it changed outside its slot."""
+        from benchmarks.harness.sides import binding
+
+        if "candidate" not in self._start:
+            return {"type": "audited", "imports": [], "changed": []}
+        changed = self._watch.changed()
+        builder = self._build and self._build.func
+        if isinstance(builder, type) and type(self._step) is not builder:
+            changed.append("the class of step")
+        held = {"step": self._step, "calls": self._calls}
+        for name, value in held.items():
+            changed += binding.foreign_tensors(value, self._program, name)
+        return {"type": "audited", "imports": self._imports, "changed": changed[:_MOST_CHANGES]}
 
     def release(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Free the workload."""
@@ -211,6 +235,7 @@ class Side:
             "bind": self.bind,
             "go": self.go,
             "trial": self.trial,
+            "audit": self.audit,
             "release": self.release,
         }
         self._channel.send({"type": "started"})

@@ -14,6 +14,7 @@ from benchmarks.verdict.controls import (
     ecc,
     exclusive,
     one_by_one,
+    reach,
     roofline,
     same_code,
     steadiness,
@@ -40,4 +41,6 @@ def judge(record: Mapping[str, Any]) -> list[Control]:
     judged = [each(record) for each in _ALL]
     if "account_margin" in record["benchmark"]["protocol"]:
         judged.append(account.judge(record))
+    if "allowed_reach" in record["benchmark"]["protocol"]:
+        judged.append(reach.judge(record))
     return judged

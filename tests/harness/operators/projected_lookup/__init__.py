@@ -1,0 +1,1 @@
+"""A small operator inside a larger step, for tricks that replace the step."""

@@ -36,3 +36,4 @@ cuda = partial(
     protocol=protocols.CUDA,
 )
 h200 = partial(cuda, hardware="NVIDIA H200", dtype="bfloat16", protocol=protocols.H200)
+h100 = partial(h200, hardware="NVIDIA H100 80GB HBM3")

@@ -126,7 +126,7 @@ def _own_survey(operator: str, preset: str) -> bool:
 
     def surveyed(name: str) -> tuple[object, ...]:
         chosen = known[name]
-        return chosen.workloads, chosen.dtype, chosen.device, chosen.launch
+        return chosen.workloads, chosen.dtype, chosen.device, chosen.hardware, chosen.launch
 
     return next(name for name in known if surveyed(name) == surveyed(preset)) == preset
 

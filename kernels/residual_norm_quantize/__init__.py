@@ -1,0 +1,1 @@
+"""Residual sum, RMSNorm and quantisation to FP8 with one scale a token, in one operator."""

@@ -1,0 +1,66 @@
+"""What one gets off the shelf: the formula in torch, eager and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from kernels.definition import NotAvailable
+from kernels.solutions import Solution
+
+EPS = 1e-5
+LEAST_TOP = 1e-10
+MOST = 448.0
+
+
+def _norm_and_quantise(
+    weight: Tensor, x: Tensor, residual: Tensor, q: Tensor, scale: Tensor, kept: Tensor
+) -> None:
+    kept.copy_(x + residual)
+    normed = F.rms_norm(kept.float(), weight.shape, weight.float(), EPS)
+    scale.copy_(normed.abs().amax(-1).clamp(min=LEAST_TOP) / MOST)
+    q.copy_((normed / scale[:, None]).clamp(-MOST, MOST))
+
+
+def _by(name: str, work: Callable[..., None]) -> Solution:
+    def prepare(state: Mapping[str, Tensor], axes: Mapping[str, int]) -> Tensor:
+        return state["weight"]
+
+    def run(weight: Tensor, inputs: Mapping[str, Tensor], out: Mapping[str, Tensor]) -> None:
+        work(weight, inputs["x"], inputs["residual"], out["q"], out["scale"], out["sum"])
+
+    return Solution(name=name, prepare=prepare, run=run)
+
+
+def _require_gpu() -> None:
+    if not torch.cuda.is_available():
+        raise NotAvailable("torch.compile is measured on a CUDA GPU only")
+
+
+def eager() -> Solution:
+    """Operation by operation, mostly in float32."""
+    return _by("eager", _norm_and_quantise)
+
+
+def compiled() -> Solution:
+    """The same as torch.compile makes it: on a GPU a Triton kernel."""
+    _require_gpu()
+    return _by("compiled", torch.compile(_norm_and_quantise, dynamic=False))
+
+
+def compiled_tuned() -> Solution:
+    """The same with torch.compile's own search for tile sizes."""
+    _require_gpu()
+    mode = "max-autotune-no-cudagraphs"
+    tuned = torch.compile(_norm_and_quantise, dynamic=False, mode=mode)
+    return _by("compiled_tuned", tuned)
+
+
+BASELINES: dict[str, Callable[[], Solution]] = {
+    "eager": eager,
+    "compiled": compiled,
+    "compiled_tuned": compiled_tuned,
+}

@@ -66,7 +66,8 @@ def _workloads(operator: str, preset_name: str, preset: Preset) -> list[dict[str
     document = catalogue.benchmark_document(operator, preset_name)
     costs = {cost["name"]: cost for cost in operators.costs(document)}
     return [
-        {"axes": dict(load.axes), "weight": load.weight, **costs[load.name]}
+        {"axes": dict(load.axes), "weight": load.weight}
+        | {part: costs[load.name][part] for part in ("name", "operator_calls", "flops", "bytes")}
         for load in preset.workloads
     ]
 

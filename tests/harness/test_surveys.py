@@ -203,3 +203,10 @@ def test_what_runs_far_beyond_the_budget_is_stopped_and_the_rest_is_kept(
 
 def _tiny() -> Any:
     return catalogue.presets("vector_add")["tiny"]
+
+
+@pytest.mark.parametrize("operator", ["vector_add", "int8_linear", "residual_norm_quantize"])
+def test_every_workload_is_described_as_the_schema_has_it(operator: str) -> None:
+    found = survey_runs._workloads(operator, "tiny", catalogue.presets(operator)["tiny"])
+    for workload in found:
+        assert surveys._WORKLOAD["properties"].keys() == workload.keys()

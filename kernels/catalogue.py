@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from kernels import tolerances
 from kernels.definition import Baseline, Definition, Preset
 
 SCHEMA = "twofold.benchmark/1"
@@ -125,6 +126,8 @@ def benchmark_document(
             for load in chosen.workloads
         ],
         "tolerance": asdict(what.tolerances[chosen.dtype]),
+        "operator_tolerance": asdict({**what.tolerances, **what.operator_tolerances}[chosen.dtype]),
+        "arithmetic": tolerances.arithmetic(chosen.dtype),
         "baseline": asdict(baselines(operator)[against]),
         "hardware": {"device": chosen.device, "name": chosen.hardware},
         "calibration": None,

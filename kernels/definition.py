@@ -13,7 +13,13 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 # Bytes of one number, for every dtype of a benchmark.
-ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
+ITEM_BYTES = {
+    "float32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+}
 
 Axes = Mapping[str, int]
 Distribution = Literal["normal", "uniform", "ones"]
@@ -57,13 +63,15 @@ class Tolerance:
     """Bounds on the difference between an output and the higher-precision reference.
 
     An element matches if |out - ref| <= max_abs + max_rel * |ref|. At least `matched_share` of the
-    elements must match, and no difference may exceed `hard_cap_abs`.
+    elements must match, and no difference may exceed `hard_cap_abs`. Over all checked elements, the
+    RMS error may be `rms_factor` times the baseline's own; None: it is not compared.
     """
 
     max_abs: float
     max_rel: float
     matched_share: float
     hard_cap_abs: float
+    rms_factor: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +113,8 @@ class Definition:
     """An operator, and the end-to-end step (Program) around it.
 
     State is allocated once, shared read-only with both sides, and may be packed in `prepare`.
-    Inputs are new for every call.
+    Inputs are new for every call. `tolerances` are the Program's by dtype, `operator_tolerances`
+    those of the operator alone; without them, the Program's.
     """
 
     operator: str
@@ -121,6 +130,7 @@ class Definition:
     program_outputs: tuple[TensorSpec, ...]
     tolerances: Mapping[str, Tolerance]
     held_back: HeldBack = field(default_factory=lambda: HeldBack(free=()))
+    operator_tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
 
     def as_data(self) -> dict[str, Any]:
         """Plain JSON data, as it is sealed in a benchmark document."""

@@ -28,6 +28,9 @@ _TENSOR = schemas.exactly(
     below={"type": "string"},
 )
 _TOLERANCE = schemas.exactly(
+    # Sealed since the RMS error is compared with the baseline's.
+    optional=("rms_factor",),
+    rms_factor=schemas.nullable(schemas.POSITIVE),
     max_abs=schemas.NOT_NEGATIVE,
     max_rel=schemas.NOT_NEGATIVE,
     matched_share=schemas.SHARE,
@@ -46,6 +49,7 @@ _HELD_BACK = schemas.exactly(
     ),
 )
 _DEFINITION = schemas.exactly(
+    optional=("operator_tolerances",),
     operator=schemas.TEXT,
     title=schemas.TEXT,
     summary=schemas.TEXT,
@@ -58,6 +62,7 @@ _DEFINITION = schemas.exactly(
     program_inputs=schemas.listed(_TENSOR, at_least=1),
     program_outputs=schemas.listed(_TENSOR, at_least=1),
     tolerances=schemas.by_name(_TOLERANCE),
+    operator_tolerances=schemas.by_name(_TOLERANCE),
     held_back=_HELD_BACK,
 )
 _PROTOCOL = schemas.exactly(
@@ -107,6 +112,8 @@ _WORKLOAD = schemas.exactly(
 )
 SCHEMA = schemas.exactly(
     schema={"const": SCHEMA_NAME},
+    # Absent from documents sealed before the operator had its own.
+    optional=("operator_tolerance", "arithmetic"),
     name=schemas.TEXT,
     operator={"type": "string", "pattern": "^[a-z][a-z0-9_]*$"},
     dtype=schemas.TEXT,
@@ -115,6 +122,8 @@ SCHEMA = schemas.exactly(
     sources=schemas.by_name(schemas.DIGEST),
     workloads=schemas.listed(_WORKLOAD, at_least=1),
     tolerance=_TOLERANCE,
+    operator_tolerance=_TOLERANCE,
+    arithmetic=schemas.TEXT,
     baseline=schemas.exactly(
         # The package version, set by calibration; without it, any version.
         optional=("version",),
@@ -223,3 +232,7 @@ def _check_agreement(document: dict[str, Any]) -> None:
     sealed = document["definition"]["tolerances"].get(document["dtype"])
     if sealed is not None and canonical(sealed) != canonical(document["tolerance"]):
         raise InvalidBenchmark("benchmark $.tolerance differs from the Definition's for this dtype")
+    alone = document["definition"].get("operator_tolerances", {}).get(document["dtype"], sealed)
+    own = document.get("operator_tolerance", alone)
+    if alone is not None and canonical(alone) != canonical(own):
+        raise InvalidBenchmark("benchmark $.operator_tolerance differs from the Definition's")

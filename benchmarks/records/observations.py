@@ -26,9 +26,14 @@ CEILINGS = schemas.exactly(
 CONTROL = schemas.exactly(
     name=schemas.TEXT, passed=schemas.nullable({"type": "boolean"}), detail=schemas.TEXT
 )
+_RMS = schemas.by_name(schemas.nullable(schemas.NOT_NEGATIVE))
+RMS = schemas.exactly(baseline=_RMS, candidate=_RMS)
+"""By side and output: the RMS error over the RMS of the reference; null where it is infinite."""
+
 _PAIR = schemas.exactly(
     # The index in `costs` of what the step calls; only of the operator alone.
-    optional=("slot",),
+    optional=("slot", "rms"),
+    rms=RMS,
     name=schemas.TEXT,
     slot=schemas.COUNT,
     calls=schemas.POSITIVE_COUNT,
@@ -114,4 +119,5 @@ def nothing(why_not: str) -> dict[str, Any]:
 
 def pair(entry: dict[str, Any]) -> dict[str, Any]:
     """A workload's entry, reduced to the fields of an A/A or operator pair."""
-    return {key: entry[key] for key in ("name", "calls", "overhead_us", "rounds")}
+    kept = {key: entry[key] for key in ("name", "calls", "overhead_us", "rounds")}
+    return kept | {"rms": entry["checks"]["rms"]}

@@ -18,6 +18,9 @@ MAX_BYTES = 8_000_000
 
 _ERROR = schemas.nullable(schemas.NOT_NEGATIVE)
 _CHECKS = schemas.exactly(
+    # Absent from records made before the RMS errors were compared.
+    optional=("rms",),
+    rms=observations.RMS,
     calls_checked=schemas.COUNT,
     calls_probed=schemas.COUNT,
     max_abs_error=_ERROR,
@@ -57,7 +60,11 @@ _FINDING = schemas.exactly(
     message=schemas.TEXT,
 )
 _TRIAL_CHECKS = schemas.exactly(
-    **{name: form for name, form in _CHECKS["properties"].items() if name != "calls_probed"}
+    **{
+        name: form
+        for name, form in _CHECKS["properties"].items()
+        if name not in ("calls_probed", "rms")
+    }
 )
 _CORRECTNESS = schemas.exactly(
     trials=schemas.listed(

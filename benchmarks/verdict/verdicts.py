@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from benchmarks.verdict import completeness, controls, noise
+from benchmarks.verdict import completeness, controls, noise, precision
 from benchmarks.verdict.statistics import interim, rules
 from benchmarks.verdict.statistics.estimates import Estimate, Estimates, estimate
 from benchmarks.verdict.statistics.exclusions import counted_rounds
@@ -78,9 +78,10 @@ def recompute(record: Mapping[str, Any]) -> Summary:
     The record's own `summary` is not read. Raises ValueError or KeyError for a record that
     `records.load` would reject.
     """
-    caught = [f for f in record["findings"] if f["side"] == "candidate"]
+    caught = [f["message"] for f in record["findings"] if f["side"] == "candidate"]
+    caught += precision.excess(record)
     if caught:
-        return _without_estimate(record, "disqualified", [f["message"] for f in caught])
+        return _without_estimate(record, "disqualified", caught)
     invalid = completeness.unusable(record)
     if invalid:
         return _without_estimate(record, "invalid", invalid)

@@ -17,7 +17,7 @@ from kernels.definition import (
     TensorSpec,
     Workload,
 )
-from kernels.tolerances import tolerances
+from kernels.tolerances import operator_tolerances, tolerances
 
 ID_BYTES = 8
 
@@ -55,6 +55,7 @@ DEFINITION = Definition(
     program_outputs=(TensorSpec(name="qkv", shape=("batch", "seq_len", "qkv_heads", "head_dim")),),
     # The projection sums over the hidden state; norm and projection store their result.
     tolerances=tolerances(terms=4096, roundings=2),
+    operator_tolerances=operator_tolerances(terms=4096, roundings=2),
     held_back=HeldBack(
         free=("batch", "seq_len"),
         strided=("batch",),

@@ -16,7 +16,7 @@ from kernels.definition import (
     TensorSpec,
     Workload,
 )
-from kernels.tolerances import tolerances
+from kernels.tolerances import operator_tolerances, tolerances
 
 ROWS = ("tokens", "hidden")
 # Follows from heads and qkv_heads, and is in no tensor's shape.
@@ -45,6 +45,7 @@ DEFINITION = Definition(
     program_outputs=(TensorSpec(name="y", shape=ROWS),),
     # 14336 is the longest sum; norm, attention, inner state and FFN each store their result.
     tolerances=tolerances(terms=1 << 14, roundings=4),
+    operator_tolerances=operator_tolerances(terms=1 << 14, roundings=4),
     held_back=HeldBack(
         free=("tokens",),
         strided=("tokens",),

@@ -16,7 +16,7 @@ from kernels.definition import (
     TensorSpec,
     Workload,
 )
-from kernels.tolerances import tolerances
+from kernels.tolerances import operator_tolerances, tolerances
 
 DEFINITION = Definition(
     operator="fused_linear_relu",
@@ -50,6 +50,7 @@ DEFINITION = Definition(
     program_outputs=(TensorSpec(name="y", shape=("batch", "hidden")),),
     # The down projection sums 16384 products; norm, both products and the residual are stored.
     tolerances=tolerances(terms=16384, roundings=4),
+    operator_tolerances=operator_tolerances(terms=16384, roundings=4),
     held_back=HeldBack(
         free=("batch",),
         strided=("batch",),

@@ -17,7 +17,7 @@ from kernels.definition import (
     TensorSpec,
     Workload,
 )
-from kernels.tolerances import tolerances
+from kernels.tolerances import operator_tolerances, tolerances
 
 # Standard deviation of the int8 weights: three fill the range, as with quantised weights.
 WEIGHT_SIZE = 40.0
@@ -86,6 +86,7 @@ DEFINITION = Definition(
     program_outputs=(TensorSpec(name="y", shape=("batch", "hidden")),),
     # The down projection sums over the MLP. A layer's rounding is carried into all later layers.
     tolerances=tolerances(terms=14336, roundings=LAYERS * ROUNDINGS_A_LAYER),
+    operator_tolerances=operator_tolerances(terms=14336, roundings=4),
     held_back=HeldBack(
         free=("batch",),
         strided=("batch",),

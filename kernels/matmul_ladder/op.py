@@ -16,7 +16,7 @@ from kernels.definition import (
     TensorSpec,
     Workload,
 )
-from kernels.tolerances import tolerances
+from kernels.tolerances import operator_tolerances, tolerances
 
 ROWS = ("batch", "m", "k")
 
@@ -47,6 +47,7 @@ DEFINITION = Definition(
     # The down projection of the largest preset sums 24576 products; norm, both products and the
     # activation each store their result.
     tolerances=tolerances(terms=24576, roundings=4),
+    operator_tolerances=operator_tolerances(terms=24576, roundings=4),
     held_back=HeldBack(
         # Not batch: each of its matrices has its own weight.
         free=("m",),

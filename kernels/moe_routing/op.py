@@ -41,6 +41,8 @@ TOLERANCES = {
         plain,
         matched_share=0.999,
         hard_cap_abs=round(plain.hard_cap_abs + SIX_SIGMAS_OF_ANOTHER_EXPERT, 2),
+        # A token whose scores tie may go to another expert on either side.
+        rms_factor=2.5,
     )
     for dtype, plain in tolerances(terms=4096, roundings=6).items()
 }

@@ -17,7 +17,7 @@ from kernels.definition import (
     TensorSpec,
     Workload,
 )
-from kernels.tolerances import tolerances
+from kernels.tolerances import operator_tolerances, tolerances
 
 TABLE_BYTES = 4
 
@@ -59,6 +59,7 @@ DEFINITION = Definition(
     # The projections sum over the hidden state; norm, projection, rotation and attention each
     # store their result.
     tolerances=tolerances(terms=4096, roundings=4),
+    operator_tolerances=operator_tolerances(terms=4096, roundings=4),
     held_back=HeldBack(
         free=("batch", "seq_len"),
         strided=("seq_len",),

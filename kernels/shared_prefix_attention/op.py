@@ -16,7 +16,7 @@ from kernels.definition import (
     TensorSpec,
     Workload,
 )
-from kernels.tolerances import tolerances
+from kernels.tolerances import operator_tolerances, tolerances
 
 # Standard deviations of the keys. At 1 a softmax over 32K keys is nearly flat, its output nearly
 # zero, and a step without its attention would pass. At these scales about a dozen keys dominate, as
@@ -69,6 +69,7 @@ DEFINITION = Definition(
     program_outputs=(TensorSpec(name="y", shape=("batch", "hidden")),),
     # 32K keys are the longest sum; norm, projection, attention and MLP each store their result.
     tolerances=tolerances(terms=1 << 15, roundings=4),
+    operator_tolerances=operator_tolerances(terms=1 << 15, roundings=4),
     held_back=HeldBack(
         free=("batch", "prefix_len", "own_len"),
         strided=("batch",),

@@ -13,7 +13,7 @@ from kernels.definition import (
     TensorSpec,
     Workload,
 )
-from kernels.tolerances import tolerances
+from kernels.tolerances import operator_tolerances, tolerances
 
 # Standard deviation of queries and keys. At 1 a softmax over thousands of keys is nearly zero
 # everywhere, and a step without its attention would pass.
@@ -53,6 +53,7 @@ DEFINITION = Definition(
     program_outputs=attention.hidden_state("y", *DOCUMENT),
     # The MLP's sum is the longest; norm, projection, attention and MLP each store their result.
     tolerances=tolerances(terms=14336, roundings=4),
+    operator_tolerances=operator_tolerances(terms=14336, roundings=4),
     held_back=HeldBack(
         free=("batch", "blocks"),
         strided=("blocks",),

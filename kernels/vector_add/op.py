@@ -16,7 +16,7 @@ from kernels.definition import (
     TensorSpec,
     Workload,
 )
-from kernels.tolerances import tolerances
+from kernels.tolerances import operator_tolerances, tolerances
 
 VECTOR = ("length",)
 
@@ -37,6 +37,7 @@ DEFINITION = Definition(
     program_outputs=(TensorSpec(name="total", shape=VECTOR),),
     # Every micro-batch stores its sum once, and the sum of four is about twice as large as one.
     tolerances=tolerances(terms=1, roundings=8),
+    operator_tolerances=operator_tolerances(terms=1, roundings=8),
     held_back=HeldBack(
         free=("length",),
         special=(

@@ -12,7 +12,7 @@ from kernels.definition import (
     HeldBack,
     Workload,
 )
-from kernels.tolerances import tolerances
+from kernels.tolerances import operator_tolerances, tolerances
 
 # Standard deviation of queries and keys. At 1 a softmax over a window is nearly zero everywhere,
 # and an attention without the skip keys would pass.
@@ -45,6 +45,7 @@ DEFINITION = Definition(
     program_outputs=attention.hidden_state("y", *DOCUMENT),
     # The MLP's sum is the longest; norm, projection, attention and MLP each store their result.
     tolerances=tolerances(terms=14336, roundings=4),
+    operator_tolerances=operator_tolerances(terms=14336, roundings=4),
     held_back=HeldBack(
         free=("batch", "seq_len"),
         strided=("seq_len",),

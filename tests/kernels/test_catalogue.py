@@ -28,6 +28,8 @@ PARTS = {
     "sources",
     "workloads",
     "tolerance",
+    "operator_tolerance",
+    "arithmetic",
     "baseline",
     "hardware",
     "target",

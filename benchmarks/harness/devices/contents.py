@@ -92,7 +92,12 @@ def plant(
             change = changes.get(name)
             if change is None:
                 continue
-            tensor.mul_(change.scale)
+            if tensor.is_floating_point() and tensor.itemsize == 1:
+                # Eight-bit floats multiply by way of float32, and saturate.
+                most = torch.finfo(tensor.dtype).max
+                tensor.copy_((tensor.float() * change.scale).clamp(-most, most))
+            else:
+                tensor.mul_(change.scale)
             if change.plant is not None:
                 at = torch.randint(tensor.numel(), (), generator=source, device=tensor.device)
                 tensor[torch.unravel_index(at, tensor.shape)] = float(change.plant)

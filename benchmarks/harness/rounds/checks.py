@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -25,6 +25,8 @@ class CheckTotals:
     matched: int = 0
     repeats_checked: int = 0
     repeats_identical: int = 0
+    squares: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By output, the sums of squares of the errors and of the reference."""
 
     def check_call(self, outputs: Tensors, expected: Tensors, tolerance: Tolerance) -> str | None:
         """Compare one call's outputs with the reference; the failure, if any."""
@@ -34,6 +36,9 @@ class CheckTotals:
             self.max_rel_error = max(self.max_rel_error, found.max_rel_error)
             self.elements += found.elements
             self.matched += found.matched
+            if output.is_floating_point():
+                errors, sizes = self.squares.get(name, (0.0, 0.0))
+                self.squares[name] = errors + found.squares[0], sizes + found.squares[1]
             if found.failure:
                 return f"gave a wrong result: {found.failure}"
         self.calls_checked += 1
@@ -66,6 +71,13 @@ class CheckTotals:
                     )
         return None
 
+    def rms(self) -> dict[str, float | None]:
+        """By output, the RMS error over the RMS of the reference; None where it is infinite."""
+        return {
+            name: _finite(math.sqrt(errors / sizes) if sizes else 0.0)
+            for name, (errors, sizes) in self.squares.items()
+        }
+
     def as_data(self) -> dict[str, Any]:
         """Plain JSON data; an infinite error becomes null."""
         return {
@@ -89,12 +101,14 @@ class Comparison:
 
     `max_rel_error` is relative to the larger of |reference| and the tolerance's `max_abs`, so that
     references near zero do not dominate. `matched` of the `elements` are within tolerance.
+    `squares` are the sums of squares of the errors and of the finite references.
     """
 
     max_abs_error: float
     max_rel_error: float
     elements: int
     matched: int
+    squares: tuple[float, float]
     failure: str | None
 
 
@@ -126,6 +140,7 @@ def compare(
         max_rel_error=float((error / size.clamp(min=floor)).max()) if error.numel() else 0.0,
         elements=error.numel(),
         matched=matched,
+        squares=(float(error.double().square().sum()), float(size.double().square().sum())),
         failure=failure,
     )
 

@@ -281,7 +281,7 @@ class _TrialMemory:
         return totals.check_repeats(layout, memory, [0, _CALLS - 1], tolerance)
 
     def _tolerance(self) -> dict[str, float]:
-        sealed: dict[str, float] = dict(self._setting.document["tolerance"])
+        sealed: dict[str, float] = dict(self._setting.tolerance(self._trial.level))
         for bound in ("max_abs", "max_rel", "hard_cap_abs"):
             sealed[bound] *= self._trial.gain
         return sealed

@@ -167,7 +167,7 @@ class Inspection:
             self._check_call(input_layout.tensors(private, call), outputs, call)
 
     def _check_repeats(self, layout: Layout, memory: torch.Tensor) -> None:
-        tolerance = self.setting.document["tolerance"]
+        tolerance = self.setting.tolerance(self.level)
         calls = range(layout.calls)
         if failure := self.totals.check_repeats(layout, memory, calls, tolerance):
             self._caught("moving", failure)
@@ -181,5 +181,5 @@ class Inspection:
         expected = reference(state=self.state.tensors, inputs=inputs, axes=self.workload["axes"])
         layout, memory = outputs
         tensors = layout.tensors(memory, call)
-        if failure := self.totals.check_call(tensors, expected, setting.document["tolerance"]):
+        if failure := self.totals.check_call(tensors, expected, setting.tolerance(self.level)):
             self._caught("output", failure)

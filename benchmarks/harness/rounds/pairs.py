@@ -223,7 +223,8 @@ class _Pair:
             + calls * self._workload_sides["baseline"].call_bytes(),
             "rounds": [_entry(first, took_us, off_us, calls) for first, took_us in rounds],
             "telemetry": monitor.columns(readings),
-            "checks": self._workload_sides["candidate"].totals.as_data(),
+            "checks": self._workload_sides["candidate"].totals.as_data()
+            | {"rms": {role: side.totals.rms() for role, side in self._workload_sides.items()}},
         }
 
     def _one_of_each(self, readings: dict[Role, list[Reading | None]]) -> dict[Role, float]:

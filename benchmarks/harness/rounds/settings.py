@@ -48,6 +48,12 @@ class Setting:
         protocol: dict[str, Any] = self.document["protocol"]
         return protocol
 
+    def tolerance(self, level: str) -> dict[str, Any]:
+        """The sealed tolerance of the Program or of the operator alone."""
+        name = "operator_tolerance" if level == "operator" else "tolerance"
+        found: dict[str, Any] = self.document.get(name) or self.document["tolerance"]
+        return found
+
     @property
     def definition(self) -> dict[str, Any]:
         """The sealed Definition, as plain data."""

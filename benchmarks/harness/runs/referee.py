@@ -20,7 +20,7 @@ from benchmarks.harness.runs.progress import Progress
 from benchmarks.harness.sides import folders, isolation, operators, user_ids
 from benchmarks.records import observations, records
 from benchmarks.records.canonical import digest
-from benchmarks.verdict import completeness, consistency, verdicts
+from benchmarks.verdict import completeness, consistency, precision, verdicts
 from benchmarks.verdict.statistics import interim
 
 _RANDOM = random.SystemRandom()
@@ -125,6 +125,8 @@ def _measure_replicates(setting: Setting, draft: dict[str, Any], progress: Progr
         draft["correctness"] = measured.pop("correctness") or draft["correctness"]
         seen["operator"] = measured.pop("operator") or seen["operator"]
         draft["replicates"].append(measured)
+        if precision.excess(draft):
+            return False
         if index + 1 not in interim.schedule(protocol):
             progress.replicate(index, low=None, high=None, message="")
             continue

@@ -13,6 +13,7 @@ from engagements.common.errors import ApplicationError
 from engagements.evidence.readers.facts import TrafficFacts
 from kernels import catalogue
 from kernels.definition import Preset
+from kernels.tolerances import arithmetic
 
 # Every replicate measures every workload.
 MOST_WORKLOADS = 4
@@ -44,6 +45,10 @@ def document(inputs: AuditInputs, off_the_shelf: Finding, *, reference: str) -> 
             code="audit.dtype_unsupported",
         )
     found["dtype"], found["tolerance"] = dtype, tolerances[dtype]
+    found["operator_tolerance"] = {**tolerances, **found["definition"]["operator_tolerances"]}[
+        dtype
+    ]
+    found["arithmetic"] = arithmetic(dtype)
     found["name"] = f"{needs.definition} as in {reference}"
     found["target"] = inputs.thresholds.target
     return found

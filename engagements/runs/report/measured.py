@@ -91,8 +91,13 @@ def _tolerance(tolerance: Data) -> str:
     scope = "every element" if share == 1 else f"at least {share:.4%} of the elements"
     return (
         f"{tolerance['max_abs']:g} absolute plus {tolerance['max_rel']:g} relative for {scope}, "
-        f"and no element off by more than {tolerance['hard_cap_abs']:g}"
+        f"and no element off by more than {tolerance['hard_cap_abs']:g}" + _rms(tolerance)
     )
+
+
+def _rms(tolerance: Data) -> str:
+    factor = tolerance.get("rms_factor")
+    return "" if factor is None else f"; RMS error at most {factor:g} times the baseline's own"
 
 
 def operator(record: Data) -> list[dict[str, str]]:

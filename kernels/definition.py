@@ -114,7 +114,10 @@ class Definition:
 
     State is allocated once, shared read-only with both sides, and may be packed in `prepare`.
     Inputs are new for every call. `tolerances` are the Program's by dtype, `operator_tolerances`
-    those of the operator alone; without them, the Program's.
+    those of the operator alone; without them, the Program's. `chain` names, by program input, the
+    program output of a call that signs it for the next one (`benchmarks.harness.devices.chaining`),
+    as decoding feeds its results back; both have as many elements. Without it, calls are
+    independent.
     """
 
     operator: str
@@ -131,10 +134,13 @@ class Definition:
     tolerances: Mapping[str, Tolerance]
     held_back: HeldBack = field(default_factory=lambda: HeldBack(free=()))
     operator_tolerances: Mapping[str, Tolerance] = field(default_factory=dict)
+    chain: Mapping[str, str] = field(default_factory=dict)
 
     def as_data(self) -> dict[str, Any]:
         """Plain JSON data, as it is sealed in a benchmark document."""
         data: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        if not self.chain:
+            del data["chain"]
         return data
 
 

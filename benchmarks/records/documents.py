@@ -49,7 +49,8 @@ _HELD_BACK = schemas.exactly(
     ),
 )
 _DEFINITION = schemas.exactly(
-    optional=("operator_tolerances",),
+    # Absent without tolerances of the operator's own, and where calls are independent.
+    optional=("operator_tolerances", "chain"),
     operator=schemas.TEXT,
     title=schemas.TEXT,
     summary=schemas.TEXT,
@@ -64,6 +65,7 @@ _DEFINITION = schemas.exactly(
     tolerances=schemas.by_name(_TOLERANCE),
     operator_tolerances=schemas.by_name(_TOLERANCE),
     held_back=_HELD_BACK,
+    chain=schemas.by_name(schemas.TEXT),
 )
 _PROTOCOL = schemas.exactly(
     # Benchmarks sealed before these are judged without.
@@ -175,6 +177,7 @@ def check(document: Any) -> None:
         raise InvalidBenchmark(f"benchmark: {error}") from error
     _check_workloads(document)
     _check_axes(document)
+    _check_chain(document)
     _check_agreement(document)
 
 
@@ -203,6 +206,34 @@ def _check_axes(document: dict[str, Any]) -> None:
             raise InvalidBenchmark(
                 f"benchmark $.workloads[{index}].axes: {', '.join(missing)} missing"
             )
+
+
+def _check_chain(document: dict[str, Any]) -> None:
+    """Require a random floating-point input, and an output of as many elements, for each link."""
+    definition = document["definition"]
+    specs = {
+        part: {spec["name"]: spec for spec in definition[f"program_{part}"]}
+        for part in ("inputs", "outputs")
+    }
+    for name, source in definition.get("chain", {}).items():
+        given, result = specs["inputs"].get(name), specs["outputs"].get(source)
+        if given is None or result is None:
+            raise InvalidBenchmark(f"benchmark $.definition.chain: no input {name} or no {source}")
+        if given["distribution"] != "normal" or "int" in given["dtype"]:
+            raise InvalidBenchmark(
+                f"benchmark $.definition.chain: input {name} is not of normally distributed floats"
+            )
+        for index, workload in enumerate(document["workloads"]):
+            counts = {_elements(spec, workload["axes"]) for spec in (given, result)}
+            if len(counts) > 1:
+                raise InvalidBenchmark(
+                    f"benchmark $.workloads[{index}]: {name} and {source} are chained and have "
+                    "different numbers of elements"
+                )
+
+
+def _elements(spec: dict[str, Any], axes: dict[str, int]) -> int:
+    return math.prod(axes[side] if isinstance(side, str) else side for side in spec["shape"])
 
 
 def _check_agreement(document: dict[str, Any]) -> None:

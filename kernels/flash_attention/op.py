@@ -40,6 +40,7 @@ DEFINITION = Definition(
     program_state=llama.attention_weights(qkv_scale=QKV_SCALE),
     program_inputs=attention.hidden_state("x", *DOCUMENT),
     program_outputs=attention.hidden_state("y", *DOCUMENT),
+    chain={"x": "y"},
     # The longest sum is over a whole prompt; norm, projections and attention are stored.
     tolerances=tolerances(terms=1 << 13, roundings=4),
     # A kernel may store its scores in 16 bits.

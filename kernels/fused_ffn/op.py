@@ -43,6 +43,7 @@ DEFINITION = Definition(
     program_state=llama.weights(),
     program_inputs=(TensorSpec(name="x", shape=ROWS),),
     program_outputs=(TensorSpec(name="y", shape=ROWS),),
+    chain={"x": "y"},
     # 14336 is the longest sum; norm, attention, inner state and FFN each store their result.
     tolerances=tolerances(terms=1 << 14, roundings=4),
     operator_tolerances=operator_tolerances(terms=1 << 14, roundings=4),

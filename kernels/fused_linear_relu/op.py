@@ -48,6 +48,7 @@ DEFINITION = Definition(
     ),
     program_inputs=(TensorSpec(name="x", shape=("batch", "hidden")),),
     program_outputs=(TensorSpec(name="y", shape=("batch", "hidden")),),
+    chain={"x": "y"},
     # The down projection sums 16384 products; norm, both products and the residual are stored.
     tolerances=tolerances(terms=16384, roundings=4),
     operator_tolerances=operator_tolerances(terms=16384, roundings=4),

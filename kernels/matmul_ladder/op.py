@@ -44,6 +44,7 @@ DEFINITION = Definition(
     ),
     program_inputs=(TensorSpec(name="x", shape=ROWS),),
     program_outputs=(TensorSpec(name="y", shape=ROWS),),
+    chain={"x": "y"},
     # The down projection of the largest preset sums 24576 products; norm, both products and the
     # activation each store their result.
     tolerances=tolerances(terms=24576, roundings=4),

@@ -98,6 +98,7 @@ DEFINITION = Definition(
     ),
     program_inputs=(TensorSpec(name="x", shape=ROWS),),
     program_outputs=(TensorSpec(name="y", shape=ROWS),),
+    chain={"x": "y"},
     tolerances=TOLERANCES,
     held_back=HeldBack(
         free=("tokens",),

@@ -56,6 +56,7 @@ DEFINITION = Definition(
     program_state=llama.attention_weights(qkv_scale=QKV_SCALE),
     program_inputs=(TensorSpec(name="x", shape=("batch", "seq_len", "hidden")),),
     program_outputs=(TensorSpec(name="y", shape=("batch", "seq_len", "hidden")),),
+    chain={"x": "y"},
     # The projections sum over the hidden state; norm, projection, rotation and attention each
     # store their result.
     tolerances=tolerances(terms=4096, roundings=4),

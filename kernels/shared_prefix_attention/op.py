@@ -67,6 +67,7 @@ DEFINITION = Definition(
     ),
     program_inputs=(TensorSpec(name="x", shape=("batch", "hidden")),),
     program_outputs=(TensorSpec(name="y", shape=("batch", "hidden")),),
+    chain={"x": "y"},
     # 32K keys are the longest sum; norm, projection, attention and MLP each store their result.
     tolerances=tolerances(terms=1 << 15, roundings=4),
     operator_tolerances=operator_tolerances(terms=1 << 15, roundings=4),

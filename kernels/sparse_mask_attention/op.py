@@ -51,6 +51,7 @@ DEFINITION = Definition(
     program_state=(*llama.weights(qkv_scale=QKV_SCALE), KEEP),
     program_inputs=attention.hidden_state("x", *DOCUMENT),
     program_outputs=attention.hidden_state("y", *DOCUMENT),
+    chain={"x": "y"},
     # The MLP's sum is the longest; norm, projection, attention and MLP each store their result.
     tolerances=tolerances(terms=14336, roundings=4),
     operator_tolerances=operator_tolerances(terms=14336, roundings=4),

@@ -35,6 +35,7 @@ DEFINITION = Definition(
     program_state=(TensorSpec(name="earlier", shape=("layers", *VECTOR)),),
     program_inputs=(TensorSpec(name="gradient", shape=VECTOR),),
     program_outputs=(TensorSpec(name="total", shape=VECTOR),),
+    chain={"gradient": "total"},
     # Every micro-batch stores its sum once, and the sum of four is about twice as large as one.
     tolerances=tolerances(terms=1, roundings=8),
     operator_tolerances=operator_tolerances(terms=1, roundings=8),

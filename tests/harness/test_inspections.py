@@ -49,7 +49,7 @@ def _inspected(finish: Callable[[torch.Tensor, torch.Tensor], object]) -> None:
         idle_check=SimpleNamespace(undisturbed=undisturbed),
         checksum=checksum,
         protocol={"checked_calls": 4},
-        document={"tolerance": EXACT},
+        tolerance=lambda level: EXACT,
         reference=lambda *, state, inputs, axes: {"q": inputs["q"].double()},
     )
     state = SimpleNamespace(tensors={}, seems_intact=lambda: True)
@@ -70,6 +70,7 @@ def _inspected(finish: Callable[[torch.Tensor, torch.Tensor], object]) -> None:
         round_s=1.0,
         repeated=False,
         ran=range(4),
+        chain=None,
     )
 
 

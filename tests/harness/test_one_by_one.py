@@ -10,7 +10,7 @@ from benchmarks.verdict import consistency
 from benchmarks.verdict.controls import one_by_one
 from benchmarks.verdict.verdicts import recompute
 from tests.harness.samples import made_record, replicate_entry, workload_entry
-from tests.harness.softmax import Document, softmax_benchmark
+from tests.harness.softmax import Measure, softmax_benchmark
 
 ROUNDS = [(2000.0, 1000.0), (2010.0, 1000.0), (1990.0, 1000.0)]
 CUDA = {"kind": "cuda", "name": "A GPU", "memory_bytes": 1 << 34, "cache_bytes": 1 << 20}
@@ -20,6 +20,8 @@ def _record(baseline_us: list[float], candidate_us: list[float]) -> dict[str, An
     entry = workload_entry("wide", ROUNDS)
     entry["single"] = {"baseline": baseline_us, "candidate": candidate_us}
     document = softmax_benchmark(device="cuda", round_ms=20.0)
+    # Of calls that do not depend on each other.
+    del document["definition"]["chain"]
     return made_record([replicate_entry(entry)], device=CUDA, document=document)
 
 
@@ -57,11 +59,14 @@ def test_a_record_without_such_rounds_says_so_and_stays_readable() -> None:
 
 @pytest.mark.alone
 def test_a_run_measures_them_and_a_processor_says_nothing_by_them(
-    honest_record: Document,
+    measure: Measure,
 ) -> None:
-    (workload,) = honest_record["replicates"][0]["workloads"]
+    document = softmax_benchmark(held_back_shapes=0)
+    del document["definition"]["chain"]
+    record = measure("honest", document=document)
+    (workload,) = record["replicates"][0]["workloads"]
     assert {side: len(us) for side, us in workload["single"].items()} == {
         "baseline": one_by_one.ROUNDS,
         "candidate": one_by_one.ROUNDS,
     }
-    assert one_by_one.judge(honest_record).passed is None
+    assert one_by_one.judge(record).passed is None

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import torch
 
+from benchmarks.harness.devices.chaining import Chain
 from benchmarks.harness.devices.contents import poison_shows
 from benchmarks.harness.devices.layouts import Layout
 from benchmarks.harness.failures import Caught, Finding, FindingKind, Role
@@ -44,11 +45,13 @@ class Inspection:
         round_s: float,
         repeated: bool,
         ran: range,
+        chain: Chain | None,
     ) -> None:
         """Check a round; `inputs` is (layout, the side's memory, the referee's copy).
 
         `sealed_inputs` is the checksum of that copy at its creation, since forged handles can open
         memory on a GPU. `repeated`: every call had the same input. `ran`: the requested calls.
+        `chain`: how the inputs of each depended on the outputs of the one before.
         """
         at_the_clock = self._check_probe(outputs[0], canaries, probe, ran)
         if not self.setting.idle_check.undisturbed():
@@ -59,7 +62,7 @@ class Inspection:
             self._caught("input", "wrote to the referee's own copy of its inputs")
         if not torch.equal(shared.view(torch.int64), private.view(torch.int64)):
             self._caught("input", "wrote to its inputs")
-        self._check_outputs(layout, private, outputs, round_s, ran)
+        self._check_outputs(layout, private, outputs, round_s, ran, chain)
         # The checked values must be those at the stop of the clock. For integers, where poison does
         # not show, this is the only evidence.
         self._check_late(outputs[0], at_the_clock, probe, ran)
@@ -153,8 +156,12 @@ class Inspection:
         outputs: tuple[Layout, torch.Tensor],
         round_s: float,
         ran: range,
+        chain: Chain | None,
     ) -> None:
-        """Check random calls in full, drawn only now; all calls where that is cheap."""
+        """Check random calls in full, drawn only now; all calls where that is cheap.
+
+        The reference of a chained call starts from what the side itself gave before.
+        """
         calls = list(ran)
         _RANDOM.shuffle(calls)
         sealed = self.setting.protocol["checked_calls"]
@@ -164,7 +171,11 @@ class Inspection:
                 all_s = (time.perf_counter() - started) / done * len(calls)
                 if all_s > round_s:
                     break
-            self._check_call(input_layout.tensors(private, call), outputs, call)
+            given = input_layout.tensors(private, call)
+            if chain is not None and call > ran.start:
+                layout, memory = outputs
+                given = chain.mixed(given, layout.tensors(memory, call - 1), {})
+            self._check_call(given, outputs, call)
 
     def _check_repeats(self, layout: Layout, memory: torch.Tensor) -> None:
         tolerance = self.setting.tolerance(self.level)

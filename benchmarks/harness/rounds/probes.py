@@ -7,6 +7,7 @@ Forged handles can open a GPU's memory, so the positions are drawn in host memor
 the gather, over anything written in their place.
 """
 
+import random
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +16,8 @@ from benchmarks.harness.devices import contents
 from benchmarks.harness.devices.layouts import Layout, Region
 
 POSITIONS_PER_OUTPUT = 256
+_RANDOM = random.SystemRandom()
+_MIDDLE = (0.4, 0.6)
 
 
 @dataclass
@@ -70,6 +73,18 @@ class Probe:
             target.host.copy_(target.gathered, non_blocking=True)
         if self._targets and self._targets[0].gathered.is_cuda:
             torch.cuda.synchronize()
+
+    def middles(self) -> dict[str, float]:
+        """By tensor name, a random value of the last `read` near the middle of its values."""
+        found = {}
+        for target in self._targets:
+            dtype = target.region.torch_dtype
+            values = target.host.view(dtype).double()
+            ordered = values[values.isfinite()].sort().values
+            if len(ordered):
+                place = _RANDOM.uniform(*_MIDDLE) * (len(ordered) - 1)
+                found[target.region.name] = float(ordered[int(place)])
+        return found
 
     def values(self) -> dict[str, torch.Tensor]:
         """The values of the last `read` as bits on the CPU: [calls, positions] by tensor name."""

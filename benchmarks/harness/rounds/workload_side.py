@@ -12,6 +12,7 @@ import torch
 
 from benchmarks.harness.devices import contents
 from benchmarks.harness.devices.arenas import Arena, Device
+from benchmarks.harness.devices.chaining import Chain, Link
 from benchmarks.harness.devices.idle import DeviceNotIdle
 from benchmarks.harness.devices.layouts import Layout
 from benchmarks.harness.devices.telemetry import Reading
@@ -62,6 +63,8 @@ class WorkloadSide:
         self._workload = workload
         self._state = state
         self._arenas: list[Arena] = []
+        # By output, the middle of what it was in an earlier round.
+        self._thresholds: dict[str, float] = {}
         self._inputs = self._plan("inputs", 1)
         self._outputs = self._plan("outputs", 1)
         self._inspection = Inspection(
@@ -183,7 +186,8 @@ class WorkloadSide:
         inputs, outputs = (arena.memory for arena in self._arenas)
         with self._setting.phases.of("filling"):
             canaries = self._filled(inputs, outputs, repeated)
-        elapsed_us = self._clocked(ran)
+        chain = None if repeated else self._drawn_chain()
+        elapsed_us = self._clocked(ran, chain)
         # Read before the checks load the device.
         self.reading = self._setting.monitor.reading()
         with self._setting.phases.of("checking"):
@@ -196,10 +200,29 @@ class WorkloadSide:
                 round_s=elapsed_us / 1e6,
                 repeated=repeated,
                 ran=ran,
+                chain=chain,
             )
+            self._thresholds = self._probe.middles()
             self._inspection.check_idleness(self.side.idleness)
             self._audit()
         return elapsed_us
+
+    def _drawn_chain(self) -> Chain | None:
+        """A new secret chain; None where calls are independent."""
+        names = self._setting.definition.get("chain", {})
+        if not names or self._level != "program":
+            return None
+        elements = {region.name: region.elements for region in self._inputs.regions}
+        links = (
+            Link(
+                input=name,
+                output=source,
+                threshold=self._thresholds.get(source, 0.0),
+                shift=_RANDOM.randrange(elements[name]),
+            )
+            for name, source in names.items()
+        )
+        return Chain(links=tuple(links))
 
     def _audit(self) -> None:
         """Have the candidate's process list what changed outside the slot. Raises Caught."""
@@ -235,9 +258,17 @@ class WorkloadSide:
         """Raise Caught if the shared state changed."""
         self._inspection.check_state()
 
-    def _clocked(self, ran: range) -> float:
+    def _clocked(self, ran: range, chain: Chain | None = None) -> float:
         token = secrets.token_hex(8)
-        order = encode({"type": "go", "first": ran.start, "calls": len(ran), "token": token})
+        order = encode(
+            {
+                "type": "go",
+                "first": ran.start,
+                "calls": len(ran),
+                "token": token,
+                "chain": None if chain is None else chain.as_data(),
+            }
+        )
         limit_s = self._setting.protocol["round_limit_s"]
         doing = self._doing("a round")
         self._setting.device.synchronize()

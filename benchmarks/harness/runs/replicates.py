@@ -66,7 +66,8 @@ def measure(
 
 def _plans(setting: Setting) -> dict[str, RoundPlan]:
     """The plan of each workload; a random one has its state refilled between two rounds."""
-    plan = RoundPlan(rounds=setting.protocol["rounds"], single_rounds=one_by_one.ROUNDS)
+    singles = 0 if setting.definition.get("chain") else one_by_one.ROUNDS
+    plan = RoundPlan(rounds=setting.protocol["rounds"], single_rounds=singles)
     plans = {workload["name"]: plan for workload in setting.document["workloads"]}
     if setting.definition["program_state"] and plan.rounds > 1:
         plans[_RANDOM.choice(list(plans))] = replace(plan, renews_state=True)

@@ -64,21 +64,23 @@ def _captured(work: Callable[[], None], stream: torch.cuda.Stream) -> torch.cuda
 class _Captured:
     def __init__(self, step: Launch, static_inputs: Tensors) -> None:
         self._step = step
-        self._inputs = static_inputs
+        self.static_inputs = static_inputs
         self._outputs: Tensors = {}
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def _capture(self, outputs: Tensors) -> torch.cuda.CUDAGraph:
         self._outputs = {name: torch.empty_like(tensor) for name, tensor in outputs.items()}
         side_stream = torch.cuda.Stream()
-        _warm_up(self._step, [(self._inputs, self._outputs)] * _WARMUP_CALLS, side_stream)
-        return _captured(partial(self._step, self._inputs, self._outputs), side_stream)
+        _warm_up(self._step, [(self.static_inputs, self._outputs)] * _WARMUP_CALLS, side_stream)
+        return _captured(partial(self._step, self.static_inputs, self._outputs), side_stream)
 
     def __call__(self, inputs: Tensors, outputs: Tensors) -> None:
         if self._graph is None:
             self._graph = self._capture(outputs)
         for name, tensor in inputs.items():
-            self._inputs[name].copy_(tensor)
+            # Chained inputs are already there.
+            if tensor is not self.static_inputs[name]:
+                self.static_inputs[name].copy_(tensor)
         self._graph.replay()
         for name, tensor in self._outputs.items():
             outputs[name].copy_(tensor)

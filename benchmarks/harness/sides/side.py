@@ -46,7 +46,7 @@ class Side:
     def __init__(self, channel: Channel, start: dict[str, Any]) -> None:
         import torch
 
-        from benchmarks.harness.devices import backends, layouts
+        from benchmarks.harness.devices import backends, chaining, layouts
         from benchmarks.harness.sides import binding, launches, levels, operators
         from kernels import solutions
 
@@ -63,7 +63,15 @@ class Side:
         self._program = binding.private_copy(imported)
         self._builders = levels.builders(self._program)
         mine = (__name__, Channel.__module__, type(self._device).__module__)
-        watched = [backends, binding, launches, layouts, levels, *map(sys.modules.get, mine)]
+        watched = [
+            backends,
+            binding,
+            chaining,
+            launches,
+            layouts,
+            levels,
+            *map(sys.modules.get, mine),
+        ]
         self._watch = binding.Watch([self._program, imported, *filter(None, watched)])
         known = set(sys.modules)
         self._solution = (
@@ -80,6 +88,8 @@ class Side:
         self._rounds: list[int] = []
         self._launch_rounds: dict[int, Callable[[], None]] = {}
         self._calls: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        # Memory of chained inputs.
+        self._chained: dict[str, Any] = {}
 
     def setup(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Open the state and build the step on it."""
@@ -104,10 +114,11 @@ class Side:
         """Build the step again after the state's contents changed."""
         # Free it first, so that data derived from the state is not held twice.
         self._step = self._launch = None
-        self._launch_rounds = {}
+        self._launch_rounds, self._chained = {}, {}
         gc.collect()
         self._step = self._build()
         self._make_ready()
+        self._chained = self._chained_inputs()
         self._device.synchronize()
         return {"type": "renewed"}
 
@@ -128,7 +139,13 @@ class Side:
         self._calls = list(zip(*views, strict=True))
         self._rounds = message["rounds"]
         self._make_ready()
+        self._chained = self._chained_inputs()
         return {"type": "bound"}
+
+    def _chained_inputs(self) -> dict[str, Any]:
+        """Memory of a chained call's inputs: the graph's, if there is one."""
+        static = getattr(self._launch, "static_inputs", None)
+        return static or {name: tensor.clone() for name, tensor in self._calls[0][0].items()}
 
     def _make_ready(self) -> None:
         """Compile, tune and capture during setup, not in the first round."""
@@ -155,11 +172,27 @@ class Side:
             assert first == 0
             self._launch_rounds[count]()
         else:
-            assert self._launch is not None
-            for inputs, outputs in self._calls[first : first + count]:
-                self._launch(inputs, outputs)
+            self._run_calls(self._calls[first : first + count], message["chain"])
         self._device.synchronize()
         return {"type": "done", "token": message["token"]}
+
+    def _run_calls(
+        self,
+        calls: list[tuple[dict[str, Any], dict[str, Any]]],
+        links: list[dict[str, Any]] | None,
+    ) -> None:
+        """Run the calls; `links` chain each one's inputs to the outputs of the one before."""
+        from benchmarks.harness.devices.chaining import Chain
+
+        assert self._launch is not None
+        chain = None if links is None else Chain.from_data(links)
+        previous = None
+        for inputs, outputs in calls:
+            given = inputs
+            if chain is not None and previous is not None:
+                given = chain.mixed(inputs, previous, self._chained)
+            self._launch(given, outputs)
+            previous = outputs
 
     def trial(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Run a few untimed calls at other sizes; an error is part of the answer."""
@@ -221,7 +254,7 @@ class Side:
         return {"type": "released"}
 
     def _drop_calls(self) -> None:
-        self._calls, self._launch_rounds = [], {}
+        self._calls, self._launch_rounds, self._chained = [], {}, {}
         # The state's arena comes first and stays open.
         for arena in self._arenas[1:]:
             arena.close()

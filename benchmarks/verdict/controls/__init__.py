@@ -38,7 +38,9 @@ _ALL: tuple[Callable[[Mapping[str, Any]], Control], ...] = (
 
 def judge(record: Mapping[str, Any]) -> list[Control]:
     """Judge every control of a complete record that its benchmark's protocol knows."""
-    judged = [each(record) for each in _ALL]
+    # Chained calls cannot be merged.
+    left_out = one_by_one.judge if record["benchmark"]["definition"].get("chain") else None
+    judged = [each(record) for each in _ALL if each is not left_out]
     if "account_margin" in record["benchmark"]["protocol"]:
         judged.append(account.judge(record))
     if "allowed_reach" in record["benchmark"]["protocol"]:

@@ -28,6 +28,7 @@ DEFINITION = Definition(
     program_state=_STATE,
     program_inputs=_INPUTS,
     program_outputs=_OUTPUTS,
+    chain={"x": "y"},
     tolerances={
         "float32": Tolerance(max_abs=1e-7, max_rel=1e-4, matched_share=1.0, hard_cap_abs=1e-3)
     },

@@ -1,0 +1,122 @@
+"""Chained calls: one's inputs depend on all results of the one before."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from benchmarks.harness.devices.chaining import Chain, Link
+from benchmarks.harness.sides import operators
+from benchmarks.records import documents
+from benchmarks.records.documents import InvalidBenchmark
+from benchmarks.verdict import controls
+from benchmarks.verdict.controls import one_by_one
+from kernels import catalogue
+from tests.harness.samples import made_record, replicate_entry, workload_entry
+from tests.harness.softmax import Measure, softmax_benchmark
+
+LINK = Link(input="x", output="y", threshold=0.1, shift=5)
+# Independent calls: their results are more or fewer than their inputs.
+UNCHAINED = {"embedding_lookup", "int8_quantize", "residual_norm_quantize"}
+
+
+def test_every_element_of_the_output_decides_one_sign_and_no_magnitude() -> None:
+    torch.manual_seed(3)
+    fresh, previous = torch.randn(4, 6), torch.randn(4, 6)
+    mixed = LINK.mixed(fresh, previous)
+    assert torch.equal(mixed.abs(), fresh.abs())
+    for place in range(previous.numel()):
+        other = previous.clone()
+        other.view(-1)[place] = 2 * LINK.threshold - other.view(-1)[place]
+        assert int((LINK.mixed(fresh, other) != mixed).sum()) == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.int8])
+def test_signs_are_the_same_wherever_the_output_is_kept(dtype: torch.dtype) -> None:
+    fresh, previous = torch.randn(64), (10 * torch.randn(64)).to(dtype)
+    out = torch.empty_like(fresh)
+    chain = Chain.from_data(Chain(links=(LINK,)).as_data())
+    given = chain.mixed({"x": fresh}, {"y": previous}, {"x": out})
+    assert given["x"] is out
+    assert torch.equal(out, chain.mixed({"x": fresh}, {"y": previous.clone()}, {})["x"])
+    assert torch.equal(out.signbit(), (previous.double() < LINK.threshold).roll(-LINK.shift))
+
+
+def _residual(width: int) -> Callable[[Tensor], Tensor]:
+    weight = torch.randn(width, width) / width**0.5
+    return lambda x: x + torch.tanh(x @ weight)
+
+
+def _linear(width: int) -> Callable[[Tensor], Tensor]:
+    weight = torch.randn(width, width) / width**0.5
+    return lambda x: x @ weight
+
+
+@pytest.mark.parametrize("made", [_residual, _linear])
+def test_repeating_all_calls_at_once_gains_one_call_a_pass(
+    made: Callable[[int], Callable[[Tensor], Tensor]],
+) -> None:
+    torch.manual_seed(5)
+    calls, width, passes = 16, 256, 6
+    step = made(width)
+    fresh = torch.randn(calls, width)
+    link = Link(input="x", output="y", threshold=0.02, shift=77)
+    honest = [step(fresh[0])]
+    for call in range(1, calls):
+        honest.append(step(link.mixed(fresh[call], honest[-1])))
+    guessed = list(step(fresh))
+    for _ in range(passes):
+        inputs = [fresh[0]] + [link.mixed(fresh[k], guessed[k - 1]) for k in range(1, calls)]
+        guessed = list(step(torch.stack(inputs)))
+    off = [float((a - b).abs().mean()) for a, b in zip(guessed, honest, strict=True)]
+    assert max(off[: passes + 1]) < 1e-5
+    assert min(off[passes + 2 :]) > 0.05
+
+
+def test_the_same_calls_in_one_round_are_right_when_computed_in_turn(measure: Measure) -> None:
+    record = measure("honest", rounds=2, held_back_shapes=0)
+    assert record["findings"] == []
+    (workload,) = record["replicates"][0]["workloads"]
+    assert workload["calls"] > 1
+    assert workload["single"] is None
+
+
+def test_chained_calls_need_no_control_on_single_ones() -> None:
+    record = made_record([replicate_entry(workload_entry("wide", [(2.0, 1.0)] * 3))])
+    assert one_by_one.NAME not in {each.name for each in controls.judge(record)}
+    del record["benchmark"]["definition"]["chain"]
+    assert one_by_one.NAME in {each.name for each in controls.judge(record)}
+
+
+@pytest.mark.parametrize("link", [{"z": "y"}, {"x": "z"}])
+def test_a_chain_of_unknown_tensors_is_refused(link: dict[str, str]) -> None:
+    document = softmax_benchmark()
+    document["definition"]["chain"] = link
+    with pytest.raises(InvalidBenchmark, match="chain"):
+        documents.check(document)
+
+
+def test_a_chain_of_other_sizes_is_refused() -> None:
+    document = catalogue.benchmark_document("embedding_lookup", "tiny")
+    document["definition"]["chain"] = {"ids": "qkv"}
+    with pytest.raises(InvalidBenchmark, match="chain"):
+        documents.check(document)
+
+
+def test_a_benchmark_sealed_without_a_chain_is_measured_without(measure: Measure) -> None:
+    document = softmax_benchmark(rounds=2, held_back_shapes=0)
+    unchained = copy.deepcopy(document)
+    del unchained["definition"]["chain"]
+    operators.check_sealed(unchained)
+    operators.check_sealed(document)
+
+
+@pytest.mark.parametrize("operator", catalogue.operators())
+def test_every_operator_that_can_be_is_chained(operator: str) -> None:
+    assert bool(catalogue.definition(operator).chain) is (operator not in UNCHAINED)
+    for preset in catalogue.presets(operator):
+        documents.check(catalogue.benchmark_document(operator, preset))

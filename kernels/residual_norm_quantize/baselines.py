@@ -48,15 +48,23 @@ def eager() -> Solution:
 def compiled() -> Solution:
     """The same as torch.compile makes it: on a GPU a Triton kernel."""
     _require_gpu()
-    return _by("compiled", torch.compile(_norm_and_quantise, dynamic=False))
+    return _by("compiled", _compile())
 
 
 def compiled_tuned() -> Solution:
     """The same with torch.compile's own search for tile sizes."""
     _require_gpu()
-    mode = "max-autotune-no-cudagraphs"
-    tuned = torch.compile(_norm_and_quantise, dynamic=False, mode=mode)
-    return _by("compiled_tuned", tuned)
+    return _by("compiled_tuned", _compile(max_autotune=True, coordinate_descent_tuning=True))
+
+
+def _compile(**options: bool) -> Callable[..., None]:
+    """Compile one fused kernel that normalises the rounded sum, as the Definition does.
+
+    Without the option it normalises the sum before rounding: on an H100, 2.3% of q then differ.
+    """
+    every: dict[str, str | int | bool] = {"emulate_precision_casts": True, **options}
+    compiled: Callable[..., None] = torch.compile(_norm_and_quantise, dynamic=False, options=every)
+    return compiled
 
 
 BASELINES: dict[str, Callable[[], Solution]] = {

@@ -25,6 +25,7 @@ def _measured(path: Path, *, launch: str, dtype: str) -> dict[str, Any]:
     document |= {
         "dtype": dtype,
         "tolerance": document["definition"]["tolerances"][dtype],
+        "operator_tolerance": document["definition"]["operator_tolerances"][dtype],
         "hardware": {"device": "cuda", "name": None},
         "program": {**document["program"], "launch": launch},
     }

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
+
 from benchmarks.errors import RecordRejected
 from benchmarks.limits import limits
-from benchmarks.models import Run, SigningKey
+from benchmarks.models import Record, Run, SigningKey
 from benchmarks.records import records, signatures
 from benchmarks.text import readable
 from benchmarks.verdict import consistency, verdicts
@@ -23,6 +25,11 @@ class Recomputed:
     def digest(self) -> str:
         """The digest that seals the record."""
         return str(self.record["digest"])
+
+    @property
+    def nonces(self) -> dict[str, str]:
+        """The nonces in the record, by issuer; none in records from before they were issued."""
+        return dict(self.record.get("nonces") or {})
 
     def columns(self) -> dict[str, Any]:
         """The columns that `Record` and `Repetition` share."""
@@ -79,7 +86,37 @@ def examine(*, run: Run, content: bytes) -> tuple[Recomputed, SigningKey]:
         raise RecordRejected(
             "The record was measured with another source.", code="record.other_source"
         )
+    _check_nonces(run, recomputed.nonces)
     return recomputed, key
+
+
+def _check_nonces(run: Run, found: dict[str, str]) -> None:
+    """Raise RecordRejected unless the record was measured in this attempt of this run."""
+    issued = {"site": run.nonce}
+    if run.customer_nonce:
+        issued["customer"] = run.customer_nonce
+    if found != issued and (found or settings.TWOFOLD_REQUIRED_NONCES):
+        raise RecordRejected(
+            "The record does not contain the nonces of this run: it was measured for another one, "
+            "or without them.",
+            code="record.other_nonce",
+        )
+
+
+def check_unused(recomputed: Recomputed) -> None:
+    """Raise RecordRejected for a record handed in by hand with an unknown or used nonce."""
+    nonce = recomputed.nonces.get("site")
+    if nonce is None:
+        return
+    used = Record.objects.filter(nonce=nonce).first()
+    if used is None and not Run.objects.filter(nonce=nonce).exists():
+        raise RecordRejected(
+            "The record contains a nonce that was not issued here.", code="record.unknown_nonce"
+        )
+    if used is not None and used.digest != recomputed.digest:
+        raise RecordRejected(
+            "The record contains a nonce that another record has used.", code="record.used_nonce"
+        )
 
 
 def check_signature(content: bytes, key: SigningKey) -> None:

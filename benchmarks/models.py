@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from typing import Any, ClassVar
 
 import pgtrigger
@@ -78,11 +79,18 @@ class Solution(models.Model):
         return self.name
 
 
+def new_nonce() -> str:
+    """256 random bits, for one attempt at one run."""
+    return secrets.token_hex(32)
+
+
 class Run(models.Model):
     """One measurement of a candidate against the benchmark's baseline.
 
     The row is the truth; a message only wakes a worker. A worker claims the row by raising
-    `attempt` and setting `leased_until`; writes of a stale attempt are ignored.
+    `attempt` and setting `leased_until`; writes of a stale attempt are ignored. Every attempt has a
+    `nonce` of its own, which its record must contain, and the customer's, where they gave one: no
+    record measured elsewhere or earlier concludes a run.
     """
 
     class State(models.TextChoices):
@@ -96,6 +104,8 @@ class Run(models.Model):
     request_key = models.UUIDField(unique=True)
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
     attempt = models.PositiveIntegerField(default=0)
+    nonce = models.CharField(max_length=64, unique=True, default=new_nonce, editable=False)
+    customer_nonce = models.CharField(max_length=128, blank=True, editable=False)
     leased_until = models.DateTimeField(null=True, blank=True)
     worker = models.CharField(max_length=200, blank=True)
     progress = models.JSONField(default=dict, blank=True)
@@ -115,6 +125,12 @@ class Run(models.Model):
             ),
         ]
         constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["customer_nonce"],
+                condition=~Q(customer_nonce=""),
+                name="run_customer_nonce_is_used_once",
+                violation_error_message="This nonce was used for another run. Enter a new one.",
+            ),
             models.CheckConstraint(
                 condition=Q(state="running", leased_until__isnull=False, attempt__gte=1)
                 | (~Q(state="running") & Q(leased_until__isnull=True)),
@@ -140,7 +156,9 @@ class Run(models.Model):
                 operation=pgtrigger.Update,
                 condition=pgtrigger.Q(old__state__in=["finished", "failed"]),
             ),
-            ReadOnly(name="identity", fields=["benchmark", "solution", "request_key"]),
+            ReadOnly(
+                name="identity", fields=["benchmark", "solution", "request_key", "customer_nonce"]
+            ),
             Protect(
                 name="attempt",
                 operation=pgtrigger.Update,
@@ -212,6 +230,8 @@ class Record(models.Model):
     attempt = models.PositiveIntegerField()
     file = models.FileField(storage=place_of_records, max_length=200)
     digest = models.CharField(max_length=71, unique=True)
+    # Of the attempt; empty for records made before nonces were issued.
+    nonce = models.CharField(max_length=64, blank=True, editable=False)
     verdict = models.CharField(max_length=12, choices=Verdict)
     ratio = models.FloatField(null=True)
     low = models.FloatField(null=True)
@@ -228,6 +248,9 @@ class Record(models.Model):
         ordering: ClassVar = ["-received_at", "-pk"]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["run", "attempt"], name="record_once_an_attempt"),
+            models.UniqueConstraint(
+                fields=["nonce"], condition=~Q(nonce=""), name="record_nonce_is_used_once"
+            ),
             models.CheckConstraint(
                 condition=Q(verdict__in=["invalid", "disqualified"])
                 | Q(ratio__isnull=False, low__isnull=False, high__isnull=False),

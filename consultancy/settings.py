@@ -171,6 +171,8 @@ STORAGES = {
 
 # Isolation that a run requires: values of the referee's `--require-isolation`, or `none`.
 TWOFOLD_REQUIRED_ISOLATION = env.isolation(production=PRODUCTION)
+# Whether records that conclude a run must contain the nonces of its attempt.
+TWOFOLD_REQUIRED_NONCES = PRODUCTION
 
 # People.
 AUTH_USER_MODEL = "engagements.User"
@@ -252,6 +254,8 @@ TWOFOLD_CERTIFICATE = env.optional("TWOFOLD_CERTIFICATE")
 
 # Set by the demonstration: a banner on every page names the hardware.
 TWOFOLD_DEMO = env.flag("TWOFOLD_DEMO", default=False)
+# Whether acceptance runs need a calibrated baseline; the demonstration seals presets as they are.
+TWOFOLD_REQUIRED_CALIBRATION = PRODUCTION and not TWOFOLD_DEMO
 
 
 LANGUAGE_CODE = "en"

@@ -10,6 +10,7 @@ import argparse
 import gc
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -130,6 +131,7 @@ def _measured(
             device_kind=arguments.device or document["hardware"]["device"],
             command=_command(arguments),
             progress=progress,
+            nonces=_nonces(arguments.nonce),
             required_isolation=isolation.required(arguments.require_isolation),
         )
     except (DeviceFailed, SideFailed) as error:
@@ -138,6 +140,16 @@ def _measured(
     except SetupError as error:
         progress.failed(str(error))
         raise
+
+
+def _nonces(given: Sequence[str]) -> dict[str, str]:
+    """Nonces by issuer, from ISSUER=HEX. Raises SetupError."""
+    found = dict(each.partition("=")[::2] for each in given)
+    for issuer, value in found.items():
+        if issuer not in records.ISSUERS or not re.fullmatch(records.NONCE["pattern"], value):
+            known = " or ".join(f"{each}=HEX" for each in records.ISSUERS)
+            raise SetupError(f"--nonce takes {known}, with 32 to 128 hexadecimal digits")
+    return found
 
 
 def _command(arguments: argparse.Namespace) -> str:
@@ -234,6 +246,13 @@ def _parser() -> argparse.ArgumentParser:
         default="",
         metavar="NAMES",
         help="require these protections: all, acceptance, or names separated by commas",
+    )
+    run.add_argument(
+        "--nonce",
+        action="append",
+        default=[],
+        metavar="ISSUER=HEX",
+        help="a value for this run alone, of its site or customer, that the record then holds",
     )
     run.set_defaults(do=_run)
     calibrate = commands.add_parser(

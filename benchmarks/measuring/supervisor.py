@@ -137,6 +137,9 @@ class Watch:
         solution.parent.mkdir()
         solution.write_bytes(self.run.solution.source.encode())
         arguments = ["run", str(benchmark), str(solution), "--out", str(record), "--progress"]
+        arguments += ["--nonce", f"site={self.run.nonce}"]
+        if self.run.customer_nonce:
+            arguments += ["--nonce", f"customer={self.run.customer_nonce}"]
         required = ",".join(settings.TWOFOLD_REQUIRED_ISOLATION)
         return [*arguments, "--require-isolation", required] if required else arguments
 

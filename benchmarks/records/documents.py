@@ -121,7 +121,7 @@ SCHEMA = schemas.exactly(
     dtype=schemas.TEXT,
     definition=_DEFINITION,
     program=schemas.exactly(name=schemas.TEXT, launch={"enum": ["eager", "graph"]}),
-    sources=schemas.by_name(schemas.DIGEST),
+    sources={**schemas.by_name(schemas.DIGEST), "minProperties": 1},
     workloads=schemas.listed(_WORKLOAD, at_least=1),
     tolerance=_TOLERANCE,
     operator_tolerance=_TOLERANCE,

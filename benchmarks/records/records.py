@@ -134,7 +134,9 @@ _ENVIRONMENT = schemas.exactly(
     isolation=schemas.by_name({"type": "boolean"}),
 )
 # Absent from records made before it was introduced.
-_OPTIONAL = ("phases_s",)
+_OPTIONAL = ("phases_s", "provenance", "nonces")
+NONCE = {"type": "string", "pattern": "^[0-9a-f]{32,128}$"}
+ISSUERS = ("site", "customer")
 SCHEMA = schemas.exactly(
     optional=_OPTIONAL,
     schema={"const": SCHEMA_NAME},
@@ -148,6 +150,11 @@ SCHEMA = schemas.exactly(
     ),
     environment=_ENVIRONMENT,
     command=schemas.TEXT,
+    provenance=schemas.exactly(
+        referee=schemas.DIGEST,
+        sources={**schemas.by_name(schemas.DIGEST), "minProperties": 1},
+    ),
+    nonces=schemas.exactly(optional=ISSUERS, **dict.fromkeys(ISSUERS, NONCE)),
     started_at=schemas.TEXT,
     finished_at=schemas.TEXT,
     elapsed_s=schemas.NOT_NEGATIVE,

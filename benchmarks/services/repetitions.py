@@ -17,6 +17,7 @@ def add(*, content: bytes, by: str, run: Run | None = None) -> Repetition:
     """
     recomputed = evidence.recompute(content)
     record = recomputed.record
+    evidence.check_unused(recomputed)
     repeated = run or _newest_run(record)
     if not _repeats(record, repeated):
         raise BenchmarkError(

@@ -16,13 +16,17 @@ from django.utils import timezone
 from benchmarks import evidence, signals, storage
 from benchmarks.errors import BenchmarkError, RecordRejected, StaleAttempt
 from benchmarks.limits import limits
-from benchmarks.models import Benchmark, Record, Run, SigningKey, Solution
+from benchmarks.models import Benchmark, Record, Run, SigningKey, Solution, new_nonce
 from benchmarks.services import messages
 from benchmarks.text import readable
 
 
-def request(*, benchmark: Benchmark, solution: Solution, request_key: UUID) -> Run:
+def request(
+    *, benchmark: Benchmark, solution: Solution, request_key: UUID, customer_nonce: str = ""
+) -> Run:
     """Queue a run; the same `request_key` is the same run.
+
+    `customer_nonce` is a value of the customer's that the record must contain, used once.
 
     A worker is woken when the transaction commits. While the broker is down the run stays
     queued, and the sweep enqueues it later.
@@ -33,8 +37,15 @@ def request(*, benchmark: Benchmark, solution: Solution, request_key: UUID) -> R
             f"{benchmark.operator}.",
             code="run.other_operator",
         )
+    others = Run.objects.exclude(request_key=request_key)
+    if customer_nonce and others.filter(customer_nonce=customer_nonce).exists():
+        raise BenchmarkError(
+            "This nonce was used for another run. Enter a new one.",
+            code="run.customer_nonce_used",
+        )
     run, created = Run.objects.get_or_create(
-        request_key=request_key, defaults={"benchmark": benchmark, "solution": solution}
+        request_key=request_key,
+        defaults={"benchmark": benchmark, "solution": solution, "customer_nonce": customer_nonce},
     )
     if (run.benchmark_id, run.solution_id) != (benchmark.pk, solution.pk):
         raise BenchmarkError(
@@ -58,6 +69,7 @@ def claim(*, run_id: int, worker: str) -> Run | None:
         taken = Run.objects.filter(free, pk=run_id).update(
             state=Run.State.RUNNING,
             attempt=F("attempt") + 1,
+            nonce=new_nonce(),
             leased_until=_lease_end(),
             worker=readable(worker, longest=200),
             progress={},
@@ -139,6 +151,7 @@ def _finished(
             attempt=attempt,
             file=stored_as,
             digest=recomputed.digest,
+            nonce=recomputed.nonces.get("site", ""),
             signed_by=key,
             **recomputed.columns(),
         )

@@ -32,6 +32,13 @@ def problems(record: Mapping[str, Any]) -> list[str]:
         digest_of_bytes(source.encode()) != record["candidate"]["source_digest"]
     ):
         found.append("candidate.source_digest: not the digest of the source inside")
+    loaded, operator = record.get("provenance"), record["benchmark"]["operator"]
+    if loaded is not None:
+        found += [
+            f"provenance.sources: {name} is not the sealed one"
+            for name, sealed in record["benchmark"]["sources"].items()
+            if loaded["sources"].get(f"{operator}/{name}") != sealed
+        ]
     try:
         following = _following(record)
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:

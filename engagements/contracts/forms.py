@@ -7,8 +7,11 @@ from itertools import groupby
 from typing import Any
 
 from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.forms import BaseFormSet, BoundField, formset_factory
 
+from benchmarks.records import documents
 from engagements.audit.models import Audit
 from engagements.common.amount_fields import PartField, Share
 from engagements.common.choice_fields import Choice, offer_rows
@@ -133,9 +136,42 @@ class SealBenchmarkForm(forms.Form):
         help_text="End-to-end speed over the baseline: 2 unless agreed otherwise.",
     )
 
+    calibrated = forms.FileField(
+        required=False,
+        label="Calibrated benchmark",
+        help_text="The preset’s benchmark, calibrated on the agreed machine. Acceptance runs "
+        "require one.",
+        widget=forms.FileInput(attrs={"accept": ".json"}),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Read the calibrated benchmark, which must be the chosen preset’s."""
+        cleaned: dict[str, Any] = super().clean() or {}
+        uploaded = cleaned.get("calibrated")
+        if uploaded is None:
+            if settings.TWOFOLD_REQUIRED_CALIBRATION:
+                self.add_error("calibrated", ValidationError("Choose a file.", code="calibration"))
+            return cleaned
+        try:
+            document = documents.load(uploaded.read(documents.MAX_BYTES + 1))
+        except documents.InvalidBenchmark as error:
+            self.add_error("calibrated", ValidationError(str(error), code="benchmark"))
+            return cleaned
+        if document["calibration"] is None:
+            message = "Calibrate this benchmark first: python -m benchmarks.harness calibrate."
+            self.add_error("calibrated", ValidationError(message, code="calibration"))
+        elif document["name"] != cleaned.get("preset"):
+            message = f"This is the benchmark {document['name']}. Choose its preset."
+            self.add_error("calibrated", ValidationError(message, code="preset"))
+        cleaned["document"] = document
+        return cleaned
+
     @property
     def document(self) -> dict[str, Any]:
         """The benchmark document of these choices."""
+        if "document" in self.cleaned_data:
+            target = float(self.cleaned_data["target"])
+            return {**self.cleaned_data["document"], "target": target}
         operator, _, preset = self.cleaned_data["preset"].partition("/")
         document = catalogue.benchmark_document(operator, preset)
         return {**document, "target": float(self.cleaned_data["target"])}

@@ -125,7 +125,7 @@ def _save(engagement: Engagement, draft: DraftForms, request: HttpRequest) -> Co
 def seal_benchmark(request: HttpRequest, reference: str) -> HttpResponse:
     """Seal a benchmark of the catalogue, to be named in the contract."""
     engagement = access.engagement_for(request.user, reference)
-    form = SealBenchmarkForm(request.POST)
+    form = SealBenchmarkForm(request.POST, request.FILES)
     if form.is_valid():
         try:
             sealed = benchmarks.seal(document=form.document)

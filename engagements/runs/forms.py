@@ -49,6 +49,13 @@ class RunForm(forms.Form):
         ),
         widget=forms.FileInput(attrs={"accept": ".py,.cu,text/x-python"}),
     )
+    customer_nonce = forms.RegexField(
+        r"^([0-9a-f]{32,128})?$",
+        required=False,
+        label="Customer’s nonce",
+        help_text="32 to 128 hexadecimal digits from the customer, if they sent any: the record "
+        "will contain them, which proves that it was measured afterwards.",
+    )
     request_key = forms.UUIDField(widget=forms.HiddenInput, initial=uuid.uuid4)
     kept_name = forms.CharField(required=False, widget=forms.HiddenInput)
     kept_source = forms.CharField(required=False, strip=False, widget=forms.HiddenInput)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
@@ -42,12 +43,14 @@ def request(
     request_key: UUID,
     by: User,
     benchmark: Benchmark | None = None,
+    customer_nonce: str = "",
 ) -> EngagementRun:
     """Request a run. A repeated `request_key` returns the same run.
 
     A trial run decides nothing and is allowed from the audit on; it uses `benchmark`, or the
     newest contract's. An acceptance run decides the contract: it uses the contract's benchmark,
-    inside the time-box, one at a time.
+    inside the time-box, one at a time. The record must contain `customer_nonce`, a value from the
+    customer, so that they know it was measured after they gave it.
     """
     row = stages.locked(engagement.pk)
     access.require_consultant(by)
@@ -62,7 +65,12 @@ def request(
         return known
     contract, chosen = _contract_and_benchmark(row, purpose, benchmark)
     try:
-        run = measuring.request(benchmark=chosen, solution=solution, request_key=request_key)
+        run = measuring.request(
+            benchmark=chosen,
+            solution=solution,
+            request_key=request_key,
+            customer_nonce=customer_nonce,
+        )
     except BenchmarkError as error:
         raise ApplicationError(error.message, code=error.code) from error
     asked = EngagementRun(
@@ -127,6 +135,12 @@ def _contract_in_time_box(engagement: Engagement) -> ContractVersion:
         )
     contract = versions.contract_in_force(engagement)
     assert contract is not None  # an active engagement has one
+    if settings.TWOFOLD_REQUIRED_CALIBRATION and not contract.benchmark.document["calibration"]:
+        raise ApplicationError(
+            "The contract's benchmark has no calibrated baseline. Calibrate it on the agreed "
+            "machine, seal the result, and amend the contract.",
+            code="run.benchmark_not_calibrated",
+        )
     return contract
 
 

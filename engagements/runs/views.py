@@ -84,6 +84,7 @@ def _ask(summary: RunSummary, form: RunForm, request: HttpRequest) -> Engagement
         solution=form.solution(benchmark.operator),
         purpose=form.cleaned_data["purpose"],
         request_key=form.cleaned_data["request_key"],
+        customer_nonce=form.cleaned_data["customer_nonce"],
         by=actor(request),
         benchmark=chosen,
     )

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,7 +13,7 @@ from benchmarks.harness.devices.telemetry import Telemetry
 from benchmarks.harness.failures import Caught, DeviceFailed
 from benchmarks.harness.rounds.phases import Phases
 from benchmarks.harness.rounds.settings import Setting
-from benchmarks.harness.runs import candidate_source, environment, replicates
+from benchmarks.harness.runs import candidate_source, environment, provenance, replicates
 from benchmarks.harness.runs.candidates import Candidate
 from benchmarks.harness.runs.preparation import prepare
 from benchmarks.harness.runs.progress import Progress
@@ -34,6 +34,7 @@ def run(
     device_kind: str,
     command: str,
     progress: Progress,
+    nonces: Mapping[str, str] | None = None,
     required_isolation: Sequence[str] = (),
     telemetry: Telemetry | None = None,
 ) -> dict[str, Any]:
@@ -41,7 +42,8 @@ def run(
 
     Raises SetupError when the benchmark cannot be measured here (for example, if one of
     `required_isolation` is not in force), SideFailed when a side fails, and DeviceFailed when the
-    device does. A finding against a side gives a record. `telemetry` replaces the device's own.
+    device does. A finding against a side gives a record. `telemetry` replaces the device's own,
+    `nonces` are by issuer: values that this run alone was given.
     """
     operators.check_sealed(document)
     isolation.hide_referee()
@@ -59,6 +61,8 @@ def run(
         draft = _begun(document, candidate) | {
             "environment": environment.capture(setting.device, setting.sandboxes, measured),
             "command": command,
+            "provenance": provenance.capture(document["operator"]),
+            "nonces": dict(nonces or {}),
             "started_at": started_at.isoformat(timespec="seconds"),
         }
         _measure(setting, draft, progress)

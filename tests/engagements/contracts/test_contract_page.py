@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
@@ -14,6 +16,7 @@ from benchmarks.models import Benchmark
 from engagements.contracts.clauses import services as clauses
 from engagements.contracts.models import ContractVersion, Party
 from engagements.engagement.models import Engagement, Stage
+from kernels import catalogue
 from tests.engagements.signing_in import as_just_signed_in
 from tests.engagements.world import MILESTONES, World, fresh, today
 
@@ -155,6 +158,34 @@ def test_a_benchmark_of_the_catalogue_is_sealed_with_its_target(
     assert sealed.document["target"] == 2.5
     wrong = {"preset": "shared_prefix_attention/tpu", "target": "2"}
     assert signed_in.post(url("contract-benchmark", engagement), wrong).status_code == 422
+
+
+def _calibrated(preset: str) -> dict[str, Any]:
+    document = catalogue.benchmark_document(*preset.split("/"))
+    times = {workload["name"]: 100.0 for workload in document["workloads"]}
+    return document | {"calibration": {"baseline_us": times, "band": 0.2, "device": "A processor"}}
+
+
+def test_sealing_asks_for_a_baseline_calibrated_on_the_machine(
+    signed_in: Client, world: World, settings: Any
+) -> None:
+    settings.TWOFOLD_REQUIRED_CALIBRATION = True
+    engagement, preset = world.audited(), "shared_prefix_attention/cpu"
+
+    def seal(document: dict[str, Any] | None, chosen: str = preset) -> int:
+        data: dict[str, Any] = {"preset": chosen, "target": "2.5"}
+        if document is not None:
+            data["calibrated"] = SimpleUploadedFile("b.json", json.dumps(document).encode())
+        answer = signed_in.post(url("contract-benchmark", engagement), data)
+        return answer.status_code
+
+    assert seal(None) == 422
+    assert seal(catalogue.benchmark_document(*preset.split("/"))) == 422
+    assert seal(_calibrated(preset), "shared_prefix_attention/tiny") == 422
+    assert seal(_calibrated(preset)) == 302
+    sealed = Benchmark.objects.exclude(pk=world.benchmark.pk).get()
+    assert sealed.document["calibration"]["device"] == "A processor"
+    assert sealed.document["target"] == 2.5
 
 
 def test_an_offer_is_sealed_once_and_shows_its_digest(signed_in: Client, world: World) -> None:

@@ -90,6 +90,12 @@ def test_one_acceptance_run_at_a_time(world: World) -> None:
     world.request(contract, "trial")
 
 
+def test_an_acceptance_run_needs_a_calibrated_baseline(world: World, settings: Any) -> None:
+    settings.TWOFOLD_REQUIRED_CALIBRATION = True
+    with declined("run.benchmark_not_calibrated"):
+        world.request(world.active())
+
+
 def test_no_acceptance_run_before_the_contract_is_in_force(world: World) -> None:
     with declined("engagement.wrong_stage"):
         world.request(world.offered())

@@ -233,7 +233,15 @@ class Environment:
                 self.optional("TWOFOLD_HOUSE_ADDRESS") or "Beispielweg 1\\n10115 Berlin"
             ).replace("\\n", "\n"),
             "country": self.optional("TWOFOLD_HOUSE_COUNTRY") or "DE",
-            "vat_id": self.optional("TWOFOLD_HOUSE_VAT_ID") or "DE123456789",
+            "vat_id": self.optional("TWOFOLD_HOUSE_VAT_ID") or "DE136695976",
+            "email": self.optional("TWOFOLD_HOUSE_EMAIL") or "",
+        }
+
+    def invoice_contact(self) -> dict[str, str]:
+        """The contact for questions about invoices, which XRechnung requires."""
+        return {
+            "name": self.optional("TWOFOLD_HOUSE_CONTACT") or "Accounts",
+            "phone": self.optional("TWOFOLD_HOUSE_PHONE") or "",
             "email": self.optional("TWOFOLD_HOUSE_EMAIL") or "",
         }
 

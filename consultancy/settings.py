@@ -239,6 +239,7 @@ globals().update(env.email(production=PRODUCTION))
 # The consultancy's details on contracts and documents.
 CONSULTANCY = env.consultancy(production=PRODUCTION)
 BANK_ACCOUNT = env.bank_account(production=PRODUCTION)
+INVOICE_CONTACT = env.invoice_contact()
 OTHER_BANK_ACCOUNTS = env.other_bank_accounts()
 # The largest amount, in an invoice's currency, that one person of finance writes off alone.
 WRITE_OFF_LIMIT = env.write_off_limit()

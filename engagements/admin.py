@@ -29,7 +29,7 @@ from engagements.engagement.models import Engagement
 from engagements.event_log.models import Event
 from engagements.payouts.models import OverpaymentRefund
 from engagements.people import sign_ins
-from engagements.people.models import Contact, Customer, Membership, User
+from engagements.people.models import COUNTRY_CHOICES, Contact, Customer, Membership, User
 from engagements.runs.models import EngagementRun
 from engagements.settlements.models import Settlement
 
@@ -176,6 +176,14 @@ class CustomerAdmin(NeverDeleted, admin.ModelAdmin[Customer]):
     list_display = ("name", "country", "currency")
     search_fields = ("name",)
     inlines: ClassVar = [ContactInline, MembershipInline]
+
+    def formfield_for_dbfield(
+        self, db_field: models.Field[Any, Any], request: HttpRequest | None, **kwargs: Any
+    ) -> forms.Field | None:
+        """Offer a list of countries."""
+        if db_field.name == "country":
+            return forms.ChoiceField(choices=[("", "Choose a country"), *COUNTRY_CHOICES])
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
 
 
 @admin.register(Contact)

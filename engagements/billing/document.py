@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Value
 from django.db.models.fields import CharField
 from django.db.models.functions import Cast, Concat
+from segno.helpers import make_epc_qr
 
 from benchmarks.records.canonical import canonical, digest_of_bytes
 from engagements.billing.e_invoice import FILENAME, XMP, e_invoice
@@ -25,6 +26,15 @@ from engagements.documents.renderable import Enclosure, RenderableDocument
 
 NOUN = "invoice"
 _ARCHIVED = "pdf/a-3a"
+HEADINGS = {"invoice": "Invoice", "prepayment": "Prepayment invoice", "final": "Final invoice"}
+TAX_LABELS = {
+    "reverse_charge": "Tax: reverse charge, owed by the recipient",
+    "exempt": "Tax: exempt",
+    "zero": "Tax: zero rate",
+    "outside_scope": "Not subject to VAT",
+}
+# The limit of the EPC's QR code for SEPA credit transfers.
+QR_LIMIT = Decimal("999999999.99")
 
 
 def due() -> Iterator[Subject]:
@@ -105,9 +115,40 @@ def _context(facts: dict[str, Any]) -> dict[str, Any]:
         "to_pay": money.format_money(Decimal(facts["gross"]), currency, locale),
         "tax_rate": formatting.percent(rate),
         "is_taxed": facts["tax_treatment"] == "rate",
+        "heading": HEADINGS[facts.get("type", "invoice")],
+        "tax_label": TAX_LABELS.get(facts["tax_treatment"], ""),
+        "delivered": [
+            {"title": line["title"], "net": _figure(line["net"], facts)}
+            for line in facts.get("delivered", [])
+        ],
+        "deducted": [_deducted(row, facts) for row in facts.get("deducted", [])],
+        "qr_code": _qr_code(facts),
         "iban": _grouped(facts["account"]["iban"]),
         "currency": currency,
     }
+
+
+def _deducted(row: dict[str, str], facts: dict[str, Any]) -> dict[str, str]:
+    figures = {name: _figure(f"-{row[name]}", facts) for name in ("net", "tax", "gross")}
+    return figures | {
+        "reference": row["reference"],
+        "issued_on": _day(row["issued_on"], facts["locale"]),
+    }
+
+
+def _qr_code(facts: dict[str, Any]) -> str:
+    """The EPC's QR code, by which a banking app fills in the transfer, as SVG; euros only."""
+    gross, account = Decimal(facts["gross"]), facts["account"]
+    if facts["kind"] == "credit_note" or facts["currency"] != "EUR" or gross > QR_LIMIT:
+        return ""
+    code = make_epc_qr(
+        name=account["holder"][:70],
+        iban=account["iban"],
+        bic=account["bic"] or None,
+        amount=gross,
+        text=facts["reference"],
+    )
+    return str(code.svg_inline(scale=3, border=2))
 
 
 def _line(line: dict[str, Any], facts: dict[str, Any]) -> dict[str, str]:

@@ -4,16 +4,24 @@
      "reference": "INV-2026-0001", "issued_on": "2026-09-01", "due_on": "2026-09-15"|null,
      "seller": {"name", "address", "country", "vat_id", "email"},
      "account": {"holder", "iban", "bic"},
-     "buyer": {"name", "address", "country", "vat_id"}, "buyer_reference": str,
+     "buyer": {"name", "address", "country", "vat_id", "email"}, "buyer_reference": str,
      "engagement": {"reference", "title"}, "contract": {"version", "digest"},
+     "contact": {"name", "phone", "email"}, "purchase_order": str,
+     "type": "invoice"|"prepayment"|"final",
+     "delivered": [{"title", "net"}],
+     "deducted": [{"reference", "issued_on", "net", "tax", "gross"}],
      "payment_days": 14, "locale": "en_GB", "e_invoice": bool, "currency": "EUR",
-     "tax_treatment": "rate"|"reverse_charge"|"exempt", "tax_rate_percent": "19.00",
+     "tax_treatment": "rate"|"reverse_charge"|"exempt"|"zero"|"outside_scope",
+     "tax_rate_percent": "19.00",
      "tax_note": str,
      "lines": [{"position", "title", "supplied_on", "net", "tax"}],
      "net", "tax", "gross": "14280.00",
      "corrects": {"reference", "issued_on"}|null, "reason": str}
 
-Amounts are strings with the digits of the currency's minor unit, positive in both kinds.
+A prepayment is billed before delivery. A final invoice lists the lines of earlier invoices as
+`delivered` and deducts those invoices, less their credit notes. Both lists add up to the same net,
+so that `net` is that of its own `lines`. Amounts are strings with the digits of the currency's
+minor unit, positive in both kinds.
 """
 
 from __future__ import annotations
@@ -26,6 +34,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
+from engagements.billing import final_invoices
 from engagements.billing.models import Invoice, InvoiceLine
 from engagements.common import money
 from engagements.contracts.models import ContractVersion
@@ -57,6 +66,8 @@ def compose(invoice: Invoice, lines: Sequence[InvoiceLine]) -> dict[str, Any]:
         "account": dict(settings.BANK_ACCOUNT),
         "buyer": _buyer(invoice.customer),
         "buyer_reference": invoice.customer.buyer_reference,
+        "purchase_order": invoice.purchase_order,
+        "contact": dict(settings.INVOICE_CONTACT),
         "engagement": {
             "reference": invoice.engagement.reference,
             "title": invoice.engagement.title,
@@ -67,6 +78,7 @@ def compose(invoice: Invoice, lines: Sequence[InvoiceLine]) -> dict[str, Any]:
         "e_invoice": wants_e_invoice(invoice.customer, invoice),
         "currency": currency,
         **_tax(contract, original),
+        **final_invoices.facts_of(invoice, lines),
         "lines": [_line(line, currency) for line in lines],
         "net": money.plain(invoice.net, currency),
         "tax": money.plain(invoice.tax, currency),
@@ -102,11 +114,14 @@ def _buyer(customer: Customer) -> dict[str, str]:
         "address": customer.address,
         "country": customer.country,
         "vat_id": customer.vat_id,
+        "email": customer.invoice_email,
     }
 
 
 def _line(line: InvoiceLine, currency: str) -> dict[str, Any]:
-    released_at = line.milestone.released_at
+    # A prepayment is billed before anything is supplied.
+    is_advance = line.milestone.condition in final_invoices.BEFORE_DELIVERY
+    released_at = None if is_advance else line.milestone.released_at
     return {
         "position": line.position,
         "title": line.title,

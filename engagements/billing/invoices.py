@@ -17,6 +17,7 @@ from engagements.billing.models import Invoice, InvoiceLine
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.money import allocate, tax_on
+from engagements.common.text import strip_invisible
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import ContractVersion
 from engagements.engagement import stages
@@ -79,6 +80,22 @@ def discard(*, invoice: Invoice, by: User) -> None:
             code="invoice.already_issued",
         )
     row.delete()
+
+
+@transaction.atomic
+def set_purchase_order(*, invoice: Invoice, text: str, by: User) -> Invoice:
+    """Set the customer's order number on a draft; empty for none."""
+    require_finance(by)
+    engagement = stages.locked(invoice.engagement_id)
+    row = issuing.reload(invoice, engagement)
+    if row.is_issued:
+        raise ApplicationError(
+            f"{row.reference} is already issued; correct it with a credit note.",
+            code="invoice.already_issued",
+        )
+    row.purchase_order = strip_invisible(text)
+    validation.save_validated(row)
+    return row
 
 
 def preview(*, invoice: Invoice) -> Preview:

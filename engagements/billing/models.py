@@ -100,6 +100,9 @@ class Invoice(models.Model):
         "self", on_delete=models.PROTECT, null=True, blank=True, related_name="credit_notes"
     )
     reason = models.TextField(blank=True)
+    purchase_order = models.CharField(
+        max_length=60, blank=True, help_text="The customer's order number, printed on the invoice."
+    )
     frozen = models.JSONField(null=True, blank=True)
 
     class Meta:

@@ -16,6 +16,7 @@ from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.common.ratios import agreed
 from engagements.common.text import strip_invisible
+from engagements.contracts import vat
 from engagements.contracts.clauses.models import Clause, ContractClause
 from engagements.contracts.fields import FIELDS
 from engagements.contracts.milestones.models import Milestone
@@ -101,6 +102,7 @@ def assemble(
     contract.fee = validation.amount(contract.fee, currency, noun="The fee")
     contract.audit_cost = validation.amount(contract.audit_cost, currency, noun="The audit cost")
     contract.tax_note = strip_invisible(contract.tax_note)
+    vat.require_sentence(contract.tax_treatment, contract.tax_note)
     rows = [
         Milestone(
             position=position,

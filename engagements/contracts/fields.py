@@ -22,7 +22,7 @@ from engagements.common import money, ratios
 from engagements.common.amount_fields import AmountField
 from engagements.common.choice_fields import BenchmarkField
 from engagements.common.date_fields import DayField
-from engagements.contracts import wording
+from engagements.contracts import vat, wording
 from engagements.contracts.models import (
     MAX_DISPUTE_DAYS,
     MAX_PAYMENT_DAYS,
@@ -167,7 +167,9 @@ FIELDS: Sequence[TermsField] = (
         logged="treatment",
         fact=wording.tax,
         form=lambda audit: forms.ChoiceField(
-            label="Tax", choices=TaxTreatment, initial=TaxTreatment.RATE
+            label="Tax",
+            choices=TaxTreatment,
+            initial=vat.default_for(audit.engagement.customer).treatment,
         ),
         row="tax",
     ),
@@ -181,7 +183,7 @@ FIELDS: Sequence[TermsField] = (
             max_value=Decimal("99.99"),
             max_digits=5,
             decimal_places=2,
-            initial=Decimal(0),
+            initial=vat.default_for(audit.engagement.customer).rate,
             help_text="Added to the fee and to the audit cost.",
         ),
         row="tax",
@@ -194,8 +196,9 @@ FIELDS: Sequence[TermsField] = (
             label="Sentence on the invoice",
             max_length=500,
             required=False,
-            help_text="Required where no tax is added, as in: Steuerschuldnerschaft des "
-            "Leistungsempfängers (reverse charge).",
+            initial=vat.default_for(audit.engagement.customer).note,
+            help_text="Required where no tax is added. Empty for the usual sentence of a reverse "
+            "charge or of a service outside the scope.",
         ),
     ),
     TermsField(

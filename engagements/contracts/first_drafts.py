@@ -15,6 +15,7 @@ from engagements.audit.contract_basis import benchmark_document, work_of
 from engagements.audit.models import Audit
 from engagements.common.errors import ApplicationError
 from engagements.contracts import services as contracts
+from engagements.contracts import vat
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.fields import NOTICE
 from engagements.contracts.milestones.models import ReleaseCondition
@@ -47,13 +48,16 @@ def from_audit(*, engagement: Engagement, by: User) -> ContractVersion:
         benchmark = benchmarks.seal(document=benchmark_document(audit))
     except BenchmarkError as error:
         raise ApplicationError(error.message, code=error.code) from error
+    tax = vat.default_for(row.customer)
     return contracts.draft(
         engagement=row,
         benchmark=benchmark,
         fee=fee,
         audit_cost=audit.cost,
         currency=audit.currency,
-        tax_rate_percent=Decimal(0),
+        tax_rate_percent=tax.rate,
+        tax_treatment=tax.treatment,
+        tax_note=tax.note,
         weeks=_time_box(work.whole_weeks),
         starts_on=_monday(timezone.localdate() + NOTICE),
         target=Decimal(str(benchmark.document["target"])),

@@ -16,6 +16,7 @@ from engagements.audit.models import Audit
 from engagements.common.amount_fields import PartField, Share
 from engagements.common.choice_fields import Choice, offer_rows
 from engagements.common.date_fields import DayField
+from engagements.contracts import vat
 from engagements.contracts.clauses.models import Clause
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.fields import FIELDS
@@ -59,7 +60,9 @@ class TermsForm(forms.Form):
             values["tax_note"] = ""
         elif "tax_treatment" in values:
             values["tax_rate_percent"] = Decimal(0)
-            if not values.get("tax_note"):
+            treatment = ContractVersion.TaxTreatment(values["tax_treatment"])
+            values["tax_note"] = values.get("tax_note") or vat.SENTENCES.get(treatment, "")
+            if not values["tax_note"]:
                 self.add_error("tax_note", "Enter the sentence for invoices without tax.")
         return values
 

@@ -52,6 +52,8 @@ class ContractVersion(models.Model):
         RATE = "rate", "At a rate"
         REVERSE_CHARGE = "reverse_charge", "Reverse charge: the customer owes the tax"
         EXEMPT = "exempt", "Exempt"
+        ZERO = "zero", "Zero rate"
+        OUTSIDE = "outside_scope", "Outside the scope of VAT"
 
     class Amendment(models.TextChoices):
         """What an amendment changes."""
@@ -151,7 +153,10 @@ class ContractVersion(models.Model):
             models.CheckConstraint(
                 condition=(Q(tax_treatment="rate", tax_note=""))
                 | (
-                    Q(tax_treatment__in=["reverse_charge", "exempt"], tax_rate_percent=0)
+                    Q(
+                        tax_treatment__in=["reverse_charge", "exempt", "zero", "outside_scope"],
+                        tax_rate_percent=0,
+                    )
                     & ~Q(tax_note="")
                 ),
                 name="contract_tax_is_treated_one_way",

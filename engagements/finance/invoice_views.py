@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from engagements import access
 from engagements.access import actor
-from engagements.billing import credit_notes, invoices
+from engagements.billing import credit_notes, e_invoice, e_invoice_views, invoices
 from engagements.billing import queries as billing
 from engagements.billing.balances import balance_of
 from engagements.billing.forms import CreditForm
@@ -98,6 +98,27 @@ def issue(request: HttpRequest, pk: int) -> HttpResponse:
 
 @access.finance_page
 @require_POST
+def purchase_order(request: HttpRequest, pk: int) -> HttpResponse:
+    """Set the customer's order number on a draft."""
+    draft = access.invoice_for(request.user, pk)
+    try:
+        invoices.set_purchase_order(
+            invoice=draft, text=request.POST.get("purchase_order", ""), by=actor(request)
+        )
+    except ApplicationError as error:
+        return _page(request, draft, error=error)
+    return redirect("invoice", pk=pk)
+
+
+@access.finance_page
+@require_safe
+def xrechnung(request: HttpRequest, pk: int) -> HttpResponse:
+    """Download an issued invoice as XRechnung."""
+    return e_invoice_views.xrechnung_response(access.invoice_for(request.user, pk))
+
+
+@access.finance_page
+@require_POST
 def discard(request: HttpRequest, pk: int) -> HttpResponse:
     """Discard a draft."""
     draft = access.invoice_for(request.user, pk)
@@ -175,6 +196,7 @@ def _page(
             "reminders": invoice.reminders.all(),
             "write_offs": invoice.write_offs.select_related("proposed_by", "approved_by"),
             "document": billing.document_of(invoice),
+            "missing_for_xrechnung": e_invoice.missing_for_xrechnung(invoice.frozen or {}),
         }
     else:
         template = "billing/invoice_draft.html"

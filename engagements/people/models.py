@@ -15,18 +15,22 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 from benchmarks.triggers import AppendOnly
+from engagements.common import vat_ids
 from engagements.common.money import UnknownCurrency, minor_digits
 from engagements.common.text import strip_invisible
 from engagements.people.triggers import COUNT_ACCESS_CHANGES, COUNT_MEMBERSHIP_CHANGES
 
 # CLDR lists these beside the countries of ISO 3166-1; nobody has an address in them.
 _NOT_COUNTRIES = frozenset({"EU", "EZ", "QO", "UN", "XA", "XB", "ZZ"})
+_NAMES = Locale("en").territories
 COUNTRIES = (
     frozenset(code for code in map(str, Locale("en").territories) if len(code) == 2)
     - _NOT_COUNTRIES
 )
-# VAT ids of Greece and Northern Ireland do not start with their country code.
-VAT_PREFIXES = frozenset({"EL", "XI"})
+
+
+# For a list to choose from: a name that is typed becomes another country by its first letters.
+COUNTRY_CHOICES = sorted(((code, str(_NAMES[code])) for code in COUNTRIES), key=lambda row: row[1])
 
 
 class Role(models.TextChoices):
@@ -125,7 +129,8 @@ class Customer(models.Model):
     buyer_reference = models.CharField(
         max_length=60,
         blank=True,
-        help_text="Printed on its invoices, such as a purchase order number.",
+        help_text="Printed on its invoices, such as a Leitweg-ID. Order numbers are entered on the "
+        "invoice.",
     )
     wants_e_invoice = models.BooleanField(
         "wants e-invoices", default=False, help_text="Customers in the EU always get them."
@@ -160,10 +165,12 @@ class Customer(models.Model):
                 raise ValidationError({name: "Enter visible characters."})
         self.country, self.currency = self.country.upper(), self.currency.upper()
         self.vat_id = "".join(self.vat_id.split()).upper()
-        if self.vat_id and self.vat_id[:2] not in COUNTRIES | VAT_PREFIXES:
-            raise ValidationError({"vat_id": "Start with the country code, as in DE123456789."})
+        if self.vat_id and not vat_ids.is_valid(self.vat_id):
+            raise ValidationError(
+                {"vat_id": "Enter a valid VAT id with its country code, as in DE136695976."}
+            )
         if self.country not in COUNTRIES:
-            raise ValidationError({"country": "Enter a country code of ISO 3166-1, such as DE."})
+            raise ValidationError({"country": "Choose a country."})
         try:
             minor_digits(self.currency)
         except UnknownCurrency as error:

@@ -5,16 +5,27 @@ from __future__ import annotations
 from decimal import Decimal
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from engagements import access
+from engagements.billing import e_invoice, e_invoice_views
 from engagements.billing import queries as billing
 from engagements.engagement.models import Engagement
 from engagements.payouts.queries import overpaid_amount
 from engagements.settlements import customer_accounts
+
+
+@access.portal_page
+@require_safe
+def xrechnung(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """Download an invoice of one engagement as XRechnung."""
+    invoice = access.invoice_for(request.user, pk)
+    if invoice.engagement.reference != reference:
+        raise Http404("No such invoice.")
+    return e_invoice_views.xrechnung_response(invoice)
 
 
 @access.portal_page
@@ -31,6 +42,7 @@ def invoices(request: HttpRequest, reference: str) -> HttpResponse:
             "invoice": invoice,
             "too_much": None if invoice.is_settled else overpaid_amount(invoice),
             "document": documents.get(f"invoice:{invoice.pk}"),
+            "has_xrechnung": not e_invoice.missing_for_xrechnung(invoice.frozen or {}),
             "notes": [
                 (note, documents.get(f"invoice:{note.pk}"))
                 for note in invoice.credit_notes.all()

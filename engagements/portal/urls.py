@@ -16,6 +16,11 @@ urlpatterns = [
     path("<slug:reference>/settlement/dispute/", disputes.dispute, name="portal-dispute"),
     path("<slug:reference>/handover/", engagements.handover, name="portal-handover"),
     path("<slug:reference>/invoices/", invoices.invoices, name="portal-invoices"),
+    path(
+        "<slug:reference>/invoices/<int:pk>/xrechnung/",
+        invoices.xrechnung,
+        name="portal-xrechnung",
+    ),
     path("<slug:reference>/contract/", contract.contract_page, name="portal-contract"),
     path(
         "<slug:reference>/contract/<int:number>/",

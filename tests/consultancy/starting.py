@@ -22,7 +22,7 @@ def production(**changes: str | None) -> dict[str, str]:
         "TWOFOLD_FROM_EMAIL": "twofold@example.org",
         "TWOFOLD_HOUSE_NAME": "Kernels Ltd",
         "TWOFOLD_HOUSE_ADDRESS": "1 Warp Street",
-        "TWOFOLD_HOUSE_VAT_ID": "DE123456789",
+        "TWOFOLD_HOUSE_VAT_ID": "DE136695976",
         "TWOFOLD_HOUSE_IBAN": "DE89370400440532013000",
         **changes,
     }

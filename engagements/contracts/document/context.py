@@ -31,6 +31,8 @@ TAX = {
     ContractVersion.TaxTreatment.RATE: "Tax is added at the rate above",
     ContractVersion.TaxTreatment.REVERSE_CHARGE: "No tax is added: the customer owes it",
     ContractVersion.TaxTreatment.EXEMPT: "No tax is added: the service is exempt",
+    ContractVersion.TaxTreatment.ZERO: "No tax is added: the rate is zero",
+    ContractVersion.TaxTreatment.OUTSIDE: "No tax is added: VAT does not apply",
 }
 
 

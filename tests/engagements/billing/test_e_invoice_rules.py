@@ -47,6 +47,16 @@ TREATMENTS: dict[str, dict[str, Any]] = {
         "tax_note": f"\x0b{EXEMPT}\x1f",
         "milestones": [MilestoneDraft("One\x0band all", D(48000), "signed")],
     },
+    "zero with reason": {
+        "tax_rate_percent": D(0),
+        "tax_treatment": "zero",
+        "tax_note": "Zero rate under Article 148 of Directive 2006/112/EC.",
+    },
+    "outside the scope": {
+        "tax_rate_percent": D(0),
+        "tax_treatment": "outside_scope",
+        "tax_note": "Not subject to VAT here (Article 44 of Directive 2006/112/EC).",
+    },
     "dollars": {"currency": "USD"},
     "yen": {"currency": "JPY"},
 }

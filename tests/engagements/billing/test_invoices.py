@@ -287,7 +287,7 @@ def test_a_cancelled_engagement_is_credited_in_full(world: World) -> None:
 
 def test_reverse_charge_requires_a_vat_id(world: World) -> None:
     contract = world.active(
-        tax_rate_percent=D(0), tax_treatment="reverse_charge", tax_note="Yours."
+        tax_rate_percent=D(0), tax_treatment="reverse_charge", tax_note="Reverse charge."
     )
     parts = [contract.milestones.get(position=1)]
     drafted = invoices.draft(milestones=parts, by=world.finance)

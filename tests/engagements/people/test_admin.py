@@ -96,7 +96,7 @@ def test_a_new_customer_is_set_up_and_its_signatory_invited(
     company = {
         "name": "Longprompt GmbH",
         "address": "Weg 1",
-        "country": "de",
+        "country": "DE",
         "currency": "EUR",
         "locale": "en_GB",
         **empty("contacts", "memberships"),
@@ -108,13 +108,20 @@ def test_a_new_customer_is_set_up_and_its_signatory_invited(
         "memberships-0-user": petra.pk,
         "memberships-0-rights": "signatory",
     }
-    of_the_codes = ({"country": "XX"}, {"country": "Ä"}, {"currency": "EUX"}, {"vat_id": "123456"})
+    of_the_codes = (
+        {"country": "XX"},
+        # By its first letters it would be Georgia.
+        {"country": "Germany"},
+        {"currency": "EUX"},
+        {"vat_id": "123456"},
+        {"vat_id": "DE136695977"},
+    )
     for wrong in (*of_the_codes, {"name": "\u200b"}, {"address": "\u200b"}):
         assert ada.post("/admin/engagements/customer/add/", company | wrong).status_code == 200
-    pasted = {"name": "Longprompt\x0bGmbH\u200b", "vat_id": "de 123 456 789"}
+    pasted = {"name": "Longprompt\x0bGmbH\u200b", "vat_id": "de 136 695 976"}
     assert ada.post("/admin/engagements/customer/add/", company | pasted).status_code == 302
     customer = Customer.objects.get(name="Longprompt GmbH")
-    assert (customer.country, customer.vat_id) == ("DE", "DE123456789")
+    assert (customer.country, customer.vat_id) == ("DE", "DE136695976")
     assert customer.contacts.get().user == petra
     assert access.may_sign(petra, customer)
 

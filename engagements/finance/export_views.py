@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -16,11 +17,14 @@ from django.views.decorators.http import require_safe
 from engagements import access
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
+from engagements.billing.write_off_models import WriteOff
 from engagements.common.pages import UNPROCESSABLE
 from engagements.common.tables import cell
+from engagements.contracts.models import ContractVersion
 from engagements.finance.ledger_views import LEG_COLUMNS, leg_cells
 from engagements.ledger import datev, posting
 from engagements.ledger import queries as ledger
+from engagements.ledger.datev import Voucher
 from engagements.ledger.forms import ExportForm
 from engagements.ledger.models import Leg
 
@@ -77,13 +81,14 @@ def _batch(data: dict[str, Any]) -> datev.Batch:
         currency=data["currency"],
         made_at=timezone.localtime(),
         is_final=posting.is_closed(data["last_day"]),
+        chart=data["chart"] or datev.SKR04,
     )
 
 
 def _datev(batch: datev.Batch, legs: Iterator[Leg]) -> StreamingHttpResponse:
-    names = names_between(batch.first, batch.last)
+    vouchers = vouchers_between(batch.first, batch.last)
     name = f"EXTF_Twofold_{batch.first:%Y-%m}_{batch.last:%Y-%m}_{batch.currency}.csv"
-    return _download(datev.lines(batch, legs, names), name, "text/csv; charset=windows-1252")
+    return _download(datev.lines(batch, legs, vouchers), name, "text/csv; charset=windows-1252")
 
 
 def _download(lines: Any, name: str, content_type: str) -> StreamingHttpResponse:
@@ -92,13 +97,37 @@ def _download(lines: Any, name: str, content_type: str) -> StreamingHttpResponse
     return response
 
 
-def names_between(first: date, last: date) -> dict[str, str]:
-    """Map the subjects of these dates to invoice numbers and payment references."""
-    invoices = Invoice.objects.filter(issued_on__gte=first, issued_on__lte=last)
+def vouchers_between(first: date, last: date) -> dict[str, Voucher]:
+    """Map the subjects of these dates to their documents.
+
+    Payments and write-offs of an invoice, and its credit notes, have its number: by that DATEV
+    clears open items.
+    """
+    invoices = Invoice.objects.filter(issued_on__gte=first, issued_on__lte=last).select_related(
+        "corrects", "contract_version", "customer"
+    )
+    found = {f"invoice:{row.pk}": _invoice_voucher(row) for row in invoices}
     # Payments of a closed month are posted on the day they were recorded.
     payments = Payment.objects.filter(received_on__lte=last, recorded_at__date__gte=first)
-    names = {
-        f"invoice:{pk}": reference for pk, reference in invoices.values_list("pk", "reference")
+    found |= {
+        f"payment:{row.pk}": Voucher(number=row.invoice.reference)
+        for row in payments.select_related("invoice")
     }
-    names |= {f"payment:{pk}": text for pk, text in payments.values_list("pk", "reference")}
-    return names
+    losses = WriteOff.objects.filter(proposed_at__date__lte=last)
+    found |= {
+        f"write_off:{row.pk}": replace(_invoice_voucher(row.invoice), due_on=None)
+        for row in losses.select_related("invoice__contract_version", "invoice__customer")
+    }
+    return found
+
+
+def _invoice_voucher(row: Invoice) -> Voucher:
+    contract = row.contract_version
+    is_reversed = contract.tax_treatment == ContractVersion.TaxTreatment.REVERSE_CHARGE
+    return Voucher(
+        number=row.corrects.reference if row.corrects else row.reference,
+        second=row.reference if row.corrects else "",
+        due_on=row.due_on,
+        tax_rate=contract.tax_rate_percent,
+        eu_vat_id=row.customer.vat_id if is_reversed else "",
+    )

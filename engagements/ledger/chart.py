@@ -67,6 +67,29 @@ CHART = (
 )
 
 
+# The numbers of DATEV's SKR03 for the same accounts.
+SKR03 = {
+    BANK: "1200",
+    SUSPENSE: "1792",
+    OUTSIDE: "1793",
+    TRANSFERS: "1360",
+    RECEIVABLES: "1400",
+    AUDIT_UNBILLED: "1500",
+    FEES_DEFERRED: "0990",
+    REFUND_LIABILITY: "1710",
+    REFUND_PAYABLE: "1700",
+    OUTPUT_TAX: "1770",
+    AUDIT_REVENUE: "8210",
+    FEE_REVENUE: "8200",
+    MOVED_PAYMENTS: "1590",
+    EXCHANGE_POSITION: "1794",
+    WITHHOLDING: "1549",
+    BANK_CHARGES: "4970",
+    EXCHANGE: "2150",
+    BAD_DEBT: "2400",
+}
+
+
 def write_missing() -> None:
     """Create the missing accounts; existing ones stay as edited."""
     Account.objects.bulk_create(

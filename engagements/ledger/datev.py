@@ -3,6 +3,10 @@
 A header line, a line of column names, then one line per booking between two accounts. Fields
 are separated by semicolons, text is quoted, amounts have a decimal comma, lines end in CRLF, the
 encoding is Windows-1252. Source: developer.datev.de, "Buchungsstapel".
+
+Receivables are posted to a debtor account for each customer. Revenue with German tax is posted
+gross with its tax key, so that DATEV computes the tax. Invoices, their payments and credit notes
+carry the invoice's number in Belegfeld 1, by which DATEV clears open items.
 """
 
 from __future__ import annotations
@@ -14,8 +18,10 @@ from datetime import date, datetime
 from decimal import Decimal
 from itertools import groupby
 
-from engagements.common.money import minor_digits, quantize
-from engagements.ledger.models import Leg
+from engagements.common.money import allocate, minor_digits, quantize
+from engagements.ledger import chart
+from engagements.ledger.models import Account, Leg
+from engagements.people.models import Customer
 
 ENCODING = "cp1252"
 LINE_END = "\r\n"
@@ -24,6 +30,12 @@ ACCOUNT_DIGITS = 4
 # Characters not allowed in field 11, the document number.
 NOT_IN_A_REFERENCE = re.compile(r"[^A-Za-z0-9$&%*+\-/]")
 AMOUNT_DECIMALS = 2
+# Debtors have one digit more than general ledger accounts: 10000 to 69999.
+FIRST_DEBTOR, LAST_DEBTOR = 10_000, 69_999
+SKR03, SKR04 = "03", "04"
+# Tax keys of German output tax by rate; at other rates net and tax are posted apart.
+TAX_KEYS = {Decimal(19): "3", Decimal(7): "2"}
+SECOND_REFERENCE_LENGTH, VAT_ID_LENGTH = 12, 15
 REFERENCE_LENGTH, TEXT_LENGTH, DESCRIPTION_LENGTH = 36, 60, 30
 
 
@@ -71,7 +83,7 @@ class Batch:
     """The recipient, period and currency of a file.
 
     `first` and `last` are in one calendar year, which is the fiscal year. `is_final` marks the
-    bookings of closed months, which DATEV must not change.
+    bookings of closed months, which DATEV must not change. `chart` is SKR03 or SKR04.
     """
 
     adviser_number: int
@@ -81,6 +93,31 @@ class Batch:
     currency: str
     made_at: datetime
     is_final: bool = False
+    chart: str = SKR04
+
+
+@dataclass(frozen=True)
+class Voucher:
+    """The document behind an entry.
+
+    `number` is that of the invoice which the entry opens or clears; `second` that of the document
+    itself, if it is another. `tax_rate` is in percent; `eu_vat_id` is set for reverse charges.
+    """
+
+    number: str
+    second: str = ""
+    due_on: date | None = None
+    tax_rate: Decimal = Decimal(0)
+    eu_vat_id: str = ""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of an entry: a DATEV account, debit positive, with the tax key of a gross amount."""
+
+    account: str
+    amount: Decimal
+    tax_key: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,7 +127,7 @@ class Booking:
     amount: Decimal
     debit: str
     credit: str
-    leg: Leg
+    tax_key: str = ""
 
 
 def blocking_reason(batch: Batch) -> str:
@@ -102,11 +139,11 @@ def blocking_reason(batch: Batch) -> str:
     return ""
 
 
-def lines(batch: Batch, legs: Iterable[Leg], names: Mapping[str, str]) -> Iterator[bytes]:
+def lines(batch: Batch, legs: Iterable[Leg], vouchers: Mapping[str, Voucher]) -> Iterator[bytes]:
     """Render the file line by line.
 
-    `legs` are in `batch.currency` and grouped by entry. `names` maps subjects, such as
-    invoice:17, to document numbers. Raises ValueError if there is a `blocking_reason`.
+    `legs` are in `batch.currency` and grouped by entry. `vouchers` are by subject, such as
+    invoice:17. Raises ValueError if there is a `blocking_reason`.
     """
     reason = blocking_reason(batch)
     if reason:
@@ -114,8 +151,66 @@ def lines(batch: Batch, legs: Iterable[Leg], names: Mapping[str, str]) -> Iterat
     yield _encoded(header(batch))
     yield _encoded(COLUMNS)
     for _, group in groupby(legs, key=lambda leg: leg.entry_id):
-        for booking in bookings(list(group)):
-            yield _encoded(row(booking, batch, names))
+        entry_legs = list(group)
+        voucher = _voucher(entry_legs[0], vouchers)
+        for booking in bookings(sides(entry_legs, batch, voucher)):
+            yield _encoded(row(booking, entry_legs[0], batch, voucher))
+
+
+def _voucher(leg: Leg, vouchers: Mapping[str, Voucher]) -> Voucher:
+    subject = leg.entry.key.partition(":")[2]
+    return vouchers.get(subject) or Voucher(number=subject)
+
+
+def debtor_number(customer: Customer) -> str:
+    """The debtor account of a customer."""
+    number = FIRST_DEBTOR + (customer.pk or 0)
+    if number > LAST_DEBTOR:
+        raise ValueError(f"DATEV has no debtor account {number}.")
+    return str(number)
+
+
+def account_number(account: Account, *, skr: str) -> str:
+    """An account's number in a chart; a number that finance has edited is kept."""
+    is_edited = account.datev_number != _DEFAULTS.get(account.code)
+    if skr == SKR04 or is_edited:
+        return account.datev_number
+    return chart.SKR03[account.code]
+
+
+_DEFAULTS = {line.code: line.datev_number for line in chart.CHART}
+
+
+def sides(legs: Sequence[Leg], batch: Batch, voucher: Voucher) -> list[Side]:
+    """The sides of one entry by DATEV account, its tax merged into gross amounts with their key."""
+    tax = sum((leg.amount for leg in legs if leg.account.code == chart.OUTPUT_TAX), Decimal(0))
+    key = TAX_KEYS.get(voucher.tax_rate, "") if tax else ""
+    taxed = [leg for leg in legs if _is_taxed(leg) and leg.amount * tax > 0]
+    if not key or not taxed:
+        return [Side(_number(leg, batch), leg.amount) for leg in legs]
+    weights = [abs(leg.amount) for leg in taxed]
+    sign = 1 if tax > 0 else -1
+    parts = allocate(abs(tax), weights, batch.currency)
+    shares = {leg.pk: sign * part for leg, part in zip(taxed, parts, strict=True)}
+    return [
+        Side(
+            _number(leg, batch),
+            leg.amount + shares.get(leg.pk, Decimal(0)),
+            key if leg.pk in shares else "",
+        )
+        for leg in legs
+        if leg.account.code != chart.OUTPUT_TAX
+    ]
+
+
+def _is_taxed(leg: Leg) -> bool:
+    return leg.account.code not in (chart.RECEIVABLES, chart.OUTPUT_TAX)
+
+
+def _number(leg: Leg, batch: Batch) -> str:
+    if leg.account.code == chart.RECEIVABLES and leg.engagement is not None:
+        return debtor_number(leg.engagement.customer)
+    return account_number(leg.account, skr=batch.chart)
 
 
 def header(batch: Batch) -> list[str]:
@@ -129,36 +224,33 @@ def header(batch: Batch) -> list[str]:
         *(f"{batch.first:%Y%m%d}", f"{batch.last:%Y%m%d}"),
         _text(f"Twofold {batch.first:%Y-%m-%d} {batch.last:%m-%d}"[:DESCRIPTION_LENGTH]),
         *(_text(""), "1", "0", str(int(batch.is_final)), _text(batch.currency)),
-        *("", _text(""), "", "", _text("04"), "", "", _text(""), _text("")),
+        *("", _text(""), "", "", _text(batch.chart), "", "", _text(""), _text("")),
     ]
 
 
-def bookings(legs: Sequence[Leg]) -> list[Booking]:
-    """Pair the legs of one entry into bookings between two accounts, largest first.
+def bookings(sides: Sequence[Side]) -> list[Booking]:
+    """Pair the sides of one entry into bookings between two accounts, largest first.
 
     DATEV has no bookings with several accounts on both sides.
     """
-    debits = sorted((leg for leg in legs if leg.amount > 0), key=lambda leg: -leg.amount)
-    credits = sorted((leg for leg in legs if leg.amount < 0), key=lambda leg: leg.amount)
-    remaining = {leg.pk: abs(leg.amount) for leg in legs}
+    debits = sorted((side for side in sides if side.amount > 0), key=lambda side: -side.amount)
+    credits = sorted((side for side in sides if side.amount < 0), key=lambda side: side.amount)
+    remaining = {id(side): abs(side.amount) for side in sides}
     found = []
     for debit in debits:
         for credit in credits:
-            amount = min(remaining[debit.pk], remaining[credit.pk])
+            amount = min(remaining[id(debit)], remaining[id(credit)])
             if amount > 0:
-                remaining[debit.pk] -= amount
-                remaining[credit.pk] -= amount
-                found.append(
-                    Booking(amount, debit.account.datev_number, credit.account.datev_number, debit)
-                )
+                remaining[id(debit)] -= amount
+                remaining[id(credit)] -= amount
+                key = debit.tax_key or credit.tax_key
+                found.append(Booking(amount, debit.account, credit.account, key))
     return found
 
 
-def row(booking: Booking, batch: Batch, names: Mapping[str, str]) -> list[str]:
-    """The line of a booking: 125 fields, most of them empty."""
-    entry, engagement = booking.leg.entry, booking.leg.engagement
-    subject = entry.key.partition(":")[2]
-    reference = NOT_IN_A_REFERENCE.sub("-", names.get(subject, subject))
+def row(booking: Booking, leg: Leg, batch: Batch, voucher: Voucher) -> list[str]:
+    """The line of a booking of a leg's entry: 125 fields, most of them empty."""
+    entry, engagement = leg.entry, leg.engagement
     about = f"{engagement.reference} {engagement.customer.name}: " if engagement else ""
     text = f"{about}{entry.get_kind_display()}"
     fields = [_text("") if place in TEXT else "" for place in range(1, len(COLUMNS) + 1)]
@@ -168,14 +260,22 @@ def row(booking: Booking, batch: Batch, names: Mapping[str, str]) -> list[str]:
         "WKZ Umsatz": _text(batch.currency),
         "Konto": booking.debit,
         "Gegenkonto (ohne BU-Schlüssel)": booking.credit,
-        "Belegdatum": f"{booking.leg.dated_on:%d%m}",
-        "Belegfeld 1": _text(reference[:REFERENCE_LENGTH]),
+        "BU-Schlüssel": _text(booking.tax_key),
+        "Belegdatum": f"{leg.dated_on:%d%m}",
+        "Belegfeld 1": _text(_reference(voucher.number)[:REFERENCE_LENGTH]),
+        "Belegfeld 2": _text(_reference(voucher.second)[:SECOND_REFERENCE_LENGTH]),
         "Buchungstext": _text(text[:TEXT_LENGTH]),
+        "EU-Land u. UStID (Bestimmung)": _text(voucher.eu_vat_id[:VAT_ID_LENGTH]),
         "Auftragsnummer": _text(engagement.reference[:30] if engagement else ""),
         "Festschreibung": str(int(batch.is_final)),
+        "Fälligkeit": f"{voucher.due_on:%d%m%Y}" if voucher.due_on else "",
     }.items():
         fields[_PLACE[name]] = value
     return fields
+
+
+def _reference(text: str) -> str:
+    return NOT_IN_A_REFERENCE.sub("-", text)
 
 
 def _amount(amount: Decimal, currency: str) -> str:

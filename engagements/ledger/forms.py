@@ -36,12 +36,27 @@ class MonthField(forms.Field):
         return f"{value:%Y-%m}" if isinstance(value, dt.date) else value
 
 
-class ExportForm(forms.Form):
+class PeriodForm(forms.Form):
+    """The first and the last month of a period; `last_day` is cleaned from them."""
+
+    first = MonthField(label="From", error_messages={"required": "Choose the first month."})
+    last = MonthField(label="To", error_messages={"required": "Choose the last month."})
+
+    def clean(self) -> dict[str, Any]:
+        """Compute the last day."""
+        data: dict[str, Any] = super().clean() or {}
+        first, last = data.get("first"), data.get("last")
+        if first and last:
+            if last < first:
+                self.add_error("last", "Enter a month that is not before the first.")
+            data["last_day"] = next_month(last) - dt.timedelta(days=1)
+        return data
+
+
+class ExportForm(PeriodForm):
     """Months, format and currency of an export."""
 
     CSV, DATEV = "csv", "datev"
-    first = MonthField(label="From", error_messages={"required": "Choose the first month."})
-    last = MonthField(label="To", error_messages={"required": "Choose the last month."})
     format = forms.ChoiceField(
         label="Format",
         choices=[(CSV, "CSV, one line per leg"), (DATEV, "DATEV (EXTF), for the tax adviser")],
@@ -49,6 +64,13 @@ class ExportForm(forms.Form):
         initial=CSV,
     )
     currency = forms.ChoiceField(label="Currency", required=False)
+    chart = forms.ChoiceField(
+        label="Chart of accounts",
+        choices=[("04", "SKR04"), ("03", "SKR03")],
+        initial="04",
+        required=False,
+        help_text="For DATEV only. Account numbers that you edited are kept.",
+    )
     adviser_number = forms.IntegerField(
         label="DATEV adviser number",
         required=False,
@@ -72,13 +94,8 @@ class ExportForm(forms.Form):
         field.choices = choices
 
     def clean(self) -> dict[str, Any]:
-        """Compute the last day; require the DATEV fields for DATEV."""
-        data: dict[str, Any] = super().clean() or {}
-        first, last = data.get("first"), data.get("last")
-        if first and last:
-            if last < first:
-                self.add_error("last", "Enter a month that is not before the first.")
-            data["last_day"] = next_month(last) - dt.timedelta(days=1)
+        """Require the DATEV fields for DATEV."""
+        data = super().clean()
         if data.get("format") == self.DATEV:
             for name in ("currency", "adviser_number", "client_number"):
                 if not data.get(name) and name not in self.errors:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from engagements.engagement.models import Engagement
-from engagements.ledger import datev
+from engagements.ledger import chart, datev
 from engagements.ledger.models import Account, Entry, Leg
 from engagements.people.models import Customer
 
@@ -37,18 +37,31 @@ FIELDS = {
     "Kurs": "",
     "Konto": r"\d{1,9}",
     "Gegenkonto (ohne BU-Schlüssel)": r"\d{1,9}",
-    "BU-Schlüssel": '""',
+    "BU-Schlüssel": r'"\d{0,4}"',
     "Belegdatum": r"(0[1-9]|[12]\d|3[01])(0[1-9]|1[0-2])",
     "Belegfeld 1": r'"[\w$&%*+\-/]{1,36}"',
+    "Belegfeld 2": r'"[\w$&%*+\-/]{0,12}"',
     "Buchungstext": r'".{0,60}"',
+    "EU-Land u. UStID (Bestimmung)": r'".{0,15}"',
+    "Fälligkeit": r"(\d{8})?",
     "Auftragsnummer": r'".{0,30}"',
     "Festschreibung": "[01]",
 }
 
 
+CODES = {line.datev_number: line.code for line in chart.CHART}
+VOUCHER = datev.Voucher(
+    number="INV-2026-0007",
+    second="CN-2026-0001",
+    due_on=dt.date(2026, 3, 19),
+    tax_rate=D(19),
+    eu_vat_id="ATU13585627",
+)
+
+
 def legs(*amounts: tuple[str, str], customer: str = "Müller & Söhne GmbH") -> list[Leg]:
     """An entry's legs in memory: DATEV numbers with amounts."""
-    engagement = Engagement(reference="TF-2026-0001", customer=Customer(name=customer))
+    engagement = Engagement(reference="TF-2026-0001", customer=Customer(pk=5, name=customer))
     entry = Entry(pk=1, kind="invoice_issued", key="invoice_issued:invoice:7", dated_on=DAY)
     return [
         Leg(
@@ -56,7 +69,7 @@ def legs(*amounts: tuple[str, str], customer: str = "Müller & Söhne GmbH") -> 
             entry=entry,
             engagement=engagement,
             dated_on=DAY,
-            account=Account(datev_number=account),
+            account=Account(datev_number=account, code=CODES.get(account, ""), position=number),
             amount=D(amount),
             currency="EUR",
         )
@@ -65,7 +78,7 @@ def legs(*amounts: tuple[str, str], customer: str = "Müller & Söhne GmbH") -> 
 
 
 def written(rows: Sequence[Leg], *, batch: datev.Batch = BATCH) -> list[bytes]:
-    return b"".join(datev.lines(batch, rows, {"invoice:7": "INV-2026-0007"})).split(b"\r\n")
+    return b"".join(datev.lines(batch, rows, {"invoice:7": VOUCHER})).split(b"\r\n")
 
 
 def bookings(rows: Sequence[Leg]) -> list[dict[str, str]]:
@@ -88,7 +101,7 @@ def test_the_columns_are_datev_s_and_each_booking_has_them_all() -> None:
     assert len(datev.COLUMNS) == 125
     assert datev.COLUMNS[113] == "Festschreibung"
     assert datev.COLUMNS[-1] == "Abw. Skontokonto"
-    assert len(bookings(legs(("1200", "119.00"), ("3900", "-100.00"), ("3800", "-19.00")))) == 2
+    assert len(bookings(legs(("1200", "119.00"), ("3900", "-100.00"), ("3800", "-19.00")))) == 1
 
 
 def test_every_field_is_written_as_datev_reads_it() -> None:
@@ -97,8 +110,12 @@ def test_every_field_is_written_as_datev_reads_it() -> None:
             assert re.fullmatch(pattern, booking[name]), f"{name}: {booking[name]}"
         assert booking["Umsatz (ohne Soll/Haben-Kz)"] == "1234,56"
         assert booking["Belegdatum"] == "0503"
-        assert (booking["Konto"], booking["Gegenkonto (ohne BU-Schlüssel)"]) == ("1200", "3900")
+        # The debtor of customer 5, who is posted instead of the collective account.
+        assert (booking["Konto"], booking["Gegenkonto (ohne BU-Schlüssel)"]) == ("10005", "3900")
         assert booking["Belegfeld 1"] == '"INV-2026-0007"'
+        assert booking["Belegfeld 2"] == '"CN-2026-0001"'
+        assert booking["EU-Land u. UStID (Bestimmung)"] == '"ATU13585627"'
+        assert booking["Fälligkeit"] == "19032026"
         assert booking["Soll/Haben-Kennzeichen"] == '"S"'
         assert booking["Festschreibung"] == "1"
 
@@ -110,7 +127,43 @@ def test_bookings_add_up_to_their_entry_account_by_account() -> None:
         amount = D(booking["Umsatz (ohne Soll/Haben-Kz)"].replace(",", "."))
         for name, sign in (("Konto", 1), ("Gegenkonto (ohne BU-Schlüssel)", -1)):
             sums[booking[name]] = sums.get(booking[name], D(0)) + sign * amount
-    assert sums == {account: D(amount) for account, amount in entry}
+    assert sums == {{"1200": "10005"}.get(code, code): D(amount) for code, amount in entry}
+
+
+@pytest.mark.parametrize(
+    ("rate", "expected"),
+    [
+        (D(19), [("119,01", "10005", "3900", '"3"'), ("118,99", "10005", "4200", '"3"')]),
+        # DATEV has no key for it: net and tax apart.
+        (D("25.5"), [("100,01", "10005", "3900", '""'), ("99,99", "10005", "4200", '""')]),
+    ],
+)
+def test_revenue_is_gross_with_its_tax_key(
+    monkeypatch: pytest.MonkeyPatch, rate: Decimal, expected: list[tuple[str, ...]]
+) -> None:
+    monkeypatch.setattr(f"{__name__}.VOUCHER", replace(VOUCHER, tax_rate=rate))
+    rows = legs(("1200", "238.00"), ("3900", "-100.01"), ("4200", "-99.99"), ("3800", "-38.00"))
+    columns = ("Umsatz (ohne Soll/Haben-Kz)", "Konto", "Gegenkonto (ohne BU-Schlüssel)")
+    found = [
+        (*(booking[name] for name in columns), booking["BU-Schlüssel"])
+        for booking in bookings(rows)
+    ]
+    assert found[:2] == expected
+
+
+def test_accounts_are_those_of_the_chosen_chart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.BATCH", replace(BATCH, chart=datev.SKR03))
+    [booking] = written(legs(("3630", "5.00"), ("6855", "-5.00")), batch=BATCH)[2:-1]
+    assert b";1792;4970;" in booking
+    assert b'"03"' in written([], batch=BATCH)[0]
+    # A number that finance has edited is kept.
+    assert datev.account_number(Account(code="bank", datev_number="1810"), skr="03") == "1810"
+    numbers = [datev.account_number(row, skr="03") for row in map(_account, chart.CHART)]
+    assert len(set(numbers)) == len(chart.CHART)
+
+
+def _account(line: chart.ChartLine) -> Account:
+    return Account(code=line.code, datev_number=line.datev_number)
 
 
 def test_a_name_breaks_neither_its_line_nor_the_code_page() -> None:

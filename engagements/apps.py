@@ -15,5 +15,6 @@ class EngagementsConfig(AppConfig):
 
         run_concluded.connect(receivers.conclude_run)
         event_recorded.connect(receivers.mail_signatories)
+        event_recorded.connect(receivers.mail_finance)
         authenticator_added.connect(receivers.end_other_sign_ins)
         post_migrate.connect(receivers.create_missing_accounts, sender=self)

@@ -14,6 +14,7 @@ from engagements.ledger import chart
 from engagements.notifications import engagement_mails
 from engagements.people import sign_ins
 from engagements.people.models import User
+from engagements.settlements import finance_mails
 
 
 def conclude_run(sender: Any, *, run: Run, **kwargs: Any) -> None:
@@ -29,6 +30,11 @@ def end_other_sign_ins(sender: Any, *, request: HttpRequest, user: User, **kwarg
 def mail_signatories(sender: Any, *, event: Event, **kwargs: Any) -> None:
     """Mail the customer's signatories about the events that concern them."""
     engagement_mails.notify(event)
+
+
+def mail_finance(sender: Any, *, event: Event, **kwargs: Any) -> None:
+    """Mail finance about the events that wait for it."""
+    finance_mails.notify(event)
 
 
 def create_missing_accounts(sender: AppConfig, *, apps: Apps = installed, **kwargs: Any) -> None:

@@ -31,6 +31,7 @@ from engagements.evidence import reading
 from engagements.notifications import mails, password_mails
 from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
+from engagements.settlements import finance_mails
 from engagements.settlements import services as settlements
 
 log = logging.getLogger(__name__)
@@ -135,6 +136,10 @@ SWEEPS: Mapping[str, tuple[Callable[[], Iterable[Any]], Callable[[Any], object]]
         lambda row: milestones.release_due(contract=row),
     ),
     "remind": (lambda: reminders.due(), lambda row: reminders.remind(invoice=row)),
+    "warn of refund day": (
+        lambda: finance_mails.refunds_near(),
+        lambda row: finance_mails.warn_of_refund_day(settlement=row),
+    ),
     "issue document": (_missing_documents, _issue),
     "mail contract": (
         lambda: contract_mails.unsent(),

@@ -24,6 +24,7 @@ from engagements.common.pages import UNPROCESSABLE
 from engagements.common.tables import amounts, as_csv
 from engagements.documents.models import Document
 from engagements.documents.registry import Subject
+from engagements.finance import closing_checklist
 from engagements.ledger import periods
 from engagements.ledger import queries as ledger
 from engagements.ledger.forms import CloseForm, MonthField
@@ -205,6 +206,7 @@ def close(request: HttpRequest) -> HttpResponse:
         # No month was given and all past months are closed: when this month can be closed.
         "next_close": "" if data else periods.preview(month=timezone.localdate()).blocking_reason,
         "rows": ledger.trial_balance(until=closing.month) if closing else [],
+        "checks": closing_checklist.checks(closing.month) if closing else [],
         "periods": Period.objects.select_related("closed_by"),
         "can_edit": access.is_finance(request.user),
     }

@@ -12,12 +12,14 @@ from django.views.decorators.http import require_safe
 
 from engagements import access
 from engagements.billing import balances, milestones, payments
+from engagements.billing.payment_models import BankLine
+from engagements.billing.write_off_models import WriteOff
 from engagements.common import money
 from engagements.common.integers import whole
 from engagements.common.tables import amounts, as_csv
 from engagements.finance import at_risk
 from engagements.payouts import queries as overpayments
-from engagements.settlements import customer_accounts, queries
+from engagements.settlements import customer_accounts, finance_mails, queries
 from engagements.settlements.labels import next_step
 from engagements.settlements.queries import pending_settlements
 
@@ -34,7 +36,7 @@ RISK_COLUMNS = (
 def overview(request: HttpRequest) -> HttpResponse:
     """Open tasks of finance, money at risk and recent payments."""
     waiting = queries.settlements_waiting()
-    risks = at_risk.money_at_risk()
+    risks = at_risk.all_rows()
     to_bill = milestones.milestones_to_bill()
     bills = list(balances.open_invoices())
     today = timezone.localdate()
@@ -59,10 +61,15 @@ def overview(request: HttpRequest) -> HttpResponse:
         "overpaid": [(*row, row[0].pk in under_way) for row in rests if row[1] > 0],
         "going_back": going_back,
         "payments": payments.recent_payments(),
+        "write_offs": WriteOff.objects.filter(state=WriteOff.State.PROPOSED).select_related(
+            "invoice__engagement__customer", "proposed_by"
+        ),
+        "open_lines": BankLine.objects.filter(state=BankLine.State.OPEN).count(),
+        "refunds_near": [row for row in waiting if finance_mails.is_refund_near(row)],
         "can_edit": access.is_finance(request.user),
         "today": today,
         "totals": {
-            "at_risk": money.totals_by_currency((r.currency, r.received) for r in risks),
+            "at_risk": [(row.currency, -row.balance) for row in at_risk.totals() if row.balance],
             "going_back": money.totals_by_currency((s.currency, s.refund) for s in waiting),
             "to_bill": money.totals_by_currency((m.currency, m.gross) for m in to_bill),
             "open": money.totals_by_currency((b.currency, b.amount_due) for b in bills),

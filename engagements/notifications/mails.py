@@ -29,7 +29,7 @@ MAX_ATTEMPTS = 12
 def write(
     *,
     key: str,
-    engagement: Engagement,
+    engagement: Engagement | None,
     recipient: str,
     subject: str,
     body: str,
@@ -104,11 +104,13 @@ def _may_read(mail: Mail) -> bool:
     """Whether the recipient may still see the engagement: a mail may wait for hours.
 
     The customer's billing address may receive its mails; any other address must belong to a
-    person who sees the engagement.
+    person who sees the engagement. A mail without an engagement is for finance.
     """
+    person = User.objects.filter(email__iexact=mail.recipient).first()
+    if mail.engagement is None:
+        return access.sees_money(person)
     if mail.recipient == mail.engagement.customer.invoice_email:
         return True
-    person = User.objects.filter(email__iexact=mail.recipient).first()
     return person is not None and (
         access.engagements_for(person).filter(pk=mail.engagement_id).exists()
     )

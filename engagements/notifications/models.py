@@ -16,10 +16,12 @@ MAX_SUBJECT_CHARACTERS = 160
 
 class Mail(models.Model):
     """A mail to one address. `key` names its occasion, such as contract:17:accepted, and makes it
-    unique; `failure` is the error of the last attempt."""
+    unique; `failure` is the error of the last attempt. Without an engagement it is for finance."""
 
     key = models.CharField(max_length=80)
-    engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="mails")
+    engagement = models.ForeignKey(
+        Engagement, on_delete=models.PROTECT, null=True, related_name="mails"
+    )
     recipient = models.EmailField()
     subject = models.CharField(max_length=MAX_SUBJECT_CHARACTERS)
     body = models.TextField()

@@ -20,6 +20,7 @@ from engagements.engagement import stages
 from engagements.payouts import overpayment_refunds, refunds
 from engagements.payouts.models import OverpaymentRefund, Transfer, TransferMatch
 from engagements.people.models import User
+from engagements.settlements import finance_mails
 
 State, Kind = BankLine.State, TransferMatch.Kind
 Refund: TypeAlias = Transfer | OverpaymentRefund
@@ -34,7 +35,10 @@ class Outcome:
 
 
 def match_import(*, bank_import: BankImport, by: User) -> Outcome:
-    """Match the open lines of a file that carry our ids, each in its own transaction."""
+    """Match the open lines of a file that carry our ids, each in its own transaction.
+
+    Mails finance about lines that quote neither a refund nor an invoice.
+    """
     require_finance(by)
     matched, errors = 0, []
     named = Q(end_to_end_id="", batch_id="")
@@ -47,7 +51,17 @@ def match_import(*, bank_import: BankImport, by: User) -> Outcome:
             matched += 1
         except ApplicationError as error:
             errors.append(f"{line}: {error}")
+    certain = sum(row.is_certain for row in reconciliation.proposals(_credits(bank_import)))
+    count = bank_import.lines.filter(state=State.OPEN).count() - certain
+    if count:
+        finance_mails.warn_of_open_lines(
+            bank_import=bank_import.pk, filename=bank_import.filename, count=count
+        )
     return Outcome(matched, tuple(errors))
+
+
+def _credits(bank_import: BankImport) -> list[BankLine]:
+    return list(bank_import.lines.filter(state=State.OPEN, amount__gt=0))
 
 
 def refunds_named_by(line: BankLine) -> list[Refund]:

@@ -292,6 +292,7 @@ class TransferMatch(models.Model):
 
     class Meta:
         ordering: ClassVar = ["pk"]
+        verbose_name_plural = "transfer matches"
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["transfer", "kind"],

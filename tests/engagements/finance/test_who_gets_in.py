@@ -59,6 +59,10 @@ def pages(story: Story) -> list[str]:
         reverse("ledger-engagement", args=[story.reference]),
         reverse("ledger-entry", args=[story.engagement.entries.latest("pk").pk]),
         reverse("money-at-risk"),
+        reverse("receivables"),
+        reverse("vat"),
+        reverse("customer-statement", args=[story.customer.pk]),
+        reverse("write-off", args=[invoice]),
         reverse("ledger-close"),
         reverse("ledger-export"),
     ]
@@ -89,6 +93,7 @@ def actions(story: Story) -> list[str]:
         reverse("bank-match", args=[bank_line(story).pk]),
         reverse("invoice-issue", args=[draft]),
         reverse("invoice-discard", args=[draft]),
+        reverse("invoice-purchase-order", args=[draft]),
         reverse("invoice-credit", args=[invoice]),
         reverse("payment-record", args=[invoice]),
         reverse("overpayment-move", args=[invoice]),

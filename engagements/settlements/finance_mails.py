@@ -1,0 +1,94 @@
+"""Mail finance about what waits for it: proposals, disputes, refund days, bank lines."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from django.utils import timezone
+
+from engagements.common import links
+from engagements.common.dates import in_words
+from engagements.common.money import format_money
+from engagements.event_log.models import Event
+from engagements.notifications import mails
+from engagements.people.models import Role, User
+from engagements.settlements.models import Settlement
+from engagements.settlements.queries import settlements_waiting
+
+# Events that wait for finance, with the subjects of their mails.
+SUBJECTS: Final = {
+    "settlement.proposed": "Settlement to approve",
+    "settlement.disputed": "Settlement disputed",
+    "overpayment_refund.proposed": "Refund of an overpayment to send",
+    "write_off.proposed": "Write-off to approve",
+    "engagement.reopened": "Refund returned by the bank",
+}
+DAYS_BEFORE = 3
+
+
+def notify(event: Event) -> None:
+    """Mail finance about an event that waits for it, but not the person who caused it."""
+    subject = SUBJECTS.get(event.verb)
+    if subject is None:
+        return
+    engagement = event.engagement
+    for person in finance_users(but=event.actor):
+        mails.write(
+            key=f"finance:{engagement.pk}:{event.position}",
+            engagement=engagement,
+            recipient=person.email,
+            subject=f"{subject}: {engagement.reference}",
+            body=f"{engagement.reference} {engagement.title}, {engagement.customer}\n\n"
+            f"{event.summary}\n\nOpen the tasks of finance: {links.to_page('finance')}\n",
+        )
+
+
+def is_refund_near(settlement: Settlement) -> bool:
+    """Whether the refund is due within `DAYS_BEFORE` days, or overdue."""
+    due_on = settlement.refund_due_on
+    return due_on is not None and due_on <= timezone.localdate() + timedelta(days=DAYS_BEFORE)
+
+
+def refunds_near() -> list[Settlement]:
+    """Open settlements whose refund day is near."""
+    return [row for row in settlements_waiting() if is_refund_near(row)]
+
+
+def warn_of_refund_day(*, settlement: Settlement) -> None:
+    """Mail finance once about a refund day that is near."""
+    due_on, engagement = settlement.refund_due_on, settlement.contract_version.engagement
+    if due_on is None:
+        return
+    amount = format_money(settlement.refund, settlement.currency)
+    for person in finance_users():
+        mails.write(
+            key=f"refund-day:{settlement.pk}:{due_on.isoformat()}",
+            engagement=engagement,
+            recipient=person.email,
+            subject=f"Refund due on {in_words(due_on)}: {engagement.reference}",
+            body=f"The refund of {amount} to {engagement.customer} is due on {in_words(due_on)}. "
+            f"It is {settlement.get_state_display().lower()}.\n\n"
+            f"{links.to_page('settlement', settlement.pk)}\n",
+        )
+
+
+def warn_of_open_lines(*, bank_import: int, filename: str, count: int) -> None:
+    """Mail finance once about a bank file with lines that nothing matched."""
+    for person in finance_users():
+        mails.write(
+            key=f"bank-file:{bank_import}",
+            engagement=None,
+            recipient=person.email,
+            subject=f"{count} bank lines to assign: {filename}",
+            body=f"{count} lines of {filename} match no invoice and no refund.\n\n"
+            f"{links.to_page('bank')}\n",
+        )
+
+
+def finance_users(*, but: User | None = None) -> list[User]:
+    """The active users with the role finance, by email address."""
+    people = User.objects.filter(role=Role.FINANCE, is_active=True)
+    if but is not None:
+        people = people.exclude(pk=but.pk)
+    return list(people.order_by("email"))

@@ -1,0 +1,83 @@
+"""Finance has a queue and a mail for everything that waits for it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from decimal import Decimal
+
+from django.test import Client
+from django.urls import reverse
+
+from engagements.billing import write_offs
+from engagements.notifications.models import Mail
+from engagements.payouts import bank_matching, overpayment_refunds
+from engagements.settlements import disputes, finance_mails
+from engagements.settlements import services as settlements
+from engagements.tasks import sweep
+from tests.engagements.billing.test_bank_imports import imported, statement
+from tests.engagements.world import World, today
+
+D = Decimal
+
+
+def mailed(world: World, prefix: str) -> set[str]:
+    """The people of finance who got a mail with such a key, by address."""
+    mails = Mail.objects.filter(key__startswith=prefix)
+    people = {world.finance.email, world.controller.email}
+    assert set(mails.values_list("recipient", flat=True)) <= people
+    return set(mails.values_list("recipient", flat=True))
+
+
+def test_proposals_and_disputes_are_mailed_to_the_others_of_finance(world: World) -> None:
+    both = {world.finance.email, world.controller.email}
+    settlement = world.settlement(dispute_days=14)
+    assert mailed(world, "finance:") == both
+    Mail.objects.all().delete()
+    settlements.approve(settlement=settlement, by=world.finance)
+    disputes.raise_dispute(settlement=settlement, reason="Too little.", by=world.signatory)
+    assert mailed(world, "finance:") == both
+    Mail.objects.all().delete()
+    invoice = world.overpaid(D(20))
+    overpayment_refunds.propose(invoice=invoice, amount=D(20), by=world.finance)
+    # Not to the one who proposed it.
+    assert mailed(world, "finance:") == {world.controller.email}
+
+
+def test_a_write_off_waits_in_the_queue(client: Client, world: World) -> None:
+    invoice = world.invoice(world.active().milestones.get(position=1))
+    write_offs.propose(
+        invoice=invoice, kind="bad_debt", amount=D(500), reason="x", by=world.finance
+    )
+    assert mailed(world, "finance:") == {world.controller.email}
+    client.force_login(world.controller)
+    page = client.get(reverse("finance")).content.decode()
+    assert 'id="queue"' in page
+    assert reverse("invoice", args=[invoice.pk]) in page
+
+
+def test_a_refund_day_that_is_near_is_mailed_once(
+    client: Client, world: World, on_day: Callable[[dt.date], None]
+) -> None:
+    settlement = world.settlement(refund_days=10)
+    assert finance_mails.refunds_near() == []
+    client.force_login(world.finance)
+    on_day(today() + dt.timedelta(days=8))
+    for _ in range(2):
+        sweep()
+    key = f"refund-day:{settlement.pk}"
+    assert mailed(world, key) == {world.finance.email, world.controller.email}
+    assert Mail.objects.filter(key__startswith=key).count() == 2
+
+
+def test_a_bank_file_with_unmatched_lines_is_mailed(client: Client, world: World) -> None:
+    invoice = world.invoice(world.active().milestones.get(position=1))
+    certain = imported(world, statement(("14280.00", invoice.reference)))
+    bank_matching.match_import(bank_import=certain, by=world.finance)
+    assert mailed(world, "bank-file:") == set()
+    row = imported(world, statement(("5.00", "hello"), ("-7.00", "rent")))
+    bank_matching.match_import(bank_import=row, by=world.finance)
+    assert mailed(world, f"bank-file:{row.pk}") == {world.finance.email, world.controller.email}
+    client.force_login(world.finance)
+    page = client.get(reverse("finance")).content.decode()
+    assert reverse("bank") in page[page.index('id="queue"') :]

@@ -112,7 +112,7 @@ def _may_read(mail: Mail) -> bool:
     if mail.recipient == mail.engagement.customer.invoice_email:
         return True
     return person is not None and (
-        access.engagements_for(person).filter(pk=mail.engagement_id).exists()
+        access.engagements_for(person).filter(pk=mail.engagement.pk).exists()
     )
 
 

@@ -18,8 +18,8 @@ LISTED = 12
 DEFINITIONS = {
     "attention": ("flash_attention", "shared_prefix_attention", "windowed_skip_attention"),
     "mixture of experts": ("moe_routing",),
-    "quantisation": ("int8_quantize", "residual_norm_quantize", "int8_linear"),
-    "matrix product": ("fused_linear_relu", "fused_ffn", "int8_linear"),
+    "quantisation": ("int8_quantize", "residual_norm_quantize", "int8_linear", "int4_linear"),
+    "matrix product": ("fused_linear_relu", "fused_ffn", "int8_linear", "int4_linear"),
     "normalisation": ("residual_norm_quantize",),
     "rotary embedding": ("rotary_embedding",),
     "embedding and gather": ("embedding_lookup",),

@@ -18,7 +18,13 @@ BEYOND_TRITON = {
     "sub_byte": "values of less than a byte in tensor cores",
 }
 PRODUCTS = ("matrix product", "mixture of experts", "convolution")
-PRODUCT_DEFINITIONS = ("fused_ffn", "fused_linear_relu", "matmul_ladder", "int8_linear")
+PRODUCT_DEFINITIONS = (
+    "fused_ffn",
+    "fused_linear_relu",
+    "matmul_ladder",
+    "int8_linear",
+    "int4_linear",
+)
 # Triton is typically within 10 to 20% of a hand-tuned kernel.
 TRITON_SHARE = 0.85
 

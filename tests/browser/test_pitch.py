@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from engagements.common.rate_limits import Rate
 from engagements.pitch import views as pitch
+from tests.browser import acts
 from tests.browser.conftest import Window
 from tests.browser.test_looks import Viewer
 from tests.engagements.evidence.traces import CAPTURES
@@ -43,19 +44,17 @@ def no_rate_limit() -> None:
 def test_a_pitch_is_checked_without_scripts_and_shared_by_link(window: Window) -> None:
     page = window(None, java_script_enabled=False)
     page.goto("/")
-    page.get_by_role("link", name="Check the pitch").click()
-    page.get_by_label("Share of wall-clock time, %").fill("40")
-    page.get_by_label("Kernel speedup, times").fill("3")
-    page.get_by_label("Fee, net").fill("60.000,00")
-    page.get_by_role("button", name="Check the pitch").click()
-    expect(page.get_by_text("An amount has a currency")).to_be_visible()
-    expect(page.get_by_label("Share of wall-clock time, %")).to_have_value("40")
-    page.get_by_label("Currency").fill("EUR")
-    page.get_by_label("Weeks of work").fill("6")
-    page.get_by_role("button", name="Check the pitch").click()
-    expect(page.locator("main p", has_text="at most 1.67× end to end").first).to_be_visible()
+    page.locator('main a[href="/pitch/"]').first.click()
+    form = page.locator("form#numbers")
+    acts.fill(form, share=40, speedup=3, fee="60.000,00")
+    acts.send(form)
+    expect(page.locator("#id_currency_error")).to_be_visible()
+    expect(form.locator("[name=share]")).to_have_value("40")
+    acts.fill(form, currency="EUR", weeks=6)
+    acts.send(form)
+    expect(page.locator("main p", has_text="1.67×").first).to_be_visible()
 
-    link = page.get_by_label("This link gives the same answer again.").input_value()
+    link = page.locator("textarea#link").input_value()
     other = window(None, java_script_enabled=False)
     other.goto(link)
     assert other.locator("main").inner_text() == page.locator("main").inner_text()
@@ -64,16 +63,16 @@ def test_a_pitch_is_checked_without_scripts_and_shared_by_link(window: Window) -
 def test_another_operator_of_an_uploaded_profile_can_be_chosen(window: Window) -> None:
     page = window(None)
     page.goto("/pitch/")
-    page.get_by_label("A profile or a traffic log").set_input_files(
-        CAPTURES / "h200_llama_decode_32k_prefix.trace.json.gz"
-    )
-    page.get_by_role("button", name="Check the pitch").click()
-    expect(page.get_by_text("h200_llama_decode_32k_prefix.trace.json.gz")).to_be_visible()
-    hot = page.locator("article", has_text="Is the operation hot?")
+    form = page.locator("form#numbers")
+    file = CAPTURES / "h200_llama_decode_32k_prefix.trace.json.gz"
+    form.locator("[name=file]").set_input_files(file)
+    acts.send(form)
+    expect(page.get_by_text(file.name)).to_be_visible()
+    hot = page.locator("article", has=page.locator("#check-hot"))
     before = hot.inner_text()
-    page.get_by_label("Operator in the profile").select_option(index=1)
-    page.get_by_role("button", name="Check this one").click()
-    expect(page).not_to_have_url("/pitch/")
+    chosen = page.locator('form:has(select[name="operator"])')
+    chosen.locator("select").select_option(index=1)
+    acts.send(chosen)
     assert hot.inner_text() != before
 
 

@@ -9,11 +9,12 @@ class EngagementsConfig(AppConfig):
     def ready(self) -> None:
         from allauth.mfa.signals import authenticator_added
 
-        from benchmarks.signals import run_concluded
+        from benchmarks.signals import key_revoked, run_concluded
         from engagements import receivers
         from engagements.event_log.events import event_recorded
 
         run_concluded.connect(receivers.conclude_run)
+        key_revoked.connect(receivers.review_runs)
         event_recorded.connect(receivers.mail_signatories)
         event_recorded.connect(receivers.mail_finance)
         authenticator_added.connect(receivers.end_other_sign_ins)

@@ -7,19 +7,25 @@ from django.apps import apps as installed
 from django.apps.registry import Apps
 from django.http import HttpRequest
 
-from benchmarks.models import Run
+from benchmarks.models import Run, SigningKey
 from engagements.common.queue import enqueue
 from engagements.event_log.models import Event
 from engagements.ledger import chart
 from engagements.notifications import engagement_mails
 from engagements.people import sign_ins
 from engagements.people.models import User
+from engagements.runs import services as runs
 from engagements.settlements import finance_mails
 
 
 def conclude_run(sender: Any, *, run: Run, **kwargs: Any) -> None:
     """Enqueue the outcome of a concluded run; the sweep picks up a lost message."""
     enqueue("conclude_run", run.pk)
+
+
+def review_runs(sender: Any, *, key: SigningKey, **kwargs: Any) -> None:
+    """Ask for a review of every met run that a revoked key signed."""
+    runs.review_runs_signed_by(key)
 
 
 def end_other_sign_ins(sender: Any, *, request: HttpRequest, user: User, **kwargs: Any) -> None:

@@ -1,9 +1,9 @@
-"""`python -m benchmarks.harness new | calibrate | run | verify | cost | schema | keygen`.
+"""`python -m benchmarks.harness new | calibrate | run | verify | sign | cost | schema | keygen`.
 
 Exit codes. run: 0 with a record, whatever its verdict; 2 unusable input; 3 a side could not be
 measured. verify: 0 the record is consistent, and signed by --public-key if given; 1 it is
 inconsistent or was changed after it was signed; 2 it cannot be read; 3 it is consistent, but not
-signed by --public-key. calibrate: 0, 2 or 3. new, cost, schema, keygen: 0 or 2.
+signed by --public-key. calibrate: 0, 2 or 3. sign: 0, 1 or 2. new, cost, schema, keygen: 0 or 2.
 """
 
 import argparse
@@ -182,6 +182,18 @@ def _verify(arguments: argparse.Namespace) -> int:
     return code
 
 
+def _sign(arguments: argparse.Namespace) -> int:
+    content, key = _content(arguments.record), signatures.take_key(os.environ)
+    if key is None:
+        raise KeyUnusable(f"no signing key: set {signatures.KEY_FILE_VARIABLE}")
+    if problems := consistency.problems(records.load(content)):
+        print(printable.line(problems[0], _LETTERS), file=sys.stderr)
+        return 1
+    _keep(arguments.record, signatures.countersign(content, key, arguments.role))
+    print(f"signed by key {key.public.id} as {arguments.role}")
+    return 0
+
+
 def _signer(content: bytes, key: PublicKey | None) -> tuple[int, str]:
     """The exit code by the signature alone, and a line about it."""
     said = signatures.signature_of(content)
@@ -268,6 +280,10 @@ def _parser() -> argparse.ArgumentParser:
         "--public-key", type=Path, help="key that must have signed it: PEM or base64"
     )
     verify.set_defaults(do=_verify)
+    sign = commands.add_parser("sign", help="add your signature to a record that holds")
+    sign.add_argument("record", type=Path)
+    sign.add_argument("--as", dest="role", choices=signatures.ROLES, required=True)
+    sign.set_defaults(do=_sign)
     spent = commands.add_parser("cost", help="print how a record's run spent its time")
     spent.add_argument("record", type=Path)
     spent.set_defaults(do=_cost)

@@ -134,7 +134,7 @@ _ENVIRONMENT = schemas.exactly(
     isolation=schemas.by_name({"type": "boolean"}),
 )
 # Absent from records made before it was introduced.
-_OPTIONAL = ("phases_s", "provenance", "nonces")
+_OPTIONAL = ("phases_s", "provenance", "nonces", "countersignatures")
 NONCE = {"type": "string", "pattern": "^[0-9a-f]{32,128}$"}
 ISSUERS = ("site", "customer")
 SCHEMA = schemas.exactly(
@@ -168,6 +168,7 @@ SCHEMA = schemas.exactly(
     summary=_SUMMARY,
     digest=schemas.DIGEST,
     signature=schemas.nullable(signatures.SCHEMA),
+    countersignatures=signatures.COUNTERSIGNATURES,
 )
 
 
@@ -241,7 +242,11 @@ def digest_of(record: Mapping[str, Any]) -> str:
     """
     covered = without_source(record)
     return digest(
-        {key: value for key, value in covered.items() if key not in ("digest", "signature")}
+        {
+            key: value
+            for key, value in covered.items()
+            if key not in ("digest", *signatures.SIGNATURES)
+        }
     )
 
 

@@ -1,6 +1,6 @@
 """Ed25519 signatures of records.
 
-The referee signs the canonical bytes of the record's file without `signature`, and with null for
+The referee signs the canonical bytes of the record's file without its signatures, and with null for
 the candidate's source, which is covered by its digest (`redaction`). It reads the private key
 before any side starts, removes it from the environment, and keeps it in a process that others of
 the same user cannot read.
@@ -28,6 +28,7 @@ from benchmarks.records.canonical import canonical, digest_of_bytes
 from benchmarks.records.redaction import without_source
 
 ALGORITHM = "ed25519"
+SIGNATURES = ("signature", "countersignatures")
 KEY_FILE_VARIABLE = "TWOFOLD_SIGNING_KEY_FILE"
 KEY_VARIABLE = "TWOFOLD_SIGNING_KEY"
 _KEY_BYTES = 32
@@ -41,6 +42,14 @@ SCHEMA = schemas.exactly(
     key_id={"type": "string", "pattern": f"^[0-9a-f]{{{_ID_DIGITS}}}$"},
     value={"type": "string", "contentEncoding": "base64"},
 )
+
+
+ROLES = ("consultancy", "customer", "third_party")
+COUNTERSIGNATURES = {
+    **schemas.listed(schemas.exactly(role={"enum": list(ROLES)}, **SCHEMA["properties"])),
+    "maxItems": 20,
+}
+"""Signatures of others over the same bytes as the referee's."""
 
 
 class KeyUnusable(ValueError):
@@ -197,6 +206,25 @@ def sign(record: Mapping[str, Any], key: SigningKey | None) -> bytes:
     return canonical({**body, "signature": signature})
 
 
+def countersign(content: bytes, key: SigningKey, role: str) -> bytes:
+    """A record's file with the signature of another party added, over what the referee signed.
+
+    Signing again with the same key changes nothing.
+    """
+    record = json.loads(content)
+    known = record.get("countersignatures", [])
+    if any(each["key_id"] == key.public.id for each in known):
+        return content
+    mine = {"role": role, **key.signature(_signed_bytes(record))}
+    return canonical({**record, "countersignatures": [*known, mine]})
+
+
+def _signed_bytes(record: Mapping[str, Any]) -> bytes:
+    """What every signature covers."""
+    unsigned = {name: each for name, each in record.items() if name not in SIGNATURES}
+    return canonical(without_source(unsigned))
+
+
 def signature_of(content: bytes) -> dict[str, str] | None:
     """The signature field of a file, not verified; None for an unsigned file."""
     said: dict[str, str] | None = json.loads(content).get("signature")
@@ -206,15 +234,16 @@ def signature_of(content: bytes) -> dict[str, str] | None:
 def check(content: bytes, key: PublicKey) -> None:
     """Raise SignatureError unless `key` signed exactly these bytes of a record or survey.
 
-    Raises NotSigned when there is no signature, or another key's.
+    Raises NotSigned when there is no signature, or only other keys'. A countersignature counts.
     """
     record = json.loads(content)
-    signature = record.pop("signature", None)
-    if signature is None:
+    found = [record.get("signature"), *record.get("countersignatures", [])]
+    by_key = {each["key_id"]: each for each in found if each is not None}
+    if not by_key:
         raise NotSigned("not signed")
-    if signature["key_id"] != key.id:
-        raise NotSigned(f"signed by key {signature['key_id']}, not by {key.id}")
-    body = canonical(without_source(record))
+    if key.id not in by_key:
+        raise NotSigned(f"signed by key {', '.join(by_key)}, not by {key.id}")
+    signature = by_key[key.id]
     candidate = record.get("candidate")
     source = candidate["source"] if isinstance(candidate, dict) else None
     try:
@@ -222,8 +251,8 @@ def check(content: bytes, key: PublicKey) -> None:
     except binascii.Error as error:
         raise SignatureError("signature: not base64") from error
     # Whitespace and other encodings of the same JSON count as changes.
-    whole = content == canonical({**record, "signature": signature})
+    whole = content == canonical(record)
     if source is not None:
         whole &= digest_of_bytes(source.encode()) == record["candidate"]["source_digest"]
-    if not whole or not key.holds(value, body):
+    if not whole or not key.holds(value, _signed_bytes(record)):
         raise SignatureError("signature: the record was changed after it was signed")

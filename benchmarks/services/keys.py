@@ -2,8 +2,10 @@
 
 import logging
 
+from django.db import transaction
 from django.db.models.functions import Now
 
+from benchmarks import signals
 from benchmarks.errors import BenchmarkError
 from benchmarks.models import SigningKey
 from benchmarks.records import signatures
@@ -38,14 +40,17 @@ def add(*, public_key: str, name: str, by: str) -> SigningKey:
 
 
 def revoke(*, key_id: str, by: str) -> SigningKey:
-    """Reject records signed by this key from now on; records accepted before stay valid.
+    """Reject records signed by this key from now on; records accepted before stay, for review.
 
-    Idempotent. Raises BenchmarkError for an unknown key.
+    Sends `key_revoked`. Idempotent. Raises BenchmarkError for an unknown key.
     """
     row = SigningKey.objects.filter(key_id=key_id).first()
     if row is None:
         raise BenchmarkError(f"Key {key_id} is not registered.", code="key.unknown")
-    if SigningKey.objects.filter(pk=row.pk, revoked_at=None).update(revoked_at=Now()):
-        logger.warning("signing key %s (%s) was revoked by %s", row.key_id, row.name, by)
-    row.refresh_from_db()
+    with transaction.atomic():
+        revoked = SigningKey.objects.filter(pk=row.pk, revoked_at=None).update(revoked_at=Now())
+        row.refresh_from_db()
+        if revoked:
+            logger.warning("signing key %s (%s) was revoked by %s", row.key_id, row.name, by)
+            signals.key_revoked.send(sender=SigningKey, key=row)
     return row

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.models import Benchmark, Record, Run, Solution, Verdict
+from benchmarks.models import Benchmark, Record, Run, SigningKey, Solution, Verdict
 from benchmarks.services import runs as measuring
 from engagements import access
 from engagements.common import validation
@@ -179,6 +179,24 @@ def conclude(*, run: EngagementRun) -> EngagementRun:
             engagement=engagement, contract=contract, reason=Settlement.Reason.MISSED
         )
     return row
+
+
+@transaction.atomic
+def review_runs_signed_by(key: SigningKey) -> None:
+    """Record in every engagement that the key behind its `met` was revoked, for review."""
+    runs = EngagementRun.objects.filter(
+        purpose=Purpose.ACCEPTANCE, run__record__signed_by=key, run__record__verdict=Verdict.MET
+    )
+    for run in runs.select_related("engagement", "run__solution").order_by("engagement", "pk"):
+        events.record(
+            engagement=stages.locked(run.engagement_id),
+            verb="run.key_revoked",
+            summary=f"The key that signed the met acceptance run of {run.run.solution.name} was "
+            "revoked. Review the verdict: repeat the run, or have the record countersigned.",
+            actor=None,
+            changes={"run": run.pk, "key": key.key_id},
+            for_customer=True,
+        )
 
 
 def _counts_as_missed(contract: ContractVersion, record: Record) -> bool:

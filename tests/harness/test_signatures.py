@@ -241,3 +241,36 @@ def test_a_run_with_a_key_is_signed_and_its_sides_never_see_the_key(
     content = (tmp_path / "r.json").read_bytes()
     signatures.check(content, signatures.read_key(tmp_path / "key").public)
     assert records.load(content)["summary"]["verdict"] != "disqualified"
+
+
+def test_others_sign_the_same_record_and_none_voids_the_others(
+    key: SigningKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content, file = records.serialize(twice_as_fast(), key), tmp_path / "record.json"
+    file.write_bytes(content)
+    others = {role: signatures.make_key(tmp_path / role) for role in ("customer", "third_party")}
+    for role in others:
+        monkeypatch.setenv(signatures.KEY_FILE_VARIABLE, str(tmp_path / role))
+        assert main(["sign", str(file), "--as", role]) == 0
+    signed = file.read_bytes()
+    record = records.load(signed)
+    assert record["digest"] == records.load(content)["digest"]
+    assert [each["role"] for each in record["countersignatures"]] == list(others)
+    for each in (key, *others.values()):
+        assert _holds(signed, each)
+        assert _holds(redaction.withhold_source(signed), each)
+        assert not _holds(signed.replace(b'"elapsed_s":60', b'"elapsed_s":61'), each)
+    assert signatures.countersign(signed, others["customer"], "customer") == signed
+    stranger = signatures.make_key(tmp_path / "stranger")
+    with pytest.raises(NotSigned):
+        signatures.check(signed, stranger.public)
+
+
+def test_a_record_that_contradicts_itself_is_not_signed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "record.json"
+    file.write_bytes(canonical({**twice_as_fast(), "elapsed_s": 61.0}))
+    signatures.make_key(tmp_path / "mine")
+    monkeypatch.setenv(signatures.KEY_FILE_VARIABLE, str(tmp_path / "mine"))
+    assert main(["sign", str(file), "--as", "customer"]) == 1

@@ -6,16 +6,20 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from benchmarks.models import Run, Solution
+from benchmarks.models import Record, Run, Solution
+from benchmarks.services import keys
 from engagements import closing, tasks
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.time_box.models import TimeBox
 from engagements.engagement.models import Stage
+from engagements.event_log.models import Event
 from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
 from engagements.settlements.models import Settlement
+from tests import signing
 from tests.engagements.world import World, days, fresh, measured
 from tests.errors import declined
 
@@ -259,3 +263,30 @@ def test_the_task_concludes_by_the_run_s_own_number(world: World) -> None:
     tasks.conclude_run(asked.run_id)
     assert fresh(contract.engagement).stage == Stage.MET
     tasks.conclude_run(asked.run_id + 1000)
+
+
+def test_met_under_a_key_that_is_revoked_later_is_reviewed(world: World) -> None:
+    key = signing.registered()
+    for verdict in ("missed", "met"):
+        asked = world.request(world.active())
+        Run.objects.filter(pk=asked.run_id).update(
+            state="finished", attempt=1, finished_at=timezone.now()
+        )
+        Record.objects.create(
+            run_id=asked.run_id,
+            attempt=1,
+            file="records/1.json",
+            digest="sha256:" + f"{asked.pk:064x}",
+            verdict=verdict,
+            ratio=2.4,
+            low=2.3,
+            high=2.5,
+            summary={},
+            device_name="CPU",
+            signed_by=key,
+        )
+    for _ in range(2):
+        keys.revoke(key_id=key.key_id, by="the tests")
+    (event,) = Event.objects.filter(verb="run.key_revoked")
+    assert (event.engagement_id, event.for_customer) == (asked.engagement_id, True)
+    assert event.changes == {"run": asked.pk, "key": key.key_id}

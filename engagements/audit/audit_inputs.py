@@ -35,7 +35,7 @@ from engagements.evidence.readers.questions import (
 )
 from engagements.evidence.services import facts_of
 
-# Raised when a check computes something else from the same evidence: findings are redone then.
+# Raise when a check computes something else from the same evidence: findings are then recomputed.
 VERSION = 3
 
 T = TypeVar("T")

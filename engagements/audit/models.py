@@ -31,7 +31,7 @@ class FindingOutcome(models.TextChoices):
 
 
 class Audit(models.Model):
-    """The checks of a workload. `cost` is net, in `currency`, and not refunded after a miss.
+    """The audit of a workload. `cost` is net, in `currency`, and not refunded after a miss.
 
     `outcome` is computed from the findings on delivery: four passes are custom work, two or
     three redirect, fewer decline. `subject` holds the operator, its needs, the work and the
@@ -62,7 +62,7 @@ class Audit(models.Model):
             models.CheckConstraint(
                 condition=Q(cost__gte=0),
                 name="audit_cost_is_not_negative",
-                violation_error_message="The cost of an audit is not negative.",
+                violation_error_message="Enter a cost of 0 or more.",
             ),
             models.CheckConstraint(
                 condition=(Q(outcome="") & Q(delivered_at__isnull=True))
@@ -123,12 +123,12 @@ class Finding(models.Model):
             models.UniqueConstraint(
                 fields=["audit", "check_name"],
                 name="finding_once_a_check",
-                violation_error_message="Each check has one finding.",
+                violation_error_message="This check already has a finding.",
             ),
             models.CheckConstraint(
                 condition=Q(outcome="unknown") | (~Q(value="") & ~Q(rationale="")),
                 name="finding_known_has_value_and_rationale",
-                violation_error_message="A pass or a fail has a value and a rationale.",
+                violation_error_message="Enter a value and a rationale for a pass or a fail.",
             ),
             models.CheckConstraint(
                 condition=Q(override_outcome="", override_reason="", overridden_by__isnull=True)
@@ -138,7 +138,7 @@ class Finding(models.Model):
                     & Q(overridden_by__isnull=False)
                 ),
                 name="finding_override_has_a_reason_and_a_name",
-                violation_error_message="An override has a reason and an author.",
+                violation_error_message="Enter a reason for the override.",
             ),
         ]
         triggers: ClassVar = [

@@ -72,7 +72,7 @@ def record_finding(
 ) -> Finding:
     """Record the finding of a check that the evidence leaves open.
 
-    `unknown` needs no value. Declines where the check was computed to pass or fail: override it
+    `unknown` requires no value. Declines when the check was computed as pass or fail: override it
     instead. A changed finding loses its override.
     """
     row = _open_audit(audit, by)
@@ -256,6 +256,4 @@ def _check(name: str) -> checks.Check:
     try:
         return checks.check(name)
     except ValueError as error:
-        raise ApplicationError(
-            f"There is no check {name!r}.", code="audit.check_unknown"
-        ) from error
+        raise ApplicationError(f"Unknown check {name!r}.", code="audit.check_unknown") from error

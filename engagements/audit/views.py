@@ -51,12 +51,12 @@ class CheckRow:
 
     @property
     def effective_label(self) -> str:
-        """The outcome that counts, as a word."""
+        """The label of the effective outcome."""
         return str(FindingOutcome(self.finding.effective_outcome).label)
 
     @property
     def meaning(self) -> str:
-        """The computed sentence, or the meaning of the outcome that counts."""
+        """The computed sentence, or the meaning of the effective outcome."""
         if self.computed is not None and not self.finding.is_by_hand:
             return self.computed.sentence
         return self.check.consultant.of(self.finding.effective_outcome)

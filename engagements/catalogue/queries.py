@@ -1,7 +1,7 @@
-"""The kernel catalogue as pages show it: what is measured, what is claimed, what others cover.
+"""Data of the catalogue pages: records, surveys, claims and library coverage.
 
-Everything comes from files in `kernels/`: plain data, signed records and surveys, READMEs.
-Nothing here is of a customer. Files are read again when one of them changes.
+All data are files in `kernels/`: signed records and surveys, READMEs. None belongs to a customer.
+Files are reread when one changes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kernels import catalogue, coverage
 from kernels.coverage import Library
 from kernels.definition import Definition, Preset
 
-# Beside each operator lie its records; the keys that may have signed them in keys/.
+# Records are beside their operators; the keys of their signers are in keys/.
 FOLDER = committed.CATALOGUE
 
 _BROKEN = (records.RecordError, surveys.SurveyError, KeyUnusable)
@@ -34,7 +34,7 @@ _BROKEN = (records.RecordError, surveys.SurveyError, KeyUnusable)
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """One committed record; `problems` say where it contradicts itself."""
+    """A committed record; `problems` are its inconsistencies."""
 
     report: Report
     problems: tuple[str, ...]
@@ -58,7 +58,7 @@ class Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class Survey:
-    """One committed survey: every Solution of the operator on one machine."""
+    """A committed survey: all Solutions of the operator on one device."""
 
     preset: str
     device: str
@@ -66,17 +66,18 @@ class Survey:
     signature: Signature
 
     def quickest(self, role: str) -> Figures | None:
-        """The quickest baseline or candidate in the step, or alone; None where none was timed."""
+        """Return the fastest baseline or candidate in the step, or alone; None when none was "
+        "timed."""
         return next((one for one in self.timed if one.role == role), None)
 
     @property
     def timed(self) -> list[Figures]:
-        """Solutions with a time, quickest first."""
+        """Solutions with a time, fastest first."""
         return [one for one in self.figures if _took(one)]
 
     @property
     def untimed(self) -> dict[str, list[str]]:
-        """The names of all others, by why there is no time."""
+        """Names of the other Solutions by reason."""
         found: dict[str, list[str]] = {}
         for one in self.figures:
             if not _took(one):
@@ -85,7 +86,7 @@ class Survey:
 
     @property
     def ours(self) -> Figures | None:
-        """The quickest of our kernels."""
+        """Our fastest kernel."""
         return self.quickest("candidate")
 
     @property
@@ -95,7 +96,7 @@ class Survey:
 
     @property
     def operator_ratio(self) -> float | None:
-        """The strongest baseline's time alone over our quickest kernel's, of medians."""
+        """Ratio of medians: the strongest baseline's time alone over our fastest kernel's."""
         if self.ours is None or self.strongest is None:
             return None
         ours_us, theirs_us = self.ours.operator_us, self.strongest.operator_us
@@ -104,7 +105,7 @@ class Survey:
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorSummary:
-    """An operator of the catalogue; `problem` is set where its records cannot be read."""
+    """An operator of the catalogue; `problem` is set when its records are unreadable."""
 
     operator: str
     definition: Definition
@@ -114,19 +115,19 @@ class OperatorSummary:
 
     @property
     def first(self) -> Measured | None:
-        """The record of the preset itself, or None: not measured."""
+        """The record of the preset; None when not measured."""
         return self.measured[0] if self.measured else None
 
     @property
     def surveyed(self) -> Survey | None:
-        """A signed survey in place of a missing record; it has no verdict."""
+        """A signed survey when there is no record; it has no verdict."""
         valid = (survey for survey in self.surveys if survey.signature.valid and survey.ours)
         return None if self.measured else next(valid, None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """Everything about one operator, for its page."""
+    """Data of an operator's page."""
 
     entry: OperatorSummary
     readme: str
@@ -142,18 +143,18 @@ def entries() -> tuple[OperatorSummary, ...]:
 
 
 def judged() -> list[Judged]:
-    """Every claim of the field with its verdict, from signed records alone."""
+    """Return every claim with its verdict, computed from signed records."""
     found = [one.report for entry in entries() for one in entry.measured if one.holds]
     return [claims.judged(claim, found) for claim in claims.claims()]
 
 
 def sound() -> list[Report]:
-    """The records that may be drawn: signed by a known key, unchanged, consistent."""
+    """Return the valid records: signed by a known key, unchanged, consistent."""
     return [one.report for entry in entries() for one in entry.measured if one.holds]
 
 
 def libraries() -> tuple[Library, ...]:
-    """What off-the-shelf libraries cover, as their documentation says."""
+    """Return the documented coverage of off-the-shelf libraries."""
     return coverage.libraries()
 
 
@@ -175,26 +176,26 @@ def page(operator: str) -> Page | None:
 
 
 def measured(operator: str, name: str) -> Measured | None:
-    """One record by its operator and its name; None where there is none."""
+    """Return a record by operator and name, or None."""
     found = page(operator)
     known = found.entry.measured if found else ()
     return next((one for one in known if one.report.name == name), None)
 
 
 def content(one: Measured) -> bytes:
-    """The record's JSON as it was signed."""
+    """Return the record's JSON as signed."""
     return committed.content_of(one.file)
 
 
 def public_key(key_id: str) -> bytes | None:
-    """The public half of a key that committed records are signed by, as PEM."""
+    """Return the public key of a signer of committed records, as PEM."""
     files = (FOLDER / "keys").glob("*.pub")
     pems = (file.read_bytes() for file in files)
     return next((pem for pem in pems if signatures.public_key(pem).id == key_id), None)
 
 
 def stamp() -> str:
-    """What changes when any committed file does: for ETags."""
+    """Return a stamp of all committed files, for ETags."""
     return hashlib.sha256(repr(_stamp(FOLDER)).encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The kernel catalogue, for everybody who has signed in: it holds nothing of any customer."""
+"""Pages of the kernel catalogue, for all signed-in users."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _PICTURES: dict[str, tuple[Callable[..., str], Callable[[Sequence[Report]], str]
         catalogue_charts.catalogue_roofline,
         texts.roofline,
         "Every kernel on the roofline",
-        "The operator alone, at the workload with most traffic. The roof is what a copy and a "
-        "matrix product reached on the same machine in the same runs. What only moves bytes has "
-        "no place on it and stands in the table alone.",
+        "The operator alone, at the workload with most traffic. The roof is the speed of a copy "
+        "and of a matrix product on the same device in the same runs. Operators without arithmetic "
+        "are in the table only.",
     ),
     "ratios": (
         catalogue_charts.catalogue_ratios,
         texts.ratios,
         "End-to-end ratios",
-        "Each with its interval, against the baseline it was measured with. An open diamond is "
-        "the ratio over a stronger baseline, by the survey's medians.",
+        "Ratios with intervals, over the baseline of the record. An open diamond is the ratio over "
+        "a stronger baseline, by the survey's medians.",
     ),
 }
 
@@ -39,7 +39,7 @@ _PICTURES: dict[str, tuple[Callable[..., str], Callable[[Sequence[Report]], str]
 @login_required
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """Every operator, the pictures, the claims of the field and what libraries cover."""
+    """Show all operators, charts, claims and library coverage."""
     drawn, entries = catalogue.sound(), catalogue.entries()
     context = {
         "entries": entries,
@@ -55,7 +55,7 @@ def show(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def operator(request: HttpRequest, name: str) -> HttpResponse:
-    """One operator: its README, Definition, workloads, Solutions, measurements, coverage."""
+    """Show an operator: README, Definition, workloads, Solutions, measurements, coverage."""
     page = catalogue.page(name)
     if page is None:
         raise Http404("No such operator.")
@@ -69,7 +69,7 @@ def operator(request: HttpRequest, name: str) -> HttpResponse:
 @login_required
 @require_safe
 def record(request: HttpRequest, name: str, record: str) -> HttpResponse:
-    """A committed record as it was signed."""
+    """Download a committed record."""
     found = catalogue.measured(name, record)
     if found is None:
         raise Http404("No such record.")
@@ -82,7 +82,7 @@ def record(request: HttpRequest, name: str, record: str) -> HttpResponse:
 @login_required
 @require_safe
 def public_key(request: HttpRequest, key_id: str) -> HttpResponse:
-    """A key that committed records are signed by, as PEM."""
+    """Return a signer's public key as PEM."""
     pem = catalogue.public_key(key_id)
     if pem is None:
         raise Http404("No such key.")
@@ -94,9 +94,9 @@ def public_key(request: HttpRequest, key_id: str) -> HttpResponse:
 @login_required
 @require_safe
 def picture(request: HttpRequest, name: str, theme: str) -> HttpResponseBase:
-    """A picture as SVG; its ETag changes with the committed files."""
+    """Draw a chart as SVG; its ETag changes with the committed files."""
     if name not in _PICTURES:
-        raise Http404("No such picture.")
+        raise Http404("No such chart.")
     in_theme = known_theme(theme)
     return responses.as_file(
         request,
@@ -106,7 +106,7 @@ def picture(request: HttpRequest, name: str, theme: str) -> HttpResponseBase:
 
 
 def _pictures(drawn: Sequence[Report]) -> list[dict[str, str]]:
-    """The pictures that there is anything for, as the fragment wants them."""
+    """Return the charts with data, as contexts of the fragment."""
     has_points, has_ratios = texts.points(drawn), texts.rows(drawn)
     wanted = [name for name, has in (("ratios", has_ratios), ("roofline", has_points)) if has]
     return [

@@ -1,4 +1,4 @@
-"""Every round's ratio: the spread within a replicate, and between fresh processes."""
+"""Chart of every round's ratio, by replicate."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from engagements.charts.palette import Theme
 from engagements.common.ratios import agreed
 
 TITLE = "Ratio of every round"
-# Where the points of one row sit above and below its line, in turn: a fixed scatter, so that
-# the same record always gives the same picture.
+# Fixed vertical offsets of the points in a row, so that a record always gives the same chart.
 _SCATTER = (0.0, 0.2, -0.2, 0.1, -0.1, 0.27, -0.27, 0.05, -0.15, 0.15, -0.05)
 
 
 def draw(record: Mapping[str, Any], theme: Theme) -> str:
-    """A panel a workload, a row a replicate, a point a round.
+    """Draw a panel per workload, a row per replicate, a point per round.
 
-    "" where no ratio is believed: a caught candidate's times are no picture of its speed.
+    "" without valid ratios, as for a disqualified candidate.
     """
     found = describe.round_ratios(record)
     if not found or record["summary"]["ratio"] is None:

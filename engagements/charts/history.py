@@ -1,4 +1,4 @@
-"""The estimate of a run that is still going on, closing in on (or away from) the target."""
+"""Chart of the estimate of a run in progress."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TITLE = "The estimate so far"
 
 
 def draw(progress: Mapping[str, Any], target: float | None, theme: Theme) -> str:
-    """Estimate and interval over the seconds since the run began. "" before the first."""
+    """Draw estimate and interval over the seconds since the start. "" without estimates."""
     history = [point for point in progress.get("history") or [] if point["ratio"] is not None]
     if not history:
         return ""

@@ -1,4 +1,4 @@
-"""Ratios with their intervals against the target line."""
+"""Chart of ratios with intervals and target."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TITLE = "Speedup with its interval"
 
 
 def draw(record: Mapping[str, Any], theme: Theme) -> str:
-    """A row for the whole, then one a workload. "" where no ratio was measured."""
+    """Draw a row end to end, then one per workload. "" without ratios."""
     rows = measured_rows(record["summary"])
     if not rows:
         return ""
@@ -34,7 +34,7 @@ def draw(record: Mapping[str, Any], theme: Theme) -> str:
 
 
 def measured_rows(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The whole first (`whole` true), then the workloads whose ratio was measured."""
+    """Return the end-to-end row (`whole` true), then the workloads with a ratio."""
     if summary["ratio"] is None:
         return []
     whole = {
@@ -99,7 +99,7 @@ def _frame(axes: Axes, rows: list[dict[str, Any]], target: float, ink: Mapping[s
 
 
 def mark_target(axes: Axes, target: float, ink: Mapping[str, str]) -> None:
-    """The target as a line through the axes, named above it."""
+    """Draw the target as a labelled line."""
     axes.axvline(target, color=ink["target"], linewidth=1.2)
     axes.annotate(
         f"target {agreed(target)}",

@@ -1,4 +1,4 @@
-"""The roof over an operator: what the machine reached by itself, measured in the same run."""
+"""The measured limits of the device: copy bandwidth and matrix-product rate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Roof(NamedTuple):
 
 
 def measured_roof(record: Mapping[str, Any]) -> Roof | None:
-    """The ceilings that the referee measured for the benchmark's dtype; None if it did not."""
+    """Return the limits measured for the benchmark's dtype; None when not measured."""
     ceilings = record["environment"]["ceilings"]
     if ceilings is None:
         return None

@@ -1,12 +1,12 @@
-"""The colours of the pictures: the same tokens as in static/css/tokens.css, per theme."""
+"""Colours of charts by theme, the tokens of static/css/tokens.css."""
 
 from __future__ import annotations
 
 from typing import Final, Literal
 
 Theme = Literal["page", "light", "dark", "light_narrow", "dark_narrow", "page_narrow", "print"]
-# For a phone: a picture as wide as its screen, in letters that can be read there.
-# Each with the colour of the panel that it stands on.
+# For phones: as wide as the screen, with legible letters.
+# With the background colour of the panel.
 NARROW: Final[dict[str, str]] = {
     "light_narrow": "#ffffff",
     "dark_narrow": "#171b20",
@@ -40,12 +40,12 @@ DARK: Final[dict[str, str]] = {
 
 
 def colours(theme: Theme) -> dict[str, str]:
-    """Token name to #rrggbb. A page is drawn in light colours, then given its variables."""
+    """Return colours (#rrggbb) by token. Inline charts are drawn in light colours first."""
     return DARK if theme in ("dark", "dark_narrow") else LIGHT
 
 
 def as_variables(svg: str) -> str:
-    """`svg`, drawn in the light colours, with each replaced by its custom property."""
+    """Replace light colours in `svg` by CSS custom properties."""
     for token, colour in LIGHT.items():
         svg = svg.replace(colour, f"var(--chart-{token})")
     return svg.replace(NARROW["page_narrow"], "var(--surface)")

@@ -1,4 +1,4 @@
-"""A picture of ours in an answer: as a file of its own, or in the page's own text."""
+"""Charts in responses: as a file, or inline in a page."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ KEPT = "private, no-cache"
 
 
 def inline(draw: Callable[[Theme], str]) -> SafeString:
-    """A picture for a template to put out as it is, of which a phone shows the narrow one; empty
-    where nothing is to be drawn. Only for what `charts` draws.
+    """Return a chart as safe markup, wide and narrow for phones; empty without data. Only for
+    functions of `charts`.
 
-    Nothing of its data is markup there: the canvas draws texts as outlines (`svg.fonttype`) and
-    escapes title and description, the only words that stay words; a test draws hostile ones.
+    Its data cannot inject markup: the canvas draws texts as outlines (`svg.fonttype`) and escapes
+    title and description.
     """
     wide, narrow = draw("page"), draw("page_narrow")
     if not wide:
         return SafeString("")
     both = f'<div class="picture__wide">{wide}</div><div class="picture__narrow">{narrow}</div>'
-    return mark_safe(both)  # noqa: S308  the canvas has escaped its words
+    return mark_safe(both)  # noqa: S308  the canvas escapes all text
 
 
 def as_file(request: HttpRequest, *, of: str, draw: Callable[[], str]) -> HttpResponseBase:
-    """A picture for an <img>, drawn unless the browser has it. 404 where nothing is to be drawn.
+    """Return a chart for an <img>, unless the browser has it. 404 without data.
 
-    `of` says what it is drawn from: the same words, the same picture. The browser asks every
-    time all the same: whoever has left, or may not see it any more, finds none in its cache.
+    `of` identifies the data for the ETag. Browsers revalidate every time, so that a user without
+    access no longer sees it.
     """
     etag = quote_etag(hashlib.sha256(of.encode()).hexdigest())
     known = get_conditional_response(request, etag=etag)
@@ -43,10 +43,10 @@ def as_file(request: HttpRequest, *, of: str, draw: Callable[[], str]) -> HttpRe
         return known
     drawn = draw()
     if not drawn:
-        raise Http404("There is nothing to draw.")
+        raise Http404("No data for this chart.")
     response = HttpResponse(drawn, content_type="image/svg+xml; charset=utf-8")
     response["ETag"], response["Cache-Control"] = etag, KEPT
-    # Opened by itself an SVG could run scripts; this one has none and may have none.
+    # An SVG opened by itself could run scripts; this forbids them.
     response["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
     return response
 
@@ -55,7 +55,7 @@ THEMES: tuple[Theme, ...] = ("light", "dark", "light_narrow", "dark_narrow")
 
 
 def known_theme(name: str) -> Theme:
-    """The theme of this name. 404 where there is none."""
+    """Return the theme of this name; 404 for an unknown one."""
     for theme in THEMES:
         if theme == name:
             return theme
@@ -63,5 +63,6 @@ def known_theme(name: str) -> Theme:
 
 
 def addresses(view: str, *args: object, query: str = "") -> dict[str, str]:
-    """Where a picture is drawn, by theme, as the fragment wants it: `view` takes the theme last."""
+    """Return the chart's URLs by theme, as context of the fragment. The theme is the last "
+    "argument of `view`."""
     return {theme: reverse(view, args=[*args, theme]) + query for theme in THEMES}

@@ -1,4 +1,4 @@
-"""The operator alone on the roofline plane: arithmetic per byte against arithmetic per second."""
+"""Roofline chart of the operator alone: FLOP per byte against FLOP per second."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from engagements.charts.limits import Roof, measured_roof
 from engagements.charts.palette import Theme
 
 TITLE = "The operator on the roofline"
-# Characters of workload names that fit into one row of the legend.
+# Characters per legend row.
 _ONE_ROW = 36
 _ROOF = "measured here"
 _SERIES = ("candidate", "series-2", "series-3", "series-4")
 
 
 def draw(record: Mapping[str, Any], theme: Theme) -> str:
-    """A point a side and workload, under the roof that the same run measured."""
+    """Draw a point per side and workload under the roof measured in the same run."""
     points = describe.operator_points(record)
     if not points:
         return ""
@@ -59,14 +59,14 @@ def _frame(axes: Axes, points: Sequence[Mapping[str, Any]], roof: Roof | None) -
 
 
 def rate(gflop_per_s: float) -> str:
-    """Arithmetic per second in the unit that reads best."""
+    """Format a rate of arithmetic in a suitable unit."""
     if gflop_per_s >= 1000:
         return f"{gflop_per_s / 1000:.3g} TFLOP/s"
     return f"{gflop_per_s:.3g} GFLOP/s"
 
 
 def bandwidth(gb_per_s: float) -> str:
-    """Bytes per second in the unit that reads best."""
+    """Format a bandwidth in a suitable unit."""
     return f"{gb_per_s / 1000:.3g} TB/s" if gb_per_s >= 1000 else f"{gb_per_s:.3g} GB/s"
 
 
@@ -132,7 +132,7 @@ def _legend(axes: Axes, names: Sequence[str], ink: Mapping[str, str]) -> None:
 
 
 def mark(marker: str, colour: str, *, filled: bool) -> Line2D:
-    """A mark for a legend."""
+    """Return a legend mark."""
     return Line2D(
         [],
         [],

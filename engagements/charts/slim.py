@@ -1,4 +1,4 @@
-"""A picture made for a page, made over for a phone: half as wide, its letters as large."""
+"""Adapt a chart to phones: half the width, the same letters."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from matplotlib.legend import Legend
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
 WIDTH_IN: Final = 3.4
-# Names longer than this stand above their rows instead of beside them.
+# Names longer than this are placed above their rows.
 _BESIDE_CHARACTERS: Final = 14
 _ROW_IN: Final = 0.16
 _LINE_CHARACTERS: Final = 46
 _TICKS: Final = 5
-# Of the width, for the figures that stand behind bars.
+# Share of the width for the figures beside bars.
 _FIGURES: Final = 0.07
-# A letter and a mark of a legend with the space around it, in points.
+# Width of a letter and of a legend mark with its margin, in points.
 _LETTER_PT, _MARK_PT = 4.5, 24.0
 
 
 def fit(figure: Figure, ground: str) -> None:
-    """Long names go above their rows, legends on more lines, and axes count in larger steps.
+    """Move long names above their rows, wrap legends, and widen axis steps.
 
-    `ground` is the colour behind the picture, on which names stand clear of the lines.
+    `ground` is the background colour behind the names.
     """
     taller_in = 0.0
     for axes in figure.axes:
@@ -45,7 +45,7 @@ def fit(figure: Figure, ground: str) -> None:
 
 
 def _names_above(axes: Axes, ground: str) -> float:
-    """Put the names of rows on the upper edges of theirs; how much taller that is, in inches."""
+    """Move row names above their rows; return the added height in inches."""
     labels = axes.get_yticklabels()
     names = [label.get_text() for label in labels]
     is_named = isinstance(axes.yaxis.get_major_locator(), FixedLocator)
@@ -71,7 +71,7 @@ def _names_above(axes: Axes, ground: str) -> float:
 
 
 def _stacked(figure: Figure, legend: Legend) -> float:
-    """Give a legend as many columns as fit; how much taller that makes it, in inches."""
+    """Give a legend as many columns as fit; return the added height in inches."""
     texts = [text.get_text() for text in legend.get_texts()]
     columns = next((n for n in range(len(texts), 1, -1) if _width_pt(texts, n) <= WIDTH_IN * 72), 1)
     legend.remove()
@@ -89,6 +89,6 @@ def _stacked(figure: Figure, legend: Legend) -> float:
 
 
 def _width_pt(texts: Sequence[str], columns: int) -> float:
-    """How wide a legend becomes, filled column by column as matplotlib does."""
+    """Return the width of a legend filled column by column, as matplotlib does."""
     filled = [list(part) for part in np.array_split(np.array(texts), columns)]
     return sum(max(map(len, part)) * _LETTER_PT + _MARK_PT for part in filled)

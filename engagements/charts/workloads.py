@@ -1,4 +1,4 @@
-"""Time of one end-to-end call on both sides, by workload."""
+"""Chart of the time per end-to-end call on both sides, by workload."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BAR = 0.36
 
 
 def draw(record: Mapping[str, Any], theme: Theme) -> str:
-    """Two bars a workload, from zero, with their times. "" without times."""
+    """Draw two bars per workload with their times. "" without times."""
     items = [
         item
         for item in record["summary"]["workloads"]

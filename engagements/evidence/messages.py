@@ -1,4 +1,4 @@
-"""Wake a worker for evidence that is to be read."""
+"""Enqueue the reading of evidence."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from engagements.evidence.models import Evidence
 
 
 def send(*, evidence_id: int) -> bool:
-    """Wake a worker for a queued file. False when the broker does not accept the message."""
+    """Enqueue a file now. False when the broker does not accept the message."""
     queued = Evidence.objects.filter(pk=evidence_id, state=Evidence.State.QUEUED)
     if not queued.update(sent_at=Now()):
         return True
     if queue.send("read_evidence", evidence_id):
         return True
-    # The row must not say that a message is under way.
+    # Without a message in the queue, the row must not have a time of sending.
     queued.update(sent_at=None)
     return False
 
 
 def send_after_commit(evidence_id: int) -> None:
-    """Wake a worker once the current transaction has committed."""
+    """Enqueue a file once the current transaction has committed."""
     transaction.on_commit(lambda: send(evidence_id=evidence_id), robust=True)

@@ -1,4 +1,4 @@
-"""Evidence: files as they came with what was read from them, and answers for what no file tells."""
+"""Evidence files with their facts, and answers of the questionnaire."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ from engagements.people.models import User
 
 
 class Evidence(models.Model):
-    """A profile or a traffic log, kept byte for byte, and the summary that was read from it.
+    """A profile or traffic log, stored unchanged, with the summary of its facts.
 
-    The row is the truth; a message only wakes a worker. A worker claims the row by raising
-    `attempt` and setting `leased_until`; what a past attempt still says is not believed.
-    `summary` holds `engagements.evidence.readers` facts, never the events of a trace. Without
-    `added_by` it came by command line, and `added_by_name` says from whom.
+    A worker claims the row by increasing `attempt` and setting `leased_until`; updates of earlier
+    attempts are ignored. `summary` holds facts of `engagements.evidence.readers`, not events.
+    Without `added_by` the file was added by command line, by `added_by_name`.
     """
 
     class State(models.TextChoices):
-        QUEUED = "queued", "Waiting to be read"
-        READING = "reading", "Being read"
+        QUEUED = "queued", "Queued"
+        READING = "reading", "Reading"
         READ = "read", "Read"
-        UNREADABLE = "unreadable", "Cannot be read"
+        UNREADABLE = "unreadable", "Unreadable"
 
     class Format(models.TextChoices):
         CHROME_TRACE = "chrome_trace", "PyTorch profiler trace"
@@ -37,7 +36,7 @@ class Evidence(models.Model):
         TRAFFIC = "traffic", "Shape traffic"
 
     engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="evidence")
-    name = models.CharField(max_length=200, help_text="The file's name as it was sent.")
+    name = models.CharField(max_length=200, help_text="File name of the upload.")
     file = models.FileField(storage=place_of_records, max_length=200)
     digest = models.CharField(max_length=71)
     size_bytes = models.PositiveBigIntegerField()
@@ -51,7 +50,7 @@ class Evidence(models.Model):
     attempt = models.PositiveIntegerField(default=0)
     leased_until = models.DateTimeField(null=True, blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)
-    read_share = models.FloatField(default=0.0, help_text="How much of the file was read, 0 to 1.")
+    read_share = models.FloatField(default=0.0, help_text="Progress of reading, 0 to 1.")
     format = models.CharField(max_length=16, choices=Format, blank=True)
     summary = models.JSONField(null=True, blank=True)
     failure_reason = models.TextField(blank=True)
@@ -71,23 +70,23 @@ class Evidence(models.Model):
             models.UniqueConstraint(
                 fields=["engagement", "digest"],
                 name="evidence_is_kept_once",
-                violation_error_message="This file is among the evidence already.",
+                violation_error_message="This file was already added.",
             ),
             models.CheckConstraint(
                 condition=Q(digest__regex=r"^sha256:[0-9a-f]{64}$", size_bytes__gt=0),
                 name="evidence_has_a_digest",
-                violation_error_message="Evidence has bytes and their SHA-256.",
+                violation_error_message="A file requires at least one byte and its SHA-256.",
             ),
             models.CheckConstraint(
                 condition=Q(read_share__gte=0, read_share__lte=1),
                 name="evidence_is_read_by_shares",
-                violation_error_message="Between nothing and all of a file is read.",
+                violation_error_message="The progress of reading is from 0 to 1.",
             ),
             models.CheckConstraint(
                 condition=Q(state="reading", leased_until__isnull=False, attempt__gte=1)
                 | (~Q(state="reading") & Q(leased_until__isnull=True)),
                 name="evidence_has_a_lease_exactly_while_read",
-                violation_error_message="Evidence has a lease exactly while it is read.",
+                violation_error_message="A file has a lease exactly while it is being read.",
             ),
             models.CheckConstraint(
                 condition=Q(state="read", summary__isnull=False, concluded_at__isnull=False)
@@ -97,8 +96,8 @@ class Evidence(models.Model):
                 | Q(state__in=["queued", "reading"], summary__isnull=True)
                 & Q(concluded_at__isnull=True),
                 name="evidence_has_a_summary_exactly_when_read",
-                violation_error_message="Evidence has a summary exactly when it was read, "
-                "and a reason when it cannot be.",
+                violation_error_message="A file has a summary exactly when it was read, and a "
+                "reason exactly when it is unreadable.",
             ),
         ]
         triggers: ClassVar = [
@@ -132,15 +131,15 @@ class Evidence(models.Model):
 
     @property
     def is_concluded(self) -> bool:
-        """Whether it was read, or will not be."""
+        """Whether reading has ended, with facts or an error."""
         return self.state in (self.State.READ, self.State.UNREADABLE)
 
 
 class Answer(models.Model):
     """An answer to a question of the questionnaire. Append-only: the newest one counts.
 
-    `value` has the form of `engagements.evidence.readers.questions`. `answered_by` is its
-    author, `answered_on` its day; `recorded_by` entered it.
+    `value` has the format of `engagements.evidence.readers.questions`. `answered_by` is its author,
+    `answered_on` its date; `recorded_by` entered it.
     """
 
     class Question(models.TextChoices):
@@ -168,7 +167,7 @@ class Answer(models.Model):
             models.CheckConstraint(
                 condition=~Q(answered_by=""),
                 name="answer_has_an_author",
-                violation_error_message="An answer says whose word it is.",
+                violation_error_message="Enter the person who gave the answer.",
             ),
         ]
         triggers: ClassVar = [

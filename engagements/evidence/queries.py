@@ -1,4 +1,4 @@
-"""The evidence of an engagement as facts, by what it is: profiles, measured kernels, traffic."""
+"""Facts of an engagement's evidence: profiles, measured kernels, traffic."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Of = TypeVar("Of", TraceFacts, ComputeFacts, TrafficFacts)
 
 @dataclass(frozen=True)
 class Read(Generic[Of]):
-    """A file and what was read from it."""
+    """A file with its facts."""
 
     row: Evidence
     facts: Of
@@ -24,7 +24,7 @@ class Read(Generic[Of]):
 
 @dataclass(frozen=True)
 class Collected:
-    """Every file, newest first, and those that could be read by what they are."""
+    """All files, newest first, and the readable ones by kind."""
 
     rows: tuple[Evidence, ...]
     traces: tuple[Read[TraceFacts], ...]
@@ -33,11 +33,11 @@ class Collected:
 
     @property
     def is_reading(self) -> bool:
-        """Whether some file waits for a worker or is with one."""
+        """Whether a file is queued or being read."""
         return any(not row.is_concluded for row in self.rows)
 
     def trace(self, pk: int | None, digest: str | None = None) -> Read[TraceFacts] | None:
-        """The profile of this key, else of this digest, else the newest that tells of a GPU."""
+        """Return the profile with this key, else this digest, else the newest with GPU activity."""
         ranked = [
             *(read for read in self.traces if read.row.pk == pk),
             *(read for read in self.traces if read.row.digest == digest),
@@ -47,7 +47,7 @@ class Collected:
         return next(iter(ranked), None)
 
     def log(self, pk: int | None, digest: str | None = None) -> Read[TrafficFacts] | None:
-        """The log of shapes of this key, else of this digest, else the newest."""
+        """Return the shape log with this key, else this digest, else the newest."""
         ranked = [
             *(read for read in self.traffic if read.row.pk == pk),
             *(read for read in self.traffic if read.row.digest == digest),
@@ -57,7 +57,7 @@ class Collected:
 
 
 def collected(engagement: Engagement) -> Collected:
-    """All evidence of an engagement."""
+    """Return all evidence of an engagement."""
     rows = tuple(Evidence.objects.filter(engagement=engagement).select_related("added_by"))
     found = [(row, facts_of(row)) for row in rows]
     return Collected(

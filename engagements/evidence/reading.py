@@ -1,7 +1,7 @@
-"""Evidence is read: claimed by an attempt, reported on, concluded with a summary or a reason.
+"""Read evidence: claim it, report progress, conclude with a summary or an error.
 
-Every change after the claim names its attempt and is one conditional update: what a past
-attempt still says changes nothing.
+Every update after the claim is conditional on its attempt, so updates of earlier attempts are
+ignored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from engagements.evidence.readers import EvidenceError, as_data, confined
 
 log = logging.getLogger(__name__)
 
-# Kernel name patterns by operator, to be summed exactly, of an engagement by its key.
+# Returns the kernel name patterns of an engagement (by its key) to sum exactly, by operator.
 PatternsOf = Callable[[int], dict[str, str]]
 
 LEASE = timedelta(seconds=60)
@@ -31,21 +31,21 @@ RESEND_AFTER = timedelta(seconds=120)
 ATTEMPTS = 3
 SENT_AT_ONCE = 200
 LOST = (
-    "The worker was lost while it read this file, {attempts} times over. Look at its log and "
-    "its memory, then have the file read again."
+    "The worker was lost {attempts} times while reading this file. Check its log and memory, then "
+    "read the file again."
 )
 
 
 @dataclass(frozen=True)
 class Claimed:
-    """One attempt to read one file."""
+    """An attempt to read a file."""
 
     evidence: Evidence
     attempt: int
 
 
 def read(*, evidence_id: int, patterns_of: PatternsOf = lambda _: {}) -> str:
-    """Read a file if it is still to be read; what came of it, in a word."""
+    """Read a queued file; return the result as a word."""
     claimed = claim(evidence_id=evidence_id)
     if claimed is None:
         return "nothing to do"
@@ -76,12 +76,12 @@ def read(*, evidence_id: int, patterns_of: PatternsOf = lambda _: {}) -> str:
 
 
 def claim(*, evidence_id: int) -> Claimed | None:
-    """Take a file for a new attempt with a lease; None when there is nothing to take."""
+    """Claim a file for a new attempt with a lease; None when it cannot be claimed."""
     lost = Q(state=Evidence.State.READING, leased_until__lt=Now(), attempt__lt=ATTEMPTS)
     row = Evidence.objects.filter(pk=evidence_id).first()
     if row is None:
         return None
-    # Compare and swap: of two workers that read the same attempt, one updates.
+    # Compare and swap: only one of two workers with the same attempt updates the row.
     taken = Evidence.objects.filter(
         Q(state=Evidence.State.QUEUED) | lost, pk=evidence_id, attempt=row.attempt
     ).update(
@@ -94,17 +94,17 @@ def claim(*, evidence_id: int) -> Claimed | None:
 
 
 def report(claimed: Claimed, share: float) -> bool:
-    """Say how much was read, and extend the lease; False when the attempt is over."""
+    """Report the share read and extend the lease; False when the attempt is over."""
     bounded = min(max(share, 0.0), 1.0)
     return bool(_current(claimed).update(read_share=bounded, leased_until=Now() + LEASE))
 
 
 def give_up(claimed: Claimed, *, reason: str) -> bool:
-    """Conclude that the file cannot be read; False when the attempt is over."""
+    """Conclude the file as unreadable; False when the attempt is over."""
     return bool(
         _current(claimed).update(
             state=Evidence.State.UNREADABLE,
-            failure_reason=readable(reason) or "It cannot be read.",
+            failure_reason=readable(reason) or "The file cannot be read.",
             leased_until=None,
             concluded_at=Now(),
         )
@@ -112,7 +112,7 @@ def give_up(claimed: Claimed, *, reason: str) -> bool:
 
 
 def sweep() -> None:
-    """Take back files whose worker was lost, and send what waits. As often as one likes."""
+    """Requeue files of lost workers and enqueue waiting ones. Idempotent."""
     lost = Evidence.objects.filter(state=Evidence.State.READING, leased_until__lt=Now())
     for row in lost.order_by("pk"):
         claimed = Claimed(row, row.attempt)
@@ -129,7 +129,7 @@ def sweep() -> None:
     )
     for pk in waiting.order_by("added_at", "pk").values_list("pk", flat=True)[:SENT_AT_ONCE]:
         if not messages.send(evidence_id=pk):
-            # The broker is away: the rest would only wait for it one by one.
+            # The broker does not answer: do not wait for it once per file.
             return
 
 

@@ -31,7 +31,7 @@ from engagements.people.models import User
 
 LARGEST_FILE_BYTES = 4 * 2**30
 BLOCK_BYTES = 4 * 2**20
-# Before a contract is in force evidence may come at any time, and while work goes on too.
+# Stages in which evidence may be added.
 STAGES = (Stage.SCOPING, Stage.AUDITING, Stage.AUDITED, Stage.OFFERED, Stage.ACTIVE)
 
 
@@ -43,10 +43,10 @@ def add(
     by: User | None = None,
     by_name: str = "",
 ) -> Evidence:
-    """Keep a file and have it read. The same bytes again are the same row.
+    """Store a file and enqueue its reading. The same bytes return the same row.
 
-    `content` is read from its start. `by` is the consultant who adds it; without one,
-    `by_name` says who was at the terminal.
+    `content` is read from its start. `by` is the consultant who adds it; without one, `by_name` is
+    the user of the terminal.
     """
     added_by_name = _named(by, by_name)
     name = (
@@ -56,7 +56,7 @@ def add(
     digest, size_bytes = _digest_of(content)
     if size_bytes == 0:
         raise ApplicationError(f"{name} is empty. Choose another file.", code="evidence.file_empty")
-    # The file comes first: a file without a row is harmless, a row without a file is not.
+    # The file is stored first: a file without a row is harmless, a row without a file is not.
     stored_as = _store(content, digest=digest, size_bytes=size_bytes)
     with transaction.atomic():
         row = stages.locked(engagement.pk)
@@ -80,7 +80,7 @@ def add(
 
 
 def _named(by: User | None, by_name: str) -> str:
-    """Who adds it: a consultant, or somebody at the terminal. Refused to anybody else."""
+    """Return the name of the consultant or of the user of the terminal. Declines others."""
     if by is not None:
         access.require_consultant(by)
     elif not by_name:
@@ -91,7 +91,7 @@ def _named(by: User | None, by_name: str) -> str:
 
 
 def _record_added(evidence: Evidence) -> None:
-    """The event. Who was at a terminal is no actor of ours, and is named in what changed."""
+    """Record the event. The user of a terminal has no account, so the changes name them."""
     changes: dict[str, object] = {
         "name": evidence.name,
         "digest": evidence.digest,
@@ -110,7 +110,7 @@ def _record_added(evidence: Evidence) -> None:
 
 @transaction.atomic
 def read_again(*, evidence: Evidence, by: User) -> Evidence:
-    """Have a file read once more, as by a newer version of its reader."""
+    """Enqueue a file again, such as after a new version of its reader."""
     access.require_consultant(by)
     stages.locked(evidence.engagement_id)
     row = Evidence.objects.select_for_update().get(pk=evidence.pk)
@@ -132,7 +132,7 @@ def read_again(*, evidence: Evidence, by: User) -> Evidence:
 
 
 def facts_of(evidence: Evidence) -> Facts | None:
-    """What was read from the file; None as long as it was not, or by an older reader."""
+    """Return the facts of the file; None before reading, or from an older reader."""
     if evidence.summary is None:
         return None
     try:
@@ -142,7 +142,7 @@ def facts_of(evidence: Evidence) -> Facts | None:
 
 
 def read_with(*, evidence: Evidence, patterns: Mapping[str, str]) -> Facts:
-    """Read the file now, with exact sums for kernels chosen by expression. Takes its time.
+    """Read the file now, with exact sums for kernel name patterns. Slow.
 
     EvidenceError when it cannot be read.
     """
@@ -151,13 +151,13 @@ def read_with(*, evidence: Evidence, patterns: Mapping[str, str]) -> Facts:
 
 
 def open_file(evidence: Evidence) -> File[bytes]:
-    """The bytes as they came, from where they are kept. OSError when they are gone."""
+    """Open the stored file. OSError when it is missing."""
     return place_of_records().open(evidence.file.name or "", "rb")
 
 
 @contextmanager
 def on_disk(evidence: Evidence) -> Iterator[Path]:
-    """The file as a path: where it is kept, or a copy of it. EvidenceError when it is gone."""
+    """Provide the file as a path, a copy if necessary. EvidenceError when it is missing."""
     name = evidence.file.name or ""
     place = place_of_records()
     path = path_of(place, name)
@@ -184,14 +184,14 @@ def _fetch(place: Storage, name: str, copy: IO[bytes]) -> None:
 
 
 def _digest_of(content: BinaryIO | File[bytes]) -> tuple[str, int]:
-    """SHA-256 and length of a stream. Refused when it is longer than is kept."""
+    """Return SHA-256 and length of a stream. Declines a file over the limit."""
     content.seek(0)
     counted, size_bytes = hashlib.sha256(), 0
     while block := content.read(BLOCK_BYTES):
         size_bytes += len(block)
         if size_bytes > LARGEST_FILE_BYTES:
             raise ApplicationError(
-                f"A file is at most {LARGEST_FILE_BYTES // 2**30} GiB.",
+                f"The file is too large. Choose one of at most {LARGEST_FILE_BYTES // 2**30} GiB.",
                 code="evidence.file_too_large",
             )
         counted.update(block)
@@ -200,13 +200,13 @@ def _digest_of(content: BinaryIO | File[bytes]) -> tuple[str, int]:
 
 
 def _store(content: BinaryIO, *, digest: str, size_bytes: int) -> str:
-    """Keep the bytes under their digest; the name to find them by."""
+    """Store the bytes under their digest; return the name in storage."""
     place = place_of_records()
     hexadecimal = digest.removeprefix("sha256:")
     name = f"evidence/{hexadecimal[:2]}/{hexadecimal}"
     if _holds(place, name, digest, size_bytes):
         return name
-    # A half-written file of a killed process keeps its name; this one gets another.
+    # A partial file of a killed process keeps its name; the storage chooses another one.
     stored_as = place.save(name, File(content, name=name))
     make_durable(place, stored_as)
     return stored_as

@@ -106,7 +106,7 @@ def keep(request: HttpRequest, engagement: Engagement, form: FilesForm) -> bool:
         messages.warning(request, f"{name} is empty and was skipped.")
     for row in rows:
         if row.pk in known:
-            messages.info(request, f"{row.name} is among the evidence already.")
+            messages.info(request, f"{row.name} was already added.")
     return True
 
 

@@ -41,7 +41,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture that stands in the page."""
+    """A chart of the page."""
 
     title: str
     note: str
@@ -50,7 +50,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Choice:
-    """An operator that the profile shows, as the link names it."""
+    """An operator of the profile, with its key in the link."""
 
     value: str
     label: str
@@ -59,7 +59,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Answer:
-    """A verdict with everything around it; `link` gives it again, `pairs` are its query."""
+    """A verdict with figures, charts and questions; `link` reproduces it, `pairs` are its query."""
 
     verdict: Verdict
     read: list[Read]
@@ -73,17 +73,17 @@ class Answer:
 
     @property
     def questions(self) -> tuple[VendorQuestion, ...]:
-        """What to ask the vendor."""
+        """Questions for the vendor."""
         return questions(self.verdict)
 
     @cached_property
     def ceiling(self) -> CeilingFigures | None:
-        """What a faster kernel makes of the whole."""
+        """Figures of the ceiling."""
         return next((each for each in self._figures if isinstance(each, CeilingFigures)), None)
 
     @cached_property
     def life(self) -> LifeFigures | None:
-        """Weeks of work against weeks of life, and the payback."""
+        """Figures of lifetime, work and payback."""
         return next((each for each in self._figures if isinstance(each, LifeFigures)), None)
 
     @property
@@ -92,7 +92,7 @@ class Answer:
 
     @property
     def pictures(self) -> list[Picture]:
-        """The ceiling and the payback, as far as there are numbers to draw them."""
+        """Charts of the ceiling and the payback that have data."""
         found = []
         for figures in (self.ceiling, self.life):
             chart = figures.chart(self.verdict.thresholds) if figures else None
@@ -102,7 +102,7 @@ class Answer:
 
     @property
     def figures(self) -> list[Figure]:
-        """The figures that decide."""
+        """The main figures."""
         return [
             Figure("Checks that pass", f"{self.verdict.passes} of {len(CHECKS)}"),
             *self._of_the_ceiling(),
@@ -114,15 +114,15 @@ class Answer:
         if figures is None:
             return []
         infinite = "no limit" if figures.infinite is None else times(figures.infinite)
-        needed = "cannot be reached" if figures.needed is None else times(figures.needed)
+        needed = "impossible" if figures.needed is None else times(figures.needed)
         found = [
-            Figure("Infinitely fast kernel", infinite, "the most the whole can gain"),
-            Figure(f"For {times(figures.target)} end to end", needed, "in the kernel"),
+            Figure("Infinitely fast kernel", infinite, "largest end-to-end speedup"),
+            Figure(f"For {times(figures.target)} end to end", needed, "kernel speedup"),
         ]
         if figures.claimed is not None:
             low, high = map(figures.ratio, (figures.claimed.low, figures.claimed.high))
             whole = times_each(Interval(low=low, high=high))
-            found.insert(0, Figure("The claim makes", whole, "end to end"))
+            found.insert(0, Figure("With the claim", whole, "end to end"))
         return found
 
     def _of_the_payback(self) -> list[Figure]:
@@ -136,12 +136,12 @@ class Answer:
         saved = low if low == high else f"{low} to {high}"
         return [
             Figure("Payback", said, "from delivery, at the claim"),
-            Figure("Saved a month", saved, "of the GPU bill"),
+            Figure("Saving per month", saved, "of the GPU bill"),
         ]
 
     @property
     def operators(self) -> list[Choice]:
-        """The operators of the profile, the chosen one marked; none without a profile."""
+        """Operators of the profile with the chosen one marked; empty without a profile."""
         traces = [each.facts for each in self.read if isinstance(each.facts, TraceFacts)]
         chosen = dict(self.pairs).get("operator")
         return [
@@ -156,5 +156,5 @@ class Answer:
 
     @property
     def rest(self) -> list[tuple[str, str]]:
-        """The query without its operator, for a form that chooses another."""
+        """The query without its operator, for the form that chooses another."""
         return [pair for pair in self.pairs if pair[0] != "operator"]

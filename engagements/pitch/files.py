@@ -1,4 +1,4 @@
-"""A stranger's file, read in a process with limits and forgotten."""
+"""Read an uploaded file in a process with resource limits, without storing it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DISK_BYTES: Final = 2**30
 
 
 def read(file: UploadedFile) -> Read:
-    """What the file says. EvidenceError when it cannot be read, or takes too much to read."""
+    """Return the facts of the file. EvidenceError when it is unreadable or exceeds a limit."""
     if (file.size or 0) > LARGEST_BYTES:
         raise EvidenceError(
             f"The file is larger than {LARGEST_BYTES // 2**20} MiB; compress it",

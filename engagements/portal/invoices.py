@@ -1,4 +1,4 @@
-"""What the customer was asked for, what it paid, and where that leaves both."""
+"""Invoices and the customer's account of an engagement."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def xrechnung(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
 @access.portal_page
 @require_safe
 def invoices(request: HttpRequest, reference: str) -> HttpResponse:
-    """The invoices of one engagement with their PDFs, and its account."""
+    """List the invoices of an engagement with their PDFs, and its account."""
     engagement = access.engagement_for(request.user, reference)
     found = list(billing.invoices_of(engagement))
     asked = sum((invoice.amount_due for invoice in found), Decimal(0))

@@ -1,4 +1,4 @@
-"""One engagement as the customer's people see it: what is delivered, sealed or measured."""
+"""Data of the portal: one engagement as its customer may see it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from engagements.runs.summary import record_of
 from engagements.settlements.models import Settlement
 from engagements.settlements.queries import has_unsettled_payments, settlement_of
 
-# How much of what happened a page shows before it folds the rest away.
+# Events shown before the rest is collapsed.
 RECENT = 6
 
 
 class CheckLine(NamedTuple):
-    """A check with the outcome that counts and its reason."""
+    """A check with its effective outcome and reason."""
 
     check: Check
     outcome: str
@@ -44,7 +44,7 @@ class CheckLine(NamedTuple):
 
 @dataclass(frozen=True)
 class PortalEngagement:
-    """What a customer's person may see of one engagement."""
+    """An engagement as its customer may see it."""
 
     engagement: Engagement
     audit: Audit | None
@@ -68,17 +68,17 @@ class PortalEngagement:
 
     @property
     def recent_events(self) -> list[Event]:
-        """What happened last, newest first."""
+        """The latest events, newest first."""
         return self.events[:RECENT]
 
     @property
     def earlier_events(self) -> list[Event]:
-        """What happened before that."""
+        """Earlier events."""
         return self.events[RECENT:]
 
     @property
     def open_run(self) -> EngagementRun | None:
-        """The run that is waiting or being measured now."""
+        """The queued or running run."""
         return next((run for run in self.runs if not run.run.is_concluded), None)
 
     @property
@@ -90,12 +90,12 @@ class PortalEngagement:
 
     @property
     def owes(self) -> bool:
-        """Whether an invoice waits to be paid."""
+        """Whether an invoice is unpaid."""
         return any(line.open_amount > 0 for line in self.milestones)
 
     @property
     def handover_is_open(self) -> bool:
-        """Whether the contract in force still waits for the customer to accept the handover."""
+        """Whether the customer still has to accept the handover of the contract in force."""
         return any(
             line.milestone.condition == ReleaseCondition.HANDOVER
             and line.milestone.state == Milestone.State.PENDING
@@ -104,7 +104,7 @@ class PortalEngagement:
 
 
 def portal_engagement(engagement: Engagement, *, today: datetime.date) -> PortalEngagement:
-    """Read everything that the portal shows of `engagement`, in a constant number of queries."""
+    """Read the portal's data of `engagement` in a constant number of queries."""
     contracts = list(sealed_contracts(engagement))
     contract = contract_in_force(contracts)
     audit = Audit.objects.filter(engagement=engagement, delivered_at__isnull=False).first()
@@ -133,12 +133,12 @@ def portal_engagement(engagement: Engagement, *, today: datetime.date) -> Portal
 
 
 def contract_in_force(contracts: list[ContractVersion]) -> ContractVersion | None:
-    """The accepted version of these (newest first), or None."""
+    """Return the accepted version among these (newest first), or None."""
     return next((c for c in contracts if c.state == ContractVersion.State.ACCEPTED), None)
 
 
 def check_lines(audit: Audit) -> list[CheckLine]:
-    """Return every check in order, with the outcome that counts and its reason."""
+    """Return every check in order, with its effective outcome and reason."""
     findings: dict[str, Finding] = {f.check_name: f for f in audit.findings.all()}
     lines = []
     for check in CHECKS:
@@ -149,7 +149,7 @@ def check_lines(audit: Audit) -> list[CheckLine]:
         value, reason = finding.value, finding.rationale
         computed = None if finding.is_by_hand else finding.computed_finding
         if computed is not None:
-            # What an engineer wants to read stands in the report.
+            # Details for engineers are in the report.
             value, reason = computed.shown, computed.sentence
         reason = finding.override_reason or reason
         lines.append(CheckLine(check, finding.effective_outcome, value, reason))
@@ -157,7 +157,7 @@ def check_lines(audit: Audit) -> list[CheckLine]:
 
 
 def runs_of(engagement: Engagement) -> QuerySet[EngagementRun]:
-    """The acceptance runs of an engagement, newest first; trials are work in progress."""
+    """Return the acceptance runs of an engagement, newest first. Trials are internal."""
     return (
         engagement.runs.filter(purpose=EngagementRun.Purpose.ACCEPTANCE)
         .select_related("run__record", "run__benchmark", "contract_version", "engagement")
@@ -166,10 +166,10 @@ def runs_of(engagement: Engagement) -> QuerySet[EngagementRun]:
 
 
 def documents_of(engagement: Engagement) -> QuerySet[Document]:
-    """Documents that were issued for the customer, newest first, without their bytes."""
+    """Return documents issued for the customer, newest first, without their bytes."""
     return engagement.documents.filter(for_customer=True).defer("content")
 
 
 def events_of(engagement: Engagement) -> QuerySet[Event]:
-    """What happened, as far as it is for the customer, newest first."""
+    """Return the events for the customer, newest first."""
     return engagement.events.filter(for_customer=True).order_by("-position")

@@ -36,7 +36,7 @@ class Next:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the engagement's life: done, now or ahead."""
+    """A stage of the engagement: done, now or ahead."""
 
     label: str
     state: str
@@ -102,14 +102,14 @@ def _active_next(page: PortalEngagement, by_us: str) -> Next:
     if page.clock.is_paused:
         return Next(page.clock.waited_for, page.clock.why_paused, tone="doubt")
     ends = page.clock.ends_on
-    request = OPEN_INVOICE if page.owes else "Nothing is needed from you."
+    request = OPEN_INVOICE if page.owes else "You have nothing to do."
     return Next(by_us, f"We build the kernel and measure it by {in_words(ends)}. {request}")
 
 
 def _met_next(page: PortalEngagement, *, can_sign: bool) -> Next:
     if page.handover_is_open:
         url = reverse("portal-handover", args=[page.engagement.reference])
-        text = "Check that everything agreed was delivered, then accept the handover."
+        text = "Check that the delivery is complete, then accept the handover."
         if can_sign:
             return Next(YOU, text, tone="doubt", url=url, action="Accept handover")
         signatory = joined(page.signatories) or "a signatory of your company"
@@ -152,7 +152,7 @@ def _refund_next(page: PortalEngagement, settlement: Settlement) -> Next:
         late = f" It was due by {in_words(settlement.refund_due_on)} and is late."
     is_known = settlement.state == Settlement.State.PAYING or page.refund_to is not None
     if not is_known:
-        text = f"Tell {page.engagement.lead} which account to refund to.{late}"
+        text = f"Send {page.engagement.lead} the account for the refund.{late}"
         return Next(YOU, text, tone="bad" if late else "doubt")
     text = f"We refund your payments less the cost of the audit.{late}"
     return Next(US, text, tone="bad" if late else "live")
@@ -226,7 +226,7 @@ POSITION = {
 
 
 def steps(page: PortalEngagement) -> list[Step]:
-    """The engagement's life in six steps; empty where it was cancelled."""
+    """Return the six stages of the engagement; empty when it was cancelled."""
     stage = Stage(page.engagement.stage)
     if stage == Stage.CANCELLED:
         return []

@@ -1,4 +1,4 @@
-"""Whose turn it is in many engagements at once, as the portal's list puts them in order."""
+"""Order engagements by whether the next step is the customer's."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ State = ContractVersion.State
 
 
 def customers_turn_first(engagements: QuerySet[Engagement]) -> QuerySet[Engagement]:
-    """Those that wait for the customer first, then the others, each the newest first.
+    """Sort engagements that wait for the customer first, then the others, each newest first.
 
-    The customer accepts an offer or the handover, pays what is open after the verdict, says where
-    a refund goes, or is waited for in a pause.
+    The customer's steps: accept an offer or the handover, pay an open invoice after the verdict,
+    name a refund account, or end a pause.
     """
     this = OuterRef("pk")
     accepted = Acceptance.objects.filter(contract_version=OuterRef("pk"), party=Party.CUSTOMER)

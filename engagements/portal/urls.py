@@ -1,4 +1,4 @@
-"""Addresses of the customer portal."""
+"""URLs of the customer portal."""
 
 from django.urls import path
 

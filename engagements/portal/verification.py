@@ -43,8 +43,8 @@ def digest_in(text: str) -> str | None:
 
 
 def verified(digest: str) -> Verified | None:
-    """What has `digest`: a document byte for byte, sealed terms, a governing text, a sealed
-    benchmark, or what a document states at its foot."""
+    """Find the item with `digest`: a document file, sealed terms, a governing text, a sealed
+    benchmark, or the stated facts in a document's footer."""
     document = Document.objects.filter(digest=digest).first()
     if document is not None:
         what = document.get_kind_display()

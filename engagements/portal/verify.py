@@ -1,4 +1,4 @@
-"""For everybody, signed in or not: whether a record or a document is what the house issued."""
+"""Public pages that verify records and documents."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from engagements.portal.verify_forms import DigestForm, FileForm
 
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """How to verify a record, and every public key."""
+    """Explain how to verify a record, and list the public keys."""
     return render(request, "documents/verify.html", {"keys": SigningKey.objects.all()})
 
 
 @require_safe
 def public_key(request: HttpRequest, key_id: str) -> HttpResponse:
-    """One public key as plain text, PEM."""
+    """Return a public key as PEM."""
     key = SigningKey.objects.filter(key_id=key_id).first()
     if key is None:
         raise Http404("No such key.")
@@ -36,19 +36,21 @@ def public_key(request: HttpRequest, key_id: str) -> HttpResponse:
 
 @require_safe
 def document(request: HttpRequest) -> HttpResponse:
-    """What a `digest` is of, without showing it; without one, the question."""
+    """Identify the item with `digest`, without its content; without a digest, show the form."""
     asked = DigestForm(request.GET) if "digest" in request.GET else DigestForm()
     if not asked.is_bound or not asked.is_valid():
         return _document(request, asked)
     return _document(request, DigestForm(), digest=asked.cleaned_data["digest"])
 
 
-# Nothing is changed by it, and the token would have the file parsed, and kept, before this runs.
+# The view changes nothing, and a CSRF check would parse and store the file first.
 @csrf_exempt
 @require_POST
 def file(request: HttpRequest) -> HttpResponse:
-    """What a file is that was sent: hashed as it arrives and not kept. Browsers that run scripts
-    hash it themselves and send the digest alone."""
+    """Identify an uploaded file, which is hashed on arrival and not stored.
+
+    Browsers with JavaScript send the digest only.
+    """
     request.upload_handlers = [Bounded(request), HashingUploadHandler(request)]
     form = FileForm(request.POST, request.FILES)
     if not form.is_valid():
@@ -58,12 +60,12 @@ def file(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def certificate(request: HttpRequest) -> HttpResponse:
-    """The certificate that the document with `digest` was signed with, PEM."""
+    """Return the signing certificate of the document with `digest`, as PEM."""
     asked = DigestForm(request.GET)
     found = verified(asked.cleaned_data["digest"]) if asked.is_valid() else None
     signer = _signer(found)
     if signer is None:
-        raise Http404("No such document, or it is not signed.")
+        raise Http404("No such signed document.")
     pem = signer.public_bytes(serialization.Encoding.PEM)
     response = HttpResponse(pem, content_type="application/x-pem-file")
     response["Content-Disposition"] = 'attachment; filename="certificate.pem"'

@@ -1,4 +1,4 @@
-"""A document that somebody wants to be sure of: its digest, or the file itself."""
+"""Forms that verify a document by its digest or file."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ class DigestForm(forms.Form):
     digest = forms.CharField(
         label="Digest",
         max_length=120,
-        help_text="sha256: and 64 digits, as it stands at the foot of the document's pages.",
+        help_text="sha256: and 64 digits, from the footer of the document.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
 
     def clean_digest(self) -> str:
-        """In the form in which it is stored."""
+        """Normalise the digest."""
         digest = digest_in(self.cleaned_data["digest"])
         if digest is None:
-            raise forms.ValidationError("That is no digest: sha256: and 64 digits from 0 to f.")
+            raise forms.ValidationError("Enter a digest: sha256: and 64 digits from 0 to f.")
         return digest
 
 
 class FileForm(forms.Form):
-    """A file, of which only the digest is looked at."""
+    """A file, of which only the digest is computed."""
 
     file = forms.FileField(label="The document", max_length=255)
 
     def digest(self) -> str:
-        """The digest that the upload was hashed to."""
+        """The digest of the upload."""
         found: Any = self.cleaned_data["file"]
         return str(found.digest)

@@ -1,4 +1,4 @@
-"""What of a run a person may take away: everything, or everything but the kernel's source."""
+"""Downloads of a run, with or without the kernel's source."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ WITHHELD = (
 
 
 def customer_may_have_source(run: EngagementRun) -> bool:
-    """Whether the customer may have the candidate's source: after an acceptance run that met."""
+    """Return whether the customer may download the source: after an acceptance run met the "
+    "target."""
     record = record_of(run)
     accepted = run.purpose == EngagementRun.Purpose.ACCEPTANCE
     return accepted and record is not None and record.verdict == Verdict.MET
 
 
 def may_have_source(*, run: EngagementRun, by: User) -> bool:
-    """Whether this user may have it: staff always, the customer once the target is met."""
+    """Return whether `by` may download the source: staff always, the customer once the target "
+    "is met."""
     return is_staff_member(by) or customer_may_have_source(run)
 
 

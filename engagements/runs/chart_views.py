@@ -1,4 +1,4 @@
-"""The pictures of a record: which there are, and what stands under each."""
+"""Charts of a record with their titles and captions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from engagements.runs.models import EngagementRun
 
 @dataclass(frozen=True)
 class Picture:
-    """One kind of picture: how it is drawn, told in words, and captioned."""
+    """A kind of chart with its title, caption, drawing function and alt text."""
 
     draw: Callable[..., str]
     tell: Callable[[Mapping[str, Any]], str]
@@ -39,19 +39,19 @@ PICTURES: dict[str, Picture] = {
         charts.workload_bars,
         describe.workload_bars,
         "Time of one end-to-end call",
-        "Baseline and candidate by workload: shorter is faster.",
+        "Baseline and candidate by workload. Shorter is faster.",
     ),
     "roofline": Picture(
         charts.roofline,
         describe.roofline,
         "The operator alone",
-        "Arithmetic against memory traffic, without the step around it.",
+        "Arithmetic against memory traffic, without the rest of the step.",
     ),
 }
 
 
 def of(run: EngagementRun, record: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The pictures that this record has the data for, as the fragment wants them."""
+    """Return the charts that the record has data for, as contexts of the fragment."""
     if record["summary"]["ratio"] is None:
         return []
     names = [name for name in PICTURES if name != "roofline" or record.get("operator")]

@@ -1,4 +1,4 @@
-"""The newest measured ratio of an engagement: what its pages show beside the money at risk."""
+"""The newest measured ratio of engagements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engagements.runs.models import EngagementRun
 
 @dataclass(frozen=True)
 class Estimate:
-    """The newest measured ratio of an engagement, with its interval and where it comes from."""
+    """The newest measured ratio of an engagement, with its interval and run."""
 
     run: EngagementRun
     ratio: float
@@ -23,7 +23,7 @@ class Estimate:
 
 
 def latest_estimates(engagement_ids: Iterable[int]) -> dict[int, Estimate]:
-    """The newest record with a ratio of each engagement, by the engagement's id."""
+    """Return the newest record with a ratio, by engagement id."""
     runs = (
         EngagementRun.objects.filter(
             engagement_id__in=list(engagement_ids), run__record__ratio__isnull=False
@@ -37,7 +37,7 @@ def latest_estimates(engagement_ids: Iterable[int]) -> dict[int, Estimate]:
 
 
 def estimate_of(run: EngagementRun) -> Estimate | None:
-    """What a run measured, or None where it has no ratio."""
+    """Return the estimate of a run; None without a ratio."""
     record: Record = run.run.record
     if record.ratio is None or record.low is None or record.high is None:
         return None
@@ -52,7 +52,7 @@ def estimate_of(run: EngagementRun) -> Estimate | None:
 
 
 def latest_acceptance(engagement: Engagement) -> Estimate | None:
-    """What the newest measured acceptance run of an engagement showed."""
+    """Return the estimate of the newest measured acceptance run."""
     run = (
         engagement.runs.filter(
             purpose=EngagementRun.Purpose.ACCEPTANCE, run__record__ratio__isnull=False

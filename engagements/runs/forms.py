@@ -1,4 +1,4 @@
-"""Asking for a run: what is measured, and for what."""
+"""Request a run."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ FILE = "file"
 class RunForm(forms.Form):
     """A candidate, from the catalogue or from a file, and the purpose of the run.
 
-    `request_key` is made with the blank form: however often it is sent, it asks for one run. A
-    file that was read travels on in `kept_name` and `kept_source`, so that an error elsewhere
-    in the form does not cost it.
+    `request_key` makes repeated submissions request one run. An uploaded file is kept in
+    `kept_name` and `kept_source`, so that it survives an error elsewhere in the form.
     """
 
     purpose = forms.ChoiceField(choices=Purpose, widget=forms.RadioSelect)
     benchmark = BenchmarkField(
         required=False,
-        empty_label="The contract's",
-        help_text="For a trial only: an acceptance run is measured as the contract says.",
+        empty_label="Benchmark of the contract",
+        help_text="For trial runs only. Acceptance runs use the contract's benchmark.",
     )
     candidate = forms.ChoiceField(
-        help_text="A kernel of the catalogue as it is on this machine now, or a file of yours."
+        help_text="A kernel of the catalogue, at its present version, or your own file."
     )
     file = forms.FileField(
         required=False,
@@ -69,7 +68,7 @@ class RunForm(forms.Form):
             self.fields["purpose"].initial = Purpose.TRIAL
 
     def clean(self) -> dict[str, Any]:
-        """Read the file where one was chosen, and keep it for the next try."""
+        """Read the uploaded file and keep it for the next submission."""
         cleaned: dict[str, Any] = super().clean() or {}
         if cleaned.get("candidate") != FILE or "file" in self.errors:
             return cleaned
@@ -87,14 +86,14 @@ class RunForm(forms.Form):
         return cleaned
 
     def _keep(self, name: str, source: str) -> None:
-        # What was sent cannot be changed; its copy can.
+        # Submitted data is immutable; its copy is not.
         data = copy(self.data)
         assert isinstance(data, dict)
         data["kept_name"], data["kept_source"] = name, source
         self.data = data
 
     def solution(self, operator: str) -> Solution:
-        """The candidate, stored. Refused when it cannot be a solution of `operator`."""
+        """Store the candidate. Declines a source that is no solution of `operator`."""
         chosen: str = self.cleaned_data["candidate"]
         if chosen != FILE:
             of, _, name = chosen.partition("/")
@@ -109,7 +108,7 @@ class RunForm(forms.Form):
 
 
 def candidate_choices(operators: list[str]) -> list[Choice]:
-    """The catalogue's kernels of these operators, and a file."""
+    """Return the catalogue's kernels of these operators and the option of a file."""
     groups: list[Choice] = [
         (
             catalogue.definition(operator).title,
@@ -117,29 +116,28 @@ def candidate_choices(operators: list[str]) -> list[Choice]:
         )
         for operator in operators
     ]
-    return [("", "Choose a candidate"), *groups, (FILE, "A file of mine, below")]
+    return [("", "Choose a candidate"), *groups, (FILE, "My own file, below")]
 
 
 def _read(uploaded: UploadedFile) -> tuple[str, str]:
-    """The file's name and text. ValidationError says what is wrong with it."""
+    """Return the file's name and text. ValidationError for an invalid file."""
     name = str(uploaded.name or "")
     if not uploaded.size:
-        raise ValidationError(f"{name} is empty.", code="empty")
+        raise ValidationError(f"{name} is empty. Choose another file.", code="empty")
     if uploaded.size > LARGEST_SOURCE_BYTES:
         raise ValidationError(
-            f"{name} has {uploaded.size // 1024} KiB; a solution is at most "
-            f"{LARGEST_SOURCE_BYTES // 1024} KiB of source.",
+            f"{name} has {uploaded.size // 1024} KiB. Choose a source of at most "
+            f"{LARGEST_SOURCE_BYTES // 1024} KiB.",
             code="size",
         )
     if not solutions.FILENAME.fullmatch(name):
         raise ValidationError(
-            "Give the file a plain name with letters, digits and underscores, such as "
-            "triton_fused.py.",
+            "Rename the file: use letters, digits and underscores, as in triton_fused.py.",
             code="name",
         )
     content = uploaded.read()
     if b"\0" in content:
-        raise ValidationError(f"{name} is a binary file, not source.", code="binary")
+        raise ValidationError(f"{name} is a binary file. Choose a source file.", code="binary")
     try:
         return name, content.decode("utf-8")
     except UnicodeDecodeError as error:

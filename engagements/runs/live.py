@@ -1,4 +1,4 @@
-"""A run while it goes on: how far it is, and the estimate closing in on the target."""
+"""Live status of a run: progress and estimate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PHASES = {
     "measuring": "Measuring",
     "checking": "Computing the verdict",
 }
-# The drawing is this many units wide and high; the stylesheet decides the pixels.
+# Size of the drawing in SVG units; the stylesheet sets the pixels.
 WIDTH, HEIGHT = 600.0, 160.0
 
 
@@ -22,7 +22,7 @@ WIDTH, HEIGHT = 600.0, 160.0
 class Curve:
     """The estimate over time as SVG points, in a box of WIDTH by HEIGHT.
 
-    `is_above` the target is where its newest point lies, so that the label keeps clear of it.
+    `is_above` when the newest point is above the target, so that the label avoids it.
     """
 
     line: str
@@ -34,7 +34,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Live:
-    """What the live fragment shows. Ratios are None until something was measured."""
+    """Context of the live fragment. Ratios are None before the first measurement."""
 
     phase: str
     message: str
@@ -48,15 +48,15 @@ class Live:
     curve: Curve | None
 
     @property
-    def said(self) -> str:
-        """What a screen reader is told when it changes: the phase and the replicate."""
+    def announcement(self) -> str:
+        """The announcement for screen readers: phase and replicate."""
         if self.position is not None:
             return "Queued"
         return f"{self.phase}, {self.counts}" if self.counts else self.phase
 
 
 def live_of(run: Run) -> Live:
-    """The state of a run that is queued or running."""
+    """Return the live status of a queued or running run."""
     progress: dict[str, Any] = run.progress if run.state == Run.State.RUNNING else {}
     target = float(run.benchmark.document["target"])
     phase = str(progress.get("phase") or "starting")
@@ -81,12 +81,12 @@ def _counts(progress: dict[str, Any]) -> str:
 
 
 def _percent(progress: dict[str, Any], run: Run) -> float:
-    """How far the run is: replicates one after another, in each the workloads in turn."""
+    """Return the progress in percent, over replicates and their workloads."""
     replicates, rounds = progress.get("replicates") or 0, progress.get("rounds") or 0
     if not replicates or not rounds:
         return 0.0
     workloads = [workload["name"] for workload in run.benchmark.document["workloads"]]
-    # Between events of one workload the message says something else: count it as done then.
+    # Between events of a workload the message has another format: count the workload as done.
     name = progress.get("message")
     before = workloads.index(name) if name in workloads else len(workloads) - 1
     in_workload = min((progress.get("round") or 0) / rounds, 1.0)
@@ -96,7 +96,7 @@ def _percent(progress: dict[str, Any], run: Run) -> float:
 
 
 def curve_of(history: list[dict[str, Any]], target: float) -> Curve | None:
-    """The estimate so far as a curve; None before there are two points."""
+    """Return the estimate so far as a curve; None before two points."""
     points = [point for point in history if point.get("ratio") is not None]
     if len(points) < 2:
         return None

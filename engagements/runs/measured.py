@@ -91,13 +91,13 @@ def consequence(estimate: Estimate) -> str:
     if estimate.verdict == Verdict.INCONCLUSIVE:
         if contract and contract.inconclusive == ContractVersion.Inconclusive.REPEAT:
             return (
-                "The target lies inside this range, so this run decides nothing. "
-                "It is repeated inside the time-box."
+                "The target lies inside this range, so this run is inconclusive. It is repeated "
+                "inside the time-box."
             )
         return (
             "The target lies inside this range. Under your contract, an inconclusive run counts "
             "as missed."
         )
     if estimate.verdict == Verdict.DISQUALIFIED:
-        return "The referee found the kernel breaking the rules, so this run does not count."
+        return "The kernel broke the rules of the benchmark, so this run does not count."
     return "This run did not follow the agreed protocol, so it does not count."

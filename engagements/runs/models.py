@@ -1,4 +1,4 @@
-"""The runs that are requested in an engagement."""
+"""Runs of an engagement."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from engagements.people.models import User
 
 
 class EngagementRun(models.Model):
-    """A run that somebody asked for in an engagement.
+    """A run requested in an engagement.
 
-    An acceptance run decides the contract. `concluded_at` says when its verdict was turned
-    into what the contract makes of it, once.
+    An acceptance run decides the contract. `concluded_at` is when its verdict was applied to the
+    contract, once.
     """
 
     class Purpose(models.TextChoices):
@@ -39,12 +39,12 @@ class EngagementRun(models.Model):
                 fields=["engagement"],
                 condition=Q(purpose="acceptance", concluded_at__isnull=True),
                 name="engagement_one_open_acceptance_run",
-                violation_error_message="An acceptance run is under way already.",
+                violation_error_message="An acceptance run is already in progress.",
             ),
             models.CheckConstraint(
                 condition=~Q(purpose="acceptance") | Q(contract_version__isnull=False),
                 name="engagement_acceptance_run_names_its_contract",
-                violation_error_message="An acceptance run is measured under a contract.",
+                violation_error_message="An acceptance run requires a contract.",
             ),
         ]
 

@@ -1,7 +1,7 @@
-"""How the operator's own speedup becomes the step's: the record's account in words.
+"""Predict the step's speedup from the operator's, and explain the difference.
 
-The account is Amdahl's (1967): a step gains what its operator saves, and no more. What the
-measured ratio says beyond that is shown as unexplained, never folded in.
+By Amdahl (1967) a step saves exactly the time that its operator saves. A measured ratio beyond
+that is shown as unexplained.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Data = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorAlone:
-    """One workload's operator, measured without the step around it. None: not measured.
+    """A workload's operator, measured without the rest of the step. None: not measured.
 
-    Shares are of 1: `step_share` of the baseline's step, `bandwidth_share` and
-    `arithmetic_share` what the candidate reaches of the machine's measured ceilings.
-    `unexplained` is measured over predicted, less 1.
+    Shares are fractions of 1: `step_share` of the baseline's step, `bandwidth_share` and
+    `arithmetic_share` of the device's measured limits, reached by the candidate. `unexplained` is
+    measured over predicted, less 1.
     """
 
     name: str
@@ -39,7 +39,7 @@ class OperatorAlone:
 
     @property
     def sentence(self) -> str:
-        """The account in one sentence; "" where the operator's calls are not counted."""
+        """The prediction in one sentence; "" without a count of the operator's calls."""
         if self.step_share is None or self.predicted is None or self.measured is None:
             return ""
         return (
@@ -51,15 +51,15 @@ class OperatorAlone:
 
     @property
     def beyond(self) -> str:
-        """What the account leaves over; "" where that is nothing, or not known."""
+        """The unexplained difference as text; "" when zero or unknown."""
         if self.unexplained is None or abs(self.unexplained) < 0.0005:
             return ""
         more = "more" if self.unexplained > 0 else "less"
-        return f"{abs(self.unexplained):.1%} {more} than this account explains"
+        return f"{abs(self.unexplained):.1%} {more} than predicted"
 
 
 def alone(record: Data) -> list[OperatorAlone]:
-    """The record's operator by workload; empty where it was not measured alone."""
+    """Return the record's operator by workload; empty when it was not measured alone."""
     entries = (record["operator"] or {}).get("workloads") or []
     return [_alone(entry) for entry in entries]
 

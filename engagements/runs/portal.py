@@ -1,4 +1,4 @@
-"""The benchmark as the customer watches it: live while it runs, then what it showed."""
+"""Runs in the customer portal: live status, then the result."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from engagements.runs.measured import measured_words
 from engagements.runs.models import EngagementRun
 from engagements.runs.summary import record_of
 
-# name: (the picture, the same in words, its title, its caption)
+# name: (drawing function, alt text, title, caption)
 CHARTS = {
     "workloads": (
         charts.workload_bars,
         describe.workload_bars,
         "Time by workload",
-        "Time of one step by workload: shorter is faster.",
+        "Time per step by workload. Shorter is faster.",
     ),
     "distribution": (
         charts.ratio_distribution,
         describe.ratio_distribution,
         "Every comparison",
-        "Every single comparison that went into the figure, run by run.",
+        "Every comparison of the run, by replicate.",
     ),
 }
 FILES = ("record.json", "benchmark.json", "candidate")
-# What htmx takes for "swap this in, and ask no more".
+# htmx swaps the content and stops polling.
 STOP_POLLING = 286
 
 
 @access.portal_page
 @require_safe
 def run_page(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
-    """One acceptance run, live or measured, and how to repeat it."""
+    """Show an acceptance run, live or measured, and how to repeat it."""
     run = _run(request, reference, pk)
     return render(request, "runs/portal_run.html", {**_live(run), **_measured(run)})
 
@@ -55,7 +55,7 @@ def run_page(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
 @access.portal_page
 @require_safe
 def run_live(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
-    """The moving part of the page; once the run is over, all of it, and the polling stops."""
+    """Render the live fragment; render the whole page and stop polling once the run has ended."""
     run = _run(request, reference, pk)
     if run.run.is_concluded:
         response = render(request, "runs/_portal_run.html", {**_live(run), **_measured(run)})
@@ -72,10 +72,10 @@ def run_live(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
 def run_chart(
     request: HttpRequest, reference: str, pk: int, chart: str, theme: str
 ) -> HttpResponseBase:
-    """A picture of what was measured, as SVG."""
+    """Draw a chart of the run as SVG."""
     run = _run(request, reference, pk)
     if chart not in CHARTS:
-        raise Http404("No such picture.")
+        raise Http404("No such chart.")
     wanted = known_theme(theme)
     draw, *_ = CHARTS[chart]
     return record_files.picture(
@@ -86,7 +86,7 @@ def run_chart(
 @access.portal_page
 @require_safe
 def run_file(request: HttpRequest, reference: str, pk: int, name: str) -> HttpResponse:
-    """What it takes to repeat the run: the record, the benchmark, the candidate."""
+    """Download the record, the benchmark or the candidate."""
     run = _run(request, reference, pk)
     record = record_of(run)
     if name not in FILES or record is None:
@@ -108,12 +108,12 @@ def run_file(request: HttpRequest, reference: str, pk: int, name: str) -> HttpRe
 
 
 def _candidate_name(run: EngagementRun) -> str:
-    """What the candidate's file is called when it is handed out: Python or CUDA C++."""
+    """Return the file name of the candidate, with its suffix."""
     return f"candidate{PurePosixPath(run.run.solution.filename).suffix}"
 
 
 def _run(request: HttpRequest, reference: str, pk: int) -> EngagementRun:
-    """An acceptance run that this person may see. Trials are never shown in the portal."""
+    """Return an acceptance run that this user may see. Trials are not shown in the portal."""
     run = access.run_for(request.user, reference, pk)
     if run.purpose != EngagementRun.Purpose.ACCEPTANCE:
         raise Http404("No such run.")
@@ -128,7 +128,7 @@ def _live(run: EngagementRun) -> dict[str, Any]:
         "run": run.run,
         "state": RUN_LABELS[run.run.state],
         "live": None if run.run.is_concluded else live_of(run.run),
-        "phase": PHASE_LABELS.get(str(progress.get("phase")), "Being measured"),
+        "phase": PHASE_LABELS.get(str(progress.get("phase")), "In progress"),
         "live_url": reverse("portal-run-live", args=[run.engagement.reference, run.pk]),
     }
 

@@ -12,7 +12,7 @@ from engagements.ledger.posting import post_effect
 
 
 def target_met(contract: ContractVersion, *, dated_on: date) -> Entry | None:
-    """Nothing goes back any more."""
+    """Recognise the fee as earned: it is no longer refundable."""
     position = positions_of(contract.engagement, contract.currency)
     key = f"{Entry.Kind.TARGET_MET}:contract:{contract.pk}"
     return post_effect(

@@ -1,4 +1,4 @@
-"""What pages read of a run's record, draw from it and hand out: 404 where its bytes are gone."""
+"""Read, draw and download a run's record. 404 when its file is missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engagements.runs.summary import record_of
 
 
 def read(run: EngagementRun) -> tuple[dict[str, Any] | None, str]:
-    """What a measured run's record says, or why that cannot be read."""
+    """Return a measured run's record, or the reason why it cannot be read."""
     try:
         return measured.record_of(run.run), ""
     except RecordUnreadable as error:
@@ -31,7 +31,7 @@ def picture(
     named: str,
     draw: Callable[[Mapping[str, Any]], str],
 ) -> HttpResponseBase:
-    """A picture of a measured run as SVG. Its ETag is the record's digest: neither changes."""
+    """Draw a chart of a measured run as SVG. Its ETag is the record's digest."""
     record = record_of(run)
     if record is None:
         raise Http404("This run has no record.")
@@ -44,7 +44,7 @@ def picture(
 
 
 def content(run: EngagementRun, *, with_source: bool) -> bytes:
-    """The bytes of a measured run's record as they are stored, or the same without the source."""
+    """Return the record's bytes as stored, or without the source."""
     with _or_not_found():
         return bundles.record_bytes(run=run, with_source=with_source)
 

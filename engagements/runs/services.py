@@ -47,10 +47,10 @@ def request(
 ) -> EngagementRun:
     """Request a run. A repeated `request_key` returns the same run.
 
-    A trial run decides nothing and is allowed from the audit on; it uses `benchmark`, or the
-    newest contract's. An acceptance run decides the contract: it uses the contract's benchmark,
-    inside the time-box, one at a time. The record must contain `customer_nonce`, a value from the
-    customer, so that they know it was measured after they gave it.
+    A trial run has no effect on the contract and is allowed from the audit on; it uses `benchmark`,
+    or the newest contract's. An acceptance run decides the contract: it uses the contract's
+    benchmark, inside the time-box, one at a time. The record must contain `customer_nonce`, a value
+    from the customer, so that they know it was measured after they gave it.
     """
     row = stages.locked(engagement.pk)
     access.require_consultant(by)
@@ -149,8 +149,8 @@ def conclude(*, run: EngagementRun) -> EngagementRun:
     """Apply the verdict of a concluded run to its contract, once.
 
     `met` releases the milestones that wait for it. `missed`, or `inconclusive` where the terms
-    count it as missed, proposes the settlement. Any other verdict decides nothing, and the
-    engagement stays active.
+    count it as missed, proposes the settlement. Any other verdict has no effect; the engagement
+    stays active.
     """
     engagement = stages.locked(run.engagement_id)
     row = EngagementRun.objects.select_related("run__solution", "contract_version__engagement").get(
@@ -159,7 +159,9 @@ def conclude(*, run: EngagementRun) -> EngagementRun:
     if row.concluded_at:
         return row
     if not row.run.is_concluded:
-        raise ApplicationError("This run is still in progress.", code="run.in_progress")
+        raise ApplicationError(
+            "This run is still in progress. Wait for its verdict.", code="run.in_progress"
+        )
     row.concluded_at = timezone.now()
     row.save(update_fields=["concluded_at"])
     record = Record.objects.filter(run=row.run).first()
@@ -224,7 +226,7 @@ def _record_outcome(engagement: Engagement, run: EngagementRun, record: Record |
     changes: dict[str, object] = {"run": run.pk}
     if record is None:
         # The reason may name machines and paths, so customers do not see it.
-        summary = f"{noun} could not be measured."
+        summary = f"{noun} failed."
         changes["failure_reason"] = run.run.failure_reason
     else:
         summary = f"{noun} ended: {_figures(record)}."

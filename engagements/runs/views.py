@@ -1,4 +1,4 @@
-"""Runs: asked for, watched live, read afterwards."""
+"""Pages of runs: request one, watch it, read the result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STOP_POLLING = 286
 @consultant_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def request(request: HttpRequest, reference: str) -> HttpResponse:
-    """Ask for a run of a candidate from the catalogue or from a file."""
+    """Request a run of a candidate from the catalogue or from a file."""
     summary = run_summary_of(access.engagement_for(request.user, reference))
     form = _form(request, summary)
     status = 200
@@ -66,7 +66,7 @@ def _form(request: HttpRequest, summary: RunSummary) -> RunForm:
         request.POST if is_post else None,
         request.FILES if is_post else None,
         operators=[wanted] if wanted else catalogue.operators(),
-        # The service says no itself, with the reason; a sent form keeps what was chosen.
+        # The service declines with the reason; a submitted form keeps its choice.
         may_accept=may_accept or is_post,
         initial={"purpose": EngagementRun.Purpose.TRIAL},
     )
@@ -77,7 +77,7 @@ def _ask(summary: RunSummary, form: RunForm, request: HttpRequest) -> Engagement
     benchmark = chosen or (contract.benchmark if contract else None)
     if benchmark is None:
         raise ApplicationError(
-            "Choose a benchmark: there is no contract yet.", code="run.no_benchmark"
+            "Choose a benchmark, as there is no contract yet.", code="run.no_benchmark"
         )
     return runs.request(
         engagement=summary.engagement,
@@ -93,7 +93,7 @@ def _ask(summary: RunSummary, form: RunForm, request: HttpRequest) -> Engagement
 @consultant_page
 @require_safe
 def show(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
-    """A run: live while it goes on, everything measured afterwards."""
+    """Show a run: live status, then the result."""
     run = access.run_for(request.user, reference, pk)
     return render(request, "runs/run.html", _context(request, run))
 
@@ -101,7 +101,7 @@ def show(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
 @consultant_page
 @require_safe
 def live(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
-    """The moving part of the page; once the run is over, all of it, and the polling stops."""
+    """Render the live fragment; render the whole page and stop polling once the run has ended."""
     run = access.run_for(request.user, reference, pk)
     if not run.run.is_concluded:
         return _fresh(render(request, "runs/_live.html", _context(request, run)))
@@ -147,10 +147,10 @@ def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
 def picture(
     request: HttpRequest, reference: str, pk: int, name: str, theme: str
 ) -> HttpResponseBase:
-    """A picture of a record as SVG."""
+    """Draw a chart of a record as SVG."""
     run = _measured_run(request, reference, pk)
     if name not in pictures.PICTURES:
-        raise Http404("No such picture.")
+        raise Http404("No such chart.")
     draw = partial(pictures.PICTURES[name].draw, theme=responses.known_theme(theme))
     return record_files.picture(request, run, named=f"{name}/{theme}", draw=draw)
 
@@ -158,7 +158,7 @@ def picture(
 @login_required
 @require_safe
 def record(request: HttpRequest, reference: str, pk: int) -> HttpResponseBase:
-    """The record's bytes as they are stored, with the source for whom may have it."""
+    """Download the record, with the source if the user may have it."""
     run = _measured_run(request, reference, pk)
     found = record_of(run)
     assert found is not None
@@ -175,7 +175,7 @@ def record(request: HttpRequest, reference: str, pk: int) -> HttpResponseBase:
 @login_required
 @require_safe
 def bundle(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
-    """Everything that repeats the run on another machine, in one archive."""
+    """Download the archive that repeats the run on another machine."""
     run = _measured_run(request, reference, pk)
     try:
         content = bundles.bundle(run=run, by=actor(request))
@@ -189,7 +189,7 @@ def bundle(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
 
 
 def _measured_run(request: HttpRequest, reference: str, pk: int) -> EngagementRun:
-    """A run with a record that this person may see: theirs by access, 404 else."""
+    """Return a run with a record that this user may see; 404 otherwise."""
     run = access.run_for(request.user, reference, pk)
     if record_of(run) is None:
         raise Http404("This run has no record.")

@@ -1,4 +1,4 @@
-"""One engagement: where it stands, what is next, and how it ends."""
+"""The engagement page: status, next step, closing and cancelling."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from engagements.workbench.summary import document_failures_of, documents_of, ev
 
 DECIDED = (Stage.MET, Stage.MISSED)
 ENDED = (Stage.CLOSED, Stage.REDIRECTED, Stage.DECLINED, Stage.CANCELLED)
-WHY_CANCELLED = "Why it is cancelled"
+WHY_CANCELLED = "Reason for the cancellation"
 
 
 @consultant_page
 @require_safe
 def show(request: HttpRequest, reference: str) -> HttpResponse:
-    """The engagement's page; `?log=all` shows the whole event log."""
+    """Show the engagement; `?log=all` shows the full event log."""
     engagement = access.engagement_for(request.user, reference)
     return _page(request, engagement)
 
@@ -34,7 +34,7 @@ def show(request: HttpRequest, reference: str) -> HttpResponse:
 @consultant_page
 @require_POST
 def close(request: HttpRequest, reference: str) -> HttpResponse:
-    """Close an engagement in which nothing is left to do or to pay."""
+    """Close an engagement that is done, paid and settled."""
     engagement = access.engagement_for(request.user, reference)
     try:
         closing.close(engagement=engagement, by=actor(request))
@@ -48,7 +48,7 @@ def close(request: HttpRequest, reference: str) -> HttpResponse:
 @consultant_page
 @require_POST
 def cancel(request: HttpRequest, reference: str) -> HttpResponse:
-    """End an engagement before its verdict, with the reason."""
+    """Cancel an engagement before its verdict, with a reason."""
     engagement = access.engagement_for(request.user, reference)
     form = ReasonForm(request.POST, label=WHY_CANCELLED)
     if form.is_valid():
@@ -67,16 +67,16 @@ def cancel(request: HttpRequest, reference: str) -> HttpResponse:
 @consultant_page
 @require_POST
 def document_again(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
-    """Have a document tried again that could not be made."""
+    """Retry a failed document."""
     engagement = access.engagement_for(request.user, reference)
     failure = get_object_or_404(document_failures_of(engagement), pk=pk)
     failures.retry(failure)
-    messages.success(request, f"{failure.title} is tried again: look again in a moment.")
+    messages.success(request, f"{failure.title} is being retried. Reload the page in a moment.")
     return redirect("engagement", reference)
 
 
 def _offered(step: Next, request: HttpRequest) -> Next:
-    """The step without its link where it leads to pages that this person may not open."""
+    """Return the step without a link that this user may not open."""
     if step.needs_money and not access.sees_money(request.user):
         return replace(step, url=None)
     return step

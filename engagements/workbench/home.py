@@ -27,7 +27,7 @@ CLOCKS: tuple[tuple[int, int, list[tuple[int, int]]], ...] = (
 
 @login_required
 def home(request: HttpRequest) -> HttpResponse:
-    """Consultants and admins to the board, finance to the money, customers to the portal."""
+    """Redirect consultants and admins to the board, finance to finance, customers to the portal."""
     if not access.is_staff_member(request.user):
         return redirect("portal")
     assert request.user.is_authenticated
@@ -61,7 +61,7 @@ def styleguide(request: HttpRequest) -> HttpResponse:
 
 
 def _pause(today: date, first: int, last: int) -> Pause:
-    """A pause between two days counted from today."""
+    """Return a pause between two days, counted from today."""
     return Pause(
         starts_on=today + timedelta(days=first),
         ends_on=today + timedelta(days=last),

@@ -1,4 +1,4 @@
-"""What a faster kernel makes of the whole: the curve that bends to its ceiling."""
+"""Chart of the end-to-end ratio over the kernel speedup (Amdahl), with its ceiling."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engagements.common.ratios import agreed
 if TYPE_CHECKING:
     from engagements.audit.rules.ceiling import CeilingFigures
 
-TITLE = "The whole over the kernel"
+TITLE = "End-to-end ratio over kernel speedup"
 TICKS = (1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 Ink = Mapping[str, str]
@@ -48,12 +48,12 @@ def _frame(axes: Axes, figures: CeilingFigures) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(lambda value, _: agreed(value)))
-    axes.set_xlabel("how many times faster the kernel becomes")
-    axes.set_ylabel("the whole")
+    axes.set_xlabel("kernel speedup")
+    axes.set_ylabel("end-to-end ratio")
 
 
 def _reach(axes: Axes, figures: CeilingFigures, ink: Ink) -> None:
-    """The range of kernel speedups that the roofline leaves within reach."""
+    """Shade the kernel speedups within reach by the roofline."""
     reach = figures.reachable
     if reach is None:
         return
@@ -74,7 +74,7 @@ def _reach(axes: Axes, figures: CeilingFigures, ink: Ink) -> None:
 
 
 def _levels(axes: Axes, figures: CeilingFigures, ink: Ink) -> None:
-    """The target, and where the curve ends."""
+    """Draw the target and the limit of the curve."""
     target, infinite = figures.target, figures.infinite
     low, high = axes.get_ylim()
     is_close = infinite is not None and 0 <= infinite - target < 0.08 * (high - low)
@@ -96,7 +96,7 @@ def _level(
     axes.axhline(height, color=colour, linewidth=1.2, linestyle=(0, (4, 3)) if is_end else "-")
     axes.annotate(
         said,
-        # The two stand at opposite ends, so that close ones do not write over each other.
+        # The labels are at opposite ends, so that close ones do not overlap.
         (0.01 if is_end else 0.995, height),
         xycoords=("axes fraction", "data"),
         xytext=(0, -3 if is_below else 2),
@@ -109,7 +109,7 @@ def _level(
 
 
 def _points(axes: Axes, figures: CeilingFigures, ink: Ink) -> None:
-    """What is claimed, and what the target would take, on the curve."""
+    """Mark the claimed kernel speedup and the one required for the target."""
     claimed = figures.claimed
     low, high = axes.get_xlim()
     if claimed is not None and low <= claimed.high and claimed.low <= high:
@@ -118,7 +118,7 @@ def _points(axes: Axes, figures: CeilingFigures, ink: Ink) -> None:
         axes.plot(
             ends, ratios, color=ink["ink"], linewidth=3, marker="o", markersize=5, clip_on=False
         )
-        # The curve's end is named at the left, where a claim may be as high.
+        # The limit's label is at the left, where a claim may be as high.
         bottom, top = axes.get_ylim()
         is_beside = figures.infinite is not None and (
             abs(figures.infinite - ratios[-1]) < 0.08 * (top - bottom)
@@ -132,7 +132,7 @@ def _points(axes: Axes, figures: CeilingFigures, ink: Ink) -> None:
         place = (figures.needed, figures.target)
         axes.plot(*place, marker="D", markersize=5, color=ink["target"])
         is_late = figures.needed > low * (high / low) ** 0.8
-        said = f"takes {describe.short(figures.needed)}"
+        said = f"requires {describe.short(figures.needed)}"
         _label(axes, said, place, ink["target"], (-6, -11) if is_late else (6, -11))
 
 

@@ -1,4 +1,4 @@
-"""Hours a month that a kernel wants, against those that people have."""
+"""Chart of required and available maintenance hours a month."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SERIES = ("candidate", "series-2", "series-3", "series-4", "baseline")
 
 
 def draw(figures: UpkeepFigures, theme: Theme) -> str:
-    """Two bars, each in its parts. "" where nothing is wanted."""
+    """Draw two stacked bars. "" when nothing is required."""
     if not figures.tasks:
         return ""
     with canvas.sheet(

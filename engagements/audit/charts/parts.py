@@ -1,4 +1,4 @@
-"""Where the wall-clock time goes: the operator, the other kernels, and waiting."""
+"""Chart of wall-clock time: the operator, the other kernels, and waiting."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COLOUR = {"operator": "candidate", "other": "baseline", "waiting": "series-2"}
 
 
 def draw(figures: HotFigures, least_share: float, theme: Theme) -> str:
-    """A bar a part, against the share that is wanted at least. "" where nothing is known."""
+    """Draw a bar per part and the required share. "" without parts."""
     parts = parts_of(figures)
     if not parts:
         return ""
@@ -33,7 +33,7 @@ def draw(figures: HotFigures, least_share: float, theme: Theme) -> str:
             axes.barh(row, part.share, height=0.62, color=drawn.ink[_COLOUR[part.kind]])
             axes.annotate(
                 f"{part.share:.1%}",
-                # Beside a short bar the figure would lie on the line that is wanted.
+                # Beside a short bar the figure would overlap the line of the required share.
                 (max(part.share, least_share), row),
                 xytext=(4, 0),
                 textcoords="offset points",
@@ -53,7 +53,7 @@ def draw(figures: HotFigures, least_share: float, theme: Theme) -> str:
 
 
 def parts_of(figures: HotFigures) -> list[Part]:
-    """The largest parts, the operator always among them."""
+    """Return the largest parts, always including the operator."""
     first = [part for part in figures.parts if part.kind == "operator"]
     rest = [part for part in figures.parts if part.kind != "operator"]
     shown = [*first, *rest[: _MOST - len(first)]]

@@ -1,4 +1,4 @@
-"""Weeks of work against weeks of life, and the payback of the fee."""
+"""Chart of weeks of work and lifetime, and of the payback of the fee."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from engagements.charts.palette import Theme
 if TYPE_CHECKING:
     from engagements.audit.rules.lives import LifeFigures
 
-TITLE = "Weeks of life against weeks of work"
+TITLE = "Lifetime and work in weeks"
 _CHANGES = 4
 
 
 def draw(figures: LifeFigures, theme: Theme) -> str:
     """Work and life on one axis of weeks, with planned models and the payback."""
-    rows = ["Work, then life"] + (["Payback"] if _payback(figures) else [])
+    rows = ["Work, then lifetime"] + (["Payback"] if _payback(figures) else [])
     with canvas.sheet(
         theme=theme,
         title=TITLE,
@@ -43,7 +43,7 @@ def draw(figures: LifeFigures, theme: Theme) -> str:
 
 
 def _payback(figures: LifeFigures) -> tuple[float, float | None] | None:
-    """First and last week of the payback, from the start of the work; None without one."""
+    """Return the first and last week of the payback from the start of work; None without one."""
     soonest, latest = figures.payback_weeks or (None, None)
     if soonest is None:
         return None

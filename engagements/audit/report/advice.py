@@ -25,20 +25,20 @@ class Suggestion(NamedTuple):
 OUTCOME_TEXTS: Final = {
     Audit.Outcome.CUSTOM: OutcomeText(
         "Custom kernel work may be right",
-        "At least four checks pass. We are ready to put a target into a contract, "
-        "for a fixed fee in a fixed time.",
+        "At least four checks pass. We can offer a contract with a target, for a fixed fee in a "
+        "fixed time.",
         "good",
     ),
     Audit.Outcome.REDIRECT: OutcomeText(
         "Cheaper interventions first",
-        "Two or three checks pass. The same engineering effort brings more "
-        "elsewhere, so we advise against a custom kernel now.",
+        "Two or three checks pass. The same engineering effort gains more elsewhere, so we advise "
+        "against a custom kernel now.",
         "doubt",
     ),
     Audit.Outcome.DECLINE: OutcomeText(
         "We decline custom kernel work",
-        "Fewer than two checks pass. Nothing shows that a custom kernel would bring "
-        "more than it costs, and we will not sell one.",
+        "Fewer than two checks pass. There is no evidence that a custom kernel would gain more "
+        "than it costs, so we do not offer one.",
         "bad",
     ),
 }
@@ -47,21 +47,21 @@ SUGGESTIONS: Final = (
     Suggestion(
         "Better batching",
         "Continuous batching is in vLLM, TensorRT-LLM and SGLang. A batch policy tuned to your "
-        "own traffic often gives what kernel work would have given.",
+        "traffic often gains as much as kernel work.",
     ),
     Suggestion(
         "Better scheduling",
-        "Routing requests to where their KV cache already lies, prefix-aware scheduling, and "
-        "prefill apart from decode.",
+        "Route requests to the replica that has their KV cache, schedule by prefix, and separate "
+        "prefill from decode.",
     ),
     Suggestion(
         "Better quantization",
-        "FP16 to FP8 or INT8 is commonly 1.4 to 1.8 times faster with off-the-shelf tools, and "
-        "nobody has to write or maintain a kernel.",
+        "FP16 to FP8 or INT8 is commonly 1.4 to 1.8 times faster with off-the-shelf tools, without "
+        "a kernel to write or maintain.",
     ),
     Suggestion(
         "Better topology",
-        "What connects tensor-parallel shards (NVLink, InfiniBand, RoCE) moves more than most "
-        "kernels do.",
+        "The interconnect of tensor-parallel shards (NVLink, InfiniBand, RoCE) affects speed more "
+        "than most kernels.",
     ),
 )

@@ -33,7 +33,7 @@ class Section:
 
     @property
     def effective(self) -> FindingOutcome:
-        """The outcome that counts."""
+        """The outcome with its override."""
         return FindingOutcome(self.row.effective_outcome)
 
     @property
@@ -43,7 +43,7 @@ class Section:
 
     @property
     def value(self) -> str:
-        """The value on which the outcome is based."""
+        """The value that the outcome is based on."""
         if self.computed is not None and not self.is_by_hand:
             return self.computed.shown or NOT_KNOWN
         return self.row.value or NOT_KNOWN
@@ -80,7 +80,7 @@ class Section:
 
     @property
     def asks_people(self) -> bool:
-        """Whether an answer of the questionnaire is among the evidence to collect."""
+        """Whether the missing evidence includes answers of the questionnaire."""
         is_open = any(missing.command is None for missing in self.to_collect)
         return is_open and self.check.asks_people
 

@@ -1,7 +1,7 @@
-"""The checks that every workload passes through before custom work is offered.
+"""The six checks of a workload, made before custom work is offered.
 
-One module a check: facts in, a finding out, without Django or a database. `CHECKS` lists them
-in the order in which they are shown.
+One module per check computes a finding from facts, without Django or a database. `CHECKS` lists
+them in display order.
 """
 
 from engagements.audit.rules import hot, maintain, off_the_shelf, stable, survives, worth
@@ -29,7 +29,7 @@ def check(name: str) -> Check:
     for known in CHECKS:
         if known.name == name:
             return known
-    raise ValueError(f"There is no check {name!r}.")
+    raise ValueError(f"Unknown check {name!r}.")
 
 
 __all__ = [

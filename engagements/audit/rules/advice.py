@@ -1,4 +1,4 @@
-"""What the verdict consists of, as plain data: advice, tool, rung, and what to do instead."""
+"""Parts of the verdict as data: second opinion, tool, rung and alternatives."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Condition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SecondOpinion:
-    """The three-condition test: all three hold, or no kernel. `note` is set where it disagrees."""
+    """The three-condition test. `note` is set when it disagrees with the six checks."""
 
     outcome: Outcome
     conditions: tuple[Condition, ...]
@@ -32,7 +32,7 @@ class SecondOpinion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tool:
-    """What to write the kernel in, and why."""
+    """The recommended language or library for the kernel, with the reason."""
 
     name: Literal["Triton", "CUTLASS", "CUDA C++"]
     why: str
@@ -40,10 +40,10 @@ class Tool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rung:
-    """Where the present kernel stands on the optimisation ladder, from its profile.
+    """The present kernel's rung on the optimisation ladder, from its profile.
 
-    `number` counts from 1 (naive) to 6 (tuned), None beside the ladder: too small to fill the
-    device. `next_step` is None on the last.
+    `number` counts from 1 (naive) to 6 (tuned); None for a kernel too small to fill the device.
+    `next_step` is None on the last rung.
     """
 
     number: int | None
@@ -54,10 +54,10 @@ class Rung:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Alternative:
-    """Something cheaper than a kernel. `gain` is the ratio of the whole that the evidence gives.
+    """A cheaper alternative to a kernel. `gain` is the estimated end-to-end ratio.
 
-    Without a gain it cannot be estimated from what there is, and `to_collect` says what would
-    tell. `basis` says what the estimate rests on, or why there is none.
+    Without a gain, `to_collect` is the evidence that would allow an estimate. `basis` explains
+    the estimate or its absence.
     """
 
     name: str
@@ -69,10 +69,9 @@ class Alternative:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """What the six findings amount to, with everything that goes with it.
+    """The verdict of six findings, with its advice.
 
-    `thresholds` are all the lines that were drawn, and `examined_on` the day from which plans
-    were counted, so that a verdict can be redone.
+    `thresholds` and the day `examined_on`, from which plans are counted, make it reproducible.
     """
 
     findings: tuple[Finding, ...]

@@ -1,4 +1,4 @@
-"""The ceiling: what a faster kernel makes of the whole (Amdahl 1967).
+"""The ceiling: the end-to-end ratio of a faster kernel (Amdahl 1967).
 
 With `share` the operator's share of wall-clock time and its kernel `kernel_speedup` times as
 fast, the whole is 1 / ((1 - share) + share / kernel_speedup) times as fast.
@@ -22,29 +22,29 @@ CURVE_POINTS = 60
 
 
 def ratio(share: float, kernel_speedup: float) -> float:
-    """How many times as fast the whole becomes. `share` is 0 to 1, `kernel_speedup` above 0.
+    """Return the end-to-end ratio. `share` is 0 to 1, `kernel_speedup` above 0.
 
-    ValueError outside of that. An infinite speedup is one.
+    The speedup may be infinite. ValueError outside these ranges.
     """
     if not 0 <= share <= 1 or not kernel_speedup > 0:
-        raise ValueError(f"There is no ceiling for {share} of the time, {kernel_speedup}x.")
+        raise ValueError(f"No ceiling for share {share} and kernel speedup {kernel_speedup}.")
     left = (1 - share) + share / kernel_speedup
     return 1 / left if left > 0 else math.inf
 
 
 def infinite(share: float) -> float | None:
-    """The ratio of an infinitely fast kernel; None where the operator is all there is."""
+    """Return the ratio of an infinitely fast kernel; None when `share` is 1."""
     return 1 / (1 - share) if share < 1 else None
 
 
 def needed(share: float, target: float) -> float | None:
-    """The kernel speedup that makes the whole `target` times as fast; None when none does."""
+    """Return the kernel speedup required for `target` end to end; None when none suffices."""
     left = 1 / target - (1 - share)
     return share / left if left > 0 else None
 
 
 def curve(share: float, up_to: float) -> tuple[tuple[float, float], ...]:
-    """Points (kernel speedup, ratio) from 1 to `up_to`, evenly spaced by factors, to draw."""
+    """Return points (kernel speedup, ratio) from 1 to `up_to`, evenly spaced by factors."""
     top = max(up_to, 2.0)
     steps = [top ** (step / (CURVE_POINTS - 1)) for step in range(CURVE_POINTS)]
     return tuple((speedup, ratio(share, speedup)) for speedup in steps)
@@ -78,7 +78,7 @@ class CeilingFigures(Figures, Struct, frozen=True, kw_only=True, tag="worth", ta
         return ratio(self.share, kernel_speedup)
 
     def tables(self) -> tuple[Table, ...]:
-        """The ceiling, and a row a measured kernel."""
+        """The ceiling, and a row per measured kernel."""
         rows = [
             (
                 each.name,
@@ -90,29 +90,29 @@ class CeilingFigures(Figures, Struct, frozen=True, kw_only=True, tag="worth", ta
             for each in self.kernels
         ]
         columns = ("Kernel", "Of the operator", "Of the roofline", "Bound by", "Rung")
-        caption = "The operator's kernels under Nsight Compute"
+        caption = "The operator's kernels, measured with Nsight Compute"
         return self._facts(), table(caption, columns, rows, numbers=(1, 2))
 
     def _facts(self) -> Table:
         fewer, least = self.fewer_bytes, ""
         if fewer is not None:
-            moved = f", {volume(fewer.moved_bytes)} are moved" if fewer.moved_bytes else ""
+            moved = f", {volume(fewer.moved_bytes)} measured" if fewer.moved_bytes else ""
             least = f"{volume(fewer.least_bytes)}{moved}"
-        needed = times(self.needed) if self.needed else "no kernel reaches it"
+        needed = times(self.needed) if self.needed else "impossible"
         return facts(
-            "Under the ceiling",
+            "Ceiling",
             ("Share of the wall-clock time", percent(self.share)),
-            ("An infinitely fast kernel gives", times(self.infinite) if self.infinite else ""),
+            ("Infinitely fast kernel, end to end", times(self.infinite) if self.infinite else ""),
             (f"Kernel speedup for {times(self.target)} end to end", needed),
             ("Largest kernel speedup", times(self.most) if self.most else NOT_KNOWN),
-            ("End to end, that gives", times(self.ceiling) if self.ceiling else NOT_KNOWN),
+            ("Largest end-to-end speedup", times(self.ceiling) if self.ceiling else NOT_KNOWN),
             (
                 "Reachable kernel speedup",
                 times_each(self.reachable) if self.reachable else NOT_KNOWN,
             ),
             ("Claimed kernel speedup", times_each(self.claimed) if self.claimed else ""),
             ("Share of the roofline", percent_or_not_known(self.roofline_share)),
-            ("Least bytes of a call", least),
+            ("Least bytes per call", least),
         )
 
     def chart(self, thresholds: Thresholds) -> Chart | None:
@@ -127,7 +127,7 @@ class CeilingFigures(Figures, Struct, frozen=True, kw_only=True, tag="worth", ta
         )
 
     def alt(self) -> str:
-        """The chart in words."""
+        """Describe the chart as alt text."""
         lines = [f"The operator is {self.share:.1%} of the wall-clock time."]
         if self.infinite is not None:
             lines.append(

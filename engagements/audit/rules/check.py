@@ -1,4 +1,4 @@
-"""A check: its question, its texts, the value it takes and the function that computes it."""
+"""A check: its question, texts, value format and the function that computes it."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Check:
         expected = self.expects(number) if self.expects else None
         if expected and outcome not in (expected, Outcome.UNKNOWN):
             raise ApplicationError(
-                f"{quantity.show(number)} is a {expected.label.lower()} by the check's own rule. "
+                f"{quantity.show(number)} is a {expected.label.lower()} by the rule of this check. "
                 f"Record a {expected.label.lower()}, then override it with your reason.",
                 code="audit.value_contradicts_outcome",
             )

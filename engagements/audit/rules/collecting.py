@@ -1,4 +1,4 @@
-"""What to collect where a check is left without evidence: the exact commands."""
+"""Evidence to collect for undecided checks, with the exact commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engagements.audit.rules.finding import Missing
 PROGRAM = "python your_program.py"
 
 TRACE = Missing(
-    what="A profile of some steps under real traffic, with GPU activity, idle time included.",
+    what="A profile of a few steps under real traffic, with GPU activity and idle time.",
     command=(
         "nsys profile --trace=cuda,nvtx --sample=none --delay=60 --duration=20 --output=steps "
         f"-- {PROGRAM} && nsys export --type=sqlite --output=steps.sqlite steps.nsys-rep"
@@ -19,7 +19,7 @@ TRACE = Missing(
 )
 
 TRACE_WITH_GPU = Missing(
-    what="The profile again, this time with the GPU's activity recorded.",
+    what="The same profile with GPU activity recorded.",
     command=(
         "torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], "
         "schedule=torch.profiler.schedule(wait=5, warmup=5, active=3), "
@@ -28,7 +28,7 @@ TRACE_WITH_GPU = Missing(
 )
 
 TRAFFIC = Missing(
-    what="A log of the operator's shapes, one row a call, over a day of real traffic.",
+    what="A log of the operator's shapes over a day of real traffic, one row per call.",
     command=(
         "module.register_forward_pre_hook(lambda module, args: "
         'print(time.time(), *args[0].shape, sep=",", file=log))'
@@ -55,9 +55,9 @@ def compute(kernels: Sequence[str]) -> Missing:
 
 
 def base_name(kernel: str) -> str:
-    """A kernel's own name: no return type, namespaces, template or call arguments.
+    """Strip return type, namespaces, template and call arguments from a kernel name.
 
-    Profilers print the rest differently, so kernels of two files are held together by this.
+    Profilers print these differently, so kernels of two files are matched by the base name.
     """
     bare = kernel.replace("(anonymous namespace)::", "").replace("<unnamed>::", "")
     bare = bare.removeprefix("void ").strip()

@@ -1,4 +1,4 @@
-"""What GPUs can do at most, from NVIDIA's data sheets: bytes and dense operations per second."""
+"""Peak rates of GPUs from NVIDIA's data sheets: bytes and dense operations per second."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Peak:
-    """One GPU's peaks. `operations_per_s` is of tensor cores, without sparsity, by dtype."""
+    """Peak rates of a GPU. `operations_per_s`, by dtype, is of tensor cores without sparsity."""
 
     architecture: str
     bytes_per_s: float
@@ -23,7 +23,7 @@ def _tensor(half: float, eight: float | None, tf32: float) -> dict[str, float]:
 _HOPPER = _tensor(989e12, 1979e12, 494e12)
 _AMPERE = _tensor(312e12, None, 156e12) | {"int8": 624e12}
 
-# By what their names contain, the more particular first.
+# By substrings of their names, the more specific first.
 PEAKS = {
     "B200": Peak(
         architecture="sm100",
@@ -53,5 +53,5 @@ PEAKS = {
 
 
 def peak(name: str | None) -> Peak | None:
-    """The peaks of the device of this name; None where its data sheet is not here."""
+    """Return the peak rates of the device of this name; None for an unknown device."""
     return next((known for part, known in PEAKS.items() if name and part in name), None)

@@ -50,7 +50,7 @@ class Column:
 class Table:
     """Plain text in rows, the first cell naming its row. `more` counts the rows left out.
 
-    `is_facts` when every row is a name and its value, which takes little room.
+    `is_facts` when every row is a name and its value.
     """
 
     caption: str
@@ -77,7 +77,7 @@ def decode(kind: type, data: Any) -> Any:
     for known in Figures.__subclasses__() if kind is Figures else ():
         if data["check"] == known.__struct_config__.tag:  # type: ignore[attr-defined]
             return msgspec.convert(data, known)
-    raise ValueError("These figures belong to no known check.")
+    raise ValueError("Unknown check of stored figures.")
 
 
 def facts(caption: str, *rows: tuple[str, str]) -> Table:

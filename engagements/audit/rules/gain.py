@@ -1,4 +1,4 @@
-"""What is to be expected of the whole, from the best that is known of the kernel."""
+"""The expected end-to-end gain, from the best available evidence, and the payback."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engagements.audit.rules.thresholds import Thresholds
 
 @dataclass(frozen=True, kw_only=True)
 class Gain:
-    """The ratio of the whole to expect, between two bounds, and what it rests on."""
+    """The expected end-to-end ratio, between two bounds, with its basis."""
 
     end_to_end: Interval
     basis: str
@@ -24,7 +24,7 @@ class Gain:
 
 
 def reachable(room: Headroom, lines: Thresholds) -> Interval | None:
-    """The kernel speedups that 60% and 80% of the roofline would be; None when it is unknown."""
+    """Return the kernel speedups at 60% and 80% of the roofline; None when it is unknown."""
     share = room.effective_share
     if share is None:
         return None
@@ -34,7 +34,7 @@ def reachable(room: Headroom, lines: Thresholds) -> Interval | None:
 
 
 def expected(inputs: AuditInputs) -> Gain | None:
-    """The gain as it was measured, else as it was claimed, else as the roofline allows."""
+    """Return the measured gain, else the claimed one, else the one the roofline allows."""
     if inputs.end_to_end is not None:
         source = inputs.end_to_end.source
         basis = "measured" if source.kind in ("run", "file") else "as stated"
@@ -48,7 +48,7 @@ def expected(inputs: AuditInputs) -> Gain | None:
         sources: tuple[Source, ...] = (share.source, inputs.kernel_speedup.source)
         if room.most is not None and kernel.high > room.most:
             kernel = Interval(low=min(kernel.low, room.most), high=room.most)
-            basis, sources = f"{basis}, cut to the roofline", (*sources, *room.sources)
+            basis, sources = f"{basis}, capped at the roofline", (*sources, *room.sources)
     else:
         lines = inputs.thresholds
         within = reachable(room, lines)
@@ -74,9 +74,9 @@ WEEKS_A_MONTH = Decimal(52) / Decimal(12)
 
 @dataclass(frozen=True, kw_only=True)
 class Payback:
-    """What is saved a month, least and most, and after how many weeks the fee is back.
+    """Monthly saving, least and most, and weeks until it has repaid the fee.
 
-    `weeks` has the soonest and the latest, from delivery; None is never.
+    `weeks` are the earliest and the latest, from delivery; None is never.
     """
 
     saved_a_month: tuple[Decimal, Decimal]
@@ -84,9 +84,9 @@ class Payback:
 
 
 def saved(bill_a_month: Decimal, end_to_end: float) -> Decimal:
-    """What a whole `end_to_end` times as fast takes off the bill: 1 - 1 / ratio of it.
+    """Return the monthly saving of a speedup: 1 - 1 / ratio of the bill.
 
-    A whole that is slower saves nothing.
+    A slowdown saves nothing.
     """
     if end_to_end <= 1:
         return Decimal(0)
@@ -94,14 +94,14 @@ def saved(bill_a_month: Decimal, end_to_end: float) -> Decimal:
 
 
 def weeks_to_pay(fee: Decimal, saved_a_month: Decimal) -> float | None:
-    """Weeks until savings reach the fee; None when nothing is saved."""
+    """Return the weeks until savings reach the fee; None without savings."""
     if saved_a_month <= 0:
         return None
     return float(fee / saved_a_month * WEEKS_A_MONTH)
 
 
 def payback(inputs: AuditInputs, expected: Gain | None) -> Payback | None:
-    """The payback of the case; None without fee, bill and speedup in one currency."""
+    """Return the payback; None without fee, bill and speedup in one currency."""
     work, bill = inputs.work, inputs.gpu_bill
     if expected is None or work is None or bill is None or work.value.fee is None:
         return None

@@ -1,7 +1,7 @@
 """Check 1: is the operation hot?
 
-Of wall-clock time, never of GPU time alone: an operator with 60% of the GPU's busy time in a
-step in which the GPU waits 95% of the time is not hot. The finding then says what is.
+The share is of wall-clock time, not GPU time: an operator with 60% of GPU busy time is not hot in
+a step in which the GPU waits 95% of the time. The finding then names the hottest part.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from engagements.charts import drawing
 
 NAME = "hot"
 
-# Below this share of the wall-clock time no kernel work moves the whole measurably.
+# Below this share of wall-clock time kernel work has no measurable end-to-end effect.
 LEAST_PERCENT = Decimal(str(thresholds.DEFAULT.least_share)) * 100
 
 
@@ -82,25 +82,25 @@ class HotFigures(Figures, Struct, frozen=True, kw_only=True, tag=NAME, tag_field
         )
 
     def chart(self, thresholds: Thresholds) -> Chart | None:
-        """A bar a part, against the least share; None without parts."""
+        """A bar per part, against the least share; None without parts."""
         if not self.parts:
             return None
         return Chart(
             title="Where the wall-clock time goes",
-            caption="Shares of the wall-clock time, idle time counted; kernels that overlap are "
-            "each counted in full.",
+            caption="Shares of wall-clock time including idle time; overlapping kernels are each "
+            "counted in full.",
             alt=self.alt(),
             draw=drawing("engagements.audit.charts.parts", self, thresholds.least_share),
         )
 
     def alt(self) -> str:
-        """The chart in words."""
+        """Describe the chart as alt text."""
         parts = ", ".join(f"{part.name} {part.share:.1%}" for part in self.parts)
         return f"Of the wall-clock time: {parts}."
 
 
 def find(inputs: AuditInputs) -> Finding:
-    """The operator's share of wall-clock time, overlap counted once and idle time counted."""
+    """Compute the operator's share of wall-clock time; overlap counts once, idle time counts."""
     known = selection.share(inputs)
     if known is None:
         return _unknown(inputs)
@@ -130,22 +130,22 @@ def find(inputs: AuditInputs) -> Finding:
 
 
 _EXACT = Missing(
-    what="The exact share of these kernels: have the profile read again with the pattern chosen."
+    what="The exact share of these kernels: choose their pattern, and the profile is read again."
 )
 
 
 def _unknown(inputs: AuditInputs) -> Finding:
     trace = inputs.trace.value if inputs.trace else None
     if trace is None:
-        why = "There is no profile of the workload, and nobody stated the operator's share."
+        why = "The workload has no profile, and the operator's share was not stated."
         collect = TRACE
     elif trace.gpu_busy_share is None:
-        why = "The profile holds no GPU activity, so it does not tell where the time goes."
+        why = "The profile has no GPU activity, so the shares of time are unknown."
         collect = TRACE_WITH_GPU
     else:
         name = inputs.operator.name if inputs.operator else "any operator"
         why = (
-            f"The profile holds no kernel of {name}: another part of the program was recorded, or "
+            f"The profile has no kernel of {name}: another part of the program was recorded, or "
             "its kernels have other names."
         )
         collect = TRACE
@@ -153,11 +153,11 @@ def _unknown(inputs: AuditInputs) -> Finding:
         check=NAME,
         outcome=Outcome.UNKNOWN,
         wanted=f"at least {percent(inputs.thresholds.least_share)} of the wall-clock time",
-        sentence="We cannot see yet how much of your time is spent here.",
-        paragraph=f"{why} Shares of GPU time alone would not do: they leave out idle time.",
+        sentence="We do not know yet how much of your time this takes.",
+        paragraph=f"{why} Shares of GPU time are not enough: they exclude idle time.",
         evidence=(inputs.trace.source,) if inputs.trace else (),
         to_collect=(collect,),
-        questions=("Which share of the wall-clock time of a step is it, idle time counted?",),
+        questions=("What is its share of the wall-clock time of a step, including idle time?",),
     )
 
 
@@ -198,7 +198,7 @@ def _name(inputs: AuditInputs, found: Selected | None) -> str:
 
 
 def _stricter(inputs: AuditInputs, known: Share) -> Stricter:
-    """The top tenth of run time, or a tail-latency target that is missed while it is hot."""
+    """Test for the top tenth of run time, or a missed tail-latency target while it is hot."""
     strict, tail = inputs.thresholds.strict_share, inputs.tail_latency
     if known.value.low >= strict:
         text = f"At {percents(known.value)} it is in the top tenth of the run time."
@@ -206,49 +206,53 @@ def _stricter(inputs: AuditInputs, known: Share) -> Stricter:
     if tail is not None and tail.value.target_ms is not None:
         target, measured = tail.value.target_ms, tail.value.measured_ms
         if measured is None:
-            text = "There is a tail-latency target, and nobody measured whether it is met."
+            text = "The tail-latency target was not measured."
             return Stricter(outcome=Outcome.UNKNOWN, sentence=text)
         if measured > target and known.value.low >= inputs.thresholds.least_share:
             text = (
-                f"It is under {percent(strict)}, but {measured:g} ms miss the tail-latency "
-                f"target of {target:g} ms, and it is hot enough to stand in the way."
+                f"It is under {percent(strict)}, but {measured:g} ms misses the tail-latency "
+                f"target of {target:g} ms, and its share is large enough to matter."
             )
             return Stricter(outcome=Outcome.PASS, sentence=text)
     if known.value.high >= strict:
-        text = "Whether it is in the top tenth of the run time, the profile does not decide."
+        text = "The profile does not show whether it is in the top tenth of the run time."
         return Stricter(outcome=Outcome.UNKNOWN, sentence=text)
     text = f"It is under {percent(strict)} of the run time and no tail-latency target is missed"
-    text += "." if tail is not None else ", as far as anybody said."
+    text += "." if tail is not None else ", as far as stated."
     return Stricter(outcome=Outcome.FAIL, sentence=text)
 
 
 def _sentence(outcome: Outcome, figures: HotFigures, least: float) -> str:
     share, name = percents(figures.share_of_wall), capital(figures.operator)
     if outcome == Outcome.UNKNOWN:
-        return f"{name} takes {share} of your time, so we cannot say yet."
+        return f"{name} takes {share} of your time, which is too imprecise to decide."
     hottest = _hottest_else(figures)
     if outcome == Outcome.PASS:
-        text = f"{name} takes {share} of your time: a faster kernel would be felt."
+        text = f"{name} takes {share} of your time: a faster kernel would be noticeable."
         idle = figures.gpu_idle_share or 0.0
         return f"{text} {hottest}" if hottest and idle > figures.share_of_wall.low else text
     text = f"{name} takes only {share} of your time, under {percent(least)}"
-    return f"{text}. {hottest}" if hottest else f"{text}: even a free kernel would not be felt."
+    return (
+        f"{text}. {hottest}"
+        if hottest
+        else f"{text}: even an infinitely fast kernel would not be noticeable."
+    )
 
 
 def _hottest_else(figures: HotFigures) -> str | None:
-    """What takes the most time besides the operator: the GPU waiting, or another operator."""
+    """Name the largest other part of the time: GPU waits, or another operator."""
     other = next((part for part in figures.parts if part.kind == "other"), None)
     idle = figures.gpu_idle_share or 0.0
     if figures.waiting_for and idle > (other.share if other else 0.0):
         return f"The GPU waits {percent(idle)} of the time, mostly for {figures.waiting_for}."
-    return f"What is hot is {other.name}, at {percent(other.share)}." if other else None
+    return f"The hottest part is {other.name}, at {percent(other.share)}." if other else None
 
 
 def _paragraph(inputs: AuditInputs, figures: HotFigures, found: Selected | None) -> str:
     if inputs.trace is None or found is None:
         return (
-            f"{percents(figures.share_of_wall)} of the wall-clock time was stated and not "
-            f"measured. {figures.stricter.sentence}"
+            f"{percents(figures.share_of_wall)} of the wall-clock time was stated, not measured. "
+            f"{figures.stricter.sentence}"
         )
     trace = inputs.trace.value
     lines = [
@@ -267,14 +271,14 @@ def _paragraph(inputs: AuditInputs, figures: HotFigures, found: Selected | None)
     others = [part for part in figures.parts if part.kind == "other"][:3]
     if others:
         said = [f"{part.name} {percent(part.share)}" for part in others]
-        lines.append(f"Beside it: {listed(said)}.")
+        lines.append(f"Other kernels: {listed(said)}.")
     if trace.overlap_ms > 0.01 * trace.wall_ms:
         lines.append(
-            f"{trace.overlap_ms:.3g} ms of device work ran beside other work: what overlaps is "
-            "not won by making one of the two faster."
+            f"{trace.overlap_ms:.3g} ms of device work overlapped other work: speeding up one of "
+            "two overlapping kernels does not save that time."
         )
     if found.is_suggested:
-        lines.append("Nobody chose the operator; this is the family with the most time.")
+        lines.append("No operator was chosen; this is the family with the most time.")
     lines.append(figures.stricter.sentence)
     return " ".join(lines)
 
@@ -284,15 +288,15 @@ def _questions(inputs: AuditInputs, found: Selected | None) -> tuple[str, ...]:
         return ()
     if found is None:
         return (
-            "Is the share one of wall-clock time with the GPU's idle time counted, "
-            "and may we see the profile?",
+            "Is the share one of wall-clock time, including GPU idle time, and may we see the "
+            "profile?",
         )
     stated, seen = inputs.share.value, found.share_of_wall
     if seen.low <= stated <= seen.high or abs(stated - seen.low) <= 0.1 * stated:
         return ()
     return (
-        f"The pitch says {percent(stated)}, the profile shows {percents(seen)} of the "
-        "wall-clock time: which workload was the pitch measured on?",
+        f"The pitch states {percent(stated)} of wall-clock time, the profile shows "
+        f"{percents(seen)}: on which workload was the pitch measured?",
     )
 
 
@@ -307,8 +311,8 @@ CHECK = Check(
     name=NAME,
     question="Is the operation hot?",
     why=(
-        "An operation under 5% of the wall-clock time cannot move the whole, "
-        "however fast it becomes. So we profile first."
+        "An operation under 5% of the wall-clock time has no noticeable end-to-end effect, however "
+        "fast it becomes. So we profile first."
     ),
     reason=(
         "Only an operator with a large share of the time is worth optimising. Below 5%, the gain "
@@ -316,16 +320,18 @@ CHECK = Check(
     ),
     vendor_question="Is the speedup end to end on our traffic, or of the kernel alone?",
     value_label="Share of the wall-clock time",
-    value_hint="a percentage from the profile, as in 38%.",
+    value_hint="a percentage from the profile, such as 38%.",
     consultant=Meanings(
-        passed="At least 5% of the wall-clock time is spent in it: Amdahl leaves room.",
-        failed="Under 5% of the wall-clock time: a free kernel would not be noticed.",
+        passed="It takes at least 5% of the wall-clock time, so Amdahl's law leaves room.",
+        failed="It takes under 5% of the wall-clock time: even an infinitely fast kernel would not "
+        "be noticeable.",
         unknown="No profile of the real traffic yet.",
     ),
     customer=Meanings(
-        passed="Enough of your time is spent here for a faster kernel to be felt.",
-        failed="Too little of your time is spent here: even a free kernel would not be felt.",
-        unknown="We could not yet see how much of your time is spent here.",
+        passed="It takes enough of your time for a faster kernel to be noticeable.",
+        failed="It takes too little of your time: even an infinitely fast kernel would not be "
+        "noticeable.",
+        unknown="We do not know yet how much of your time it takes.",
     ),
     quantity=Quantity("%", "%|per ?cent", low=Decimal(0), high=Decimal(100)),
     expects=_expects,

@@ -1,6 +1,6 @@
-"""The case that six checks look at: what is known of one operator in one workload.
+"""Inputs of the checks: the known facts about one operator in one workload.
 
-Everything is optional: what is missing makes a check `unknown`, never an error.
+Everything is optional: a missing input makes a check `unknown` and never raises.
 """
 
 from __future__ import annotations
@@ -46,24 +46,24 @@ class Operator:
 
     @classmethod
     def from_key(cls, key: str) -> Operator | None:
-        """The group of a trace that a form or a link names; None where it names none."""
+        """Parse an operator from its key in a form or link; None for an invalid key."""
         named, _, name = key.partition(":")
         kind = next((known for known in FOUND_KINDS if known == named), None)
         return cls(kind=kind, name=name) if kind and name else None
 
     @property
     def key(self) -> str:
-        """A group of a trace as a form or a link names it, as in family:attention."""
+        """The key in forms and links, such as family:attention."""
         return f"{self.kind}:{self.name}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Needs:
-    """What the operator must do, for which a kernel off the shelf may be found.
+    """Requirements of the operator, compared with off-the-shelf kernels.
 
-    `definition` is the catalogue's operator, or a name of one's own where it has none. `axes`
-    are its sizes as they occur most. `features` are those of the coverage data, or others.
-    `device` is the GPU's name, where no trace tells.
+    `definition` is an operator of the catalogue or another name. `axes` are its most frequent
+    sizes. `features` are those of the coverage data or others. `device` is the GPU's name, used
+    without a trace.
     """
 
     definition: str
@@ -76,10 +76,10 @@ class Needs:
 
 @dataclass(frozen=True, kw_only=True)
 class Tried:
-    """A library that somebody held against the needs, beside what the catalogue knows.
+    """A library compared with the needs by hand.
 
-    `lacks` is what it does not do, empty when it fits. `ratio` is how many times faster end to
-    end the custom kernel was measured against it.
+    `lacks` are missing features, empty when it fits. `ratio` is the measured end-to-end speedup of
+    the custom kernel over it.
     """
 
     library: str
@@ -89,9 +89,9 @@ class Tried:
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What a custom kernel was measured to be end to end, times as fast as a baseline.
+    """A measured end-to-end ratio of a custom kernel over a baseline.
 
-    `baseline` has the words that name it: its name, its package, its title.
+    `baseline` is its name, package and title.
     """
 
     baseline: str
@@ -100,7 +100,7 @@ class Measured:
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """What the kernel would take: weeks of work and a net fee in `currency`."""
+    """Estimated work: weeks, and a net fee in `currency`."""
 
     weeks: float
     fee: Decimal | None = None
@@ -108,18 +108,18 @@ class Work:
 
     @property
     def whole_weeks(self) -> int:
-        """The weeks that a time-box for it has."""
+        """Weeks rounded up, for a time-box."""
         return math.ceil(self.weeks)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditInputs:
-    """Everything that the checks look at.
+    """All inputs of the checks.
 
-    `share` is the operator's share of wall-clock time where no trace tells; `kernel_speedup` a
-    claim or an estimate of what the kernel gains; `end_to_end` a measured or claimed ratio of the
-    whole; `life_weeks` how long the model stays, where no roadmap tells; `roofline_share` how
-    near the present kernel is to the roofline, where no Nsight Compute export tells.
+    `share`, without a trace, is the operator's stated share of wall-clock time. `kernel_speedup`
+    is claimed or estimated; `end_to_end` is a measured or claimed ratio. `life_weeks`, without a
+    roadmap, is the stated lifetime of the model. `roofline_share`, without an Nsight Compute
+    export, is the stated share of the roofline of the present kernel.
     """
 
     today: dt.date
@@ -144,12 +144,12 @@ class AuditInputs:
     life_weeks: Sourced[float] | None = None
 
 
-# Words that stand before many libraries' names and tell them apart from none.
+# Prefixes of many library names, which identify none.
 _COMMON = ("torch", "pytorch", "nvidia", "nvidia's", "the")
 
 
 def names(words: str, library: str) -> bool:
-    """Whether `words` (a baseline's name, package and title) name the library."""
+    """Return whether `words` (a baseline's name, package and title) identify the library."""
     telling = [word for word in library.split() if word.lower() not in _COMMON] or library.split()
     return bool(telling) and _plain(telling[0]) in _plain(words)
 

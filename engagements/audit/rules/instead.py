@@ -1,7 +1,7 @@
-"""What to do instead of a kernel, each with what this evidence says that it would bring.
+"""Alternatives to a kernel, each with its gain as estimated from the evidence.
 
-A gain is a ratio of the whole from at least to at most; most are bounds, and say so. Where the
-evidence does not tell, that is said, with what to collect.
+A gain is an end-to-end ratio from least to most; most gains are upper bounds. Where the evidence
+is missing, the alternative names what to collect.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from engagements.audit.rules.off_the_shelf import Candidate
 from engagements.audit.rules.phrases import listed, percent
 from engagements.evidence.readers.facts import TraceFacts, TrafficFacts
 
-CANNOT = "It cannot be estimated from what we have."
-# FP16 to FP8 or INT8 with off-the-shelf tools, as the field reports it.
+CANNOT = "There is not enough evidence for an estimate."
+# Published speedups of FP16 to FP8 or INT8 with off-the-shelf tools.
 QUANTISED = Interval(low=1.4, high=1.8)
 EIGHT_BITS = ("float8", "int8", "float4", "int4")
 BATCH_AXIS = re.compile(r"batch|(^|_)bs($|_)|seqs|sequences|requests", re.IGNORECASE)
 PRODUCTS = ("matrix product", "mixture of experts")
-# What torch.compile fuses into its neighbours.
+# Families that torch.compile fuses.
 FUSABLE = (
     "elementwise",
     "normalisation",
@@ -46,7 +46,7 @@ GRAPHED = 0.5
 
 
 def alternatives(inputs: AuditInputs) -> tuple[Alternative, ...]:
-    """Every alternative, the most promising first; those without an estimate last."""
+    """Return every alternative, the most promising first; those without an estimate last."""
     found: list[Callable[[AuditInputs], Alternative]] = [
         batching,
         scheduling,
@@ -61,7 +61,7 @@ def alternatives(inputs: AuditInputs) -> tuple[Alternative, ...]:
 
 
 def library(inputs: AuditInputs, fits: tuple[Candidate, ...]) -> Alternative:
-    """Kernels off the shelf that fit: one may reach what a better kernel can reach at all."""
+    """Libraries that fit: one may reach as much as any kernel."""
     named = [off_the_shelf.named(fit) for fit in fits]
     name, title = "library", f"Use {named[0] if len(named) == 1 else 'a library that fits'}"
     share, room = selection.share(inputs), roofline.headroom(inputs)
@@ -70,38 +70,36 @@ def library(inputs: AuditInputs, fits: tuple[Candidate, ...]) -> Alternative:
         missing = Missing(what=f"{listed(named, 'or')}, tried on the operator's shapes.")
         return _unknown(name, title, missing)
     basis = (
-        f"{listed(named, 'or')} fits; at {percent(inputs.thresholds.tuned_share)} of the "
-        "roofline, as a tuned kernel is, it would bring at most this. A trial says how much."
+        f"{listed(named, 'or')} fits. At {percent(inputs.thresholds.tuned_share)} of the roofline, "
+        "like a tuned kernel, it would gain at most this. Measure it in a trial."
     )
     most = ceiling.ratio(share.value.high, within.high)
     return Alternative(name=name, title=title, gain=Interval(low=1.0, high=most), basis=basis)
 
 
 def batching(inputs: AuditInputs) -> Alternative:
-    """From the traffic's time by batch, else from the time in which the GPU waits."""
+    """Estimate from the traffic's time by batch, else from the time in which the GPU waits."""
     name, title = "batching", "Better batching"
     log = inputs.traffic.value if inputs.traffic else None
     filled = _filled(log) if log and log.calls >= inputs.thresholds.least_calls else None
     if filled is not None:
         basis = (
-            "If every call had the batch at which the log is cheapest a sequence, at the same "
+            "If every call had the batch with the lowest time per sequence in the log, at the same "
             "other sizes."
         )
         return Alternative(name=name, title=title, gain=Interval(low=1.0, high=filled), basis=basis)
     trace = _trace(inputs)
     idle = trace.gpu_idle_share if trace else None
     if idle is not None:
-        basis = (
-            f"The GPU waits {percent(idle)} of the time; more requests at once fill that at most."
-        )
+        basis = f"The GPU waits {percent(idle)} of the time; larger batches recover at most that."
         return Alternative(name=name, title=title, gain=_without(idle), basis=basis)
     return _unknown(name, title, collecting.TRAFFIC)
 
 
 def scheduling(inputs: AuditInputs) -> Alternative:
-    """From how unevenly several GPUs are busy, else from what the host lets the GPU wait.
+    """Estimate from the imbalance of several GPUs, else from GPU waits for the host.
 
-    Of how requests are routed a profile says nothing.
+    A profile contains nothing about the routing of requests.
     """
     name, title = "scheduling", "Better scheduling"
     trace = _trace(inputs)
@@ -109,16 +107,16 @@ def scheduling(inputs: AuditInputs) -> Alternative:
     if len(busy) > 1 and max(busy) > 0:
         even = sum(busy) / len(busy)
         basis = (
-            f"The busiest of {len(busy)} GPUs is busy {percent(max(busy))} of the time, all of "
-            f"them {percent(even)}: evened out, at most that much more goes through."
+            f"The busiest of {len(busy)} GPUs is busy {percent(max(busy))} of the time, the "
+            f"average is {percent(even)}: balancing them gains at most the difference."
         )
         gain = Interval(low=1.0, high=max(busy) / even)
         return Alternative(name=name, title=title, gain=gain, basis=basis)
     waited = waiting.share_of(trace, waiting.LOADING) if trace else 0.0
     if waited >= NOTICEABLE:
         basis = (
-            f"{percent(waited)} of the time the GPU waits for the host's own work; data loaded and "
-            "requests prepared while it computes win at most that."
+            f"{percent(waited)} of the time the GPU waits for the host's own work; loading data "
+            "and preparing requests in parallel recovers at most that."
         )
         return Alternative(name=name, title=title, gain=_without(waited), basis=basis)
     missing = Missing(what="A log of requests: arrival, prefix digest, prompt and answer lengths.")
@@ -126,14 +124,14 @@ def scheduling(inputs: AuditInputs) -> Alternative:
 
 
 def quantisation(inputs: AuditInputs) -> Alternative:
-    """From the dtype and the share of matrix products, at 1.4 to 1.8 for these."""
-    name, title = "quantisation", "Quantisation to 8 bits, off the shelf"
+    """Estimate from the dtype and the share of matrix products, at 1.4 to 1.8× for these."""
+    name, title = "quantisation", "Quantisation to 8 bits"
     trace, dtype = _trace(inputs), _dtype(inputs)
     if dtype in EIGHT_BITS:
-        basis = f"The operator computes in {dtype} already."
+        basis = f"The operator already computes in {dtype}."
         return Alternative(name=name, title=title, gain=Interval(low=1.0, high=1.0), basis=basis)
     if trace is None or dtype is None:
-        missing = collecting.TRACE if trace is None else Missing(what="The dtype it computes in.")
+        missing = collecting.TRACE if trace is None else Missing(what="The dtype of the operator.")
         return _unknown(name, title, missing)
     products = _share(trace, *PRODUCTS)
     attention = _share(trace, "attention")
@@ -142,15 +140,15 @@ def quantisation(inputs: AuditInputs) -> Alternative:
         high=ceiling.ratio(min(1.0, products + attention), QUANTISED.high),
     )
     basis = (
-        f"{dtype} to FP8 or INT8 is 1.4 to 1.8× for what it touches: matrix products take "
-        f"{percent(products)} of the time, and attention {percent(attention)} where its cache is "
-        "quantised too."
+        f"{dtype} to FP8 or INT8 makes quantised operators 1.4 to 1.8× as fast: matrix products "
+        f"take {percent(products)} of the time, attention (with a quantised cache) "
+        f"{percent(attention)}."
     )
     return Alternative(name=name, title=title, gain=gain, basis=basis)
 
 
 def topology(inputs: AuditInputs) -> Alternative:
-    """From the share of the time in collectives."""
+    """Estimate from the share of the time in collectives."""
     name, title = "topology", "Better topology"
     trace = _trace(inputs)
     share = trace.communication_share if trace else None
@@ -161,16 +159,16 @@ def topology(inputs: AuditInputs) -> Alternative:
         basis = f"The profile shows {where} and {percent(share)} of the time in communication."
         return Alternative(name=name, title=title, gain=_without(share), basis=basis)
     basis = (
-        f"{percent(share)} of the time goes to communication between GPUs; a faster link saves "
-        "at most that."
+        f"{percent(share)} of the time is communication between GPUs; a faster link saves at most "
+        "that."
     )
     return Alternative(name=name, title=title, gain=_without(share), basis=basis)
 
 
 def compiling(inputs: AuditInputs) -> Alternative:
-    """From the waits for launches, and from what torch.compile would fuse.
+    """Estimate from the waits for launches and the kernels that torch.compile would fuse.
 
-    Longer waits for the host's own work are left out: no graph loads data sooner.
+    Longer waits for the host's own work are excluded: CUDA graphs do not shorten them.
     """
     name, title = "compiling", "torch.compile or CUDA graphs"
     trace = _trace(inputs)
@@ -181,13 +179,13 @@ def compiling(inputs: AuditInputs) -> Alternative:
     fused = _fusable(trace)
     if graphed >= GRAPHED:
         basis = (
-            f"{percent(graphed)} of the kernels come from CUDA graphs already; fusing the small "
-            f"ones wins at most their {percent(fused)}."
+            f"{percent(graphed)} of the kernels already run in CUDA graphs; fusing the small ones "
+            f"saves at most their {percent(fused)}."
         )
         return Alternative(name=name, title=title, gain=_without(fused), basis=basis)
     basis = (
-        f"{percent(bound)} of the time the GPU waits for launches (gaps up to 1 ms), "
-        f"and {percent(fused)} goes to small kernels that torch.compile fuses: at most both."
+        f"{percent(bound)} of the time the GPU waits for launches (gaps up to 1 ms), and "
+        f"{percent(fused)} is small kernels that torch.compile fuses: at most both are saved."
     )
     return Alternative(
         name=name, title=title, gain=_without(min(bound + fused, 0.999)), basis=basis
@@ -199,13 +197,13 @@ def _unknown(name: str, title: str, missing: Missing) -> Alternative:
 
 
 def _trace(inputs: AuditInputs) -> TraceFacts | None:
-    """The trace, if it recorded the GPU."""
+    """Return the trace if it has GPU activity."""
     known = inputs.trace.value if inputs.trace else None
     return known if known is not None and known.gpu_busy_share is not None else None
 
 
 def _without(share: float) -> Interval:
-    """What is gained when up to `share` of the time goes away."""
+    """Return the gain when up to `share` of the time is saved."""
     return Interval(low=1.0, high=1 / (1 - min(max(share, 0.0), 0.999)))
 
 
@@ -214,7 +212,7 @@ def _share(trace: TraceFacts, *names: str) -> float:
 
 
 def _fusable(trace: TraceFacts) -> float:
-    """The share of small kernels that were not made by torch.compile."""
+    """Return the share of small kernels not generated by torch.compile."""
     ours = sum(
         kernel.share_of_wall for kernel in trace.kernels if kernel.name.startswith("triton_")
     )
@@ -222,7 +220,7 @@ def _fusable(trace: TraceFacts) -> float:
 
 
 def _dtype(inputs: AuditInputs) -> str | None:
-    """The dtype that the needs state, else the one that the longest kernel's name says."""
+    """Return the dtype of the needs, else the one in the longest kernel's name."""
     if inputs.needs is not None and inputs.needs.value.dtype is not None:
         return inputs.needs.value.dtype
     trace = _trace(inputs)
@@ -233,20 +231,20 @@ def _dtype(inputs: AuditInputs) -> str | None:
     return None
 
 
-# cuDNN says f16 of either type of 16 bits.
+# cuDNN uses f16 for both 16-bit types.
 _SPOKEN = {
     "float8": r"(?i)fp8|e4m3|e5m2",
     "int8": r"(?i)int8|_i8|s8s8|imma",
     "bfloat16": r"(?i)bf16|bfloat16",
-    "float of 16 bits": r"(?i)fp16|_f16|__half|hgemm|h16816",
+    "16-bit float": r"(?i)fp16|_f16|__half|hgemm|h16816",
     "float32": r"(?i)sgemm|fp32|f32f32",
 }
 
 
 def _filled(traffic: TrafficFacts) -> float | None:
-    """What calls at the cheapest batch would gain; None where the log holds nothing to compare.
+    """Return the gain if all calls had the cheapest batch; None when the log allows no comparison.
 
-    That is without a batch axis, without durations, or where sizes come in one batch each.
+    That is without a batch axis, without durations, or with one batch per size.
     """
     axis = next((name for name in traffic.axes if BATCH_AXIS.search(name)), None)
     if axis is None:

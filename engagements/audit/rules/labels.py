@@ -1,4 +1,4 @@
-"""Outcomes of a check and of an audit. The models offer the same as choices."""
+"""Outcomes of a check and of an audit, also the choices of the models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Outcome(StrEnum):
 
     @property
     def label(self) -> str:
-        """The outcome as a word on a page."""
+        """The label of the outcome."""
         return self.value.capitalize()
 
 
@@ -27,7 +27,7 @@ class Advice(StrEnum):
 
     @property
     def label(self) -> str:
-        """The advice as a line on a page."""
+        """The label of the advice."""
         return {
             Advice.CUSTOM: "Custom kernel work may be right",
             Advice.REDIRECT: "Redirect to cheaper interventions",

@@ -1,4 +1,4 @@
-"""The optimisation ladder: where the present kernel stands, from its profiler signature."""
+"""The optimisation ladder: the present kernel's rung, from its profiler signature."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from engagements.audit.rules.collecting import base_name
 from engagements.audit.rules.inputs import AuditInputs
 
 _RUNGS = {
-    "naive": (1, "more than half of what it moves is not needed, or nothing is busy"),
-    "coalesced": (2, "whole lines are moved, each used by one thread"),
-    "tiled": (3, "shared memory holds blocks that many threads use"),
-    "tensor cores": (4, "tensor cores are in use and often wait"),
-    "pipelined": (5, "tensor cores are busy: their operands arrive in time"),
+    "naive": (1, "more than half of its memory traffic is unnecessary, or no unit is busy"),
+    "coalesced": (2, "accesses are coalesced, each line used by one thread"),
+    "tiled": (3, "threads share blocks of data in shared memory"),
+    "tensor cores": (4, "tensor cores are in use but often wait"),
+    "pipelined": (5, "tensor cores are busy and rarely wait for operands"),
     "tuned": (6, "DRAM or the SMs are at 80% of their peak or more"),
 }
 _NEXT = {
@@ -25,7 +25,7 @@ _NEXT = {
 
 
 def rung(inputs: AuditInputs) -> Rung | None:
-    """The rung of the operator's longest kernel; None where its profile does not tell."""
+    """Return the rung of the operator's longest kernel; None when its profile is inconclusive."""
     kernels = roofline.headroom(inputs).kernels
     longest = next((kernel for kernel in kernels if kernel.signature), None)
     if longest is None or longest.signature is None:
@@ -35,8 +35,8 @@ def rung(inputs: AuditInputs) -> Rung | None:
         return Rung(
             number=None,
             name=longest.signature,
-            seen=f"{name} is over before the device is full: it stands beside the ladder.",
-            next_step="more work a launch: a larger batch, fewer and fused kernels, CUDA graphs",
+            seen=f"{name} is too small to fill the device, so the ladder does not apply.",
+            next_step="more work per launch: a larger batch, fused kernels, CUDA graphs",
         )
     number, seen = _RUNGS[longest.signature]
     return Rung(

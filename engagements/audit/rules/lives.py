@@ -1,4 +1,4 @@
-"""How long the kernel stays of use: until a model comes whose axes it does not take."""
+"""The kernel's lifetime: until a planned model changes axes that it cannot handle."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from kernels import catalogue
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelChange:
-    """A planned model, and the axes that it changes.
+    """A planned model with the axes that it changes.
 
-    `free` axes may have any size, `tuned` ones are among the Definition's but the kernel is
-    written for their size, `foreign` ones the Definition does not have: another operator.
+    `free` axes may have any size; the kernel is written for the size of `tuned` axes; `foreign`
+    axes are not in the Definition, so the model needs another operator.
     """
 
     name: str
@@ -35,17 +35,16 @@ class ModelChange:
 
     @property
     def ends_the_kernel(self) -> bool:
-        """Whether the kernel is obsolete with this change."""
+        """Whether this change makes the kernel obsolete."""
         return bool(self.tuned or self.foreign)
 
 
 class LifeFigures(Figures, Struct, frozen=True, kw_only=True, tag="survives", tag_field="check"):
     """Weeks of life against weeks of work, and the payback of the fee.
 
-    `remaining_weeks` is life less work. `saved_a_month` is of the GPU bill, `payback_weeks`
-    counts from delivery: its low end belongs to the high end of the speedup. Payback is None
-    where the bill, the fee or the speedup is unknown; an end of it is None where the fee is
-    never paid back.
+    `remaining_weeks` is life less work. `saved_a_month` is of the GPU bill. `payback_weeks` counts
+    from delivery; its low end corresponds to the high end of the speedup. It is None when the
+    bill, the fee or the speedup is unknown; one end is None when the fee is never paid back.
     """
 
     life_weeks: float
@@ -61,14 +60,14 @@ class LifeFigures(Figures, Struct, frozen=True, kw_only=True, tag="survives", ta
     payback_weeks: tuple[float | None, float | None] | None
 
     def tables(self) -> tuple[Table, ...]:
-        """The payback, and a row a planned model."""
+        """The payback, and a row per planned model."""
         rows = [
             (
                 each.name,
                 f"{each.expected_on.day} {each.expected_on:%b %Y}",
                 weeks(each.weeks_away),
-                ", ".join((*each.tuned, *each.foreign)) or "no axis that matters",
-                "obsolete" if each.ends_the_kernel else "still useful",
+                ", ".join((*each.tuned, *each.foreign)) or "no relevant axis",
+                "obsolete" if each.ends_the_kernel else "remains useful",
             )
             for each in self.changes
         ]
@@ -78,21 +77,21 @@ class LifeFigures(Figures, Struct, frozen=True, kw_only=True, tag="survives", ta
     def _payback(self) -> Table:
         currency, saved = self.currency or "", self.saved_a_month
         return facts(
-            "Life, work and payback",
+            "Lifetime, work and payback",
             ("Life", weeks(self.life_weeks) + (" or more" if self.is_open_ended else "")),
             ("Work", weeks(self.work_weeks)),
-            ("Life after the work", weeks(max(self.remaining_weeks, 0.0))),
+            ("Lifetime after the work", weeks(max(self.remaining_weeks, 0.0))),
             ("Fee, net", NOT_KNOWN if self.fee is None else money(self.fee, currency)),
             (
-                "GPU bill a month",
+                "GPU bill per month",
                 NOT_KNOWN if self.bill_a_month is None else money(self.bill_a_month, currency),
             ),
-            ("Speedup end to end", times_each(self.end_to_end) if self.end_to_end else NOT_KNOWN),
+            ("End-to-end speedup", times_each(self.end_to_end) if self.end_to_end else NOT_KNOWN),
             (
-                "Saved a month",
+                "Saving per month",
                 " to ".join(money(each, currency) for each in saved) if saved else NOT_KNOWN,
             ),
-            ("Payback of the fee after", self._payback_time()),
+            ("Payback after", self._payback_time()),
         )
 
     def _payback_time(self) -> str:
@@ -106,17 +105,17 @@ class LifeFigures(Figures, Struct, frozen=True, kw_only=True, tag="survives", ta
     def chart(self, thresholds: Thresholds) -> Chart:
         """Work and life on one axis of weeks, with planned models and the payback."""
         return Chart(
-            title="Weeks of life against weeks of work",
-            caption="From today; the payback from its earliest to its latest week.",
+            title="Lifetime and work in weeks",
+            caption="Weeks from today; payback from its earliest to its latest week.",
             alt=self.alt(),
             draw=drawing("engagements.audit.charts.weeks", self),
         )
 
     def alt(self) -> str:
-        """The chart in words."""
+        """Describe the chart as alt text."""
         plus = " or more" if self.is_open_ended else ""
         lines = [
-            f"The kernel takes {self.work_weeks:g} weeks and lives until week "
+            f"The work takes {self.work_weeks:g} weeks; the kernel is useful until week "
             f"{self.life_weeks:g}{plus}."
         ]
         soonest, latest = self.payback_weeks or (None, None)
@@ -133,10 +132,10 @@ class LifeFigures(Figures, Struct, frozen=True, kw_only=True, tag="survives", ta
 
 @dataclass(frozen=True, kw_only=True)
 class Life:
-    """Weeks from today until the kernel is of no more use.
+    """The kernel's lifetime in weeks from today.
 
-    `is_open_ended` when nothing planned ends it: then it is as far as plans are believed.
-    `ended_by` names the model that does.
+    `is_open_ended` when no planned model ends it; `weeks` is the planning horizon then.
+    `ended_by` names the model that ends it.
     """
 
     weeks: float
@@ -148,7 +147,7 @@ class Life:
 
 
 def life(inputs: AuditInputs) -> Life | None:
-    """The kernel's life by the roadmap, else as it was stated; None when nobody said."""
+    """Return the lifetime by the roadmap, else as stated; None without either."""
     horizon = inputs.thresholds.horizon_weeks
     if inputs.roadmap is not None:
         needs = inputs.needs.value if inputs.needs else None
@@ -157,7 +156,7 @@ def life(inputs: AuditInputs) -> Life | None:
         ending = next((change for change in changes if change.ends_the_kernel), None)
         if ending is not None and ending.weeks_away < horizon:
             reason = (
-                f"{ending.name} takes the kernel's place in {weeks(max(0.0, ending.weeks_away))}."
+                f"{ending.name} makes the kernel obsolete in {weeks(max(0.0, ending.weeks_away))}."
             )
         else:
             ending, reason = None, _outlasted(changes, horizon)
@@ -176,7 +175,7 @@ def life(inputs: AuditInputs) -> Life | None:
         weeks=min(stated, horizon),
         is_open_ended=stated >= horizon,
         ended_by=None,
-        reason=f"The model is said to stay for {weeks(stated)}.",
+        reason=f"The stated lifetime of the model is {weeks(stated)}.",
         changes=(),
         sources=(inputs.life_weeks.source,),
     )
@@ -184,15 +183,14 @@ def life(inputs: AuditInputs) -> Life | None:
 
 def _outlasted(changes: tuple[ModelChange, ...], horizon: float) -> str:
     if not changes:
-        return f"No other model is planned; plans are believed for {weeks(horizon)}."
+        return f"No other model is planned; the planning horizon is {weeks(horizon)}."
     return f"No planned model ends the kernel's life within {weeks(horizon)}."
 
 
 def _change(model: NextModel, needs: Needs | None, today: dt.date) -> ModelChange:
-    """Sort the axes that change by what the Definition says of them.
+    """Classify the changed axes by the Definition.
 
-    Where the Definition is not in the catalogue nobody can say which sizes are free, so a
-    changed axis counts as one that the kernel is made for.
+    Without a Definition in the catalogue, every changed axis counts as tuned.
     """
     free: list[str] = []
     tuned: list[str] = []

@@ -1,7 +1,7 @@
-"""Check 5: is there the depth to maintain it?
+"""Check 5: are there engineers to maintain it?
 
-A kernel is not written once: it is carried to new architectures, debugged when its neighbours
-change its numbers, and measured again. Those hours against the people named.
+A kernel must be ported to new architectures, debugged when fused neighbours change its numbers, and
+remeasured. The check compares these hours with the hours of the named maintainers.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def _expects(engineers: Decimal) -> Outcome | None:
     return None if engineers > 0 else Outcome.FAIL
 
 
-MAINTAINERS = Missing(what="Who will maintain the kernel, and how many hours a month each has.")
-GENERATIONS = Missing(what="Which GPU generations are planned, and when.")
+MAINTAINERS = Missing(what="The maintainers of the kernel, with their hours per month.")
+GENERATIONS = Missing(what="The planned GPU generations, with dates.")
 MONTHS_A_YEAR = 12
 YEAR = dt.timedelta(days=365)
 
@@ -52,33 +52,33 @@ class UpkeepFigures(Figures, Struct, frozen=True, kw_only=True, tag=NAME, tag_fi
     offered: float | None
 
     def tables(self) -> tuple[Table, ...]:
-        """A row a kind of maintenance, then the people."""
+        """A row per kind of maintenance, then the people."""
         rows = [(task.name, f"{task.hours_a_month:.1f}", task.reason) for task in self.tasks]
         rows.append(("Required in total", f"{self.needed:.1f}", ""))
         rows += [(f"Available: {name}", f"{hours:.1f}", "") for name, hours in self.people]
         columns = ("Maintenance", "Hours", "Reason")
-        return (table("Hours a month", columns, rows, numbers=(1,), most=20),)
+        return (table("Hours per month", columns, rows, numbers=(1,), most=20),)
 
     def chart(self, thresholds: Thresholds) -> Chart | None:
         """Two bars, required and available; None without tasks."""
         if not self.tasks:
             return None
         return Chart(
-            title="Hours a month, required and available",
-            caption="Hours of kernel maintenance against the hours that people have for it.",
+            title="Hours per month, required and available",
+            caption="Hours of kernel maintenance against the available hours of maintainers.",
             alt=self.alt(),
             draw=drawing("engagements.audit.charts.hours", self),
         )
 
     def alt(self) -> str:
-        """The chart in words."""
+        """Describe the chart as alt text."""
         tasks = ", ".join(f"{task.name} {task.hours_a_month:g}" for task in self.tasks)
         offered = "not known" if self.offered is None else f"{self.offered:g}"
-        return f"Required: {self.needed:g} hours a month ({tasks}). Available: {offered}."
+        return f"Required: {self.needed:g} hours per month ({tasks}). Available: {offered}."
 
 
 def find(inputs: AuditInputs) -> Finding:
-    """Hours a month that the kernel wants against those that people have for it."""
+    """Compare the required hours a month with those of the maintainers."""
     tasks = upkeep(inputs)
     needed = sum(task.hours_a_month for task in tasks)
     people = inputs.maintainers.value.people if inputs.maintainers else ()
@@ -102,7 +102,7 @@ def find(inputs: AuditInputs) -> Finding:
         evidence=tuple(known.source for known in answers if known is not None),
         to_collect=tuple(to_collect),
         questions=(
-            ("Who carries the kernel to the next GPU and debugs it, and what does that cost?",)
+            ("Who ports the kernel to the next GPU and debugs it, and at what price?",)
             if outcome != Outcome.PASS
             else ()
         ),
@@ -116,11 +116,11 @@ def find(inputs: AuditInputs) -> Finding:
 
 
 def upkeep(inputs: AuditInputs) -> tuple[Upkeep, ...]:
-    """The sources' list of what comes back, in hours a month."""
+    """Return the recurring maintenance tasks in hours a month."""
     lines = inputs.thresholds
     if inputs.generations is None:
         ported, present = lines.architectures_a_year, 1
-        reason = f"{ported:g} new architecture a year, as nobody said what is planned"
+        reason = f"{ported:g} new architecture a year by default, without stated plans"
     else:
         known = inputs.generations.value.generations
         coming = [
@@ -130,7 +130,7 @@ def upkeep(inputs: AuditInputs) -> tuple[Upkeep, ...]:
         ]
         later = [each for each in known if each.planned_on and each.planned_on > inputs.today]
         ported, present = float(len(coming)), max(1, len(known) - len(later))
-        reason = f"{listed(coming)} within a year" if coming else "none is planned within a year"
+        reason = f"{listed(coming)} within a year" if coming else "none planned within a year"
     return (
         Upkeep(
             name="new architectures",
@@ -140,10 +140,10 @@ def upkeep(inputs: AuditInputs) -> tuple[Upkeep, ...]:
         Upkeep(
             name="numerical debugging",
             hours_a_month=lines.numerics_hours,
-            reason="when fused operations change the numbers of their neighbours",
+            reason="when fused operations change results of their neighbours",
         ),
         Upkeep(
-            name="measuring again",
+            name="remeasuring",
             hours_a_month=present * lines.benchmark_hours,
             reason=f"when drivers and neighbouring kernels change, on {present} "
             f"GPU generation{'s' if present > 1 else ''}",
@@ -153,33 +153,35 @@ def upkeep(inputs: AuditInputs) -> tuple[Upkeep, ...]:
 
 def _sentence(outcome: Outcome, needed: float, offered: float | None) -> str:
     if outcome == Outcome.UNKNOWN or offered is None:
-        return f"The kernel wants some {hours(needed)} a month; nobody is named for them yet."
+        return (
+            f"The kernel requires about {hours(needed)} of maintenance per month; no maintainer "
+            "is named yet."
+        )
     if outcome == Outcome.PASS:
-        return f"Your team has {hours(offered)} a month for a kernel that wants {hours(needed)}."
+        return (
+            f"Your team has {hours(offered)} per month for a kernel that requires {hours(needed)}."
+        )
     if offered == 0:
-        return f"The kernel wants {hours(needed)} a month and nobody has any for it."
-    return f"Your team has {hours(offered)} a month, and the kernel wants {hours(needed)}."
+        return f"The kernel requires {hours(needed)} per month, and nobody has time for it."
+    return f"Your team has {hours(offered)} per month, and the kernel requires {hours(needed)}."
 
 
 def _paragraph(tasks: tuple[Upkeep, ...], needed: float, inputs: AuditInputs) -> str:
     said = [f"{task.name} {hours(task.hours_a_month)} ({task.reason})" for task in tasks]
-    text = f"{said[0][:1].upper()}{listed(said)[1:]} make {hours(needed)} a month."
+    text = f"{said[0][:1].upper()}{listed(said)[1:]} add up to {hours(needed)} per month."
     people = inputs.maintainers.value.people if inputs.maintainers else ()
     if people:
         named = [f"{person.name} {hours(person.hours_a_month)}" for person in people]
-        text += f" Named: {listed(named)}."
+        text += f" Maintainers: {listed(named)}."
     elif inputs.maintainers is not None:
-        text += " Nobody is named."
+        text += " No maintainer is named."
     return text
 
 
 CHECK = Check(
     name=NAME,
     question="Is there the depth to maintain it?",
-    why=(
-        "A custom kernel is not written once: new GPUs, new neighbours and numerical surprises "
-        "come back to whoever owns it."
-    ),
+    why=("A custom kernel needs an owner for new GPUs, changed neighbours and numerical errors."),
     reason=(
         "New hardware and library versions require changes to the kernel. Someone must make them."
     ),
@@ -187,17 +189,17 @@ CHECK = Check(
         "Who retunes it for the next GPU and debugs wrong numbers, and do we get the source, its "
         "tests and its benchmark?"
     ),
-    value_label="Upkeep that is provided for",
-    value_hint="how many people, as in 2 engineers.",
+    value_label="Available maintenance",
+    value_hint="the number of people, such as 2 engineers.",
     consultant=Meanings(
-        passed="Named engineers can own the kernel after the handover.",
-        failed="Nobody on the customer's side could own the kernel.",
-        unknown="Who would own the kernel is not settled yet.",
+        passed="Named engineers can maintain the kernel after the handover.",
+        failed="The customer has nobody to maintain the kernel.",
+        unknown="The maintainer of the kernel is not decided yet.",
     ),
     customer=Meanings(
-        passed="Your team can own the kernel after the handover.",
-        failed="Nobody on your team could look after the kernel once we leave.",
-        unknown="It is not settled yet who would look after the kernel.",
+        passed="Your team can maintain the kernel after the handover.",
+        failed="Nobody on your team could maintain the kernel after the handover.",
+        unknown="The maintainer of the kernel is not decided yet.",
     ),
     quantity=Quantity(
         "engineers", r"(?:\w+ )?(?:engineers?|people|persons?|FTEs?)", low=Decimal(0)

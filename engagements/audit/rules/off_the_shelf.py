@@ -1,7 +1,7 @@
 """Check 2: is there nothing off the shelf that fits?
 
-The catalogue's coverage data and what somebody tried, against the operator's needs. A fit fails
-the check: custom is for what is not covered.
+Compares the operator's needs with the catalogue's coverage data and with manual trials. A library
+that fits fails the check.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class CoverageFigures(Figures, Struct, frozen=True, kw_only=True, tag=NAME, tag_
     candidates: tuple[Candidate, ...]
 
     def tables(self) -> tuple[Table, ...]:
-        """A row a library."""
+        """A row per library."""
         rows = [
             (
                 f"{each.name} {each.version}".strip(),
@@ -55,12 +55,12 @@ class CoverageFigures(Figures, Struct, frozen=True, kw_only=True, tag=NAME, tag_
             )
             for each in self.candidates
         ]
-        columns = ("Library", "Verdict", "Lacks", "Not documented", "Custom kernel over it")
-        return (table("Libraries off the shelf, the closest first", columns, rows),)
+        columns = ("Library", "Verdict", "Lacks", "Not documented", "Ratio to custom kernel")
+        return (table("Off-the-shelf libraries, the closest first", columns, rows),)
 
 
 def find(inputs: AuditInputs) -> Finding:
-    """What fits the needs, what nearly fits and what is missing. A fit fails the check."""
+    """Compare libraries with the needs. A library that fits fails the check."""
     if inputs.needs is None and not inputs.tried:
         return _unknown()
     needs = inputs.needs.value if inputs.needs else None
@@ -90,23 +90,23 @@ def _unknown() -> Finding:
         check=NAME,
         outcome=Outcome.UNKNOWN,
         wanted="no kernel off the shelf that fits",
-        sentence="We have not held the kernels off the shelf against your case yet.",
+        sentence="We have not compared off-the-shelf kernels with your case yet.",
         paragraph=(
-            "The operator, its dtype, the GPU and the features it needs are not stated, so the "
-            "coverage data has nothing to be held against."
+            "The operator's requirements (dtype, GPU, features) are not set, so libraries cannot "
+            "be compared."
         ),
         to_collect=(
             Missing(
-                what="Which operator it is, in which dtype, on which GPU, and what it must do.",
+                what="The operator with its dtype, GPU and required features.",
                 command="python -m kernels list",
             ),
         ),
-        questions=("Which kernels off the shelf did you measure, and where does each fall short?",),
+        questions=("Which off-the-shelf kernels did you measure, and what does each lack?",),
     )
 
 
 def _candidates(inputs: AuditInputs, needs: Needs | None) -> tuple[Candidate, ...]:
-    """Every library with the operator, and what somebody tried, the closest first."""
+    """Return every library with the operator, and those tried, the closest first."""
     tried = {known.value.library: known.value for known in inputs.tried}
     found: list[Candidate] = []
     if needs is not None:
@@ -127,7 +127,7 @@ def _candidates(inputs: AuditInputs, needs: Needs | None) -> tuple[Candidate, ..
 
 
 def _measured(inputs: AuditInputs, library: str) -> Sourced[Measured] | None:
-    """The newest measurement against a baseline that names the library."""
+    """Return the newest measurement against a baseline of the library."""
     found = (each for each in inputs.measured if names(each.value.baseline, library))
     return next(found, None)
 
@@ -163,14 +163,14 @@ def _from_trial(trial: Tried) -> Candidate:
 
 
 def _good_enough(candidates: tuple[Candidate, ...], notable: float) -> Candidate | None:
-    """A library that lacks something and yet was measured to be about as fast."""
+    """Return a library that is measured to be about as fast despite missing features."""
     return next(
         (each for each in candidates if each.ratio is not None and each.ratio.high < notable), None
     )
 
 
 def _outcome(candidates: tuple[Candidate, ...]) -> Outcome:
-    """A fit fails. What may fit, and nobody looked at at all, is unknown: it wants a trial."""
+    """Fail on a fit; unknown while a library that may fit is untested."""
     if any(candidate.verdict == "fits" for candidate in candidates):
         return Outcome.FAIL
     if not candidates or any(not candidate.missing for candidate in candidates):
@@ -180,7 +180,7 @@ def _outcome(candidates: tuple[Candidate, ...]) -> Outcome:
 
 def _shown(closest: Candidate | None) -> str:
     if closest is None:
-        return "nothing known"
+        return "none known"
     if closest.verdict == "fits":
         return f"{named(closest)} fits"
     short = listed((*closest.missing, *(f"{word}?" for word in closest.unknown)))
@@ -188,29 +188,29 @@ def _shown(closest: Candidate | None) -> str:
 
 
 def fitting(inputs: AuditInputs) -> tuple[Candidate, ...]:
-    """The kernels off the shelf that cover the case."""
+    """Return the libraries that cover the case."""
     found = _candidates(inputs, inputs.needs.value if inputs.needs else None)
     return tuple(candidate for candidate in found if candidate.verdict == "fits")
 
 
 def named(candidate: Candidate) -> str:
-    """A library with its version, where that is known and its name does not say it."""
+    """Return the library's name with its version, unless the name contains it."""
     name, version = candidate.name, candidate.version
     return name if version == "unknown" or name.endswith(version) else f"{name} {version}"
 
 
 def _sentence(outcome: Outcome, closest: Candidate | None) -> str:
     if closest is None:
-        return "Nobody has looked yet at what there is off the shelf for this operator."
+        return "Off-the-shelf kernels for this operator have not been reviewed yet."
     if outcome == Outcome.FAIL and closest.verdict != "fits" and closest.ratio is not None:
         return (
-            f"{named(closest)} does: a custom kernel was measured to gain no more than "
+            f"{named(closest)} is enough: a custom kernel measured at most "
             f"{times(closest.ratio.high)} end to end over it."
         )
     if outcome == Outcome.FAIL:
-        return f"{named(closest)} covers your case: use it before anything is written."
+        return f"{named(closest)} covers your case: use it before writing a kernel."
     if outcome == Outcome.UNKNOWN:
-        return f"{named(closest)} may cover your case: nobody has tried it yet."
+        return f"{named(closest)} may cover your case, but has not been tried yet."
     missing = listed([word.replace("_", " ") for word in closest.missing])
     return f"No ready-made kernel covers your case; the closest, {closest.name}, lacks {missing}."
 
@@ -222,15 +222,13 @@ def _paragraph(inputs: AuditInputs, needs: Needs | None, candidates: tuple[Candi
         if said:
             lines.append(f"{lead}: {'; '.join(said)}.")
     if not candidates:
-        lines.append("No library of the coverage data has this operator, and none was tried.")
+        lines.append("No library in the coverage data has this operator, and none was tried.")
     if any(candidate.documented for candidate in candidates):
-        lines.append(
-            "From the libraries' own documentation; what it does not say is not taken for yes."
-        )
+        lines.append("Source: the libraries' documentation; undocumented features do not count.")
     if any(candidate.ratio for candidate in candidates):
-        lines.append("A ratio is the custom kernel's over that library, end to end.")
+        lines.append("Ratios are end to end, custom kernel over library.")
     if inputs.tried:
-        lines.append(f"Tried by hand: {listed([known.value.library for known in inputs.tried])}.")
+        lines.append(f"Tried: {listed([known.value.library for known in inputs.tried])}.")
     return " ".join(lines)
 
 
@@ -265,13 +263,13 @@ def _evidence(inputs: AuditInputs, candidates: tuple[Candidate, ...]) -> tuple[S
 
 @cache
 def coverage_digest() -> str:
-    """SHA-256 of the coverage data that findings rest on."""
+    """Return the SHA-256 of the coverage data."""
     return f"sha256:{hashlib.sha256(coverage.FILE.read_bytes()).hexdigest()}"
 
 
 def _to_collect(candidates: tuple[Candidate, ...], needs: Needs | None) -> tuple[Missing, ...]:
     if not candidates:
-        return (Missing(what="Which libraries have this operator: name them, and try each."),)
+        return (Missing(what="The libraries that have this operator, with a trial of each."),)
     return tuple(
         Missing(what=_trial(candidate), command=_command(candidate, needs))
         for candidate in candidates
@@ -281,11 +279,11 @@ def _to_collect(candidates: tuple[Candidate, ...], needs: Needs | None) -> tuple
 
 def _trial(candidate: Candidate) -> str:
     unknown = listed([word.replace("_", " ") for word in candidate.unknown])
-    return f"A trial of {named(candidate)}: whether it does {unknown}."
+    return f"A trial of {named(candidate)} to find out whether it supports {unknown}."
 
 
 def _command(candidate: Candidate, needs: Needs | None) -> str | None:
-    """Measuring the library as a baseline of the catalogue, where it is one."""
+    """Return the command that measures the library, if it is a baseline of the catalogue."""
     if needs is None or needs.definition not in catalogue.operators():
         return None
     known = catalogue.baselines(needs.definition).values()
@@ -296,7 +294,7 @@ def _command(candidate: Candidate, needs: Needs | None) -> str | None:
 
 def _questions(candidates: tuple[Candidate, ...]) -> tuple[str, ...]:
     return tuple(
-        f"Why not {named(candidate)}? It seems to do all of this."
+        f"Why not {named(candidate)}? It seems to support all of this."
         for candidate in candidates
         if candidate.verdict == "fits" or not candidate.missing
     )[:3]
@@ -306,20 +304,20 @@ CHECK = Check(
     name=NAME,
     question="Is nothing off the shelf that fits?",
     why=(
-        "FlashAttention, paged attention, the vendors' fused kernels: the open ecosystem covers "
-        "more than people think. Custom is for what it does not cover."
+        "FlashAttention, paged attention, vendors' fused kernels: open libraries cover more than "
+        "most people expect. Custom work is for what they lack."
     ),
     reason=("Libraries cover more than most people expect. Custom work is for what they lack."),
     vendor_question=(
-        "Against which library was it measured, in which version and with which settings, "
-        "and did anybody try the newest?"
+        "Against which library, version and settings was it measured, and was the newest version "
+        "tried?"
     ),
-    value_label="The closest off-the-shelf kernel, and where it falls short",
-    value_hint="its name and version, and what it does not cover.",
+    value_label="The closest off-the-shelf kernel, and what it lacks",
+    value_hint="its name and version, and what it lacks.",
     consultant=Meanings(
-        passed="The closest library kernel leaves this case uncovered.",
+        passed="No library kernel covers this case.",
         failed="A library kernel covers this case: use it.",
-        unknown="The candidates off the shelf have not been tried yet.",
+        unknown="The off-the-shelf candidates have not been tried yet.",
     ),
     customer=Meanings(
         passed="No ready-made kernel covers your case.",

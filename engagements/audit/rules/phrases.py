@@ -12,7 +12,7 @@ MOST_DIGITS = 6
 
 
 def percent(share: float) -> str:
-    """A share as a percentage: 38%, 4.9%, 0.25%. 4.96% is not said to be 5%."""
+    """Format a share as a percentage: 38%, 4.9%, 0.25%. 4.96% does not round up to 5%."""
     value = share * 100
     if 0 < value < 0.01:
         return "under 0.01%"
@@ -20,7 +20,7 @@ def percent(share: float) -> str:
 
 
 def _figure(value: float, digits: int) -> str:
-    """`value` with so many digits, and more where it would be rounded up to a whole number."""
+    """Format `value` with `digits` digits, or more if it would round up to a whole number."""
     while digits < MOST_DIGITS and value < round(value, digits) == round(round(value, digits)):
         digits += 1
     text = f"{value:.{digits}f}"
@@ -28,30 +28,30 @@ def _figure(value: float, digits: int) -> str:
 
 
 def percent_or_not_known(share: float | None) -> str:
-    """A percentage, or the words for a missing one."""
+    """Format a share as a percentage, or "not known"."""
     return NOT_KNOWN if share is None else percent(share)
 
 
 def percents(shares: Interval) -> str:
-    """One percentage, or from where to where."""
+    """Format one percentage or a range."""
     low, high = percent(shares.low), percent(shares.high)
     return low if low == high else f"{low.removesuffix('%')} to {high}"
 
 
 def times(ratio: float) -> str:
-    """A ratio: 1.08×, 2.6×, 17×. Near 1 it has more digits: 1.004×; 1.996× is not said to be 2×."""
+    """Format a ratio: 1.08×, 2.6×, 17×; near 1 1.004×. 1.996× does not round up to 2×."""
     digits = 0 if ratio >= 100 else 1 if ratio >= 10 else 2 if abs(ratio - 1) >= 0.005 else 4
     return speedups.times(_figure(ratio, digits))
 
 
 def times_each(ratios: Interval) -> str:
-    """One ratio, or from where to where."""
+    """Format one ratio or a range."""
     low, high = times(ratios.low), times(ratios.high)
     return low if low == high else f"{low.removesuffix(speedups.SIGN)} to {high}"
 
 
 def weeks(number: float) -> str:
-    """A time in weeks, from two years on in years."""
+    """Format a time in weeks, from two years on in years."""
     if number >= 104:
         return f"{number / 52:.1f}".removesuffix(".0") + " years"
     text = f"{number:.0f}" if number >= 9.95 else f"{number:.1f}".removesuffix(".0")
@@ -59,18 +59,18 @@ def weeks(number: float) -> str:
 
 
 def hours(number: float) -> str:
-    """Hours, with a digit where they are few."""
+    """Format hours; few hours with a decimal."""
     text = f"{number:.1f}".removesuffix(".0")
     return f"{text} hour" if text == "1" else f"{text} hours"
 
 
 def money(amount: Decimal | float, currency: str) -> str:
-    """An amount in whole units: a payback is not known to the cent."""
+    """Format an estimated amount in whole units."""
     return f"{currency} {Decimal(amount):,.0f}"
 
 
 def volume(number: float) -> str:
-    """Bytes in the largest unit that leaves a whole number before the point."""
+    """Format bytes in the largest unit of which there is at least one."""
     for unit in ("bytes", "KB", "MB", "GB"):
         if abs(number) < 1000 or unit == "GB":
             return f"{number:.3g} {unit}"
@@ -79,12 +79,12 @@ def volume(number: float) -> str:
 
 
 def capital(text: str) -> str:
-    """The text with a capital at its start and everything else as it is."""
+    """Capitalise the first letter only."""
     return text[:1].upper() + text[1:]
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:
-    """`a, b and c`."""
+    """Join words as in `a, b and c`."""
     if len(words) < 2:
         return "".join(words)
     return f"{', '.join(words[:-1])} {last} {words[-1]}"

@@ -1,4 +1,4 @@
-"""How near the operator's kernel is to the roofline, and the most that it can gain."""
+"""The operator's share of the roofline, and the largest possible kernel speedup."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from engagements.evidence.readers.facts import MeasuredKernel
 from engagements.evidence.readers.patterns import found_in
 from kernels import catalogue
 
-# Below this much of the operator's time under Nsight Compute the rest decides too much.
+# Below this measured share of the operator's time, the unmeasured rest matters too much.
 MEASURED_SHARE = 0.80
-# Kernels on these rungs may do the same work with other, fewer instructions.
+# Kernels on these rungs may do the same work with fewer instructions.
 LOW_RUNGS = ("naive", "coalesced", "tiled")
 SOFT_SHARE = 0.20
 
@@ -25,8 +25,8 @@ SOFT_SHARE = 0.20
 class KernelHeadroom:
     """One measured kernel of the operator: its share of the roofline and its rung.
 
-    `is_soft` where only the instructions it issues keep the device busy, on a low rung: others
-    may do the same work with fewer, so that its roofline is no limit.
+    `is_soft` when only instruction issue keeps the device busy, on a low rung: fewer instructions
+    may do the same work, so its roofline is no limit.
     """
 
     name: str
@@ -39,10 +39,10 @@ class KernelHeadroom:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FewerBytes:
-    """The time of one call at the Definition's least bytes and operations.
+    """Time per call at the Definition's least bytes and operations.
 
-    `floor_us` is the time they take at the device's peaks, `call_us` the time a call takes now.
-    `moved_bytes` is the present traffic, None where it was not measured.
+    `floor_us` is the time at the device's peak rates, `call_us` the present time. `moved_bytes` is
+    the present memory traffic, None when not measured.
     """
 
     moved_bytes: float | None
@@ -54,12 +54,12 @@ class FewerBytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Headroom:
-    """The room above the operator's kernel.
+    """Headroom of the operator's kernel.
 
-    `share` is the share of the roofline that it reaches with the bytes and operations that it
-    takes now; `fewer_bytes` what the least bytes and operations would make of it. Either is None
-    where it is not known. `measured` is how much of the operator's time `kernels` are; where
-    `are_alike` they have names of their own and are only of the same kind as the operator's.
+    `share` is its share of the roofline with its present bytes and operations; `fewer_bytes` is the
+    estimate with the least bytes and operations. Either is None when unknown. `measured` is the
+    share of the operator's time in `kernels`; `are_alike` when these are kernels of the same kind
+    under other names.
     """
 
     share: float | None
@@ -71,7 +71,7 @@ class Headroom:
 
     @property
     def most(self) -> float | None:
-        """The most that the kernel can gain; None where neither is known."""
+        """The largest possible kernel speedup; None when neither estimate is known."""
         found = [1 / self.share] if self.share else []
         if self.fewer_bytes is not None:
             found.append(self.fewer_bytes.kernel_speedup)
@@ -79,21 +79,21 @@ class Headroom:
 
     @property
     def is_soft(self) -> bool:
-        """Whether the roofline is no limit: too much of the operator may take fewer instructions.
+        """Whether the roofline is no limit, as fewer instructions may do most of the work.
 
-        Where the least bytes and operations are known, they are the limit.
+        Known least bytes and operations are the limit instead.
         """
         soft = sum(kernel.share_of_operator for kernel in self.kernels if kernel.is_soft)
         return self.fewer_bytes is None and soft >= SOFT_SHARE
 
     @property
     def effective_share(self) -> float | None:
-        """The share of the roofline that the best known algorithm leaves the kernel at."""
+        """The present kernel's share of the roofline of the best known algorithm."""
         return 1 / self.most if self.most else None
 
 
 def headroom(inputs: AuditInputs) -> Headroom:
-    """What the case's Nsight Compute exports, bytes and operations say of the operator."""
+    """Compute the operator's headroom from Nsight Compute exports, bytes and operations."""
     found = selected(inputs)
     kernels, sources, measured = _measured(inputs, found)
     share: float | None = None
@@ -118,7 +118,7 @@ def headroom(inputs: AuditInputs) -> Headroom:
 def measured_kernels(
     inputs: AuditInputs, found: Selected | None
 ) -> list[tuple[MeasuredKernel, Source]]:
-    """The launches under Nsight Compute that belong to the operator."""
+    """Return the launches measured with Nsight Compute that belong to the operator."""
     every = [
         (kernel, known.source)
         for known in inputs.compute
@@ -143,7 +143,7 @@ def measured_kernels(
 def _measured(
     inputs: AuditInputs, found: Selected | None
 ) -> tuple[tuple[KernelHeadroom, ...], tuple[Source, ...], float]:
-    """Its kernels by name with their headroom, the files, and their part of its time."""
+    """Return the operator's kernels by name with headroom, files and their share of its time."""
     launches = measured_kernels(inputs, found)
     by_name: dict[str, list[MeasuredKernel]] = {}
     for kernel, _ in launches:
@@ -171,7 +171,7 @@ def _measured(
 def _weights(
     by_name: dict[str, list[MeasuredKernel]], found: Selected | None
 ) -> tuple[dict[str, float], float]:
-    """Each kernel's part of the operator's time: from the trace, else from the launches alone."""
+    """Return each kernel's share of the operator's time from the trace, else from the launches."""
     durations = {
         name: sum(kernel.duration_us or 0.0 for kernel in same) for name, same in by_name.items()
     }
@@ -184,31 +184,31 @@ def _weights(
     if total and sum(known.values()):
         weights = {name: time / total for name, time in known.items()}
         return weights, sum(weights.values())
-    # The two files name no kernel alike: the launches stand for the operator as they are.
+    # No kernel name occurs in both files: use the launches as the operator.
     everything = sum(durations.values())
     return {name: time / everything for name, time in durations.items()}, 1.0 if by_name else 0.0
 
 
 def _are_alike(kernels: tuple[KernelHeadroom, ...], found: Selected | None) -> bool:
-    """Whether the profile, which names the operator's kernels, names none of these."""
+    """Return whether the profile has the operator's kernels but none of these names."""
     in_trace = {base_name(kernel.name) for kernel in found.kernels} if found else set()
     return bool(in_trace and kernels) and in_trace.isdisjoint(base_name(k.name) for k in kernels)
 
 
 def _roofline_share(kernel: MeasuredKernel) -> float | None:
-    """The share of its peak that the busiest of DRAM, SMs and tensor cores sustains."""
+    """Return the share of peak of the busiest of DRAM, SMs and tensor cores."""
     known = [share for share in (kernel.dram_share, kernel.sm_share, kernel.tensor_share) if share]
     return min(max(known), 1.0) if known else None
 
 
 def _is_soft(kernel: MeasuredKernel) -> bool:
-    """Busy with instructions, neither with DRAM nor with tensor cores, and on a low rung."""
+    """Return whether only instruction issue is busy, on a low rung."""
     busiest = max(kernel.dram_share or 0.0, kernel.tensor_share or 0.0)
     return kernel.signature in LOW_RUNGS and busiest < (kernel.sm_share or 0.0)
 
 
 def _fewer_bytes(inputs: AuditInputs, found: Selected | None) -> FewerBytes | None:
-    """What the Definition's least bytes and operations leave of a call's time on this device."""
+    """Compute the time per call at the Definition's least bytes and operations on this device."""
     needs = inputs.needs.value if inputs.needs else None
     device = _device(inputs, needs)
     launches = [kernel for kernel, _ in measured_kernels(inputs, found)]
@@ -223,7 +223,7 @@ def _fewer_bytes(inputs: AuditInputs, found: Selected | None) -> FewerBytes | No
         least = catalogue.bytes_moved(needs.definition, needs.axes, needs.dtype)
         operations = catalogue.flops(needs.definition, needs.axes)
     except KeyError:
-        # An axis is not stated, or the operator does not come in this dtype.
+        # An axis is missing, or the operator does not support this dtype.
         return None
     floor_us = max(least / device.bytes_per_s, operations / operations_per_s) * 1e6
     return FewerBytes(

@@ -1,4 +1,4 @@
-"""The three-condition test: room above the floor, hot, stable. All three hold, or no kernel."""
+"""The three-condition test: headroom, hot, stable. A kernel requires all three."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engagements.audit.rules.phrases import listed, percent, times
 def second_opinion(
     inputs: AuditInputs, findings: dict[str, Finding], advice: Advice
 ) -> SecondOpinion:
-    """The three conditions from the six findings, and a note where they say otherwise."""
+    """Test three conditions on the six findings, with a note when the advice differs."""
     conditions = (
         _headroom(inputs, findings[worth.NAME]),
         _hot(findings[hot.NAME]),
@@ -39,29 +39,29 @@ def _headroom(inputs: AuditInputs, worth: Finding) -> Condition:
     gain, said = None, ""
     if figures is not None and figures.end_to_end is not None:
         gain = _implied(figures.share, figures.end_to_end.low)
-        said = "as the ratio of the whole implies"
+        said = "implied by the end-to-end ratio"
     elif figures is not None and figures.most is not None:
         gain, said = figures.most, "up to the roofline"
     if gain is None:
-        text = "How far the kernel is from the roofline is not measured."
+        text = "The kernel's share of the roofline is not measured."
         return Condition(name="headroom", outcome=Outcome.UNKNOWN, sentence=text)
     at = ""
     if figures is not None and figures.roofline_share is not None:
-        at = f" It runs at {percent(figures.roofline_share)} of it now."
+        at = f" It now reaches {percent(figures.roofline_share)} of it."
     outcome = Outcome.PASS if gain >= wanted else Outcome.FAIL
-    text = f"The kernel has room for {times(gain)} {said}; {times(wanted)} is wanted.{at}"
+    text = f"The kernel has headroom of {times(gain)} {said}; {times(wanted)} is required.{at}"
     return Condition(name="headroom", outcome=outcome, sentence=text)
 
 
 def _implied(share: float, ratio: float) -> float | None:
-    """The kernel speedup that makes the whole `ratio` times as fast; None where none does."""
+    """Return the kernel speedup required for `ratio` end to end; None when none suffices."""
     left = 1 / ratio - (1 - share)
     return share / left if left > 0 else None
 
 
 def _hot(hot: Finding) -> Condition:
     if not isinstance(hot.figures, HotFigures):
-        text = "Where the time goes is not measured."
+        text = "The shares of time are not measured."
         return Condition(name="hot", outcome=Outcome.UNKNOWN, sentence=text)
     stricter = hot.figures.stricter
     return Condition(name="hot", outcome=stricter.outcome, sentence=stricter.sentence)
@@ -72,25 +72,25 @@ def _stable(stable: Finding) -> Condition:
 
 
 def note(advice: Advice, opinion: SecondOpinion) -> str | None:
-    """Where the two disagree, and what follows; None where they do not."""
+    """Describe a disagreement of the two tests and its consequence; None when they agree."""
     if advice == Advice.CUSTOM and opinion.outcome != Outcome.PASS:
         said = listed(
             [_open(opinion, outcome, words) for outcome, words in _OPEN if _names(opinion, outcome)]
         )
         return (
-            "The six checks say that custom work may be right; the three-condition test does not: "
-            f"{said}. Settle that before a contract."
+            "The six checks advise custom work, the three-condition test does not: "
+            f"{said}. Resolve this before a contract."
         )
     if advice != Advice.CUSTOM and opinion.outcome == Outcome.PASS:
         return (
-            "The three-condition test says that a kernel would pay off technically; the six checks "
-            "say no for what stands around it: look at those that fail or are unknown."
+            "The three-condition test finds a kernel technically worthwhile; the six checks advise "
+            "against it for other reasons. See the checks that fail or are unknown."
         )
     return None
 
 
 _OPEN = (
-    (Outcome.FAIL, ("does not hold", "do not hold")),
+    (Outcome.FAIL, ("is not met", "are not met")),
     (Outcome.UNKNOWN, ("is not known", "are not known")),
 )
 

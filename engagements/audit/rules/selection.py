@@ -1,4 +1,4 @@
-"""The operator in the trace: its kernels, and between which two shares of wall it lies."""
+"""Select the operator's kernels in the trace, and bound their share of wall-clock time."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from engagements.evidence.readers.patterns import found_in
 
 @dataclass(frozen=True, kw_only=True)
 class Selected:
-    """What the trace says of the operator. `is_suggested` when nobody chose it.
+    """The operator's kernels in the trace. `is_suggested` when it was not chosen.
 
-    `calls` is how often one device called it, taking its longest kernel to run once a call; None
-    for a range or module of several kernels, which may run elsewhere too.
+    `calls` counts calls on one device, assuming one launch of the longest kernel per call; None for
+    a range or module of several kernels, which may run elsewhere too.
     """
 
     operator: Operator
@@ -30,20 +30,20 @@ class Selected:
 
     @property
     def call_us(self) -> float | None:
-        """Device time of one call of the operator."""
+        """Device time per call of the operator."""
         return self.busy_ms * 1e3 / self.calls if self.calls else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """The operator's share of wall-clock time, between two bounds, and who says so."""
+    """The operator's share of wall-clock time, between two bounds, with its source."""
 
     value: Interval
     source: Source
 
 
 def selected(inputs: AuditInputs) -> Selected | None:
-    """The operator in the case's trace; None without a trace that has it."""
+    """Return the operator in the trace; None without a trace that has it."""
     if inputs.trace is None or inputs.trace.value.gpu_busy_share is None:
         return None
     trace = inputs.trace.value
@@ -57,7 +57,7 @@ def selected(inputs: AuditInputs) -> Selected | None:
 
 
 def share(inputs: AuditInputs) -> Share | None:
-    """The operator's share of wall-clock time: from the trace, else as it was stated."""
+    """Return the operator's share of wall-clock time from the trace, else as stated."""
     found = selected(inputs)
     if found is not None and inputs.trace is not None:
         return Share(value=found.share_of_wall, source=inputs.trace.source)
@@ -83,7 +83,7 @@ def _in_trace(trace: TraceFacts, operator: Operator, is_suggested: bool) -> Sele
         )
     if operator.kind != "pattern":
         return None
-    # Not summed when the file was read: bounded by what the summary knows of single kernels.
+    # Not summed when the file was read: bounded by the listed kernels of the summary.
     wanted = operator.pattern or operator.name
     names = found_in((kernel.name for kernel in trace.kernels), wanted)
     kernels = tuple(kernel for kernel in trace.kernels if kernel.name in names)

@@ -1,7 +1,7 @@
 """Check 3: are the shapes stable?
 
-From the traffic: how much of the calls and of the time a few shapes cover, how many shapes there
-are in effect, and whether the end of the log still looks like its beginning.
+Tests the share of calls and of time in the most frequent shapes, the effective number of shapes,
+and the drift between start and end of the log.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class ShapeFigures(Figures, Struct, frozen=True, kw_only=True, tag=NAME, tag_fie
     curve_of_time: Curve | None
 
     def tables(self) -> tuple[Table, ...]:
-        """A row a condition."""
+        """A row per condition."""
         rows = [
             (
                 capital(each.name),
                 _quantity(each.value),
                 _quantity(each.threshold),
-                {True: "holds", False: "does not hold", None: "could not be tested"}[each.holds],
+                {True: "holds", False: "not met", None: "not tested"}[each.holds],
             )
             for each in self.conditions
         ]
@@ -71,7 +71,7 @@ class ShapeFigures(Figures, Struct, frozen=True, kw_only=True, tag=NAME, tag_fie
             return None
         wanted = (thresholds.counted_shapes, thresholds.covered_share)
         return Chart(
-            title="What the most frequent shapes cover",
+            title="Coverage by the most frequent shapes",
             caption="Cumulative, the most frequent shape first.",
             alt=shape_curves(self.curve_of_calls, self.curve_of_time),
             draw=drawing(
@@ -84,14 +84,14 @@ class ShapeFigures(Figures, Struct, frozen=True, kw_only=True, tag=NAME, tag_fie
 
 
 def _quantity(value: float | None) -> str:
-    """A share as a percentage, a number above one as it is."""
+    """Format a share as a percentage, a number above 1 unchanged."""
     if value is None:
         return NOT_KNOWN
     return percent(value) if value <= 1 else f"{value:.1f}".removesuffix(".0")
 
 
 def find(inputs: AuditInputs) -> Finding:
-    """Whether a kernel can be tuned for the traffic. Every condition that was tested must hold."""
+    """Test whether a kernel can be tuned for the traffic. Every tested condition must be met."""
     lines = inputs.thresholds
     wanted = f"{lines.counted_shapes} shapes cover at least {percent(lines.covered_share)}"
     if inputs.traffic is None:
@@ -99,13 +99,13 @@ def find(inputs: AuditInputs) -> Finding:
             check=NAME,
             outcome=Outcome.UNKNOWN,
             wanted=wanted,
-            sentence="We have not seen yet how much your traffic varies.",
+            sentence="We do not know yet how much your traffic varies.",
             paragraph=(
-                "There is no log of the operator's shapes. A profile of some steps does not "
-                "replace it: it shows the shapes of those steps alone."
+                "The operator has no log of shapes. A profile is not enough, as it has the shapes "
+                "of a few steps only."
             ),
             to_collect=(TRAFFIC,),
-            questions=("On which shapes was it measured, and how much of our traffic has them?",),
+            questions=("On which shapes was it measured, and what share of our traffic has them?",),
         )
     facts = inputs.traffic.value
     conditions = _conditions(facts, lines)
@@ -127,7 +127,7 @@ def find(inputs: AuditInputs) -> Finding:
 
 
 def _covered(facts: TrafficFacts, lines: Thresholds) -> float:
-    """The share of calls or of time, whichever is less, in the most frequent shapes."""
+    """Return the share of calls or of time, whichever is less, in the most frequent shapes."""
     count = lines.counted_shapes
     shares = [_at(facts.coverage, facts.curve_of_calls, count)]
     if facts.coverage_of_time is not None and facts.curve_of_time is not None:
@@ -136,7 +136,8 @@ def _covered(facts: TrafficFacts, lines: Thresholds) -> float:
 
 
 def _at(coverage: Mapping[str, float], curve: Curve, count: int) -> float:
-    """What `count` shapes cover; where only the curve tells, its last point within them."""
+    """Return the coverage by `count` shapes; without an exact value, the curve's last point "
+    "below."""
     if str(count) in coverage:
         return coverage[str(count)]
     within = [
@@ -184,7 +185,7 @@ def _sentence(
     lines: Thresholds,
 ) -> str:
     if outcome == Outcome.UNKNOWN:
-        return f"The log has {facts.calls:,} calls, too few to say how your traffic varies."
+        return f"The log has {facts.calls:,} calls, too few to judge how much your traffic varies."
     covered, effective, drift = conditions
     few = min(lines.counted_shapes, facts.distinct_shapes)
     carried = f"{few} shape{'s' if few > 1 else ''} carry {percent(_covered(facts, lines))}"
@@ -193,11 +194,14 @@ def _sentence(
     if outcome == Outcome.PASS:
         return f"{carried} of your traffic: regular enough to tune a kernel for."
     if covered.holds is False:
-        return f"Only {carried} of your traffic: one tuned kernel would be slow in the rest."
+        return f"Only {carried} of your traffic: one tuned kernel would be slow for the rest."
     if effective.holds is False:
-        return f"Your traffic spreads over {facts.effective_shapes:.0f} shapes in effect: too many."
+        return (
+            f"Your traffic has an effective number of {facts.effective_shapes:.0f} shapes: too "
+            "many."
+        )
     moved = percent(drift.value or 0.0)
-    return f"Your traffic moves: {moved} of it changed its shape between start and end of the log."
+    return f"Your traffic drifts: {moved} of it changed shape between start and end of the log."
 
 
 def _paragraph(facts: TrafficFacts, conditions: tuple[Condition, ...]) -> str:
@@ -208,7 +212,7 @@ def _paragraph(facts: TrafficFacts, conditions: tuple[Condition, ...]) -> str:
     if facts.shapes_for_time is not None:
         lines.append(f"{_spread(facts.shapes_for_time, 'time')}.")
     else:
-        lines.append("Without durations in the log, time could not be weighed.")
+        lines.append("The log has no durations, so shares of time are unknown.")
     lines.append(f"In effect {facts.effective_shapes:.1f} shapes (exponential of the entropy).")
     if facts.tail_share_of_time is not None:
         lines.append(
@@ -216,7 +220,7 @@ def _paragraph(facts: TrafficFacts, conditions: tuple[Condition, ...]) -> str:
             "time."
         )
     if facts.drift is None:
-        lines.append("The log has no order, so drift could not be tested.")
+        lines.append("The log has no order, so drift was not tested.")
     else:
         lines.append(
             f"From the first third to the last, {percent(facts.drift.distance)} of the calls "
@@ -225,14 +229,14 @@ def _paragraph(facts: TrafficFacts, conditions: tuple[Condition, ...]) -> str:
         )
     failed = [condition.name for condition in conditions if condition.holds is False]
     if failed:
-        lines.append(f"What does not hold: {listed(failed)}.")
+        lines.append(f"Conditions not met: {listed(failed)}.")
     return " ".join(lines)
 
 
 def _spread(shapes: Mapping[str, int], of: str) -> str:
     shares = [percent(float(share)) for share in shapes]
     counts = [str(number) for number in shapes.values()]
-    return f"{listed(shares)} of the {of} lie in {listed(counts)} shapes"
+    return f"{listed(shares)} of the {of} have {listed(counts)} shapes"
 
 
 def _figures(facts: TrafficFacts, conditions: tuple[Condition, ...]) -> ShapeFigures:
@@ -254,25 +258,25 @@ CHECK = Check(
     name=NAME,
     question="Are the shapes stable?",
     why=(
-        "A kernel is tuned for the shapes it is written for. Where sequence lengths have a fat "
-        "tail, it ends up slow in the tail."
+        "A kernel is tuned for certain shapes. When sequence lengths have a fat tail, it is slow "
+        "in the tail."
     ),
     reason=(
         "A kernel is tuned for certain shapes. If shapes vary without a pattern, the gain is lost "
         "in the tail."
     ),
-    vendor_question="How fast is it on our rarest shapes, and what do they fall back to?",
+    vendor_question="How fast is it on our rarest shapes, and what is the fallback for them?",
     value_label="Share of the traffic in the shapes the kernel is written for",
-    value_hint="a percentage of the traffic, as in 97%.",
+    value_hint="a percentage of the traffic, such as 97%.",
     consultant=Meanings(
-        passed="A few shapes carry the traffic; the tail may stay with the library.",
-        failed="The traffic spreads over shapes that one kernel cannot be tuned for.",
+        passed="A few shapes cover the traffic; the tail can use the library.",
+        failed="The traffic has too many shapes to tune one kernel for.",
         unknown="No distribution of shapes from real traffic yet.",
     ),
     customer=Meanings(
         passed="Your traffic is regular enough to tune a kernel for it.",
         failed="Your traffic varies too much for one tuned kernel to help all of it.",
-        unknown="We have not yet seen how much your traffic varies.",
+        unknown="We do not know yet how much your traffic varies.",
     ),
     quantity=Quantity("% of traffic", "%|per ?cent", low=Decimal(0), high=Decimal(100)),
     find=find,

@@ -1,4 +1,4 @@
-"""What an audit is about, as it is set and stored: the operator, its needs, the work."""
+"""The stored subject of an audit: the operator, its needs, the work."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ class Summed:
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """What a person set. Everything is optional.
+    """Inputs set by a consultant. Everything is optional.
 
-    `trace` and `traffic` are digests of the evidence to go by, the newest where none is chosen.
-    `summed` is the operator's own sum where it is a pattern, once a worker has read the profile
-    again. `kernel_speedup` is an estimate of what the kernel gains, `end_to_end` a ratio that
-    somebody measured elsewhere.
+    `trace` and `traffic` are digests of the chosen evidence; the newest is used without a choice.
+    `summed` is the exact sum of a pattern, once a worker has reread the profile. `kernel_speedup`
+    is an estimate; `end_to_end` is a ratio measured elsewhere.
     """
 
     operator: Operator | None = None
@@ -43,11 +42,11 @@ class Subject:
 
 
 def as_data(subject: Subject) -> dict[str, Any]:
-    """The subject as plain JSON data; only what is set."""
+    """Serialise the subject as JSON data, without unset fields."""
     data: dict[str, Any] = msgspec.to_builtins(subject)
     return {key: value for key, value in data.items() if value not in (None, [], ())}
 
 
 def from_data(data: dict[str, Any]) -> Subject:
-    """The subject of stored or typed data. ValueError when it is none."""
+    """Restore a subject from stored or typed data. ValueError when invalid."""
     return msgspec.convert(data, Subject, strict=False)

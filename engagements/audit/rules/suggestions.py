@@ -1,4 +1,4 @@
-"""Which operator to look at: the trace's own families, ranges and modules, the hottest first."""
+"""Suggest operators to audit: families, ranges and modules of the trace, the hottest first."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from engagements.audit.rules.inputs import Operator
 from engagements.evidence.readers import families
 from engagements.evidence.readers.facts import GroupTime, TraceFacts
 
-# What moves or waits for data is nobody's operator; a kernel does not replace it.
+# Copies and communication are not operators that a kernel could replace.
 NO_OPERATORS = (families.COPY, families.MEMSET, families.COMMUNICATION, families.OTHER)
-# A range around nearly everything is the step, not an operator in it.
+# A range around nearly everything is the step itself.
 STEP_SHARE = 0.95
 LISTED = 12
 
-# Which of the catalogue's operators a family most likely is; a person says which it is.
+# Likely operators of the catalogue by family; a consultant chooses.
 DEFINITIONS = {
     "attention": ("flash_attention", "shared_prefix_attention", "windowed_skip_attention"),
     "mixture of experts": ("moe_routing",),
@@ -30,7 +30,7 @@ DEFINITIONS = {
 class Suggestion:
     """An operator with its shares of wall-clock and of GPU time.
 
-    `definitions` are the operators of the catalogue that it may be, likeliest first.
+    `definitions` are candidate operators of the catalogue, the likeliest first.
     """
 
     operator: Operator
@@ -41,7 +41,7 @@ class Suggestion:
 
 
 def suggest(trace: TraceFacts) -> tuple[Suggestion, ...]:
-    """Operators of the trace, the hottest family first, then what ranges and modules name."""
+    """Return operators of the trace: families, the hottest first, then ranges and modules."""
     found = [
         _suggestion(group)
         for group in trace.families

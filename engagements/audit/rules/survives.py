@@ -1,6 +1,6 @@
 """Check 4: will the kernel survive a model change?
 
-Weeks of life left against weeks of work, and when the fee has come back from the GPU bill.
+Compares the kernel's lifetime with the weeks of work, and the payback of the fee with both.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from engagements.audit.rules.phrases import capital, listed, money, times_each, 
 
 NAME = "survives"
 
-ROADMAP = Missing(what="Which models come next and when, and which axes of the operator change.")
-WORK = Missing(what="How many weeks the work takes, and its fee.")
-BILL = Missing(what="What the workload's GPU time costs a month.")
+ROADMAP = Missing(what="The planned models with dates, and the axes of the operator that change.")
+WORK = Missing(what="The weeks of work and the fee.")
+BILL = Missing(what="The monthly cost of the workload's GPU time.")
 
 
 def find(inputs: AuditInputs) -> Finding:
-    """Life against work, then payback: the fee comes back before the kernel's life ends, or not."""
+    """Compare lifetime with work, then payback with the end of the lifetime."""
     lasts, lines = life(inputs), inputs.thresholds
-    wanted = f"{lines.life_over_work:g} weeks of use for a week of work, and the fee comes back"
+    wanted = f"{lines.life_over_work:g} weeks of use per week of work, and payback of the fee"
     if lasts is None or inputs.work is None:
         return _unknown(inputs, wanted)
     expected = gain.expected(inputs)
@@ -62,18 +62,20 @@ def _unknown(inputs: AuditInputs, wanted: str) -> Finding:
         check=NAME,
         outcome=Outcome.UNKNOWN,
         wanted=wanted,
-        sentence="We do not know yet whether the kernel would live long enough to pay for itself.",
+        sentence="We do not know yet whether the kernel would last long enough to pay for itself.",
         paragraph=(
-            "Weeks of life left are held against weeks of work, so the plans for the model and "
-            "the size of the work both have to be known."
+            "The check compares lifetime with work, so it requires the plans for the model and an "
+            "estimate of the work."
         ),
         to_collect=tuple(missing),
-        questions=("When does the model change, and what is left of the kernel then?",),
+        questions=(
+            "When does the model change, and which parts of the kernel remain useful then?",
+        ),
     )
 
 
 def _outcome(inputs: AuditInputs, remaining: float, returns: Payback | None) -> Outcome:
-    """Too short a life fails. Else the payback decides where it is known, at both its ends."""
+    """Fail on too short a lifetime; otherwise decide by the payback, at both its ends."""
     assert inputs.work is not None
     if remaining < inputs.thresholds.life_over_work * inputs.work.value.weeks:
         return Outcome.FAIL
@@ -119,25 +121,25 @@ def _sentence(outcome: Outcome, lasts: Life, figures: LifeFigures, wanted_weeks:
     remaining, work = weeks(max(0.0, figures.remaining_weeks)), weeks(figures.work_weeks)
     ending = f" before {lasts.ended_by}" if lasts.ended_by else ""
     if figures.remaining_weeks <= 0:
-        return f"The kernel would be finished after {work}, when the model it is for is gone."
+        return f"The kernel would take {work} of work, longer than its model remains in use."
     returns = figures.payback_weeks
     if outcome == Outcome.UNKNOWN:
         return (
-            f"After {work} of work it would be used for {remaining}{ending}: whether the fee "
-            "comes back in that time depends on how much is really gained."
+            f"After {work} of work it would be used for {remaining}{ending}: the payback in that "
+            "time depends on the actual gain."
         )
     if outcome == Outcome.FAIL and returns is not None and returns[0] is None:
-        return "The fee would never come back: nothing is saved."
+        return "The fee would never be repaid, as there is no saving."
     if outcome == Outcome.FAIL:
-        late = f"the fee takes {weeks(returns[0])} to come back." if returns and returns[0] else ""
+        late = f"the fee is repaid after {weeks(returns[0])}." if returns and returns[0] else ""
         text = f"{work} of work for {remaining} of use{ending}"
         if figures.remaining_weeks >= wanted_weeks:
             return f"{text}: {late}"
-        return f"{text}: it does not last. {capital(late)}".rstrip()
-    back = " Whether the fee comes back is not known."
+        return f"{text}: too short. {capital(late)}".rstrip()
+    back = " The payback of the fee is unknown."
     if returns and returns[1]:
-        back = f" The fee is back after {weeks(returns[1])} at the latest."
-    return f"After {work} of work it stays useful for {remaining} or more.{back}"
+        back = f" The fee is repaid after {weeks(returns[1])} at the latest."
+    return f"After {work} of work it remains useful for {remaining} or more.{back}"
 
 
 def _paragraph(
@@ -147,12 +149,12 @@ def _paragraph(
     lines.append(
         f"{weeks(lasts.weeks)} of life less {weeks(figures.work_weeks)} of work leave "
         f"{weeks(max(0.0, figures.remaining_weeks))} of use; "
-        f"{weeks(inputs.thresholds.life_over_work * figures.work_weeks)} are wanted."
+        f"{weeks(inputs.thresholds.life_over_work * figures.work_weeks)} are required."
     )
     for change in figures.changes:
         parts = [f"{listed(change.free)} may have any size"] if change.free else []
         parts += (
-            [f"the kernel is made for the size of {listed(change.tuned)}"] if change.tuned else []
+            [f"the kernel is tuned for the size of {listed(change.tuned)}"] if change.tuned else []
         )
         parts += [f"the Definition has no {listed(change.foreign)}"] if change.foreign else []
         said = "; ".join(parts) or "no axis of the operator changes"
@@ -172,11 +174,11 @@ def _paragraph(
 def _after(figures: LifeFigures) -> str:
     soonest, latest = figures.payback_weeks or (None, None)
     if soonest is None:
-        return "never comes back"
+        return "is never repaid"
     if latest is None:
-        return f"is back after {weeks(soonest)} at best, or never"
+        return f"is repaid after {weeks(soonest)} at best, or never"
     ends = dict.fromkeys((weeks(soonest), weeks(latest)))
-    return f"is back after {' to '.join(ends)}"
+    return f"is repaid after {' to '.join(ends)}"
 
 
 def _evidence(inputs: AuditInputs, lasts: Life, expected: Gain | None) -> tuple[Source, ...]:
@@ -187,7 +189,7 @@ def _evidence(inputs: AuditInputs, lasts: Life, expected: Gain | None) -> tuple[
 
 
 def _would_help(inputs: AuditInputs, expected: Gain | None) -> tuple[Missing, ...]:
-    """What the payback still wants, though the outcome does not hang on it."""
+    """Return evidence missing for the payback that does not affect the outcome."""
     missing = [BILL] if inputs.gpu_bill is None else []
     missing += [WORK] if inputs.work is not None and inputs.work.value.fee is None else []
     return tuple(missing) if expected is not None else (*missing, _speedup(inputs))
@@ -196,7 +198,8 @@ def _would_help(inputs: AuditInputs, expected: Gain | None) -> tuple[Missing, ..
 def _speedup(inputs: AuditInputs) -> Missing:
     operator = shlex.quote(inputs.needs.value.definition) if inputs.needs else "OPERATOR"
     return Missing(
-        what="A narrower interval of the speedup: a prototype on the operator's shapes, measured.",
+        what="A measured prototype on the operator's shapes, for a narrower interval of the "
+        "speedup.",
         command=f"python -m kernels measure {operator}",
     )
 
@@ -205,9 +208,9 @@ def _questions(inputs: AuditInputs, lasts: Life, returns: Payback | None) -> tup
     asked = []
     changed = [change for change in lasts.changes if change.free or change.ends_the_kernel]
     if changed:
-        asked.append(f"What does the kernel do on {changed[0].name}, and who adapts it?")
+        asked.append(f"How does the kernel run on {changed[0].name}, and who adapts it?")
     if returns is None or returns.weeks[1] is None:
-        asked.append("From what saving, at which speedup, does the fee come back, and when?")
+        asked.append("At which speedup and saving is the fee repaid, and when?")
     return tuple(asked)
 
 
@@ -215,20 +218,20 @@ CHECK = Check(
     name=NAME,
     question="Will it survive a model change?",
     why=(
-        "A kernel for a model that is replaced next quarter depreciates in weeks. "
-        "What counts is how long the operation itself stays."
+        "A kernel for a model that is replaced next quarter depreciates in weeks. The lifetime of "
+        "the operation counts."
     ),
     reason=("Models change. A kernel that the next model cannot use loses its value."),
-    vendor_question="How much of it survives a change of the model, and of the GPU?",
-    value_label="How long the kernel stays useful",
-    value_hint="a time, as in 18 months.",
+    vendor_question="Which parts of it survive a change of the model or the GPU?",
+    value_label="Lifetime of the kernel",
+    value_hint="a time, such as 18 months.",
     consultant=Meanings(
         passed="The operation outlives the next model change, or the change is far off.",
-        failed="The operation goes with a model that is about to be replaced.",
+        failed="The operation disappears with a model that will soon be replaced.",
         unknown="The customer's model plans are not known yet.",
     ),
     customer=Meanings(
-        passed="The kernel stays useful beyond your next model.",
+        passed="The kernel remains useful beyond your next model.",
         failed="The kernel would be obsolete too soon to pay for itself.",
         unknown="We do not yet know your plans for the model.",
     ),

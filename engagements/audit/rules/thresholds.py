@@ -1,4 +1,4 @@
-"""Where each check draws its line: the sources' own figures, adjustable for one engagement."""
+"""Thresholds of the checks, from published sources, adjustable per engagement."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import msgspec
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Thresholds:
-    """Every line that a check draws. Recorded with the audit, so that a finding can be redone.
+    """Thresholds of all checks, recorded with the audit so that findings are reproducible.
 
     hot: `least_share` of wall-clock time; `strict_share` is the top tenth of run time.
     off_the_shelf: a library that a custom kernel beats by less than `notable_ratio` end to end
-    covers the case, even where it lacks something.
+    covers the case despite missing features.
     stable: the `counted_shapes` most frequent shapes cover `covered_share` of calls and of time,
     there are at most `effective_shapes`, the log's ends differ by at most `drift_distance`, and
     it has `least_calls`.
-    survives: after the work the kernel lives `life_over_work` times as long as the work took;
-    no plan is believed beyond `horizon_weeks`.
-    maintain: hours for one new GPU architecture, and hours a month for numerical debugging and
-    for measuring again; `architectures_a_year` counts where nobody said what is planned.
-    worth: `target` end to end; at `tuned_share` of the roofline nothing is left, at
-    `bound_share` a kernel counts as bound by something; `headroom` is what the three-condition
-    test asks of the kernel.
+    survives: after the work the kernel lasts `life_over_work` times as long as the work took;
+    plans count up to `horizon_weeks`.
+    maintain: hours per new GPU architecture, and hours a month for numerical debugging and
+    remeasuring; `architectures_a_year` is the default without stated plans.
+    worth: `target` end to end; a kernel at `tuned_share` of the roofline cannot gain more, and one
+    at `bound_share` counts as bound; `headroom` is the kernel speedup that the three-condition
+    test requires.
     """
 
     least_share: float = 0.05
@@ -51,10 +51,10 @@ class Thresholds:
             value = getattr(self, field.name)
             highest = 1.0 if field.name in _SHARES else float("inf")
             if not 0 < value <= highest or value == float("inf"):
-                of_one = ": it is a share of 1" if field.name in _SHARES else ""
+                of_one = "; enter a share from 0 to 1" if field.name in _SHARES else ""
                 raise ValueError(f"{label_of(field.name)} cannot be {value:g}{of_one}.")
         if self.target <= 1 or self.notable_ratio < 1:
-            raise ValueError("A target is more than 1×, a notable ratio at least that.")
+            raise ValueError("Enter a target above 1× and a notable ratio of at least 1×.")
 
 
 _SHARES = (
@@ -66,48 +66,48 @@ _SHARES = (
     "bound_share",
 )
 
-# What each of them says, for whoever moves it.
+# Help texts of the form.
 MEANINGS = {
-    "least_share": "Check 1: of the wall-clock time, 0.05 is 5%.",
-    "strict_share": "Check 1, the stricter test: of the wall-clock time.",
-    "notable_ratio": "Check 2: times that a kernel has to beat a library end to end.",
-    "counted_shapes": "Check 3: as many of the most frequent shapes are counted.",
-    "covered_share": "Check 3: of calls and of time, in those shapes.",
-    "effective_shapes": "Check 3: at most as many shapes in effect.",
-    "drift_distance": "Check 3: at most as much of the calls moves to other shapes.",
-    "least_calls": "Check 3: fewer calls in a log decide nothing.",
-    "life_over_work": "Check 4: weeks of use for a week of work.",
-    "horizon_weeks": "Check 4: no plan is believed for longer.",
-    "architecture_hours": "Check 5: for one new GPU architecture.",
-    "architectures_a_year": "Check 5: where nobody said which are planned.",
-    "numerics_hours": "Check 5: a month, for numerical debugging.",
-    "benchmark_hours": "Check 5: a month, for measuring again.",
-    "target": "Check 6: times as fast end to end.",
-    "tuned_share": "Check 6: of the roofline, where nothing is left to win.",
-    "bound_share": "Check 6: of a peak, from where a kernel is bound by it.",
-    "headroom": "Second opinion: times that the kernel itself can gain.",
+    "least_share": "Check 1: required share of the wall-clock time, such as 0.05 for 5%.",
+    "strict_share": "Check 1, stricter test: share of the wall-clock time.",
+    "notable_ratio": "Check 2: end-to-end ratio that a kernel must reach over a library.",
+    "counted_shapes": "Check 3: number of most frequent shapes to count.",
+    "covered_share": "Check 3: required share of calls and of time in those shapes.",
+    "effective_shapes": "Check 3: maximum effective number of shapes.",
+    "drift_distance": "Check 3: maximum share of calls that move to other shapes.",
+    "least_calls": "Check 3: minimum number of calls in a log.",
+    "life_over_work": "Check 4: weeks of use per week of work.",
+    "horizon_weeks": "Check 4: planning horizon in weeks.",
+    "architecture_hours": "Check 5: hours per new GPU architecture.",
+    "architectures_a_year": "Check 5: default without stated plans.",
+    "numerics_hours": "Check 5: hours per month for numerical debugging.",
+    "benchmark_hours": "Check 5: hours per month for remeasuring.",
+    "target": "Check 6: required end-to-end ratio.",
+    "tuned_share": "Check 6: share of the roofline beyond which no gain is expected.",
+    "bound_share": "Check 6: share of a peak from which a kernel counts as bound.",
+    "headroom": "Second opinion: required kernel speedup.",
 }
 
 DEFAULT = Thresholds()
 
 
 def label_of(name: str) -> str:
-    """What a threshold is called."""
+    """Return the label of a threshold."""
     return name.replace("_", " ").capitalize()
 
 
 def as_data(thresholds: Thresholds) -> dict[str, Any]:
-    """The thresholds that differ from the sources' own, as plain data."""
+    """Serialise the thresholds that differ from their defaults."""
     usual = asdict(DEFAULT)
     return {name: value for name, value in asdict(thresholds).items() if value != usual[name]}
 
 
 def from_data(data: dict[str, Any]) -> Thresholds:
-    """The thresholds of stored or typed data, the usual ones where it is silent.
+    """Restore thresholds from stored or typed data; missing ones keep their defaults.
 
-    ValueError for a name that is none, or a value that cannot be.
+    ValueError for an unknown name or an invalid value.
     """
     known = {field.name for field in fields(Thresholds)}
     if unknown := set(data) - known:
-        raise ValueError(f"{', '.join(sorted(unknown))}: no such threshold.")
+        raise ValueError(f"Unknown threshold: {', '.join(sorted(unknown))}.")
     return msgspec.convert(data, Thresholds, strict=False)

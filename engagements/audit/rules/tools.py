@@ -1,4 +1,4 @@
-"""What to write the kernel in: Triton, unless what it has to do says otherwise."""
+"""Recommend a tool for the kernel: Triton unless the requirements exclude it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from engagements.audit.rules.inputs import AuditInputs
 from engagements.audit.rules.phrases import listed, percent
 from engagements.evidence.readers import families
 
-# What tile-level code does not reach: control over warps, clusters and other GPUs.
+# Features that tile-level code cannot express: control over warps, clusters and other GPUs.
 BEYOND_TRITON = {
     "warp_specialisation": "warps with different tasks",
     "clusters": "thread-block clusters",
     "communication": "communication between GPUs from inside the kernel",
-    "sub_byte": "values of less than a byte in tensor cores",
+    "sub_byte": "sub-byte values in tensor cores",
 }
 PRODUCTS = ("matrix product", "mixture of experts", "convolution")
 PRODUCT_DEFINITIONS = (
@@ -30,27 +30,27 @@ TRITON_SHARE = 0.85
 
 
 def recommend(inputs: AuditInputs, worth: Finding) -> Tool:
-    """The tool for this operator, and why."""
+    """Recommend a tool for this operator, with the reason."""
     beyond = _beyond_triton(inputs)
     if beyond:
         why = f"Triton cannot express {listed(beyond)}; CUDA C++ gives control over them."
         return Tool(name="CUDA C++", why=why)
     if _is_product(inputs) and _wants_tensor_peak(inputs):
         why = (
-            "A matrix product that is bound by compute and that the libraries do not have: "
-            "CUTLASS composes tiles, schedules and epilogues at tensor-core peak."
+            "The libraries lack this compute-bound matrix product: CUTLASS composes tiles, "
+            "schedules and epilogues at tensor-core peak."
         )
         return Tool(name="CUTLASS", why=why)
     share = _wanted_share(worth)
     if share is not None and share > TRITON_SHARE:
         why = (
-            f"The target takes {percent(share)} of what the GPU can do, more than Triton usually "
+            f"The target requires {percent(share)} of the GPU's peak, more than Triton usually "
             "reaches (within 10 to 20% of a hand-tuned kernel)."
         )
         return Tool(name="CUDA C++", why=why)
     why = (
-        "Nothing here is beyond tile-level code: a tenth of the lines of CUDA C++, within 10 to "
-        "20% of a hand-tuned kernel, and carried to the next GPU with less work."
+        "Tile-level code is enough: a tenth of the lines of CUDA C++, within 10 to 20% of a "
+        "hand-tuned kernel, and easier to port to the next GPU."
     )
     return Tool(name="Triton", why=why)
 
@@ -73,13 +73,13 @@ def _is_product(inputs: AuditInputs) -> bool:
 
 
 def _wants_tensor_peak(inputs: AuditInputs) -> bool:
-    """Whether compute binds it: what is bound by memory has no use for tensor-core peak."""
+    """Return whether it is compute-bound: memory-bound code gains nothing from tensor-core peak."""
     kernels = roofline.headroom(inputs).kernels
     return bool(kernels) and kernels[0].bound == "compute"
 
 
 def _wanted_share(worth: Finding) -> float | None:
-    """The share of the roofline that the kernel must reach for the target."""
+    """Return the share of the roofline that the target requires."""
     figures = worth.figures
     if not isinstance(figures, CeilingFigures) or figures.most is None or figures.needed is None:
         return None

@@ -1,4 +1,4 @@
-"""The verdict: six findings, what they amount to, and what to do."""
+"""The verdict: six findings, their outcome and the advice."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ SCHEMA = "twofold.verdict/1"
 
 
 def examine(inputs: AuditInputs) -> Verdict:
-    """Put a case through the six checks. Never fails: what is missing is unknown."""
+    """Run the six checks. Never raises: a check without inputs is unknown."""
     findings = {check.name: check.find(inputs) for check in CHECKS}
     return conclude(inputs, findings, [finding.outcome for finding in findings.values()])
 
 
 def conclude(inputs: AuditInputs, findings: dict[str, Finding], outcomes: list[Outcome]) -> Verdict:
-    """What the findings amount to, counting `outcomes`: they differ where a person overrode."""
+    """Conclude from findings and their `outcomes`, which differ from the findings if overridden."""
     passes = outcomes.count(Outcome.PASS)
     advice = outcome_of(passes)
     return Verdict(
@@ -46,12 +46,12 @@ def conclude(inputs: AuditInputs, findings: dict[str, Finding], outcomes: list[O
 
 
 def as_data(verdict: Verdict) -> dict[str, Any]:
-    """The verdict as plain JSON data with its schema."""
+    """Serialise the verdict as JSON data with its schema."""
     return {"schema": SCHEMA, **msgspec.to_builtins(verdict)}
 
 
 def from_data(data: dict[str, Any]) -> Verdict:
-    """The verdict of stored data. ValueError when it is of another schema."""
+    """Restore a stored verdict. ValueError for another schema."""
     if data.get("schema") != SCHEMA:
         raise ValueError(f"This verdict is not of schema {SCHEMA}.")
     return msgspec.convert(
@@ -65,10 +65,13 @@ def _sentence(advice: Advice, passes: int, unknown: int) -> str:
         counted += f", {unknown} {'is' if unknown == 1 else 'are'} unknown"
     said = {
         Advice.CUSTOM: "custom kernel work may be right",
-        Advice.REDIRECT: "the effort brings more elsewhere",
+        Advice.REDIRECT: "the effort gains more elsewhere",
         Advice.DECLINE: "a custom kernel is not worth it here",
     }[advice]
     if outcome_of(passes + unknown) == advice:
         return f"{counted}: {said}."
-    so_far = "too little speaks for a custom kernel" if advice == Advice.DECLINE else said
-    return f"{counted}. An unknown is no pass: so far {so_far}. What is unknown may change that."
+    so_far = "too little evidence supports a custom kernel" if advice == Advice.DECLINE else said
+    return (
+        f"{counted}. An unknown does not count as a pass: so far {so_far}. The unknown checks may "
+        "change that."
+    )

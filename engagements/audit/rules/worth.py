@@ -1,7 +1,7 @@
 """Check 6: is the speedup worth it?
 
-The ceiling decides: with the operator's share of wall-clock time and the most that its kernel can
-gain, can the whole become as fast as the target says?
+The ceiling decides: the operator's share of wall-clock time and the largest possible kernel speedup
+must allow the target end to end.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from engagements.common.ratios import SIGN
 
 NAME = "worth"
 
-# What the upkeep of a kernel has to be paid with, end to end and not in the kernel alone.
+# The end-to-end ratio that pays for the maintenance of a kernel.
 LEAST_RATIO = Decimal(str(thresholds.DEFAULT.target))
 
 
@@ -41,17 +41,16 @@ def _expects(ratio: Decimal) -> Outcome:
 
 
 ANOTHER_ALGORITHM = (
-    "Is there another algorithm: fewer bytes, not faster bytes, as when a shared prefix is read "
-    "once?"
+    "Is there an algorithm that moves fewer bytes, such as one that reads a shared prefix once?"
 )
 STATE_SHAPE = Missing(
-    what="The operator's Definition, dtype and axes: then the least bytes tell what is left."
+    what="The operator's Definition, dtype and axes, from which the least bytes are computed."
 )
 
 
 @dataclass(frozen=True)
 class _Ruled:
-    """An outcome, the ratio it rests on, and why in one sentence."""
+    """An outcome with its ratio and reason."""
 
     outcome: Outcome
     ratio: float | None
@@ -59,7 +58,7 @@ class _Ruled:
 
 
 def find(inputs: AuditInputs) -> Finding:
-    """Whether the target lies under the ceiling, end to end."""
+    """Test whether the target is within the end-to-end ceiling."""
     share, target = selection.share(inputs), inputs.thresholds.target
     room = roofline.headroom(inputs)
     ruled = _measured(inputs, share, room, target) or _under_the_ceiling(
@@ -86,36 +85,38 @@ def find(inputs: AuditInputs) -> Finding:
 def _measured(
     inputs: AuditInputs, share: Share | None, room: Headroom, target: float
 ) -> _Ruled | None:
-    """A ratio of the whole that was measured or stated, unless the ceiling forbids it."""
+    """Decide by a measured or stated end-to-end ratio, unless it exceeds the ceiling."""
     if inputs.end_to_end is None:
         return None
     ratio, source = inputs.end_to_end.value, inputs.end_to_end.source
     infinite = ceiling.infinite(share.value.high) if share else None
     if infinite is not None and ratio.low > infinite:
-        text = f"{times_each(ratio)} cannot be: {_infinite(infinite)}"
+        text = f"{times_each(ratio)} is impossible: {_infinite(infinite)}"
         return _Ruled(Outcome.FAIL, infinite, text)
     if share is not None and source.kind == "stated" and room.most and not room.is_soft:
         highest = ceiling.ratio(share.value.high, room.most)
         if ratio.low > highest:
             text = (
-                f"{times_each(ratio)} cannot be: the kernel can gain {times(room.most)} at most, "
-                f"the whole {times(highest)}."
+                f"{times_each(ratio)} is impossible: the largest possible speedup is "
+                f"{times(room.most)} for the kernel and {times(highest)} end to end."
             )
             return _Ruled(Outcome.FAIL if highest < target else Outcome.UNKNOWN, highest, text)
     said = "measured" if source.kind in ("run", "file") else "stated"
     text = f"End to end {times_each(ratio)} was {said}"
     if ratio.low >= target:
-        return _Ruled(Outcome.PASS, ratio.low, f"{text}: worth its upkeep.")
+        return _Ruled(Outcome.PASS, ratio.low, f"{text}: worth its maintenance.")
     if ratio.high < target:
-        return _Ruled(Outcome.FAIL, ratio.high, f"{text}, less than the {times(target)} wanted.")
-    return _Ruled(Outcome.UNKNOWN, ratio.low, f"{text}: that does not decide {times(target)}.")
+        return _Ruled(Outcome.FAIL, ratio.high, f"{text}, less than the required {times(target)}.")
+    return _Ruled(
+        Outcome.UNKNOWN, ratio.low, f"{text}: too imprecise for a target of {times(target)}."
+    )
 
 
 def _under_the_ceiling(
     inputs: AuditInputs, share: Share | None, room: Headroom, target: float
 ) -> _Ruled:
     if share is None:
-        text = "What the whole could gain cannot be said without the operator's share of the time."
+        text = "The end-to-end gain is unknown without the operator's share of the time."
         return _Ruled(Outcome.UNKNOWN, None, text)
     infinite = ceiling.infinite(share.value.high)
     if infinite is not None and infinite < target:
@@ -124,18 +125,20 @@ def _under_the_ceiling(
     if room.most is not None:
         return _by_roofline(inputs, share, room, room.most, target, claimed)
     if claimed is None:
-        text = "How much the kernel itself can gain is not measured yet, so neither is the whole."
+        text = "The possible kernel speedup is not measured yet, so the end-to-end gain is unknown."
         return _Ruled(Outcome.UNKNOWN, None, text)
     low = ceiling.ratio(share.value.low, claimed.low)
     high = ceiling.ratio(share.value.high, claimed.high)
-    said = f"If the claimed {times_each(claimed)} of the kernel holds, the whole gains"
+    said = f"If the claimed kernel speedup of {times_each(claimed)} is true, the end-to-end gain is"
     gained = times_each(Interval(low=low, high=high))
     if low >= target:
-        return _Ruled(Outcome.PASS, low, f"{said} {gained}: worth its upkeep.")
+        return _Ruled(Outcome.PASS, low, f"{said} {gained}: worth its maintenance.")
     if high < target:
-        text = f"{said} only {gained}, less than the {times(target)} wanted."
+        text = f"{said} only {gained}, less than the required {times(target)}."
         return _Ruled(Outcome.FAIL, high, text)
-    return _Ruled(Outcome.UNKNOWN, low, f"{said} {gained}: that does not decide {times(target)}.")
+    return _Ruled(
+        Outcome.UNKNOWN, low, f"{said} {gained}: too imprecise for a target of {times(target)}."
+    )
 
 
 def _by_roofline(
@@ -150,33 +153,39 @@ def _by_roofline(
     highest = ceiling.ratio(share.value.high, most)
     if room.share is not None and room.share >= tuned and room.fewer_bytes is None:
         text = (
-            f"The kernel runs at {percent(room.share)} of what the GPU can do: nothing is left to "
-            "win without another algorithm."
+            f"The kernel runs at {percent(room.share)} of the GPU's peak: only another algorithm "
+            "could gain more."
         )
         return _Ruled(Outcome.FAIL, highest, text)
     if highest < target and room.is_soft:
         text = (
-            f"As it is written the kernel can gain {times(most)} at most, but it stands low on the "
-            "ladder: the same work may take fewer instructions."
+            f"With its present instructions the kernel can gain {times(most)} at most, but it is "
+            "low on the ladder: fewer instructions may do the same work."
         )
         return _Ruled(Outcome.UNKNOWN, highest, text)
     if highest < target:
         text = (
-            f"The kernel can gain {times(most)} at most, which makes the whole {times(highest)} "
-            f"as fast: less than the {times(target)} wanted."
+            f"The kernel can gain {times(most)} at most, which is {times(highest)} end to end: "
+            f"less than the required {times(target)}."
         )
         return _Ruled(Outcome.FAIL, highest, text)
     lowest = ceiling.ratio(share.value.low, most)
     if lowest < target:
-        text = f"The whole can gain {times(lowest)} to {times(highest)}: that does not decide it."
+        text = (
+            f"The possible end-to-end gain is {times(lowest)} to {times(highest)}, which is too "
+            "imprecise to decide."
+        )
         return _Ruled(Outcome.UNKNOWN, lowest, text)
     if claimed is not None and ceiling.ratio(share.value.high, min(claimed.high, most)) < target:
         gained = ceiling.ratio(share.value.high, min(claimed.high, most))
-        text = f"Even the claimed {times(claimed.high)} of the kernel gives only {times(gained)}."
+        text = (
+            f"Even the claimed kernel speedup of {times(claimed.high)} gives only {times(gained)} "
+            "end to end."
+        )
         return _Ruled(Outcome.FAIL, gained, text)
     text = f"Up to {times(lowest)} end to end is within reach of a better kernel."
     if room.share is not None and room.share >= tuned:
-        text = f"Up to {times(lowest)} end to end is within reach, by moving fewer bytes alone."
+        text = f"Up to {times(lowest)} end to end is within reach by moving fewer bytes."
     return _Ruled(Outcome.PASS, lowest, text)
 
 
@@ -231,15 +240,16 @@ def _paragraph(
             f"At {percents(share.value)} of the wall-clock time {_infinite(figures.infinite)}"
         )
     if figures.needed is None:
-        lines.append(f"No kernel speedup makes {times(figures.target)} of the whole.")
+        lines.append(f"No kernel speedup reaches {times(figures.target)} end to end.")
     else:
         lines.append(
-            f"{times(figures.target)} of the whole takes a kernel {times(figures.needed)} as fast."
+            f"{times(figures.target)} end to end requires a kernel speedup of "
+            f"{times(figures.needed)}."
         )
     lines += roofline_text.about(room, figures)
     if inputs.kernel_speedup is not None:
         claimed = inputs.kernel_speedup.value
-        lines.append(f"Claimed for the kernel: {times_each(claimed)}.")
+        lines.append(f"Claimed kernel speedup: {times_each(claimed)}.")
         if room.most is not None and claimed.low > room.most:
             lines.append("That is beyond the roofline.")
     return " ".join(lines)
@@ -270,11 +280,13 @@ def _questions(
         asked.append(ANOTHER_ALGORITHM)
     if inputs.kernel_speedup is not None and inputs.kernel_speedup.source.kind == "stated":
         asked.append(
-            "Against which baseline, on which shapes and which GPU was the kernel measured, and "
-            "may we repeat it?"
+            "Against which baseline, on which shapes and GPU was the kernel measured, and may we "
+            "repeat the measurement?"
         )
     if figures and figures.needed is None:
-        asked.append(f"How is {times(figures.target)} to come of a kernel that cannot give it?")
+        asked.append(
+            f"How can the kernel reach {times(figures.target)} end to end, beyond its ceiling?"
+        )
     return tuple(asked)
 
 
@@ -282,25 +294,22 @@ CHECK = Check(
     name=NAME,
     question="Is the speedup worth it?",
     why=(
-        "1.2× in the kernel that becomes 1.05× end to end does not pay for the upkeep. "
-        "We look for 2× end to end."
+        "1.2× in the kernel that becomes 1.05× end to end does not pay for its maintenance. We "
+        "require 2× end to end."
     ),
-    reason=(
-        "The gain of the whole step counts, not of the kernel alone. We look for at least twice "
-        "as fast."
-    ),
-    vendor_question="How near to the roofline is the kernel that we run today?",
+    reason=("The end-to-end gain counts, not that of the kernel alone. We require at least 2×."),
+    vendor_question="What share of the roofline does our present kernel reach?",
     value_label="Expected end-to-end speedup",
-    value_hint="a ratio over the off-the-shelf baseline, as in 2.6×.",
+    value_hint="a ratio over the off-the-shelf baseline, such as 2.6×.",
     consultant=Meanings(
-        passed="The roofline and Amdahl leave 2× end to end within reach.",
-        failed="Less than 2× end to end is to be had: not worth the upkeep.",
+        passed="The roofline and Amdahl's law allow 2× end to end.",
+        failed="Less than 2× end to end is possible: not worth the maintenance.",
         unknown="No estimate of the end-to-end speedup yet.",
     ),
     customer=Meanings(
-        passed="Doubling your end-to-end speed is within reach.",
-        failed="What could be gained would not pay for keeping the kernel alive.",
-        unknown="We cannot yet say what speedup to expect.",
+        passed="Doubling your end-to-end speed is possible.",
+        failed="The possible gain would not pay for the kernel's maintenance.",
+        unknown="We cannot estimate the speedup yet.",
     ),
     quantity=Quantity(SIGN, rf"x\b|{SIGN}|times", low=Decimal("0.1"), high=Decimal(1000)),
     expects=_expects,

@@ -13,7 +13,7 @@ __all__ = ["catalogue_ratios", "catalogue_roofline", "texts"]
 
 
 def catalogue_roofline(found: Sequence[Report], *, theme: Theme = "page") -> str:
-    """Every kernel of the catalogue's records on one roofline. "" where none is known."""
+    """Draw all kernels of the catalogue's records on one roofline. "" without data."""
     with IMPORT_LOCK:
         from engagements.catalogue.charts import records as catalogue
 
@@ -21,7 +21,7 @@ def catalogue_roofline(found: Sequence[Report], *, theme: Theme = "page") -> str
 
 
 def catalogue_ratios(found: Sequence[Report], *, theme: Theme = "page") -> str:
-    """Every record's end-to-end ratio with its interval. "" without ratios."""
+    """Draw every record's end-to-end ratio with its interval. "" without ratios."""
     with IMPORT_LOCK:
         from engagements.catalogue.charts import records as catalogue
 

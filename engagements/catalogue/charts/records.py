@@ -1,4 +1,4 @@
-"""The catalogue in two pictures: every kernel on the roofline, every ratio with its interval."""
+"""Charts of the catalogue: kernels on the roofline, ratios with intervals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NEAR, _LEVELS = 0.16, 4
 
 
 def roofline(found: Sequence[Report], theme: Theme) -> str:
-    """A number a kernel under its machine's roof, baseline as a ring. "" where none is known."""
+    """Draw numbered kernels under the device's roof, baselines as rings. "" without data."""
     points = texts.points(found)
     if not points:
         return ""
@@ -120,7 +120,7 @@ def _number(
 
 
 def _kernel(axes: Axes, point: Point, ink: Mapping[str, str]) -> None:
-    """A line from the baseline's ring to the candidate's mark."""
+    """Draw a line from the baseline's ring to the candidate's mark."""
     ends = [point.baseline_gflop_per_s, point.candidate_gflop_per_s]
     axes.plot([point.intensity] * 2, ends, color=ink["candidate"], linewidth=0.8)
     axes.plot(
@@ -143,7 +143,7 @@ def _kernel(axes: Axes, point: Point, ink: Mapping[str, str]) -> None:
 
 
 def _names(axes: Axes, points: Sequence[Point], ink: Mapping[str, str], *, is_below: bool) -> None:
-    """The numbers' names in a column of their own, and the two marks above the plane."""
+    """Draw the legend of numbers and the two marks."""
     axes.figure.legend(
         [mark("D", ink["candidate"], filled=True), mark("o", ink["baseline"], filled=False)],
         ["candidate", "baseline"],
@@ -169,7 +169,7 @@ def _names(axes: Axes, points: Sequence[Point], ink: Mapping[str, str], *, is_be
 
 
 def ratios(found: Sequence[Report], theme: Theme) -> str:
-    """A row a record, largest ratio first, on a scale of doublings. "" without ratios."""
+    """Draw a row per record, largest ratio first, on a logarithmic scale. "" without ratios."""
     rows = texts.rows(found)
     if not rows:
         return ""
@@ -193,15 +193,13 @@ def ratios(found: Sequence[Report], theme: Theme) -> str:
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: agreed(value)))
         axes.axvline(1.0, color=ink["axis"], linewidth=1.0)
-        axes.set_xlabel(
-            "time of the baseline's step over the candidate's; the upright line is the target"
-        )
+        axes.set_xlabel("baseline time / candidate time per step; the vertical line is the target")
         axes.grid(axis="x")
     return drawn.svg
 
 
 def _row(axes: Axes, place: int, report: Report, ink: Mapping[str, str]) -> None:
-    """A bar from 1×, its interval, the target, and the strongest baseline where it is another."""
+    """Draw a bar from 1×, its interval, the target, and the ratio over a stronger baseline."""
     ratio = report.ratio or 1.0
     colour = ink["candidate"] if ratio >= 1 else ink["baseline"]
     axes.barh(place, ratio - 1.0, left=1.0, height=0.46, color=colour, alpha=0.55)

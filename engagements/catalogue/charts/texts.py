@@ -1,4 +1,4 @@
-"""What the catalogue's pictures show, as points and in words."""
+"""Data and alt texts of the catalogue's charts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kernels import catalogue
 
 @dataclass(frozen=True)
 class Point:
-    """One operator alone at the heaviest workload of its record, both sides.
+    """An operator alone at the heaviest workload of its record, on both sides.
 
     `intensity` in FLOP per byte; rates in GFLOP/s.
     """
@@ -27,18 +27,18 @@ class Point:
 
 
 def title_of(report: Report) -> str:
-    """A record's operator by the title that the tables beside give it."""
+    """Return the title of a record's operator."""
     return catalogue.definition(report.operator).title
 
 
 def device_of(found: Sequence[Report]) -> str | None:
-    """The device that most records come from: ceilings of different ones share no plane."""
+    """Return the device of most records, as limits of different devices cannot share a chart."""
     counted = Counter(report.device for report in found)
     return counted.most_common(1)[0][0] if counted else None
 
 
 def points(found: Sequence[Report]) -> list[Point]:
-    """Those of the first record of each operator on that device that has any arithmetic."""
+    """Return the points of the first record of each operator on that device with arithmetic."""
     device = device_of(found)
     drawn: dict[str, Point] = {}
     for report in found:
@@ -57,7 +57,7 @@ def points(found: Sequence[Report]) -> list[Point]:
 
 
 def roof(found: Sequence[Report]) -> Roof | None:
-    """The best that any of those records measured of its machine for its dtype."""
+    """Return the best limits in those records for their dtype."""
     device = device_of(found)
     roofs = [measured_roof(report.record) for report in found if report.device == device]
     known = [each for each in roofs if each is not None]
@@ -67,7 +67,7 @@ def roof(found: Sequence[Report]) -> Roof | None:
 
 
 def roofline(found: Sequence[Report]) -> str:
-    """Every kernel's place on the roofline."""
+    """Describe every kernel's position on the roofline."""
     lines = [
         f"{point.name}: {point.intensity:.3g} FLOP per byte, candidate "
         f"{point.candidate_gflop_per_s:.4g} GFLOP/s, baseline "
@@ -86,7 +86,7 @@ def roofline(found: Sequence[Report]) -> str:
 
 
 def ratios(found: Sequence[Report]) -> str:
-    """Every record's ratio with its interval."""
+    """Describe every record's ratio with its interval."""
     lines = []
     for report in rows(found):
         strongest = ""
@@ -101,13 +101,13 @@ def ratios(found: Sequence[Report]) -> str:
 
 
 def rows(found: Sequence[Report]) -> list[Report]:
-    """The records with a ratio, largest first."""
+    """Return the records with a ratio, largest first."""
     timed = [report for report in found if report.ratio is not None]
     return sorted(timed, key=lambda report: -(report.ratio or 0.0))
 
 
 def _heaviest(report: Report) -> Any:
-    """The operator alone at the workload with most traffic; None where it was not measured."""
+    """Return the operator alone at the workload with most traffic; None when not measured."""
     entries = (report.record["operator"] or {"workloads": []})["workloads"]
     timed = [one for one in entries if one["candidate_us"] and one["baseline_us"]]
     weights = {load["name"]: load["weight"] for load in report.record["benchmark"]["workloads"]}

@@ -12,7 +12,7 @@ __all__ = ["profiles", "shape_curves", "texts", "timeline"]
 
 
 def timeline(facts: TraceFacts, *, theme: Theme = "page") -> str:
-    """When each family of kernels kept a device busy. "" without operations of a GPU."""
+    """Draw the busy time of each kernel family over the window. "" without GPU activity."""
     with IMPORT_LOCK:
         from engagements.evidence.charts import lanes
 
@@ -26,7 +26,7 @@ def shape_curves(
     wanted: tuple[int, float] | None = None,
     theme: Theme = "page",
 ) -> str:
-    """What the most frequent shapes cover of calls and of time. "" without points."""
+    """Draw the coverage of calls and time by the most frequent shapes. "" without points."""
     with IMPORT_LOCK:
         from engagements.evidence.charts import coverage
 
@@ -34,7 +34,7 @@ def shape_curves(
 
 
 def profiles(compared: Comparison, *, theme: Theme = "page") -> str:
-    """Two profiles by kernel family, before and after. "" where neither has any."""
+    """Draw two profiles by kernel family, before and after. "" without families."""
     with IMPORT_LOCK:
         from engagements.evidence.charts import side_by_side
 

@@ -1,4 +1,4 @@
-"""How much of the traffic the most frequent shapes cover: cumulative, by calls and by time."""
+"""Chart of cumulative coverage by the most frequent shapes, of calls and of time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engagements.charts.palette import Theme
 from engagements.evidence.charts import texts
 from engagements.evidence.readers.facts import Curve
 
-TITLE = "What the most frequent shapes cover"
+TITLE = "Coverage by the most frequent shapes"
 
 
 def draw(
@@ -19,7 +19,7 @@ def draw(
     wanted: tuple[int, float] | None,
     theme: Theme,
 ) -> str:
-    """Both curves, and the (shapes, share) that is wanted. "" without points."""
+    """Draw both curves and the required (shapes, share). "" without points."""
     if not calls.shapes:
         return ""
     with canvas.sheet(
@@ -37,7 +37,7 @@ def draw(
         if wanted is not None:
             shapes, share = wanted
             axes.axhline(share, color=drawn.ink["target"], linewidth=0.8, linestyle=(0, (4, 2)))
-            label = f"{shapes} shapes, {share:.0%} wanted"
+            label = f"{shapes} shapes, {share:.0%} required"
             canvas.upright(axes, shapes, label, drawn.ink["target"])
         drawn.figure.legend(
             loc="outside upper left", ncols=2, borderpad=0, borderaxespad=0, handlelength=1.4

@@ -1,4 +1,4 @@
-"""When each family of kernels kept a device busy: a lane a family, and one for any of them."""
+"""Chart of GPU busy time over the window: a lane per kernel family and one for all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HIGH = 0.78
 
 
 def draw(facts: TraceFacts, theme: Theme) -> str:
-    """Lanes over the window, filled as far as the family kept a device busy. "" without a GPU."""
+    """Draw lanes filled by busy share. "" without GPU activity."""
     timeline, lanes = facts.timeline, texts.lanes_of(facts)
     if timeline is None or not lanes:
         return ""

@@ -1,4 +1,4 @@
-"""Two profiles side by side: the time of each kernel family, before and after."""
+"""Chart of two profiles: the time of each kernel family, before and after."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST = 10
 
 
 def draw(compared: Comparison, theme: Theme) -> str:
-    """Two bars a family, the largest first. "" where neither has any."""
+    """Draw two bars per family, the largest first. "" without families."""
     rows = sorted(
         compared.families, key=lambda row: -max(row.before_ms or 0.0, row.after_ms or 0.0)
     )[:_MOST]
@@ -34,7 +34,7 @@ def draw(compared: Comparison, theme: Theme) -> str:
         axes.set_yticks(range(len(rows)), [canvas.shortened(row.name) for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.55)
         axes.xaxis.set_major_locator(MaxNLocator(8))
-        axes.set_xlabel(f"ms of a {compared.of} in which the family kept a device busy")
+        axes.set_xlabel(f"busy time of the family, ms per {compared.of}")
         axes.grid(axis="x")
         drawn.figure.legend(
             [Patch(color=ink["baseline"]), Patch(color=ink["candidate"])],

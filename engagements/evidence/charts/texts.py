@@ -9,16 +9,16 @@ LANES = 8
 
 
 def timeline(facts: TraceFacts) -> str:
-    """Which share of the wall-clock time each family of kernels kept a device busy."""
+    """Describe the share of wall-clock time in which each kernel family was busy."""
     if facts.timeline is None:
-        return "The file holds no operation of a GPU."
+        return "The profile has no GPU activity."
     busy = f"{facts.wall_ms:.4g} ms of wall-clock time, GPU busy {facts.gpu_busy_share or 0:.1%}."
     lanes = ", ".join(f"{name} {share:.1%}" for name, share in lanes_of(facts))
     return f"{busy} By family: {lanes}."
 
 
 def lanes_of(facts: TraceFacts) -> list[tuple[str, float]]:
-    """The families that have a lane, the busiest first, with their share of wall-clock time."""
+    """Return the families with a lane, the busiest first, with their share of wall-clock time."""
     if facts.timeline is None:
         return []
     shares = {group.name: group.share_of_wall for group in facts.families}
@@ -27,7 +27,7 @@ def lanes_of(facts: TraceFacts) -> list[tuple[str, float]]:
 
 
 def shape_curves(calls: Curve, time: Curve | None) -> str:
-    """How many shapes cover how much of the traffic."""
+    """Describe the coverage of the traffic by its most frequent shapes."""
     said = []
     for name, curve in (("calls", calls), ("time", time)):
         if curve is not None:
@@ -40,7 +40,7 @@ def shape_curves(calls: Curve, time: Curve | None) -> str:
 
 
 def _covered(curve: Curve, shapes: int) -> float:
-    """The share that so many shapes cover, as far as the curve has points."""
+    """Return the share covered by `shapes` shapes, by the curve's points."""
     within = [
         share for number, share in zip(curve.shapes, curve.shares, strict=True) if number <= shapes
     ]
@@ -48,11 +48,11 @@ def _covered(curve: Curve, shapes: int) -> float:
 
 
 def profiles(compared: Comparison) -> str:
-    """The time of each family in both profiles."""
+    """Describe the time of each family in both profiles."""
     return (
         " ".join(
             f"{row.name}: {row.before_ms or 0:.3g} ms before, {row.after_ms or 0:.3g} ms after."
             for row in compared.families
         )
-        or "Neither profile holds an operation of a GPU."
+        or "Neither profile has GPU activity."
     )

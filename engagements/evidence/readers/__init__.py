@@ -1,8 +1,7 @@
-"""Evidence: what profiles and traffic logs say, as facts. No database and no Django in here.
+"""Readers of profiles and traffic logs, without database and Django.
 
 `read(source, name=...)` recognises a file by its content and returns `TraceFacts`,
-`ComputeFacts` or `TrafficFacts`. Whatever is wrong with a file is an `EvidenceError` of one
-line.
+`ComputeFacts` or `TrafficFacts`. Every failure is an `EvidenceError` with a code and one line.
 """
 
 from engagements.evidence.readers.errors import EvidenceError

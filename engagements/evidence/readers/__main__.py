@@ -1,8 +1,7 @@
-"""Reads one file in a process of its own: `python -m engagements.evidence.readers FILE`.
+"""Read a file in its own process: `python -m engagements.evidence.readers FILE`.
 
-Says `progress SHARE` from time to time, and at last `facts JSON` or `error LINE`. The process
-has limits of memory and time, so that no file can take more of the machine than it is given
-(`confined`).
+Prints `progress SHARE` regularly and ends with `facts JSON` or `error CODE LINE`. The process has
+limits of memory, disk and time (`confined`).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _OUT_OF_MEMORY = "Reading this file exceeded the memory limit; profile fewer ste
 
 
 def main() -> int:
-    """Read the file that the command line names; 2 when it cannot be read."""
+    """Read the file of the command line; return 2 when it cannot be read."""
     parser = argparse.ArgumentParser(prog="python -m engagements.evidence.readers")
     parser.add_argument("file", type=Path)
     parser.add_argument("--name", default="")
@@ -51,19 +50,19 @@ def main() -> int:
 
 def _limit(what: int, most: int) -> None:
     if most:
-        # Where the machine allows less already, that stays.
+        # A lower limit of the machine remains.
         with contextlib.suppress(ValueError):
             resource.setrlimit(what, (most, most))
 
 
 class _Progress:
-    """Says how far it is, now and then."""
+    """Print the progress at intervals."""
 
     def __init__(self) -> None:
         self._next = time.monotonic() + EVERY_S
 
     def say(self, share: float) -> None:
-        """Take in the share that was read."""
+        """Report the share read so far."""
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + EVERY_S
             print(PROGRESS, f"{share:.4f}", flush=True)

@@ -1,4 +1,4 @@
-"""The arrays that columns are computed with."""
+"""Array types of columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Flags: TypeAlias = NDArray[np.bool_]
 
 
 def rows_by(values: Integers, rows: Integers) -> dict[int, Integers]:
-    """`rows` by their value in `values`."""
+    """Group `rows` by their value in `values`."""
     if not len(rows):
         return {}
     order = rows[np.argsort(values[rows], kind="stable")]

@@ -1,4 +1,4 @@
-"""Which launches happened inside which ranges of their thread."""
+"""Attribute launches to the ranges of their thread."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from engagements.evidence.readers.arrays import Integers
 from engagements.evidence.readers.recording import NO_CORRELATION, Calls, Operations, Ranges
 
-# Different sets of ranges around launches; with more, the rest are in no range.
+# Maximum number of different sets of ranges; later ones are not attributed.
 STACKS = 20_000
 NOWHERE = 0
 
 
 @dataclass(frozen=True)
 class Attributed:
-    """For each call the number of its stack; each stack is the set of its ranges' names."""
+    """The stack number of each call; a stack is the set of names of its ranges."""
 
     stack_of_call: Integers
     stacks: list[frozenset[int]]
@@ -24,7 +24,7 @@ class Attributed:
 
 
 def call_of_operations(operations: Operations, calls: Calls) -> Integers:
-    """For each operation the row of the call that launched it, -1 where none is known."""
+    """Return the row of the launching call for each operation, -1 when unknown."""
     wanted = np.frombuffer(operations.correlations, dtype=np.int64)
     if not len(calls.correlations) or not len(wanted):
         return np.full(len(wanted), -1)
@@ -36,7 +36,7 @@ def call_of_operations(operations: Operations, calls: Calls) -> Integers:
 
 
 def attribute(calls: Calls, ranges: Ranges) -> Attributed:
-    """Walk through each thread's ranges and launches in order of time."""
+    """Match each thread's launches with its open ranges, in order of time."""
     stacks: list[frozenset[int]] = [frozenset()]
     numbers: dict[frozenset[int], int] = {frozenset(): NOWHERE}
     stack_of_call = np.zeros(len(calls.starts), dtype=np.int64)
@@ -62,7 +62,7 @@ def _threads(ranges: Ranges) -> list[int]:
 
 
 def _walk(calls: Calls, ranges: Ranges, thread: int) -> list[tuple[int, frozenset[int]]]:
-    """The calls of one thread, each with the names of the ranges that were open."""
+    """Yield the calls of a thread with the names of their open ranges."""
     mine = np.flatnonzero(np.frombuffer(ranges.threads, dtype=np.int32) == thread)
     launches = np.flatnonzero(np.frombuffer(calls.threads, dtype=np.int32) == thread)
     if not len(launches):
@@ -70,7 +70,7 @@ def _walk(calls: Calls, ranges: Ranges, thread: int) -> list[tuple[int, frozense
     times = np.frombuffer(calls.starts)[launches]
     starts, ends = np.frombuffer(ranges.starts)[mine], np.frombuffer(ranges.ends)[mine]
     names = np.frombuffer(ranges.names, dtype=np.int32)[mine]
-    # Outer ranges first where two start at once.
+    # Outer ranges first when two start at the same time.
     order = np.lexsort((-ends, starts))
     mine_starts, mine_ends = starts[order].tolist(), ends[order].tolist()
     mine_names = names[order].tolist()

@@ -1,7 +1,7 @@
-"""Two profiles side by side: what got faster, what appeared, what is gone.
+"""Compare two profiles by kernel and family.
 
-Times are a step's where both profiles mark steps, else of the whole window: otherwise a
-profile of more steps would look slower.
+Times are per step when both profiles have steps, else of the whole window, so that the number of
+steps does not matter.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LISTED = 40
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One kernel or family. A side is None where it does not occur there.
+    """A kernel or family; a side is None when it does not occur there.
 
     `ratio` is before / after, None unless both occur. Shares are of the wall-clock time.
     """
@@ -32,19 +32,19 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """How many times faster it became."""
+        """Time before over time after."""
         if not self.before_ms or not self.after_ms:
             return None
         return self.before_ms / self.after_ms
 
     @property
     def change_ms(self) -> float:
-        """What the whole gained by it (negative) or lost."""
+        """Change of time in ms, negative for a gain."""
         return (self.after_ms or 0.0) - (self.before_ms or 0.0)
 
     @property
     def fate(self) -> Literal["appeared", "gone", "faster", "slower", "same"]:
-        """What became of it. Within 2% it is the same."""
+        """The kind of change; within 2% it is the same."""
         if self.before_ms is None:
             return "appeared"
         if self.after_ms is None:
@@ -56,7 +56,7 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Two profiles; `of` is what the times are of: a step, or the window."""
+    """Two profiles; `of` is the unit of the times: step or window."""
 
     of: Literal["step", "window"]
     before_wall_ms: float
@@ -68,12 +68,12 @@ class Comparison:
 
     @property
     def ratio(self) -> float | None:
-        """How many times shorter the wall-clock time became."""
+        """Wall-clock time before over after."""
         return self.before_wall_ms / self.after_wall_ms if self.after_wall_ms > 0 else None
 
 
 def compare(before: TraceFacts, after: TraceFacts) -> Comparison:
-    """Set two profiles side by side, what changed most first."""
+    """Compare two profiles, the largest change first."""
     by_step = before.window.steps > 0 and after.window.steps > 0
     parts = (before.window.steps, after.window.steps) if by_step else (1, 1)
     return Comparison(

@@ -1,4 +1,4 @@
-"""Reading a stranger's file in a process with limits, which may die of it without harm."""
+"""Read an untrusted file in a process with resource limits, which may crash safely."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engagements.evidence.readers.facts import Facts, from_data
 PROGRESS, FACTS, ERROR = "progress", "facts", "error"
 # Address space, of which a reader uses less than half: libraries reserve without using.
 MEMORY_BYTES: Final = 4 * 2**30
-# What a compressed file may take decompressed, where it has to be on disk to be read.
+# Disk limit of a compressed file that must be decompressed to disk.
 DISK_BYTES: Final = 8 * 2**30
 # 8 GiB of a trace at 50 MB/s.
 WALL_S: Final = 600.0
@@ -30,7 +30,7 @@ _LONGEST_ANSWER: Final = 64 * 2**20
 
 
 class Stopped(Exception):
-    """The caller did not want to go on."""
+    """The caller cancelled the reading."""
 
 
 def read(
@@ -43,12 +43,12 @@ def read(
     memory_bytes: int = MEMORY_BYTES,
     disk_bytes: int = DISK_BYTES,
 ) -> Facts:
-    """The facts of a file, as `engagements.evidence.readers.read` gives them.
+    """Return the facts of a file, like `engagements.evidence.readers.read`.
 
-    `beat` is called with the share read at least every `BEAT_S` seconds; once it says False
-    reading ends with Stopped. EvidenceError also when the process takes more than `wall_s`
-    seconds, `memory_bytes` of address space or `disk_bytes` of one temporary file, or crashes.
-    What it wrote is gone afterwards, however it ended.
+    `beat` is called with the share read at least every `BEAT_S` seconds; returning False ends
+    reading with Stopped. EvidenceError also when the process exceeds `wall_s` seconds,
+    `memory_bytes` of address space or `disk_bytes` of a temporary file, or crashes. Temporary
+    files are always deleted.
     """
     with tempfile.TemporaryDirectory(prefix="twofold-reading-") as scratch:
         limits = {"memory": memory_bytes, "disk": disk_bytes, "cpu": int(wall_s) + 1}
@@ -107,16 +107,16 @@ def _facts(
 
 
 def _environment(scratch: str) -> dict[str, str]:
-    """Little of ours: no secrets for a process that handles what strangers send."""
+    """Return a minimal environment without secrets."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     kept["TMPDIR"] = scratch
-    # One thread is enough, and each thread of a library reserves address space.
+    # Each further thread of a library reserves address space.
     single = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS"), "1")
     return kept | single | {"PYTHONPATH": str(_ROOT), "PYTHONSAFEPATH": "1", "PYTHONUTF8": "1"}
 
 
 def _lines(process: subprocess.Popen[bytes], until: float) -> Iterator[str]:
-    """What the process says line by line, and an empty line for every silent beat."""
+    """Yield the output line by line, and "" for every interval without output."""
     assert process.stdout is not None
     stream, rest = process.stdout.fileno(), b""
     with contextlib.closing(selectors.DefaultSelector()) as selector:

@@ -1,8 +1,8 @@
-"""Kernel families by name pattern: the operators that kernels of any library belong to.
+"""Kernel families by name pattern, across libraries.
 
-The first family whose pattern finds something in a kernel's name has it. The names are those
-of PyTorch (ATen, inductor), cuBLAS (nvjet, gemm), cuDNN, CUTLASS, FlashAttention, FlashInfer,
-vLLM, SGLang, TensorRT-LLM, Triton's tutorials, NCCL, RCCL and NVSHMEM.
+The first family whose pattern matches a kernel's name has it. The names are
+those of PyTorch (ATen, inductor), cuBLAS (nvjet, gemm), cuDNN, CUTLASS, FlashAttention,
+FlashInfer, vLLM, SGLang, TensorRT-LLM, Triton's tutorials, NCCL, RCCL and NVSHMEM.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MEMSET: Final = "memset"
 COMMUNICATION: Final = "communication"
 OTHER: Final = "other"
 
-# In this order: a fused name says the costlier half first ("flash … softmax" is attention).
+# Ordered by cost, as fused kernels have several names ("flash … softmax" is attention).
 PATTERNS: Final[dict[str, str]] = {
     COMMUNICATION: r"(?i)nccl|rccl|nvshmem|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all"
     r"|cross_device_reduce|send_?recv|multimem",
@@ -47,7 +47,7 @@ _COMPILED: Final = {name: re.compile(pattern) for name, pattern in PATTERNS.item
 
 @lru_cache(maxsize=20_000)
 def family(kernel: str) -> str:
-    """The family of a kernel of this name, "other" where none is known."""
+    """Return the family of a kernel name; "other" when unknown."""
     for name, pattern in _COMPILED.items():
         if pattern.search(kernel):
             return name

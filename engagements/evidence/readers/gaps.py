@@ -1,4 +1,4 @@
-"""When no device was busy, for how long, and whether the host was what it waited for."""
+"""Gaps without device activity: their lengths, and whether they waited for the host."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ LENGTHS_US: tuple[float | None, ...] = (2.0, 5.0, 20.0, 100.0, 1000.0, 10_000.0,
 def measure(
     busy: tuple[Floats, Floats], window: Window, launched: Floats, starts: Floats, inside: Flags
 ) -> Gaps:
-    """The gaps between `busy` intervals, and before the first and after the last in the window.
+    """Measure the gaps in the window between, before and after the `busy` intervals.
 
-    `launched` and `starts` are of the device operations, in microseconds; NaN is not known.
+    `launched` and `starts` are times of device operations in microseconds; NaN when unknown.
     """
     begins = np.concatenate(([window.start_us], busy[1]))
     ends = np.concatenate((busy[0], [window.end_us]))
@@ -51,10 +51,9 @@ def _by_length(lengths: Floats) -> tuple[GapLengths, ...]:
 def _waited_for_launch(
     begins: Floats, resumed: Floats, launched: Floats, starts: Floats, inside: Flags
 ) -> Flags | None:
-    """For each gap, whether what ended it was launched only after it had begun.
+    """Return for each gap whether the operation after it was launched after the gap began.
 
-    None where no launch is known. A gap whose next operation has no known launch counts as not
-    waited for.
+    None without known launches. A gap before an operation without a known launch does not count.
     """
     if not len(resumed) or np.isnan(launched[inside]).all():
         return None

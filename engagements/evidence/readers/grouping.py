@@ -1,4 +1,4 @@
-"""Device time by kernel, and by whatever kernels belong to."""
+"""Device time by kernel, family, range, module and pattern."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GROUPED_KERNELS = 20
 
 
 def kernels_of(profile: Profile, by_name: Mapping[int, Integers]) -> list[KernelTime]:
-    """Every kernel by its name, the one with the most device time first."""
+    """Return device time by kernel name, the longest first."""
     texts = profile.recorded.names.texts
     kernels = []
     for number, rows in by_name.items():
@@ -55,7 +55,7 @@ def _sorted(groups: Iterable[GroupTime]) -> tuple[GroupTime, ...]:
 
 
 def family_rows(profile: Profile, by_name: Mapping[int, Integers]) -> dict[str, Integers]:
-    """The rows of each family; copies and memsets are families of their own."""
+    """Return rows by family; copies and memsets are separate families."""
     texts = profile.recorded.names.texts
     parts: dict[str, list[Integers]] = {}
     for number, rows in by_name.items():
@@ -68,7 +68,7 @@ def family_rows(profile: Profile, by_name: Mapping[int, Integers]) -> dict[str, 
 
 
 def families_of(profile: Profile, by_name: Mapping[int, Integers]) -> tuple[GroupTime, ...]:
-    """Device time by kernel family."""
+    """Return device time by kernel family."""
     return _sorted(
         _group(profile, "family", name, rows, families.PATTERNS.get(name))
         for name, rows in family_rows(profile, by_name).items()
@@ -78,7 +78,7 @@ def families_of(profile: Profile, by_name: Mapping[int, Integers]) -> tuple[Grou
 def patterns_of(
     profile: Profile, by_name: Mapping[int, Integers], patterns: Mapping[str, str]
 ) -> tuple[GroupTime, ...]:
-    """Device time of the kernels that each of the caller's expressions finds."""
+    """Return device time of the kernels that match each of `patterns`."""
     texts = profile.recorded.names.texts
     groups = []
     for name, pattern in patterns.items():
@@ -93,11 +93,11 @@ def patterns_of(
 
 
 def ranges_of(profile: Profile) -> tuple[tuple[GroupTime, ...], tuple[GroupTime, ...]]:
-    """Device time by the annotated ranges, and by the modules, around the launches."""
+    """Return device time by annotated ranges and modules around the launches."""
     recorded = profile.recorded
     attributed = attribution.attribute(recorded.calls, recorded.ranges)
     if not attributed.is_complete:
-        recorded.warn("There are too many different nestings of ranges; some are left out.")
+        recorded.warn("The profile has too many nestings of ranges; some are left out.")
     rows = np.flatnonzero(profile.inside & (profile.call >= 0))
     stacks = attributed.stack_of_call[profile.call[rows]]
     parts: dict[int, list[Integers]] = {}

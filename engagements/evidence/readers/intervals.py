@@ -1,4 +1,4 @@
-"""Sets of time intervals as pairs of arrays: what they cover, counted once."""
+"""Unions of time intervals, as pairs of arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from engagements.evidence.readers.arrays import Floats
 
 
 def merged(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
-    """The disjoint intervals, in order of time, that cover the same: overlap counted once."""
+    """Merge into disjoint intervals in order of time."""
     if len(starts) == 0:
         return starts, ends
     order = np.argsort(starts, kind="stable")
@@ -19,18 +19,18 @@ def merged(starts: Floats, ends: Floats) -> tuple[Floats, Floats]:
 
 
 def covered(starts: Floats, ends: Floats) -> float:
-    """How much time the intervals cover, overlap counted once."""
+    """Return the time covered by the intervals, overlap counted once."""
     left, right = merged(starts, ends)
     return float(np.sum(right - left))
 
 
 def clipped(starts: Floats, ends: Floats, low: float, high: float) -> tuple[Floats, Floats]:
-    """Each interval cut to the window from `low` to `high`; what lies outside has no length."""
+    """Clip intervals to `low` to `high`; those outside get length 0."""
     return np.clip(starts, low, high), np.clip(ends, low, high)
 
 
 def covered_by_bucket(starts: Floats, ends: Floats, edges: Floats) -> Floats:
-    """How much time of each bucket between two `edges` disjoint intervals in order cover."""
+    """Return the time covered in each bucket between `edges` by ordered disjoint intervals."""
     if len(starts) == 0:
         return np.zeros(len(edges) - 1)
     times = np.empty(2 * len(starts))

@@ -1,4 +1,4 @@
-"""What a file may ask of the machine before it is refused."""
+"""Limits of evidence files."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ KIB, MIB, GIB = 2**10, 2**20, 2**30
 
 # A trace of an hour is a few gigabytes; a gzip bomb is a thousand times its own size.
 DECOMPRESSED_BYTES = 8 * GIB
-# What is read at once. Larger blocks are no faster and hold more events in memory.
+# Block size of reading. Larger blocks are not faster and need more memory.
 BLOCK_BYTES = 2 * MIB
-# One event with its arguments, and what stands before and after the events.
+# An event with its arguments, and the text before and after the events.
 EVENT_BYTES = 8 * MIB
 HEAD_BYTES = 64 * MIB
 
@@ -16,11 +16,11 @@ HEAD_BYTES = 64 * MIB
 DEVICE_OPERATIONS = 8_000_000
 LAUNCHES = 8_000_000
 RANGES = 4_000_000
-# Different names, and characters of all of them.
+# Number of different names, and their total characters.
 NAMES = 100_000
 NAME_CHARACTERS = 64 * MIB
 LONGEST_NAME = 4_000
-# What a summary lists of each kind; the rest is added up in one line.
+# Listed entries of a summary; the rest is summed in one line.
 LISTED_KERNELS = 1_000
 LISTED_GROUPS = 200
 LISTED_STEPS = 500

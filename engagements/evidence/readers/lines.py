@@ -1,4 +1,4 @@
-"""The lines of a text file, none longer than anybody writes."""
+"""Lines of a text file, with a limit of length."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _MARK = b"\xef\xbb\xbf"
 
 
 def lines_of(opened: Opened) -> Iterator[bytes]:
-    """Each line with its end, without a byte order mark.
+    """Yield each line with its line ending, without a byte order mark.
 
-    EvidenceError where one is longer than `limits.LINE_BYTES`.
+    EvidenceError for a line longer than `limits.LINE_BYTES`.
     """
     count, rest = 0, b""
     while block := opened.read(limits.BLOCK_BYTES):

@@ -1,4 +1,4 @@
-"""A file that is read: its first bytes, its bytes without compression, its place on disk."""
+"""Open an evidence file: first bytes, decompressed content, path on disk."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ from engagements.evidence.readers import limits
 from engagements.evidence.readers.errors import EvidenceError
 
 Source: TypeAlias = Path | str | BinaryIO
-# Called with the share of the file that has been read, 0 to 1.
+# Called with the share read, 0 to 1.
 Progress: TypeAlias = Callable[[float], None]
 
-# Its type stub takes the error for an instance.
+# The type stub declares the error as an instance.
 _BROKEN: tuple[Any, ...] = (igzip.BadGzipFile, isal_zlib.error, zlib.error)
 GZIP = b"\x1f\x8b"
-# What a redirect in PowerShell and "Unicode text" of a spreadsheet begin with.
+# Byte order marks, as written by PowerShell and by "Unicode text" exports.
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 HEAD_BYTES = 64 * limits.KIB
 
 
 class Opened:
-    """One evidence file.
+    """An evidence file.
 
-    `read` gives its content, decompressed where it was compressed, and in UTF-8 where it was
-    text in UTF-16.
+    `read` returns its content, decompressed, and converted from UTF-16 to UTF-8.
     """
 
     def __init__(self, raw: BinaryIO, *, name: str, progress: Progress | None = None) -> None:
@@ -52,7 +51,7 @@ class Opened:
         self._unread = self.head
 
     def read(self, size: int) -> bytes:
-        """Up to `size` more bytes of the content; none at its end."""
+        """Read up to `size` bytes of the content; empty at its end."""
         if self._unread:
             taken, self._unread = self._unread[:size], self._unread[size:]
             return taken
@@ -62,14 +61,14 @@ class Opened:
         return block
 
     def _bytes(self, size: int) -> bytes:
-        """More of the content, none only at its end."""
+        """Read more of the content; empty only at its end."""
         is_first = not self._taken
         block = self._decompressed(size)
         if is_first and block.startswith(_UTF_16):
             self._wide = codecs.getincrementaldecoder("utf-16")("replace")
         if self._wide is None:
             return block
-        # A block may end inside of a character, and hold nothing else.
+        # A block may hold only a part of a character.
         while not (text := self._wide.decode(block, final=not block)) and block:
             block = self._decompressed(size)
         return text.encode("utf-8", "replace")
@@ -105,7 +104,7 @@ class Opened:
 
     @contextmanager
     def on_disk(self) -> Iterator[Path]:
-        """The content as a file with a path, a temporary copy where there is none."""
+        """Provide the content as a file with a path, a temporary copy if necessary."""
         path = getattr(self.raw, "name", None)
         if not self.is_gzip and isinstance(path, str) and os.path.isfile(path):
             yield Path(path)
@@ -126,7 +125,7 @@ class Opened:
 
 @contextmanager
 def opened(source: Source, *, name: str, progress: Progress | None = None) -> Iterator[Opened]:
-    """Open a path or take a stream of bytes, which is left open. EvidenceError when it is not."""
+    """Open a path, or wrap a stream of bytes, which stays open. EvidenceError on failure."""
     with contextlib.ExitStack() as stack:
         if isinstance(source, str | Path):
             try:

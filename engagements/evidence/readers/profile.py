@@ -44,26 +44,26 @@ class Profile:
 
     @cached_property
     def wall_us(self) -> float:
-        """The length of the window."""
+        """Length of the window in microseconds."""
         return self.window.end_us - self.window.start_us
 
     @cached_property
     def busy(self) -> tuple[Floats, Floats]:
-        """When any device was busy: disjoint intervals in order."""
+        """Ordered disjoint intervals in which any device was busy."""
         return intervals.merged(self.starts[self.inside], self.ends[self.inside])
 
     @cached_property
     def busy_us(self) -> float:
-        """How long any device was busy."""
+        """Time in which any device was busy, in microseconds."""
         return float(np.sum(self.busy[1] - self.busy[0]))
 
     @property
     def is_kernel(self) -> Flags:
-        """Which rows are kernels inside the window."""
+        """Mask of the rows that are kernels inside the window."""
         return self.inside & (self.kinds == recording.KERNEL)
 
     def time(self, rows: Integers) -> dict[str, Any]:
-        """The figures of a `Time` of these rows."""
+        """Compute the fields of a `Time` from these rows."""
         starts, ends = self.starts[rows], self.ends[rows]
         busy_us = intervals.covered(starts, ends)
         return {

@@ -1,4 +1,4 @@
-"""One door for every format: recognise the content, read it, make facts of it."""
+"""Read a file of any format: recognise its content, read it, compute facts."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def read(
     patterns: Mapping[str, str] | None = None,
     progress: Progress | None = None,
 ) -> Facts:
-    """The facts of a file, given by its path or as a stream of bytes.
+    """Return the facts of a file, given by its path or as a stream of bytes.
 
-    `name` is only spoken of: the content decides. `patterns` asks a trace for more groups of
-    kernels, by name, each an expression (re) that finds something in a kernel's name.
-    EvidenceError says in one line why a file cannot be read.
+    The content decides the format, not `name`. `patterns` are additional groups of kernels in a
+    trace: regular expressions over kernel names, by group name. EvidenceError when the file cannot
+    be read.
     """
     with opened(source, name=name, progress=progress) as file:
         return _facts(file, patterns)

@@ -1,4 +1,4 @@
-"""Which format a file has, by what stands in it and never by its name."""
+"""Recognise the format of a file by its content, not its name."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ _NCU_TABLE = re.compile(r'(?m)^\s*"?ID"?,"?Process ID"?,')
 _NCU_MESSAGE = re.compile(r"^==(PROF|WARNING|ERROR)==")
 _TRACE_KEY = re.compile(r'"(traceEvents|schemaVersion|deviceProperties|displayTimeUnit)"')
 _TRACE_EVENT = re.compile(r'"ph"\s*:\s*"')
-# Control characters that no text has: pictures and programs do.
+# Control characters that occur in binary files only.
 _NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f]")
 _ARRAY_OF_OBJECTS = re.compile(r"\[\s*(\{|\]|$)")
-# What people send by mistake, and what they should send instead.
+# Files uploaded by mistake, with the remedy.
 _OTHERS = (
-    (b"PK\x03\x04", "a zip archive: unpack it and add what is in it"),
-    (b"\x1f\x8b", "compressed twice"),
+    (b"PK\x03\x04", "a zip archive; unpack it and upload its files"),
+    (b"\x1f\x8b", "compressed twice; decompress it once"),
     (b"%PDF", "a PDF"),
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd: decompress it or use gzip"),
-    (b"NVR", "a report of Nsight Compute: export it with ncu --import FILE --csv --page details"),
-    (b"QDSTRM", "a raw capture of Nsight Systems: import it and export it as SQLite"),
-    (b"\x89HDF", "an HDF5 file: Nsight Systems exports SQLite with nsys export --type sqlite"),
-    (b"ARROW1", "an Arrow file: write the table as Parquet or CSV"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd; decompress it or use gzip"),
+    (b"NVR", "an Nsight Compute report; export it with ncu --import FILE --csv --page details"),
+    (b"QDSTRM", "a raw Nsight Systems capture; import it and export it as SQLite"),
+    (b"\x89HDF", "an HDF5 file; export SQLite with nsys export --type sqlite"),
+    (b"ARROW1", "an Arrow file; write the table as Parquet or CSV"),
 )
 _WEB_PAGE = re.compile(r"<(!doctype|html|\?xml)", re.IGNORECASE)
 _UNKNOWN = (
-    "This is none of the formats that are read: a trace of the PyTorch profiler (JSON), an export "
-    "of Nsight Systems (nsys export --type sqlite FILE) or of Nsight Compute (ncu --import FILE "
-    "--csv --page details), traffic as CSV, Parquet or JSON lines"
+    "Unknown format; upload a PyTorch profiler trace (JSON), an Nsight Systems export (nsys export "
+    "--type sqlite FILE), an Nsight Compute export (ncu --import FILE --csv --page details), or "
+    "shape traffic (CSV, Parquet or JSON lines)"
 )
 
 
 def recognise(opened: Opened) -> str:
-    """The format's name. EvidenceError when it is none that can be read."""
+    """Return the format. EvidenceError for an unknown one."""
     head = opened.head
     if not head:
         raise EvidenceError("The file is empty", code="evidence.file_empty")
@@ -55,7 +55,7 @@ def recognise(opened: Opened) -> str:
 
 def _recognise_text(text: str) -> str:
     stripped = text.lstrip("\ufeff \t\r\n")
-    # UTF-16 without its mark has a null in every other byte.
+    # UTF-16 without a byte order mark has a null in every other byte.
     if not stripped or "\0" in stripped:
         raise EvidenceError(_UNKNOWN, code="evidence.unknown_format", where="first bytes")
     if _WEB_PAGE.match(stripped):

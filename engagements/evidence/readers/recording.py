@@ -1,4 +1,4 @@
-"""What a timeline's reader collects: columns of device operations, launches and ranges."""
+"""A recording: columns of device operations, launches and ranges."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NO_CORRELATION = -1
 
 
 class Names:
-    """Texts by number. Once there are too many, or they are too long, the rest is one name."""
+    """Interned texts. Beyond the limits, all further texts share one name."""
 
     REST = "(other names)"
 
@@ -30,7 +30,7 @@ class Names:
         self.is_full = False
 
     def number(self, text: str) -> int:
-        """The number of this text."""
+        """Return the number of a text."""
         known = self._numbers.get(text)
         return self._add(text) if known is None else known
 
@@ -48,7 +48,7 @@ class Names:
 
 @dataclass
 class Operations:
-    """Device operations: one row each, times in microseconds."""
+    """Device operations, times in microseconds."""
 
     starts: array[float] = field(default_factory=lambda: array("d"))
     ends: array[float] = field(default_factory=lambda: array("d"))
@@ -61,7 +61,7 @@ class Operations:
 
 @dataclass
 class Calls:
-    """Launches by the host: when, by which thread, under which correlation, of which kind."""
+    """Launches by the host, with time, thread, correlation id and kind."""
 
     starts: array[float] = field(default_factory=lambda: array("d"))
     ends: array[float] = field(default_factory=lambda: array("d"))
@@ -83,7 +83,7 @@ class Ranges:
 
 @dataclass
 class Recording:
-    """Everything that a summary of a timeline is computed from.
+    """The input of a timeline's summary.
 
     `low_us` and `high_us` are the first start and the last end of anything recorded.
     `synced_us` is time inside calls that wait for a device. `device_names` by device number.
@@ -105,12 +105,12 @@ class Recording:
     warnings: list[str] = field(default_factory=list)
 
     def warn(self, text: str) -> None:
-        """Say something once about what the file holds; nothing beyond the limit is kept."""
+        """Add a warning once, up to the limit."""
         if text not in self.warnings and len(self.warnings) < limits.WARNINGS:
             self.warnings.append(text)
 
     def check_size(self) -> None:
-        """EvidenceError when more was recorded than is kept in memory."""
+        """Raise EvidenceError when the recording exceeds a limit."""
         for what, count, most in (
             ("device operations", len(self.operations.starts), limits.DEVICE_OPERATIONS),
             ("launches", len(self.calls.starts), limits.LAUNCHES),

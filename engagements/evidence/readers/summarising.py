@@ -1,4 +1,4 @@
-"""From a recording to its facts: what was busy for how long, and what it waited for."""
+"""Compute the facts of a recording: busy times, gaps and launches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHORT_KERNEL_US = 5.0
 
 
 def summarise(recorded: Recording, patterns: Mapping[str, str] | None = None) -> TraceFacts:
-    """The facts of a recording; `patterns` are groups of kernels by expression (re), named."""
+    """Compute the facts; `patterns` are regular expressions of kernel groups by name."""
     profile = Profile(recorded)
     has_operations = bool(profile.inside.any())
     by_name = rows_by(profile.names, np.flatnonzero(profile.is_kernel))
@@ -89,7 +89,7 @@ def _devices(profile: Profile) -> tuple[DeviceTime, ...]:
 
 
 def _steps(profile: Profile, has_operations: bool) -> tuple[StepTime, ...]:
-    """Each step's own span, and how much of it any device was busy."""
+    """Return each step's span and its GPU busy share."""
     steps = []
     for name, start, end in zip(
         profile.steps.names[: limits.LISTED_STEPS],
@@ -149,7 +149,7 @@ def _launches(profile: Profile) -> Launches:
 
 
 def _overlap_ms(profile: Profile, kernels: list[KernelTime]) -> float:
-    """How much longer the kernels' own times are together than the time that they cover."""
+    """Return the sum of the kernels' times less the time they cover."""
     rows = profile.is_kernel
     covered_ms = intervals.covered(profile.starts[rows], profile.ends[rows]) / 1e3
     return max(0.0, sum(kernel.busy_ms for kernel in kernels) - covered_ms)
@@ -159,18 +159,20 @@ def _warn(profile: Profile, kernels: int) -> None:
     recorded = profile.recorded
     if not len(profile.starts):
         said = (
-            "Kernels were launched, and"
+            "Kernels were launched, but"
             if len(recorded.calls.starts)
-            else "Either nothing ran on a GPU, or"
+            else "Nothing ran on a GPU, or"
         )
-        recorded.warn(f"There are no device operations. {said} device activity was not recorded.")
+        recorded.warn(
+            f"The profile has no device operations. {said} device activity was not recorded."
+        )
     elif not profile.inside.any():
-        recorded.warn("No device operation lies inside the steps.")
+        recorded.warn("The steps have no device operations.")
     elif not recorded.has_calls:
         recorded.warn("Launches by the host were not recorded: ranges and launch gaps are unknown.")
     if recorded.names.is_full:
-        recorded.warn("There are too many different names; some are counted together.")
+        recorded.warn("The profile has too many different names; some are counted together.")
     if kernels > limits.LISTED_KERNELS:
         recorded.warn(f"Of {kernels:,} kernels the {limits.LISTED_KERNELS:,} longest are listed.")
     if profile.wall_us <= 0:
-        recorded.warn("The window has no length, so there are no shares.")
+        recorded.warn("The window has no length, so shares are unknown.")

@@ -1,4 +1,4 @@
-"""Writes a trace of any size, as the PyTorch profiler would: for measuring its reader.
+"""Write a synthetic PyTorch profiler trace of any size, to measure its reader.
 
     python -m engagements.evidence.readers.synthetic FILE --events 5000000
 
@@ -47,7 +47,7 @@ TAIL: Final = """
   "traceName": "synthetic.json"
 }
 """
-# What a layer does: its operator with those inside it, the kernel, its length, its stream.
+# Operations of a layer: nested operators, kernel, duration, stream.
 LAYER: Final = (
     (("aten::rms_norm", "aten::_fused_rms_norm", "aten::empty"), "norm", 4.0, 7),
     (("aten::linear", "aten::t", "aten::transpose", "aten::matmul", "aten::mm"), "qkv", 38.0, 7),
@@ -75,19 +75,19 @@ KERNELS: Final = {
 
 
 class Rank:
-    """One device, and the host thread that launches its work."""
+    """A device and its launching host thread."""
 
     def __init__(self, device: int) -> None:
         self._device = device
         self._thread = PROCESS + device
-        # No secret hangs on it, and the same trace has to come again: so seeded, by the device.
+        # Seeded by the device, for a reproducible trace.
         self._random = random.Random(device)  # noqa: S311
         self._now = START_US + device
         self._device_free = self._now
         self._number = device
 
     def step(self, number: int) -> Iterator[str]:
-        """One step: its tokens one after another, and at last the annotation around them."""
+        """Yield a step: its tokens, then the annotation around them."""
         began = self._now
         for _ in range(TOKENS):
             yield from self._token()
@@ -102,13 +102,13 @@ class Rank:
                 yield from self._launch(KERNELS[kernel], length, stream)
             module = f"nn.Module: DecoderLayer_{layer}"
             yield self._on_host("python_function", module, began, self._now - began)
-        # The host waits for its device, and the device for the next token.
+        # The host waits for its device, then the device waits for the next token.
         waited = max(0.0, self._device_free - self._now)
         yield self._on_host("cuda_runtime", "cudaDeviceSynchronize", self._now, waited)
         self._now += waited + 180.0
 
     def _operator(self, names: tuple[str, ...]) -> Iterator[str]:
-        """An operator and those inside it, the shapes of inputs beside every other one."""
+        """Yield nested operators, every other one with input shapes."""
         length = 9.0 * self._random.uniform(0.8, 1.5)
         for depth, name in enumerate(names):
             shapes = '"Input Dims": [[32, 4096], [4096, 4096]], ' if depth % 4 == 0 else ""
@@ -132,7 +132,7 @@ class Rank:
         )
         yield _event("kernel", kernel, device, stream, start, length, args)
         yield _arrow("f", number, device, stream, start)
-        # A collective runs beside what follows it.
+        # A collective overlaps the following work.
         self._device_free = start + (length if stream == LAYER[0][3] else length / 4)
         self._now += 5.0
 
@@ -144,7 +144,7 @@ class Rank:
 
 
 def events() -> Iterator[str]:
-    """Events without end, in the layout of kineto's file."""
+    """Yield events endlessly, in kineto's layout."""
     ranks = [Rank(device) for device in range(DEVICES)]
     for number in itertools.count(1):
         for together in zip(*(rank.step(number) for rank in ranks), strict=True):
@@ -169,7 +169,7 @@ def _arrow(phase: str, number: int, process: int, thread: int, start: float) -> 
 
 
 def write(file: Path, count: int = EVENTS) -> None:
-    """Write a whole trace of so many events."""
+    """Write a trace of `count` events."""
     with open(file, "w", encoding="utf-8") as out:
         out.write(HEAD)
         for number, event in enumerate(itertools.islice(events(), count)):
@@ -178,7 +178,7 @@ def write(file: Path, count: int = EVENTS) -> None:
 
 
 def main() -> None:
-    """Write the file that the command line names, and say how large it is."""
+    """Write the file of the command line and print its size."""
     parser = argparse.ArgumentParser(prog="python -m engagements.evidence.readers.synthetic")
     parser.add_argument("file", type=Path)
     parser.add_argument("--events", type=int, default=EVENTS)

@@ -1,4 +1,4 @@
-"""Which part of a recording counts: its steps where it has any, else all that was recorded."""
+"""The window of a recording: its steps if any, else the whole recording."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from engagements.evidence.readers.arrays import Floats
 from engagements.evidence.readers.facts import Window
 from engagements.evidence.readers.recording import Recording
 
-# The PyTorch profiler's own, and what people call theirs ("step 3", "iteration_12", "batch #4").
+# Steps of the PyTorch profiler, and user ranges such as "step 3", "iteration_12", "batch #4".
 PROFILER_STEP = re.compile(r"ProfilerStep\s*#?\s*\d+")
 NUMBERED_STEP = re.compile(
     r"(?i)(train(ing)?|eval|decode|forward)?[ _-]?(step|iter(ation)?|batch)"
     r"[ _#:=-]*\d+"
 )
 STEPS = (
-    "from the start of the first step to the end of the last, or to the end of the last device "
-    "operation that was launched inside them where that is later"
+    "from the start of the first step to the later of the end of the last step and the end of the "
+    "last device operation launched inside the steps"
 )
-RECORDED = "from the start of the first to the end of the last operation, on the host or a device"
+RECORDED = "from the start of the first to the end of the last operation on host or device"
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The spans of the steps on the host, in order of time, in microseconds."""
+    """Spans of the steps on the host, in order of time, in microseconds."""
 
     names: list[str]
     starts: Floats
@@ -35,7 +35,7 @@ class Steps:
 
 
 def steps_of(recorded: Recording) -> Steps:
-    """The steps: the profiler's own, else ranges that are numbered like steps; maybe none."""
+    """Return the profiler's steps, else ranges numbered like steps; possibly none."""
     texts = recorded.names.texts
     names = np.frombuffer(recorded.ranges.names, dtype=np.int32) if recorded.ranges.names else None
     if names is None:
@@ -59,7 +59,7 @@ def steps_of(recorded: Recording) -> Steps:
 
 
 def window_of(recorded: Recording, steps: Steps, ends: Floats, launched: Floats) -> Window:
-    """The window. `ends` and `launched` are of the device operations; NaN is never launched."""
+    """Compute the window. `ends` and `launched` are of device operations; NaN for no launch."""
     if not len(steps.starts):
         return Window(
             kind="recorded",
@@ -69,8 +69,8 @@ def window_of(recorded: Recording, steps: Steps, ends: Floats, launched: Floats)
             steps=0,
         )
     low, high = float(steps.starts.min()), float(steps.ends.max())
-    # Without launches on record whatever ends after the steps was launched in them: the
-    # profiler stops with the last step.
+    # Without recorded launches, operations that end after the steps count as launched in them,
+    # as the profiler stops with the last step.
     inside = np.where(np.isnan(launched), ends >= low, (launched >= low) & (launched <= high))
     if inside.any():
         high = max(high, float(ends[inside].max()))

@@ -1,4 +1,4 @@
-"""From a pitch, and from what was read of files, to what the six checks look at."""
+"""Inputs of the six checks from a pitch and the facts of its files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATED = Source(kind="stated", name="The pitch")
 
 
 def inputs_of(pitch: Pitch, read: Sequence[Read] = (), *, today: dt.date) -> AuditInputs:
-    """What is known of the pitch; a file says more than a number that was typed."""
+    """Combine the pitch with facts of files, which take precedence."""
     return AuditInputs(
         today=today,
         operator=pitch.operator,
@@ -71,7 +71,7 @@ def _maintainers(pitch: Pitch) -> Maintainers | None:
         return None
     if pitch.upkeep_hours == 0:
         return Maintainers(people=())
-    name = pitch.maintainer or "Whoever is to maintain it"
+    name = pitch.maintainer or "Named maintainer"
     return Maintainers(people=(Maintainer(name=name, hours_a_month=pitch.upkeep_hours),))
 
 

@@ -12,7 +12,7 @@ from engagements.audit.rules.labels import Outcome
 
 @dataclass(frozen=True, kw_only=True)
 class VendorQuestion:
-    """A question, and the check that it belongs to; None for the pitch as a whole."""
+    """A question with its check; None for the pitch as a whole."""
 
     text: str
     check: str | None = None
@@ -21,8 +21,8 @@ class VendorQuestion:
 STANDARD: Final = (
     *(VendorQuestion(check=check.name, text=check.vendor_question) for check in CHECKS),
     VendorQuestion(
-        text="On which shapes and inputs are its outputs compared with a reference, and with "
-        "which tolerance?",
+        text="On which shapes and inputs are outputs compared with a reference, and with which "
+        "tolerance?",
     ),
     VendorQuestion(
         text="Is the end-to-end target on an agreed benchmark part of the contract, and is the "

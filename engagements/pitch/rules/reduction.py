@@ -1,4 +1,4 @@
-"""Facts of a file, reduced to what the checks look at and small enough to travel in a link."""
+"""Reduce facts of a file to the inputs of the checks, small enough for a link."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from engagements.evidence.readers import (
 from engagements.evidence.readers.facts import Curve, GroupTime, KernelTime
 from engagements.evidence.readers.window import RECORDED, STEPS
 
-# How much is kept of a file, the most first, for whoever wants as much as fits.
+# Numbers of entries to keep, largest first.
 SIZES = (12, 8, 5, 3, 1)
 LONGEST_NAME = 60
-# Points of a curve: all of the first, on which the checks stand, and some of the rest.
+# Points of a curve: all of the first, which the checks use, and some of the rest.
 FIRST_POINTS = 16
 DIGITS = 6
 
@@ -29,14 +29,14 @@ G = TypeVar("G", bound=GroupTime)
 
 @dataclass(frozen=True, kw_only=True)
 class Read:
-    """What was read of one file, its name and its digest ("sha256:…")."""
+    """The facts of a file with its name and digest ("sha256:…")."""
 
     name: str
     digest: str
     facts: Facts
 
     def as_data(self) -> dict[str, Any]:
-        """As plain JSON data."""
+        """Serialise as JSON data."""
         return {
             "name": self.name,
             "digest": self.digest,
@@ -45,16 +45,15 @@ class Read:
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> Read:
-        """As `as_data` gave it. KeyError or ValueError for other data."""
+        """Restore from `as_data`. KeyError or ValueError for other data."""
         facts = from_data(_completed(data["facts"]))
         return cls(name=str(data["name"]), digest=str(data["digest"]), facts=facts)
 
 
 def reduced(read: Read, most: int) -> Read:
-    """The same with at most `most` kernels, groups of each kind, and shapes.
+    """Return the facts with at most `most` kernels, groups of each kind, and shapes.
 
-    What it says is exactly what its data says after a round trip, so that an answer and the
-    answer of its link are one.
+    Values equal those after a round trip, so that an answer and the answer of its link are equal.
     """
     small = replace(read, name=_short(read.name), facts=_facts(read.facts, most))
     return Read.from_data(small.as_data())
@@ -90,7 +89,7 @@ def _kernel(kernel: KernelTime) -> KernelTime:
 
 
 def _groups(groups: tuple[G, ...], most: int) -> tuple[G, ...]:
-    """The largest groups, each with its longest kernels, by the names that those have now."""
+    """Return the largest groups, each with its longest kernels under their shortened names."""
     return tuple(
         replace(
             group,
@@ -135,7 +134,7 @@ def _curve(curve: Curve, most: int) -> Curve:
 
 
 def _short(name: str) -> str:
-    """The start of a name: template arguments come at its end."""
+    """Return the start of a name, without template arguments at its end."""
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
@@ -148,7 +147,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _spared(data: dict[str, Any]) -> dict[str, Any]:
-    """Without the texts that are known by a name."""
+    """Remove texts that can be restored from a name."""
     spared = dict(data)
     if "families" in spared:
         spared["families"] = [group | {"pattern": None} for group in spared["families"]]

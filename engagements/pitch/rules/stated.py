@@ -13,7 +13,7 @@ from engagements.evidence.readers.facts import TrafficFacts
 class Pitch:
     """A pitch in numbers; None means not stated.
 
-        `share` of wall-clock time and `roofline_share` are fractions of 1; `kernel_speedup` and
+    `share` of wall-clock time and `roofline_share` are fractions of 1; `kernel_speedup` and
     `end_to_end` are ratios to the present kernel. `fee` (net) and `bill_a_month` (GPU time) are in
     `currency`. `upkeep_hours` are hours a month of `maintainer`; 0 without one. `operator` is
     one of the profile's operators.

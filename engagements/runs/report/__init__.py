@@ -1,4 +1,4 @@
-"""The benchmark report: the verdict of one run and everything that it rests on."""
+"""The benchmark report: the verdict of a run with its evidence."""
 
 from engagements.runs.report.context import NOUN, compose, due
 

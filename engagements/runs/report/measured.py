@@ -13,7 +13,7 @@ NOT_MEASURED = "not measured"
 
 
 def workloads(summary: Data) -> list[dict[str, str]]:
-    """One row for each workload: times in µs a call, ratio and interval."""
+    """Return a row per workload: times in µs per call, ratio and interval."""
     return [
         {
             "name": each["name"],
@@ -70,8 +70,8 @@ def _trials(correctness: Data | None) -> str | None:
         else ""
     )
     return (
-        f"Once in this run, outside the clock, the candidate was tested at {len(tried)} sizes and "
-        f"special values beyond the contract's, and was right at {len(right)}: {named}.{more}"
+        f"Outside the timed rounds, the candidate was tested at {len(tried)} sizes and special "
+        f"values beyond the contract's, and was correct at {len(right)}: {named}.{more}"
     )
 
 
@@ -101,7 +101,7 @@ def _rms(tolerance: Data) -> str:
 
 
 def operator(record: Data) -> list[dict[str, str]]:
-    """The operator alone by workload; empty where it was not measured."""
+    """Return the operator alone by workload; empty when not measured."""
     return [
         {
             "name": each.name,
@@ -119,12 +119,12 @@ def operator(record: Data) -> list[dict[str, str]]:
 
 
 def account(record: Data) -> list[str]:
-    """How the operator's ratio becomes the step's, one sentence a workload."""
+    """Explain the step's ratio by the operator's, one sentence per workload."""
     return [each.sentence for each in operator_account.alone(record) if each.sentence]
 
 
 def environment(record: Data) -> list[tuple[str, str]]:
-    """The machine and its software, as label and value."""
+    """Return hardware and software as pairs of label and value."""
     there = record["environment"]
     device = there["device"]
     memory = device["memory_bytes"]
@@ -152,7 +152,7 @@ def protections(record: Data) -> dict[str, list[str]]:
 
 
 def digests(record: Data) -> list[tuple[str, str]]:
-    """The digests of everything compared."""
+    """Return the digests of benchmark, sources and record."""
     return [
         ("Benchmark", record["benchmark_digest"]),
         ("Candidate's source", record["candidate"]["source_digest"]),

@@ -1,4 +1,4 @@
-"""The report's pictures as data: addresses, each with its words."""
+"""Charts of the report as data: URLs with alt texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engagements import charts
 
 
 class Picture(NamedTuple):
-    """An <img>: `source` is a data: address, `words` the alt text. Falsy when not drawn."""
+    """An <img>: `source` is a data: URL, `words` the alt text. Falsy when not drawn."""
 
     source: str
     words: str
@@ -20,7 +20,7 @@ class Picture(NamedTuple):
 
 
 def of(record: Mapping[str, Any]) -> dict[str, Picture]:
-    """Every picture of the report, by name."""
+    """Return the charts of the report by name."""
     return {
         "interval": _picture(
             charts.ratio_interval(record, theme="print"), charts.describe.ratio_interval(record)
@@ -36,7 +36,7 @@ def of(record: Mapping[str, Any]) -> dict[str, Picture]:
 
 
 def has_roof(record: Mapping[str, Any]) -> bool:
-    """Whether the run measured the machine's own limits."""
+    """Return whether the run measured the device's limits."""
     return charts.measured_roof(record) is not None
 
 

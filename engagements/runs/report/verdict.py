@@ -34,11 +34,11 @@ _REASONS: Final = {
     ),
     Verdict.INVALID: "The run did not follow the protocol, so its times do not count.",
     Verdict.DISQUALIFIED: (
-        "The referee found the candidate breaking the rules, so its times do not count."
+        "The candidate broke the rules of the benchmark, so its times do not count."
     ),
 }
 _NO_CONSEQUENCE: Final = (
-    "The run decides nothing under the contract. Another one may be requested in the time-box."
+    "The run has no effect on the contract. Another one may be requested inside the time-box."
 )
 
 
@@ -52,7 +52,7 @@ def explain(run: EngagementRun, summary: Mapping[str, Any]) -> Explanation:
 def _consequence(run: EngagementRun, verdict: Verdict) -> str:
     contract = run.contract_version
     if run.purpose == EngagementRun.Purpose.TRIAL or contract is None:
-        return "This was a trial run: it decides nothing under a contract."
+        return "This was a trial run, without effect on a contract."
     if verdict == Verdict.MET:
         return "The milestones that wait for the target are released."
     counts_as_missed = verdict == Verdict.MISSED or (

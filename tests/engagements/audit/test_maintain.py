@@ -40,7 +40,7 @@ def test_planned_generations_are_counted_and_those_in_use_measured() -> None:
     assert hours == {
         "new architectures": pytest.approx(40 / 12),
         "numerical debugging": 2.0,
-        "measuring again": 6.0,
+        "remeasuring": 6.0,
     }
     assert finding.outcome == Outcome.FAIL
 
@@ -54,4 +54,4 @@ def test_a_generation_after_next_year_is_not_this_years_work() -> None:
 def test_nobody_asked_is_unknown() -> None:
     finding = maintain.find(inputs())
     assert finding.outcome == Outcome.UNKNOWN
-    assert finding.to_collect[0].what.startswith("Who will maintain")
+    assert finding.to_collect[0].what.startswith("The maintainers")

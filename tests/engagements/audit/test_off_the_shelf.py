@@ -50,8 +50,9 @@ def test_what_fits_is_to_be_used(shelf: list[coverage.Library]) -> None:
     shelf += [library("Near", lacks=("window",)), library("Whole", features=("window",))]
     finding = off_the_shelf.find(inputs(needs=answered(NEEDS)))
     assert finding.outcome == Outcome.FAIL
-    assert finding.sentence == "Whole 1.0 covers your case: use it before anything is written."
-    assert finding.questions == ("Why not Whole 1.0? It seems to do all of this.",)
+    assert finding.sentence.startswith("Whole 1.0 covers your case")
+    assert len(finding.questions) == 1
+    assert "Whole 1.0" in finding.questions[0]
 
 
 def test_what_lacks_something_everywhere_leaves_the_case_uncovered(
@@ -70,7 +71,8 @@ def test_what_is_not_documented_is_not_taken_for_no_either(shelf: list[coverage.
     shelf += [library("Silent"), library("Near", lacks=("window",))]
     finding = off_the_shelf.find(inputs(needs=answered(NEEDS)))
     assert finding.outcome == Outcome.UNKNOWN
-    assert "A trial of Silent 1.0: whether it does window." in finding.to_collect[0].what
+    assert "Silent 1.0" in finding.to_collect[0].what
+    assert "window" in finding.to_collect[0].what
 
 
 def test_a_trial_says_more_than_the_documentation(shelf: list[coverage.Library]) -> None:
@@ -93,14 +95,14 @@ def test_a_run_against_the_library_gives_its_ratio(shelf: list[coverage.Library]
         assert candidates(finding)["Other"].ratio is None
         assert finding.outcome == outcome
         assert run in finding.evidence
-    assert "gain no more than 1.12× end to end over it" in finding.sentence
+    assert "at most 1.12× end to end over it" in finding.sentence
 
 
 def test_nobody_looked_is_unknown(shelf: list[coverage.Library]) -> None:
     assert off_the_shelf.find(inputs()).outcome == Outcome.UNKNOWN
     finding = off_the_shelf.find(inputs(needs=answered(NEEDS)))
     assert finding.outcome == Outcome.UNKNOWN
-    assert "Which libraries have this operator" in finding.to_collect[0].what
+    assert "libraries that have this operator" in finding.to_collect[0].what
 
 
 def test_the_coverage_data_knows_a_cascade_for_a_shared_prefix() -> None:

@@ -128,7 +128,7 @@ BAD = (
         ),
         is_good=False,
         reasons={
-            "worth": "1.08× was measured, less than the 2× wanted",
+            "worth": "1.08× was measured, less than the required 2×",
             "survives": "6 weeks of work",
             "off_the_shelf": "FlashAttention-4 does",
         },
@@ -171,7 +171,7 @@ BAD = (
         is_good=False,
         reasons={
             "off_the_shelf": "covers your case: use it",
-            "worth": "nothing is left to win without another algorithm",
+            "worth": "only another algorithm could gain more",
         },
     ),
 )

@@ -49,7 +49,7 @@ def test_shapes_that_changed_in_the_middle_of_the_log_drift() -> None:
     finding = stable.find(inputs(traffic=seen(facts)))
     assert finding.outcome == Outcome.FAIL
     assert conditions(finding) == {"covered": True, "effective": True, "drift": False}
-    assert "100% of it changed its shape" in finding.sentence
+    assert "100% of it changed shape" in finding.sentence
 
 
 def test_a_short_log_decides_nothing() -> None:

@@ -35,7 +35,7 @@ def test_the_fee_is_back_after_what_is_saved_adds_up_to_it() -> None:
     assert figures(finding).saved_a_month == (Decimal(10_000), Decimal(10_000))
     assert figures(finding).payback_weeks == (pytest.approx(26), pytest.approx(26))
     assert finding.outcome == Outcome.PASS
-    assert "The fee is back after 26 weeks" in finding.sentence
+    assert "The fee is repaid after 26 weeks" in finding.sentence
 
 
 def test_a_model_that_goes_next_quarter_takes_the_kernel_with_it() -> None:
@@ -58,7 +58,7 @@ def test_four_weeks_of_use_are_wanted_for_a_week_of_work(weeks: float, outcome: 
     finding = survives.find(inputs(work=work(6), life_weeks=stated(float(weeks))))
     assert finding.outcome == outcome
     # Without a bill nobody can say when the fee is back, and the finding does not pretend to.
-    assert ("comes back is not known" in finding.sentence) is (outcome == "pass")
+    assert ("payback of the fee is unknown" in finding.sentence) is (outcome == "pass")
 
 
 def test_the_interval_of_the_speedup_may_leave_it_open() -> None:
@@ -136,5 +136,5 @@ def test_a_fee_that_comes_back_too_late_is_not_said_to_be_a_short_life() -> None
     )
     assert finding.outcome == Outcome.FAIL
     assert "does not last" not in finding.sentence
-    assert "to come back" in finding.sentence
+    assert "the fee is repaid after" in finding.sentence
     assert "EUR 91 a month lower" in finding.paragraph

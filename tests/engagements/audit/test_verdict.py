@@ -77,8 +77,8 @@ def test_nothing_known_is_declined_and_says_what_to_collect() -> None:
     found = examine(inputs())
     assert (found.advice, found.passes, found.tool, found.rung) == (Advice.DECLINE, 0, None, None)
     assert found.sentence == (
-        "0 of 6 checks pass, 6 are unknown. An unknown is no pass: so far too little speaks for a "
-        "custom kernel. What is unknown may change that."
+        "0 of 6 checks pass, 6 are unknown. An unknown does not count as a pass: so far too little "
+        "evidence supports a custom kernel. The unknown checks may change that."
     )
     assert all(finding.outcome == Outcome.UNKNOWN for finding in found.findings)
     assert all(finding.to_collect for finding in found.findings)
@@ -91,7 +91,7 @@ def test_the_two_tests_may_disagree_and_that_is_said() -> None:
     found = examine(passing(trace=small))
     assert found.advice == Advice.CUSTOM
     assert found.second_opinion.outcome == Outcome.FAIL
-    assert "hot does not hold" in (found.second_opinion.note or "")
+    assert "hot is not met" in (found.second_opinion.note or "")
     # All three conditions, and nobody to maintain it, a library that fits, a model that goes.
     refused = examine(
         passing(
@@ -230,10 +230,10 @@ def test_thresholds_are_stored_as_what_differs() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ({"target": 1.0}, "A target is more than 1×"),
+        ({"target": 1.0}, "target above 1×"),
         ({"least_share": 0}, "Least share cannot be 0"),
-        ({"least_share": 1.1}, "Least share cannot be 1.1: it is a share of 1"),
-        ({"hunch": 1}, "hunch: no such threshold"),
+        ({"least_share": 1.1}, "Least share cannot be 1.1"),
+        ({"hunch": 1}, "hunch"),
         ({"target": "x"}, "Expected `float`"),
     ],
 )

@@ -112,7 +112,7 @@ def test_the_same_bytes_under_another_name_are_kept_once(signed_in: Client, worl
             url("evidence-add", engagement), {"chosen": sent(name, kept.TRAFFIC)}, follow=True
         )
     assert [row.name for row in Evidence.objects.all()] == ["calls.csv"]
-    assert "calls.csv is among the evidence already." in answer.content.decode()
+    assert "calls.csv was already added." in answer.content.decode()
 
 
 def test_a_hostile_name_is_text_on_the_page_and_in_the_header(

@@ -37,7 +37,7 @@ def test_numbers_get_six_checks_the_ceiling_the_payback_and_questions(client: Cl
     # 1 / (1 - 0.4), and 1 / (0.6 + 0.4 / 3).
     assert "1.67×" in said
     assert "1.36×" in said
-    assert "cannot be reached" in said
+    assert "impossible" in said
     assert 'class="chart"' in page
     # EUR 40,000 less 40,000 / 1.3636 are saved a month: 60,000 come back in 24 weeks.
     assert "EUR 10,667" in said

@@ -53,7 +53,7 @@ def test_a_step_slower_than_predicted_is_told_as_less() -> None:
 
 @pytest.mark.parametrize(
     ("unexplained", "said"),
-    [(0.01, "1.0% more than this account explains"), (0.0001, ""), (None, "")],
+    [(0.01, "1.0% more than predicted"), (0.0001, ""), (None, "")],
 )
 def test_what_the_account_leaves_over_is_said_by_itself(
     unexplained: float | None, said: str

@@ -91,16 +91,16 @@ def test_a_disqualified_candidate_is_named_with_its_finding(story: Story) -> Non
     text = text_of(asked)
     assert "Candidate disqualified" in text
     assert "answered before its kernels had finished" in text
-    assert "decides nothing under the contract" in text
+    assert "no effect on the contract" in text
     assert "Not measured in this run." in text
-    assert "No times are given" in text
+    assert "Times are not shown" in text
     assert "one round" not in markup_of(asked)
 
 
 @pytest.mark.usefixtures("no_pictures")
 @pytest.mark.parametrize(
     ("rule", "consequence"),
-    [("missed", "The contract counts this as missed."), ("repeat", "The run decides nothing")],
+    [("missed", "The contract counts this as missed."), ("repeat", "The run has no effect")],
 )
 def test_the_terms_decide_an_inconclusive_run(story: Story, rule: str, consequence: str) -> None:
     asked = active(story, inconclusive=rule).measured(measured.record(speedup=1.9, noise=0.1))
@@ -130,7 +130,7 @@ def test_the_limits_of_the_device_are_those_of_the_run(story: Story) -> None:
     ceilings = {"copy_bytes_per_s": 4.2e12, "matmul_flops_per_s": {"bfloat16": 781e12}}
     asked = active(story, document).measured(measured.record(document=document, ceilings=ceilings))
     text = text_of(asked)
-    assert "a square matrix product reached in the same run" in text
+    assert "The roof is the speed of a plain copy" in text
     assert "a copy moved 4,200 GB/s, matrix products in bfloat16 reached 781 TFLOP/s" in text
     assert "Nobody else on the GPU Not measured" in text
     assert "NVIDIA H200" in text

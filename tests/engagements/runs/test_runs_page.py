@@ -66,11 +66,11 @@ def test_a_file_is_taken_as_the_candidate(client: Client, story: Story) -> None:
         ("mine.py", "r\u00e9sum\u00e9 = 1".encode("latin-1"), "is not UTF-8 text"),
         ("mine.py", b"#" * (1024 * 1024 + 1), "at most 512 KiB"),
         ("mine.py", b"def run(:\n", "line 1"),
-        ("my kernel.py", SOURCE, "a plain name"),
-        ("mine.so", SOURCE, "a plain name"),
-        ("; rm -rf ~.py", SOURCE, "a plain name"),
-        ("<script>.py", SOURCE, "a plain name"),
-        ("x" * 150 + ".py", SOURCE, "a plain name"),
+        ("my kernel.py", SOURCE, "Rename the file"),
+        ("mine.so", SOURCE, "Rename the file"),
+        ("; rm -rf ~.py", SOURCE, "Rename the file"),
+        ("<script>.py", SOURCE, "Rename the file"),
+        ("x" * 150 + ".py", SOURCE, "Rename the file"),
     ],
 )
 def test_a_file_that_cannot_be_a_solution_is_said_so(
@@ -137,7 +137,7 @@ def test_before_a_contract_a_trial_names_its_benchmark(client: Client) -> None:
 def test_a_queued_run_says_when_it_starts(client: Client, story: Story) -> None:
     asked = told.requested(story)
     page = client.get(reverse("run", args=[story.reference, asked.pk])).content.decode()
-    assert "Next in line" in page
+    assert "First in the queue" in page
     assert 'hx-trigger="every 1500ms"' in page
     assert 'http-equiv="refresh"' in page
 

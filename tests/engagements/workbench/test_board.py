@@ -112,7 +112,7 @@ def test_the_whole_of_a_stage_shows_nothing_of_another_customer(
 def test_an_empty_board_says_what_to_do(client: Client, world: World) -> None:
     client.force_login(world.consultant)
     page = client.get(reverse("board")).content.decode()
-    assert "No engagement is in work" in page
+    assert "No active engagements" in page
     page = client.get(reverse("board"), {"q": "nothing"}).content.decode()
     assert "Nothing matches" in page
 

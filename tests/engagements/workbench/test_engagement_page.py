@@ -121,7 +121,7 @@ def test_what_ended_before_a_contract_waits_for_none(
     contract = reverse("engagement-contract", args=[engagement.reference])
     for page in (page_of(client, engagement), client.get(contract).content.decode()):
         assert "No contract yet" not in page
-    for waits in ("Nothing was measured yet", "No audit yet"):
+    for waits in ("No runs yet", "No audit yet"):
         assert waits not in page_of(client, engagement)
 
 
@@ -173,8 +173,8 @@ def test_the_log_is_shortened_and_shown_whole_on_request(client: Client, world: 
     client.force_login(world.consultant)
     url = reverse("engagement", args=[contract.engagement.reference])
     assert "was opened" not in page_of(client, contract.engagement)
-    assert "Show all of it" in page_of(client, contract.engagement)
-    assert "Show all of it" not in client.get(f"{url}?log=all").content.decode()
+    assert "Show full log" in page_of(client, contract.engagement)
+    assert "Show full log" not in client.get(f"{url}?log=all").content.decode()
 
 
 def test_a_link_to_the_money_is_for_those_who_may_open_it(client: Client, world: World) -> None:

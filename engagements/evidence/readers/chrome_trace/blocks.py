@@ -1,10 +1,9 @@
-"""A trace as blocks of whole events, without parsing it twice.
+"""Split a trace into blocks of whole events, without parsing it twice.
 
-The events are the array "traceEvents" of the top object, or the top array itself. A block is
-cut where an event seems to end, and the cut is proved by decoding: what stands between a known
-start of an event and the cut is valid JSON as an array exactly when the cut is the end of an
-event of that array. A cut inside a string or inside an event's arguments leaves something open.
-Only where guessing fails (and for the last block) are brackets counted.
+Events are in the array "traceEvents" of the top object, or in the top array itself. A block ends
+where an event probably ends; decoding proves it, as the text from the start of an event to the cut
+is a valid JSON array exactly when the cut is the end of an event. A cut inside a string or inside
+arguments is not. Brackets are counted only when guessing fails, and for the last block.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ _KEY = re.compile(rb'"traceEvents"\s*:\s*\[')
 _WHITE = b" \t\r\n"
 _ENDS_HERE = re.compile(rb"\s*,")
 _ENDS_AT_END = re.compile(rb"\s*(,|\Z)")
-# Strings whole, so that brackets inside them are not seen. Possessive: no backtracking.
+# Whole strings, so that brackets inside them do not match. Possessive: no backtracking.
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
 _GUESSES = 2
 
 
 class NotJson(Exception):
-    """What stood in a block is no JSON, or no array's content. The text says what and where."""
+    """A block is not the content of a JSON array. The text names the error and its place."""
 
 
 class Blocks(Generic[Decoded]):
-    """The events of a trace, decoded block by block.
+    """Iterate over the events of a trace, decoded block by block.
 
-    `decode` takes a JSON array of events, and raises NotJson. `metadata` holds the other keys
-    of the top object that are read before or after the events, complete once all was read.
+    `decode` parses a JSON array of events or raises NotJson. `metadata` holds the other keys of the
+    top object, complete once all events are read.
     """
 
     def __init__(self, opened: Opened, decode: Callable[[bytes], Decoded]) -> None:
@@ -50,7 +49,7 @@ class Blocks(Generic[Decoded]):
         self.is_object = False
 
     def __iter__(self) -> Iterator[Decoded]:
-        """Every block in turn. EvidenceError where the file is no whole trace."""
+        """Yield every block. EvidenceError when the trace is invalid or truncated."""
         self._find_events()
         at_end = False
         while not at_end:
@@ -74,7 +73,7 @@ class Blocks(Generic[Decoded]):
         )
 
     def _find_events(self) -> None:
-        """Put the start of the first event at the start of the buffer."""
+        """Advance the buffer to the first event."""
         while not (start := self._buffer.lstrip(_WHITE + b"\xef\xbb\xbf")):
             if not (more := self._opened.read(limits.BLOCK_BYTES)):
                 raise EvidenceError("The file is empty", code="evidence.file_empty")
@@ -109,7 +108,7 @@ class Blocks(Generic[Decoded]):
             self._buffer += more
 
     def _is_top_key(self, match: re.Match[bytes]) -> bool:
-        """Whether what stands before, closed here, is an object: then the key is one of its."""
+        """Return whether the text before, closed here, is an object, so that the key is its own."""
         head = self._buffer[: match.start()].lstrip(b"\xef\xbb\xbf")
         try:
             metadata = msgspec.json.decode(head + b'"traceEvents":0}')
@@ -119,7 +118,7 @@ class Blocks(Generic[Decoded]):
         return True
 
     def _guessed(self) -> Decoded | None:
-        """Decode up to what looks like the end of an event, None when that proves wrong."""
+        """Decode up to a probable end of an event; None when it is not one."""
         end = len(self._buffer)
         for _ in range(_GUESSES):
             found = self._end_of_event_before(end)
@@ -135,7 +134,7 @@ class Blocks(Generic[Decoded]):
         return None
 
     def _end_of_event_before(self, end: int) -> tuple[int, int] | None:
-        """Where "} , {" stands last: the place after its "}" and that of its "{"."""
+        """Find the last "} , {"; return the positions after its "}" and of its "{"."""
         buffer, lowest = self._buffer, max(0, len(self._buffer) - limits.BLOCK_BYTES)
         while (brace := buffer.rfind(b"{", lowest, end)) > 0:
             end = brace
@@ -149,9 +148,9 @@ class Blocks(Generic[Decoded]):
         return None
 
     def _counted(self, at_end: bool) -> tuple[Decoded, bool] | None:
-        """Decode the whole events of the buffer by counting brackets; whether they are all.
+        """Decode the whole events of the buffer by counting brackets; return them and whether all.
 
-        None when more has to be read first.
+        None when more must be read first.
         """
         end, is_closed = self._end_by_brackets(at_end)
         if is_closed:
@@ -160,7 +159,7 @@ class Blocks(Generic[Decoded]):
             self._read_tail()
             return decoded, True
         if at_end:
-            # The format lets the closing bracket of a bare array be left out.
+            # The format allows a bare array without its closing bracket.
             if not self.is_object and not self._buffer[end:].strip(_WHITE + b","):
                 return self._decoded(end), True
             return None
@@ -178,7 +177,7 @@ class Blocks(Generic[Decoded]):
         return decoded, False
 
     def _end_by_brackets(self, at_end: bool) -> tuple[int, bool]:
-        """The end of the last whole event that a comma follows, or that of the array."""
+        """Find the end of the last whole event followed by a comma, or of the array."""
         depth, end = 0, 0
         ends_here = _ENDS_AT_END if at_end else _ENDS_HERE
         for match in _TOKEN.finditer(self._buffer):
@@ -203,7 +202,7 @@ class Blocks(Generic[Decoded]):
             ) from error
 
     def _read_tail(self) -> None:
-        """What follows the events must end the JSON; its keys are metadata."""
+        """Parse the rest of the JSON after the events as metadata."""
         while more := self._opened.read(limits.BLOCK_BYTES):
             self._buffer += more
             if len(self._buffer) > limits.HEAD_BYTES:

@@ -1,4 +1,4 @@
-"""What the categories of events mean, in kineto's spellings of today and of before."""
+"""Kinds of events by category, in present and earlier spellings of kineto."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 HOST, KERNEL, COPY, MEMSET, CALL, ANNOTATION, FUNCTION, DEVICE_RANGE, IGNORED = range(9)
 
-# Older kineto wrote the same words with a capital letter, and without "gpu_" and "cpu_".
+# Older kineto versions capitalised them and omitted "gpu_" and "cpu_".
 CATEGORIES: Final[dict[str, int]] = {
     name: kind
     for kind, names in {
@@ -31,5 +31,5 @@ MODULE: Final = "nn.Module: "
 LAUNCHES: Final = re.compile(r"Launch(Cooperative)?Kernel|LaunchKernel|launchKernel|^cuLaunch")
 GRAPH_LAUNCHES: Final = re.compile(r"GraphLaunch|graphLaunch")
 SYNCHRONISES: Final = re.compile(r"Synchronize|synchronize")
-# A plain cudaMemcpy waits, and so does anything else that launches a copy: all are launches.
+# A plain cudaMemcpy both launches and waits; it counts as a launch.
 COPIES: Final = re.compile(r"[mM]em(cpy|set)")

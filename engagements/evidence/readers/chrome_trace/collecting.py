@@ -1,4 +1,4 @@
-"""From the events of a trace to the columns of a recording."""
+"""Collect the events of a trace into the columns of a recording."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _OPERATIONS = {
     categories.COPY: recording.COPY,
     categories.MEMSET: recording.MEMSET,
 }
-# A recording of 30 years is none; what lies outside is another clock or nonsense.
+# Times beyond 30 years are from another clock or invalid.
 FIRST_US, LAST_US = -1e15, 1e15
 # Kinds of calls that launch nothing.
 _WAITS, _OTHER = -2, -1
 
 
 class Collector:
-    """Takes events block by block. `open` holds begun events ("B") until they end ("E")."""
+    """Collects events block by block. `open` holds "B" events until their "E"."""
 
     def __init__(self) -> None:
         self.recording = Recording(format="chrome_trace")
-        # Complete events of which a start and a length are not to be had.
+        # Complete events without a valid start and duration.
         self.left_out = 0
-        # Times count from the first event: an epoch in microseconds leaves a double only a
-        # quarter of a microsecond, and a kernel takes two.
+        # Times count from the first event: as doubles, microseconds since the epoch have a
+        # precision of only 0.25 us.
         self._base_us: float | None = None
         self._kinds: dict[Any, int] = {}
         self._calls: dict[str, int] = {}
@@ -153,7 +153,7 @@ class Collector:
         return number
 
     def _of_another_phase(self, event: Event) -> Event | None:
-        """The complete event that an end makes of its beginning; None for everything else."""
+        """Return the complete event of a matching "B" and "E"; None for other phases."""
         try:
             begun = self._begun.setdefault((event.pid, event.tid), [])
         except TypeError:
@@ -168,7 +168,7 @@ class Collector:
 
 
 def _first_start(events: list[Event]) -> float | None:
-    """The first start in these events; None when there is none."""
+    """Return the first start in these events, or None."""
     return next((event.ts for event in events if event.ph == "X" and isfinite(event.ts)), None)
 
 

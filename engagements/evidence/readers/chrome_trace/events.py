@@ -1,4 +1,4 @@
-"""One event of a trace: the few fields that are read of it, whatever type they came as."""
+"""Decode events of a trace: the required fields only, of any type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BYTE = re.compile(r"\(byte (\d+)\)")
 
 
 class Arguments(msgspec.Struct, gc=False):
-    """What an event's args tell. Nothing else of them is decoded."""
+    """The decoded fields of an event's args."""
 
     device: Any = None
     stream: Any = None
@@ -41,11 +41,11 @@ _untyped = msgspec.json.Decoder()
 
 
 def decode(block: bytes) -> list[Event]:
-    """The events of a JSON array. NotJson says what is wrong with it."""
+    """Decode the events of a JSON array. Raises NotJson."""
     try:
         return _typed.decode(block)
     except msgspec.ValidationError:
-        # A number as text, null for an object: another producer's habits, and rare.
+        # Other producers write numbers as text, or null for an object.
         return [_event(each) for each in _plain(block)]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return [_event(each) for each in _plain(block, error)]
@@ -57,7 +57,7 @@ def _plain(block: bytes, before: Exception | None = None) -> list[Any]:
             return list(_untyped.decode(block))
         if b"NaN" not in block and b"Infinity" not in block:
             raise NotJson(_reason(before))
-        # Python's own json writes and reads NaN, which is no JSON.
+        # Python's json accepts NaN, which is not JSON.
         return list(json.loads(block))
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NotJson(_reason(error)) from error
@@ -72,7 +72,7 @@ def _reason(error: Exception) -> str:
 
 
 def _event(data: Any) -> Event:
-    """An event of whatever is there; what is no object has no phase, so it is passed over."""
+    """Convert any JSON value to an event; a value that is not an object has no phase."""
     if not isinstance(data, dict):
         return Event()
     arguments = data.get("args")
@@ -93,7 +93,7 @@ def _arguments(data: dict[str, Any]) -> Arguments:
 
 
 def number(value: Any) -> float:
-    """A finite number, from a number or its text; NaN else."""
+    """Convert a number or its text to a finite float; NaN otherwise."""
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -102,8 +102,8 @@ def number(value: Any) -> float:
 
 
 def integer(value: Any, default: int, *, bits: int = 31) -> int:
-    """A whole number that fits, from a number or its text; `default` else."""
-    # What nearly every event has, and a million events are asked.
+    """Convert a number or its text to an integer of at most `bits` bits; `default` otherwise."""
+    # Fast path: nearly every event has an int.
     if type(value) is int and 0 <= value < 0x80000000:
         return value
     try:

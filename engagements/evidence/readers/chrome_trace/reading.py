@@ -1,4 +1,4 @@
-"""Reading a trace from its first byte to its last, in bounded memory."""
+"""Read a Chrome trace in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engagements.evidence.readers.recording import Recording
 
 
 def record(opened: Opened) -> Recording:
-    """The recording of a trace. EvidenceError when it is broken, cut short or no trace."""
+    """Record a trace. EvidenceError when it is invalid or truncated."""
     collector = Collector()
     blocks = Blocks(opened, decode)
     for events in blocks:
@@ -28,8 +28,7 @@ def record(opened: Opened) -> Recording:
         )
     if collector.left_out:
         recording.warn(
-            f"{collector.left_out:,} events without a start, or with no length or a negative "
-            "one, were left out."
+            f"{collector.left_out:,} events without a start or a valid duration were left out."
         )
     if rank := _rank(blocks.metadata.get("distributedInfo")):
         recording.warn(f"This is the trace of {rank}; the others are not in it.")
@@ -50,7 +49,7 @@ def _producer(metadata: dict[str, Any]) -> str:
 
 
 def _rank(distributed: Any) -> str:
-    """Which process of several this was; nothing when it was alone or that is not said."""
+    """Describe the rank of several processes; "" for a single or unknown one."""
     if not isinstance(distributed, dict):
         return ""
     rank, ranks = (integer(distributed.get(key), -1) for key in ("rank", "world_size"))
@@ -58,7 +57,7 @@ def _rank(distributed: Any) -> str:
 
 
 def _device_names(properties: Any) -> dict[int, str]:
-    """Names by device number. An entry without a number or a name is passed over."""
+    """Return device names by number; entries without either are skipped."""
     names: dict[int, str] = {}
     for entry in properties[:1024] if isinstance(properties, list) else []:
         if isinstance(entry, dict) and isinstance(entry.get("name"), str):

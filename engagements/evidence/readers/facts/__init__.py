@@ -1,7 +1,7 @@
-"""What is known from one file, as data: made by a reader, stored as a summary, read by checks.
+"""Facts of a file: computed by a reader, stored as a summary, used by checks.
 
-Shares are fractions of 1. `None` says 'not measured'. Every list is bounded (`limits`), so a
-summary is small however large the file.
+Shares are fractions of 1. `None` means not measured. Every list is bounded (`limits`), so a summary
+is small for any file.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ KINDS: dict[str, type[TraceFacts] | type[ComputeFacts] | type[TrafficFacts]] = {
 
 
 def as_data(facts: Facts) -> dict[str, Any]:
-    """The summary as it is stored: plain JSON data with its schema."""
+    """Serialise facts as JSON data with their schema."""
     return {"schema": SCHEMA, **msgspec.to_builtins(facts)}
 
 
 def from_data(data: dict[str, Any]) -> Facts:
-    """The facts of a stored summary. ValueError when it is of another schema."""
+    """Restore facts from a stored summary. ValueError for another schema."""
     if data.get("schema") != SCHEMA:
         raise ValueError(f"This summary is not of schema {SCHEMA}.")
     return msgspec.convert(data, KINDS[data["format"]])

@@ -13,9 +13,9 @@ class MeasuredKernel:
     `dram_share`, `memory_share`, `sm_share` and `tensor_share` are shares of the peak that the
     device sustains: of DRAM, of the busiest part of the memory system, of the SMs, of the
     tensor pipes. `excess_share` is the share of sectors moved by global accesses that were not
-    needed. `occupancy` is achieved, `theoretical_occupancy` what the launch allows.
-    `bound` and `signature` are explained in `nsight_compute.signature`. `dram_bytes` is what
-    went through DRAM, in bytes.
+    needed. `occupancy` is achieved, `theoretical_occupancy` the launch's limit.
+    `bound` and `signature` are explained in `nsight_compute.signature`. `dram_bytes` is the DRAM
+    traffic in bytes.
     """
 
     id: str
@@ -52,7 +52,7 @@ class ComputeFacts:
     format: Literal["nsight_compute"] = "nsight_compute"
 
     def shown(self) -> dict[str, Any]:
-        """What `manage.py evidence show --json` prints."""
+        """Data of `manage.py evidence show --json`."""
         names = ("name", "duration_us", "dram_share", "sm_share", "occupancy", "bound", "signature")
         return {
             "format": self.format,

@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 from engagements.evidence.readers import patterns
 
-# What the trace itself puts kernels together by, and what a caller may ask for besides.
+# Groupings by the trace, and by patterns of the caller.
 FoundKind = Literal["family", "range", "module"]
 GroupKind = Literal[FoundKind, "pattern"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Time:
-    """Device time of one thing inside the window.
+    """Device time inside the window.
 
     `gpu_ms` adds up every call. `busy_ms` counts overlapping calls once; the shares are of it:
     `share_of_gpu` of the time in which any device was busy, `share_of_wall` of the window, so
@@ -39,7 +39,7 @@ class KernelTime(Time):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GroupTime(Time):
-    """Kernels that belong together; `kernels` names the longest of them.
+    """A group of kernels; `kernels` names the longest of them.
 
     kind: family (by name pattern, the expression in `pattern`), range (launched inside an NVTX
     range or record_function of this name), module (launched inside an nn.Module of this name),
@@ -53,7 +53,7 @@ class GroupTime(Time):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeviceTime:
-    """One device. `name` is None where the file does not tell."""
+    """A device. `name` is None when the file has none."""
 
     device: int
     name: str | None
@@ -73,7 +73,7 @@ class StepTime:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Window:
-    """What wall time means here. kind: steps (ProfilerStep# and the like) or recorded."""
+    """The window of wall-clock time. kind: steps (ProfilerStep# and similar) or recorded."""
 
     kind: Literal["steps", "recorded"]
     definition: str
@@ -84,7 +84,7 @@ class Window:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Timeline:
-    """How much of each bucket every kernel family kept a device busy, overlap counted once."""
+    """Busy share of each bucket by kernel family, overlap counted once."""
 
     bucket_ms: float
     busy: tuple[float, ...]
@@ -102,7 +102,7 @@ class GapLengths:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gaps:
-    """When no device was busy inside the window.
+    """Gaps inside the window in which no device was busy.
 
     `launch_bound_share` is the share of wall time in gaps whose next operation was not even
     launched when the gap began: the device waited for the host. None without launch records.
@@ -118,7 +118,7 @@ class Gaps:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Launches:
-    """How work reached the device. `calls` are launches by the host, a CUDA graph being one.
+    """Launches of device work. `calls` are launches by the host; a CUDA graph counts as one.
 
     `graph_kernel_share` is the share of kernel executions that came from CUDA graphs, None
     where launches were not recorded. `host_ms` is time inside launch calls, `sync_ms` time in
@@ -186,7 +186,7 @@ class TraceFacts:
         return least / self.wall_ms, most / self.wall_ms
 
     def shown(self) -> dict[str, Any]:
-        """What `manage.py evidence show --json` prints."""
+        """Data of `manage.py evidence show --json`."""
         names = ("name", "calls", "gpu_ms", "share_of_gpu", "share_of_wall")
         return {
             "format": self.format,

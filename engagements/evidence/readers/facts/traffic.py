@@ -1,4 +1,4 @@
-"""Facts of the shapes that were called."""
+"""Facts of shape traffic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shape:
-    """One shape of the traffic. `share_of_time` is None where no durations were logged."""
+    """A shape of the traffic. `share_of_time` is None without durations."""
 
     axes: dict[str, str]
     calls: int
@@ -35,7 +35,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Drift:
-    """How far the last third of the log is from the first.
+    """Difference between the first and last third of the log.
 
     `distance` is the total variation distance of their shapes, 0 (the same) to 1 (nothing in
     common); `new_share` the share of the last third's calls in shapes that the first lacks.
@@ -49,7 +49,7 @@ class Drift:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrafficFacts:
-    """Which shapes were called how often.
+    """The distribution of calls over shapes.
 
     `effective_shapes` is the exponential of the entropy of the calls (Hill 1973, order 1): as
     many equally frequent shapes would be as hard to foresee. `coverage` maps 1, 4 and 16 to
@@ -83,7 +83,7 @@ class TrafficFacts:
     format: Literal["traffic"] = "traffic"
 
     def shown(self) -> dict[str, Any]:
-        """What `manage.py evidence show --json` prints."""
+        """Data of `manage.py evidence show --json`."""
         names = ("format", "calls", "distinct_shapes", "effective_shapes", "coverage")
         rest = ("tail_share_of_time", "p50", "p99")
         return {name: getattr(self, name) for name in names + rest}

@@ -1,4 +1,4 @@
-"""One launch's metrics by name, whichever page they came from."""
+"""Metrics of a launch by name, from either page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engagements.evidence.readers.nsight_compute.table import number
 
 @dataclass
 class Measures:
-    """The metrics of one launch: (section, name) or ("", raw name) to value and unit."""
+    """Metrics of a launch: (section, name) or ("", raw name) to value and unit."""
 
     id: str
     name: str
@@ -24,10 +24,9 @@ class Measures:
     rules: dict[str, list[str]] = field(default_factory=dict)
 
     def take(self, section: str, name: str, cell: str, unit: str) -> None:
-        """Note a metric that is read of any launch; without a section it is found too.
+        """Store a metric of interest, with or without its section.
 
-        The same metric again is another pass over the launch: its value counts when it has
-        one.
+        A repeated metric is from another pass; its value replaces the earlier one if present.
         """
         value = number(cell)
         for key in ((section, name), ("", name)):
@@ -35,28 +34,28 @@ class Measures:
                 self.values[key] = value, unit
 
     def share(self, *names: str) -> float | None:
-        """The first of these metrics that is a percentage, as a fraction of 1."""
+        """Return the first of these metrics that is a percentage, as a fraction of 1."""
         return next(
             (s for s in (units.as_share(*f) for f in self._found(names)) if s is not None), None
         )
 
     def us(self, *names: str) -> float | None:
-        """The first of these metrics that is a time, in microseconds."""
+        """Return the first of these metrics that is a time, in microseconds."""
         return next(
             (t for t in (units.in_us(*f) for f in self._found(names)) if t is not None), None
         )
 
     def bytes(self, *names: str) -> float | None:
-        """The first of these metrics that is bytes or bytes a second."""
+        """Return the first of these metrics in bytes or bytes per second."""
         return next(
             (b for b in (units.in_bytes(*f) for f in self._found(names)) if b is not None), None
         )
 
     def plain(self, *names: str) -> float | None:
-        """The first of these metrics that is there, whatever its unit."""
+        """Return the first of these metrics in any unit."""
         return next((value for value, _ in self._found(names) if value is not None), None)
 
     def _found(self, names: tuple[str, ...]) -> list[tuple[float | None, str]]:
-        """Metrics by raw name, or by "Section/Name" of the details page."""
+        """Yield metrics by raw name or by "Section/Name" of the details page."""
         wanted = [name.rpartition("/")[::2] for name in names]
         return [self.values[key] for key in wanted if key in self.values]

@@ -1,6 +1,6 @@
-"""The metrics that are read, each under its names: on the details page "Section/Name", raw else.
+"""Names of the metrics: "Section/Name" on the details page, raw names on the raw page.
 
-Where there are several the first that an export holds counts.
+The first name found in an export is used.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ DYNAMIC_SHARED = (
 )
 EXCESSIVE = ("derived__memory_l2_theoretical_sectors_global_excessive",)
 SECTORS = ("memory_l2_theoretical_sectors_global",)
-# Measured with the section that counts accesses, so that no rule means no needless sector.
+# Present when accesses were counted; without a rule, no sector is unnecessary.
 BRANCHES = ("Source Counters/Branch Instructions",)
 BYTES = ("dram__bytes.sum",)
 BYTES_READ = ("dram__bytes_read.sum",)
@@ -78,5 +78,5 @@ _ALL = (
     BYTES_WRITTEN,
     BYTES_A_SECOND,
 )
-# By section (none on the raw page) and name.
+# By section ("" on the raw page) and name.
 WANTED: Final = frozenset(name.rpartition("/")[::2] for names in _ALL for name in names)

@@ -1,4 +1,4 @@
-"""The two pages: one row a metric (details), or one row a launch (raw)."""
+"""The two page formats: a row per metric (details) or per launch (raw)."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _DESCRIBING = (
 
 
 def is_details(table: Table) -> bool:
-    """Whether this is the details page."""
+    """Return whether this is the details page."""
     return {"Metric Name", "Metric Value"} <= set(table.header)
 
 
 def launches_of(table: Table) -> tuple[list[Measures], list[str]]:
-    """The launches in the order of the export, and what was odd about their rows."""
+    """Return the launches in the order of the export, with warnings about their rows."""
     if "Kernel Name" not in table.header:
         raise EvidenceError("The table has no column “Kernel Name”", code="evidence.column_missing")
     return _details(table) if is_details(table) else _raw(table)
@@ -45,7 +45,7 @@ def _details(table: Table) -> tuple[list[Measures], list[str]]:
     for line, row in table.rows():
         cells = dict(zip(table.header, row, strict=False))
         if len(row) < least or not _is_described(cells):
-            warnings.append(f"Line {line:,} is cut short and was left out.")
+            warnings.append(f"Line {line:,} is truncated and was left out.")
             continue
         launch, _ = launches.of(cells)
         name, section = cells["Metric Name"].strip(), cells.get("Section Name", "").strip()
@@ -61,7 +61,7 @@ def _is_described(cells: dict[str, str]) -> bool:
 
 
 def _take_rule(launch: Measures, cells: dict[str, str]) -> None:
-    """Keep what one of ncu's rules says; what it advises is shown."""
+    """Store the message of an ncu rule."""
     said = " ".join(cells.get("Rule Description", "").split())[:LONGEST_ADVICE]
     heard = launch.rules.setdefault(cells["Rule Name"][:80], [])
     if len(heard) < MOST_ADVICE and len(launch.rules) < MOST_RULES:
@@ -79,17 +79,18 @@ def _raw(table: Table) -> tuple[list[Measures], list[str]]:
     warnings: list[str] = []
     for line, row in table.rows():
         if not row[0].strip() and not launches.in_order:
-            # The row of units has no launch of its own.
+            # The row of units is not a launch.
             units = (row + units)[: len(names)]
             continue
         if not launches.in_order and not any(units):
             warnings.append(
                 "The row of units below the header is missing, so times, bytes and shares are "
-                "unknown: keep it when the table is edited."
+                "unknown. Keep it when editing the table."
             )
         if len(row) != len(names):
             warnings.append(
-                f"Line {line:,} has {len(row):,} of {len(names):,} values; what is there was read."
+                f"Line {line:,} has {len(row):,} of {len(names):,} values; the present ones were "
+                "read."
             )
         if len(row) <= max(described.values()):
             continue
@@ -102,14 +103,14 @@ def _raw(table: Table) -> tuple[list[Measures], list[str]]:
 
 
 class Launches:
-    """Launches by process and number, in the order in which they come."""
+    """Launches by process and number, in the order of the export."""
 
     def __init__(self) -> None:
         self.in_order: list[Measures] = []
         self._known: dict[tuple[str, str], Measures] = {}
 
     def of(self, cells: dict[str, str]) -> tuple[Measures, bool]:
-        """The launch that these cells describe, and whether it was known before."""
+        """Return the launch of these cells, and whether it existed before."""
         key = (cells["Process ID"], cells["ID"])
         known = self._known.get(key)
         if known is not None:

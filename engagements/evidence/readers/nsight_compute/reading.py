@@ -1,4 +1,4 @@
-"""From ncu's export to facts: the same metrics under the names of either page."""
+"""Compute facts from an Nsight Compute export of either page."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from engagements.evidence.readers.nsight_compute.measures import Measures
 from engagements.evidence.readers.nsight_compute.table import Table
 from engagements.evidence.readers.opening import Opened
 
-# A launch alone takes 2 to 3 us on the device.
+# An empty launch takes 2 to 3 us on the device.
 SHORT_US = 5.0
 _BUSIEST_PIPE = re.compile(r"^(.{1,80}?) is the highest-utilized pipeline \((\d+(?:\.\d+)?)%\)")
 _EXCESS = re.compile(r"excessive sectors \((\d+(?:\.\d+)?)% of the total")
 
 
 def read(opened: Opened) -> ComputeFacts:
-    """The facts of an export. EvidenceError when it holds no launch."""
+    """Read an export. EvidenceError without launches."""
     table = Table(opened)
     launches, warnings = pages.launches_of(table)
     if not launches:
@@ -85,7 +85,7 @@ def _kernel(launch: Measures) -> MeasuredKernel:
 
 
 def _tensor(launch: Measures) -> float | None:
-    """Use of the tensor cores: as counted, else from the rule that names the busiest pipe."""
+    """Return the use of tensor cores as counted, else from the rule about the busiest pipe."""
     counted = launch.share(*metrics.TENSOR)
     if counted is not None:
         return counted
@@ -96,26 +96,26 @@ def _tensor(launch: Measures) -> float | None:
 
 
 def _excess(launch: Measures) -> float | None:
-    """The needless share of the sectors of global accesses: as counted, else as a rule says."""
+    """Return the unnecessary share of sectors of global accesses, as counted or from a rule."""
     needless, all_of_them = launch.plain(*metrics.EXCESSIVE), launch.plain(*metrics.SECTORS)
     if needless is not None and all_of_them:
         return min(1.0, needless / all_of_them)
     for said in launch.rules.get("UncoalescedGlobalAccess", ()):
         if found := _EXCESS.search(said):
             return min(1.0, float(found[1]) / 100.0)
-    # The rule speaks only of what it finds.
+    # The rule has a message only if it finds any.
     return 0.0 if launch.plain(*metrics.BRANCHES) is not None else None
 
 
 def _uses_shared(launch: Measures) -> bool | None:
-    """Whether the kernel has shared memory of its own, beside the driver's."""
+    """Return whether the kernel uses shared memory beyond the driver's."""
     parts = [launch.plain(*metrics.STATIC_SHARED), launch.plain(*metrics.DYNAMIC_SHARED)]
     known = [part for part in parts if part is not None]
     return any(part > 0 for part in known) if known else None
 
 
 def _is_small(launch: Measures) -> bool:
-    """Whether the grid does not fill the device, or the launch is over before it could."""
+    """Return whether the grid does not fill the device, or the launch is too short to."""
     waves, duration_us = launch.plain(*metrics.WAVES), launch.us(*metrics.DURATION)
     if waves is not None:
         return waves < 1.0
@@ -123,7 +123,7 @@ def _is_small(launch: Measures) -> bool:
 
 
 def _dram_bytes(launch: Measures) -> float | None:
-    """What went through DRAM: as counted, else its rate times the duration."""
+    """Return the DRAM traffic as counted, else its rate times the duration."""
     counted = launch.bytes(*metrics.BYTES)
     if counted is not None:
         return counted

@@ -1,19 +1,18 @@
-"""What a kernel is bound by, and how far up the optimisation ladder its profile puts it.
+"""The bound of a kernel, and its rung on the optimisation ladder.
 
-`bound` follows the rule of Nsight Compute's "GPU Speed Of Light": a unit above 60% of its peak
-is what the kernel is bound by, the busiest first; when none is, it waits: latency. A kernel is
-bound by memory when DRAM is, or when a cache or the load units are and neither DRAM nor the SMs
-are.
+`bound` follows the rule of Nsight Compute's "GPU Speed Of Light": the busiest unit above 60% of its
+peak, or latency without one. A kernel is bound by memory when DRAM is above, or when a cache or the
+load units are and neither DRAM nor the SMs are.
 
-`signature` is the highest rung whose mark the profile bears:
+`signature` is the highest rung whose condition the profile meets:
 
-- `tuned`: DRAM or the SMs at 80% of their peak or more; only another algorithm wins more.
+- `tuned`: DRAM or the SMs at 80% of their peak or more; only another algorithm gains more.
 - `pipelined`: tensor cores at 50% of their peak or more: their operands arrive in time.
 - `tensor cores`: tensor cores in use (5% or more), often waiting.
-- `naive`: half of the sectors that global accesses move, or more, are not needed.
-- `tiled`: shared memory holds a block of the inputs that many threads use.
-- `too small`: fewer blocks than the device takes at once (or over in 5 us), and nothing busy.
-- `coalesced`: none of these marks: whole lines are moved, each used by one thread.
+- `naive`: at least half of the sectors of global accesses are unnecessary.
+- `tiled`: threads share blocks of the inputs in shared memory.
+- `too small`: fewer blocks than the device runs at once (or under 5 us), and no unit busy.
+- `coalesced`: none of these conditions; accesses are coalesced, each line used by one thread.
 
 Where accesses and shared memory were not counted (sections SourceCounters and
 LaunchStats), a kernel without a higher mark is `coalesced` from 25% of DRAM's or the SMs' peak,
@@ -40,10 +39,10 @@ NAIVE_SHARE: Final = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Marks:
-    """What the two are read from. None is not measured.
+    """Inputs of bound and signature. None is not measured.
 
-    `excess` is the share of the sectors moved by global accesses that better access would not
-    move; `uses_shared` whether the kernel has shared memory of its own.
+    `excess` is the share of unnecessary sectors of global accesses; `uses_shared` whether the
+    kernel uses shared memory.
     """
 
     dram: float | None
@@ -61,7 +60,7 @@ class Marks:
 
 
 def bound(marks: Marks) -> str | None:
-    """What the kernel is bound by; None when neither DRAM nor the SMs were measured."""
+    """Return the bound of the kernel; None when neither DRAM nor the SMs were measured."""
     if marks.is_unmeasured:
         return None
     dram, sm = marks.dram or 0.0, marks.sm or 0.0
@@ -71,7 +70,7 @@ def bound(marks: Marks) -> str | None:
 
 
 def signature(marks: Marks) -> str | None:
-    """The highest rung that the profile shows; None when it does not tell."""
+    """Return the highest rung whose condition is met; None when inconclusive."""
     if marks.is_unmeasured:
         return None
     highest = max(marks.dram or 0.0, marks.sm or 0.0)

@@ -1,4 +1,4 @@
-"""The table inside what ncu printed: warnings may stand before it, in it and after it."""
+"""Parse the table in ncu's output, which may have warnings before, between and after rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engagements.evidence.readers.errors import EvidenceError
 from engagements.evidence.readers.lines import lines_of
 from engagements.evidence.readers.opening import Opened
 
-# The columns that both pages begin with.
+# The first columns of both pages.
 FIRST_COLUMNS = ("ID", "Process ID")
 _MESSAGE = re.compile(r"==[A-Z]+==")
 _UNKNOWN = frozenset({"", "no data", "n/a", "nan", "-nan", "inf", "-inf", "(!) n/a", "#n/a"})
@@ -42,7 +42,7 @@ class Table:
         )
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Each row of values with the line that it began on."""
+        """Yield each row of values with its first line number."""
         for count, (line, row) in enumerate(self._rows):
             if count > limits.TABLE_ROWS:
                 raise EvidenceError(
@@ -52,7 +52,7 @@ class Table:
             if self._note(row) or not any(row):
                 continue
             if tuple(row[:2]) == FIRST_COLUMNS:
-                # Exports that were put one after the other repeat the header.
+                # Concatenated exports repeat the header.
                 if [name.strip() for name in row] != self.header:
                     raise EvidenceError(
                         "A second table has different columns; upload each export by itself",
@@ -63,7 +63,7 @@ class Table:
             yield line, row
 
     def _note(self, row: list[str]) -> bool:
-        """Whether this is a message of ncu; then it is kept."""
+        """Store a message of ncu; return whether the row is one."""
         if not row or not _MESSAGE.match(row[0].lstrip()):
             return False
         if len(self.messages) < limits.WARNINGS:
@@ -72,12 +72,12 @@ class Table:
 
 
 def _rows(opened: Opened) -> Iterator[tuple[int, list[str]]]:
-    """Rows with the line that each began on; an open quote ends where the text ends."""
+    """Yield rows with their first line number; an open quote ends with the text."""
     reader = csv.reader(line.decode("utf-8", "replace") for line in lines_of(opened))
     before = csv.field_size_limit()
     began = 1
     while True:
-        # The limit belongs to the module, not to the reader; nobody else should inherit it.
+        # The limit is global in the csv module, so it is restored.
         csv.field_size_limit(limits.CELL_CHARACTERS)
         try:
             row = next(reader, None)
@@ -94,9 +94,9 @@ def _rows(opened: Opened) -> Iterator[tuple[int, list[str]]]:
 
 
 def number(value: str) -> float | None:
-    """The number in a cell, with or without thousands separators; None for "no data" and nan.
+    """Parse a number with or without thousands separators; None for "no data" and nan.
 
-    ncu prints in the locale "1,234.5"; several values of one cell ("1.2; 3.4") have no number.
+    ncu prints as in "1,234.5"; a cell with several values ("1.2; 3.4") is no number.
     """
     cleaned = value.strip()
     if cleaned.lower() in _UNKNOWN or len(cleaned) > 64:

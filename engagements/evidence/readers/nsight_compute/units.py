@@ -1,4 +1,4 @@
-"""Units of ncu's metrics, with the prefixes that it adds unless told `--print-units base`."""
+"""Units of ncu's metrics, with the prefixes used without `--print-units base`."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _BYTES = re.compile(r"([KMGTPk]?)(byte|bytes|B)(/s|/second)?")
 
 
 def in_us(value: float | None, unit: str) -> float | None:
-    """A duration in microseconds; None for a unit that is none of time."""
+    """Convert a duration to microseconds; None for another unit."""
     scale = _SECONDS.get(unit.strip())
     return None if value is None or scale is None else round(value * scale * 1e6, 9)
 
 
 def in_bytes(value: float | None, unit: str) -> float | None:
-    """Bytes, or bytes a second; None for another unit. ncu counts by thousands."""
+    """Convert to bytes or bytes per second; None for another unit. Prefixes are powers of 1000."""
     found = _BYTES.fullmatch(unit.strip())
     return None if value is None or found is None else value * _PREFIXES[found[1]]
 
 
 def as_share(value: float | None, unit: str) -> float | None:
-    """A percentage as a fraction; None for another unit."""
+    """Convert a percentage to a fraction; None for another unit."""
     return round(value / 100.0, 12) if value is not None and unit.strip() == "%" else None

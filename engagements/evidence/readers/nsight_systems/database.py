@@ -1,4 +1,4 @@
-"""A stranger's SQLite file: read-only, nothing of it run, no statement without an end."""
+"""Read an untrusted SQLite file: read-only, without running its code, with a time limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engagements.evidence.readers.errors import EvidenceError
 
 _ROWS = 20_000
 _OPCODES = 100_000
-# What a SELECT over plain tables does; attaching, writing and pragmas are none of it.
+# The actions of a SELECT over plain tables; others are denied.
 _ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION})
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: 16 * limits.MIB,
@@ -30,9 +30,9 @@ _LIMITS = {
 
 
 class Database:
-    """The plain tables of a file, each with its plain columns, by upper-case names.
+    """The plain tables and columns of a file, by upper-case names.
 
-    `has_log` says that newer pages may be in a write-ahead log, a file of its own.
+    `has_log` when newer pages may be in a separate write-ahead log.
     """
 
     def __init__(self, connection: sqlite3.Connection, *, has_log: bool = False) -> None:
@@ -40,7 +40,7 @@ class Database:
         self.has_log = has_log
         self.tables: dict[str, dict[str, str]] = {}
         named = self._select("SELECT name FROM sqlite_schema WHERE type = 'table'")
-        # A view or a virtual table could compute without end; only stored rows are read.
+        # A view or a virtual table could run forever; only stored rows are read.
         for (name,) in list(named)[:2000]:
             if isinstance(name, str) and name.isidentifier():
                 self.tables[name.upper()] = {}
@@ -51,11 +51,11 @@ class Database:
                     self.tables[name][column[1].upper()] = column[1]
 
     def columns(self, table: str) -> dict[str, str]:
-        """The columns of a table, none where there is no such table."""
+        """Return the columns of a table, none for a missing table."""
         return self.tables.get(table, {})
 
     def rows(self, table: str, *columns: str) -> Iterator[tuple[Any, ...]]:
-        """Some columns of every row, no row of a missing table, NULL for a missing column."""
+        """Yield columns of every row; no rows for a missing table, NULL for a missing column."""
         known = self.columns(table)
         if table not in self.tables:
             return
@@ -88,7 +88,7 @@ class Database:
 
 @contextmanager
 def connected(path: Path) -> Iterator[Database]:
-    """Open a file. EvidenceError when it is broken or takes too long."""
+    """Open a file. EvidenceError when it is invalid or exceeds the time limit."""
     place = f"file:{quote(str(path.resolve()))}?mode=ro&immutable=1"
     connection = sqlite3.connect(place, uri=True, isolation_level=None)
     try:
@@ -110,7 +110,7 @@ def connected(path: Path) -> Iterator[Database]:
 
 
 def _has_log(path: Path) -> bool:
-    """Whether the header's "file format write version" is that of a write-ahead log."""
+    """Return whether the header's write version is that of a write-ahead log."""
     with path.open("rb") as file:
         return file.read(19)[18:] == b"\x02"
 

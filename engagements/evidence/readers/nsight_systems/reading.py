@@ -1,7 +1,7 @@
-"""The tables of an export, whichever version of the schema wrote them.
+"""Read the tables of an export of any schema version.
 
-Times there are nanoseconds from the start of the session. What differs between versions is
-whether a text stands in its row or in StringIds, and which tables there are at all.
+Times are nanoseconds from the start of the session. Versions differ in their tables, and in whether
+a text is in its row or in StringIds.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ GRAPHS, CALLS, WAITS = (
 NVTX = "NVTX_EVENTS"
 KNOWN = (KERNELS, COPIED, SET, GRAPHS, CALLS, NVTX)
 
-# Where devices are named, and by which column: today, and until the middle of 2021.
+# Table and column of device names, now and until mid-2021.
 DEVICES = (("TARGET_INFO_GPU", "id"), ("TARGET_INFO_CUDA_GPU", "deviceId"))
-# What is read of every operation of a device.
+# Columns of device operations.
 _OPERATION = ("start", "end", "deviceId", "streamId", "correlationId", "globalPid")
 MOST_PROCESSES = 100_000
 
@@ -38,20 +38,20 @@ _LONGEST_NS = 10**18
 
 
 def record(opened: Opened) -> Recording:
-    """The recording of an export. EvidenceError when it is broken or none of Nsight Systems."""
+    """Record an export. EvidenceError when it is invalid or not from Nsight Systems."""
     with opened.on_disk() as path, connected(path) as database:
         return Reader(database).record()
 
 
 class Reader:
-    """Fills a recording from one database."""
+    """Fill a recording from a database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._recording = Recording(format="nsight_systems")
         self._texts: dict[int, str] = {}
         self._processes: dict[int, int] = {}
-        # Correlations count anew in every process; older exports do not say whose they are.
+        # Correlation ids restart in every process; older exports omit the process.
         self._has_processes = all(
             "GLOBALPID" in database.columns(table)
             for table in (KERNELS, COPIED, SET, GRAPHS)
@@ -59,7 +59,7 @@ class Reader:
         )
 
     def record(self) -> Recording:
-        """Read every table that there is."""
+        """Read every table."""
         self._check_tables()
         self._read_texts()
         self._read_kernels()
@@ -112,7 +112,7 @@ class Reader:
             if not found:
                 self._recording.warn("Kernels without a name are counted together as (kernel).")
             self._add_operation(recording.KERNEL, found or "(kernel)", row)
-        # A graph traced as a whole shows no kernels of its own.
+        # A graph traced as a whole has no separate kernels.
         for row in self._rows(GRAPHS, *_OPERATION):
             self._add_operation(recording.KERNEL, "(CUDA graph as a whole)", row)
 
@@ -137,9 +137,9 @@ class Reader:
         columns.correlations.append(self._correlation(row[4], row[5]))
 
     def _correlation(self, number: Any, process: Any) -> int:
-        """A number that one launch and what it launched have together, and nothing else.
+        """Return an id shared by a launch and its operations only.
 
-        `process` is a process or a thread of it: the latter's low 24 bits are its own.
+        `process` is the id of a process or of its thread, whose low 24 bits differ.
         """
         found = _integer(number, NO_CORRELATION, bits=39)
         if not self._has_processes or found < 0 or not isinstance(process, int):
@@ -195,7 +195,7 @@ class Reader:
                     self._recording.device_names.setdefault(number, name[:200])
 
     def _rows(self, table: str, *columns: str) -> Any:
-        """The rows of a table, none where it is missing."""
+        """Yield the rows of a table, none for a missing table."""
         known = self._database.columns(table)
         lacks = [name for name in columns[:2] if name.upper() not in known]
         if lacks and table in self._database.tables:
@@ -213,7 +213,7 @@ class Reader:
         self._recording.events += count
 
     def _span(self, row: tuple[Any, ...]) -> tuple[float, float] | None:
-        """Start and end in microseconds; None for an instant, an open end, or nonsense."""
+        """Return start and end in microseconds; None for an instant or an invalid interval."""
         start, end = row[0], row[1]
         if not isinstance(start, int) or not isinstance(end, int):
             return None
@@ -228,7 +228,7 @@ class Reader:
         return start_us, end_us
 
     def _text(self, value: Any) -> str:
-        """A text that stands here, or by its number in StringIds."""
+        """Return a text, or look it up by its number in StringIds."""
         return value if isinstance(value, str) else self._texts.get(value, "")
 
     def _version(self) -> str:
@@ -239,7 +239,7 @@ class Reader:
 
 
 def _kind_of_call(name: str) -> int | None:
-    """What a call of this name launches; None when it launches nothing."""
+    """Return the kind of launch of a call; None when it launches nothing."""
     plain = _VERSION_SUFFIX.sub("", name)
     if GRAPH_LAUNCHES.search(plain):
         return recording.GRAPH_LAUNCH

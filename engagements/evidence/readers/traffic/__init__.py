@@ -1,4 +1,4 @@
-"""Shape traffic: CSV, Parquet or JSON lines, one row a call or one a shape with its count."""
+"""Shape traffic in CSV, Parquet or JSON lines: a row per call, or per shape with its count."""
 
 from engagements.evidence.readers.traffic.reading import read
 

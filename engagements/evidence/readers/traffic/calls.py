@@ -1,4 +1,4 @@
-"""Rows of a log as columns of numbers: which shape, how often, how long, when."""
+"""Rows of a log as columns of numbers: shape, count, duration, time."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from engagements.evidence.readers.errors import EvidenceError
 from engagements.evidence.readers.traffic.columns import Columns
 
 MOST_CALLS = 10**15
-# 30 years in nanoseconds: nothing lasts longer, and sums of it stay numbers.
+# 30 years in nanoseconds; sums of longer durations would overflow.
 LONGEST = 1e18
 
 
 @dataclass
 class Calls:
-    """What was logged. One row each in `shape`, `count`, `duration` (of one call) and `when`.
+    """Logged calls: `shape`, `count`, `duration` (per call) and `when`.
 
-    NaN stands for a duration or a time that was not logged.
+    NaN is a duration or time that was not logged.
     """
 
     columns: Columns
@@ -36,7 +36,7 @@ class Calls:
     _numbers: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def add(self, frame: pd.DataFrame) -> None:
-        """Take in a batch. EvidenceError when it is more than can be kept."""
+        """Add a batch. EvidenceError beyond the limits."""
         counts = _counts(frame, self.columns)
         valid = counts > 0
         self.left_out += int(np.sum(~valid))
@@ -95,7 +95,7 @@ class Calls:
 
 
 def _counts(frame: pd.DataFrame, columns: Columns) -> Floats:
-    """How many calls each row stands for; 0 where that is no positive number."""
+    """Return the number of calls of each row; 0 when invalid."""
     if columns.count is None:
         return np.ones(len(frame))
     counts = np.floor(_numbers_of(frame, columns.count))
@@ -111,7 +111,7 @@ def _numbers_of(frame: pd.DataFrame, name: str | None) -> Floats:
 
 
 def _times_of(frame: pd.DataFrame, name: str | None) -> Floats:
-    """Timestamps as numbers that can be ordered, whatever their unit."""
+    """Convert timestamps to sortable numbers, in any unit."""
     if name is None:
         return np.full(len(frame), np.nan)
     numbers = _numbers_of(frame, name)

@@ -1,4 +1,4 @@
-"""One value of a log as text."""
+"""Format a value of a log as text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LONGEST = 500
 
 
 def text(value: Any) -> str:
-    """A value as text; a whole number always as a whole number, nothing as nothing."""
+    """Format a value; whole numbers without decimals, a missing value as ""."""
     if value is None:
         return ""
     if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""What the columns of a traffic log mean, by their names."""
+"""Recognise the columns of a traffic log by their names."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _TIMESTAMP: Final = frozenset(
     ]
 )
 _MODEL: Final = frozenset(["model", "model_name", "model_id"])
-# A number for each row would make every call a shape of its own.
+# A row number would make every call a separate shape.
 _IDENTITY: Final = frozenset(
     [
         "id",
@@ -78,9 +78,9 @@ _DURATION: Final = re.compile(
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns by meaning, each by its name in the file; None where there is none.
+    """Column names by meaning; None for a missing column.
 
-    `is_total` says that a duration is of all the calls of its row, not of one.
+    `is_total` when durations are of all calls of a row.
     """
 
     axes: tuple[str, ...]
@@ -94,7 +94,7 @@ class Columns:
 
 
 def meaning_of(names: Sequence[str]) -> Columns:
-    """The columns' meanings. EvidenceError when nothing is left to be an axis."""
+    """Recognise the columns. EvidenceError without an axis."""
     _require_names(names)
     found: dict[str, str] = {}
     unit, is_total = None, False
@@ -152,7 +152,7 @@ def _require_names(names: Sequence[str]) -> None:
 
 
 def _duration(plain: str) -> tuple[str | None, bool] | None:
-    """The unit of a duration column and whether it is a total; None for another column."""
+    """Return the unit of a duration column and whether it is a total; None for another column."""
     match = _DURATION.fullmatch(plain)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""One JSON object a line."""
+"""Read JSON lines: one object per line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _decoder = msgspec.json.Decoder()
 
 
 def frames(opened: Opened) -> Iterator[pd.DataFrame]:
-    """Frames with the columns of the first line. EvidenceError where a line is broken."""
+    """Yield frames with the columns of the first line. EvidenceError for an invalid line."""
     rows: list[dict[str, str]] = []
     names: list[str] = []
     taken = 0
@@ -72,7 +72,7 @@ def _row(line: bytes, *, where: str) -> dict[str, str]:
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """One level of objects becomes columns: {"shape": {"m": 1}} is "shape.m"."""
+    """Flatten one level of objects: {"shape": {"m": 1}} becomes "shape.m"."""
     flat: dict[str, Any] = {}
     for name, value in row.items():
         if isinstance(value, dict):

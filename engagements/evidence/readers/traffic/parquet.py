@@ -1,4 +1,4 @@
-"""Parquet, its structures flattened as those of JSON are."""
+"""Read Parquet, with structures flattened as in JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from engagements.evidence.readers.traffic.cells import text
 
 
 def frames(opened: Opened) -> Iterator[pd.DataFrame]:
-    """Frames of text. EvidenceError where the file says that it is larger than is read."""
+    """Yield frames of text. EvidenceError when the file exceeds a limit."""
     with opened.on_disk() as path, pa.parquet.ParquetFile(path) as file:
         _check_size(file.metadata)
         for batch in file.iter_batches(limits.TRAFFIC_BATCH_ROWS, use_threads=False):
@@ -40,7 +40,7 @@ def _check_size(metadata: pa.parquet.FileMetaData) -> None:
             code="evidence.too_many_columns",
         )
     for number in range(metadata.num_row_groups):
-        # Of its columns nothing is asked here: on a broken one pyarrow ends the process.
+        # Column metadata is not read here: on an invalid one pyarrow aborts the process.
         size = metadata.row_group(number).total_byte_size
         if size > limits.PARQUET_GROUP_BYTES:
             raise EvidenceError(
@@ -51,7 +51,7 @@ def _check_size(metadata: pa.parquet.FileMetaData) -> None:
 
 
 def _flat(table: pa.Table) -> pa.Table:
-    """One level of structures becomes columns; a column of durations says its unit."""
+    """Flatten one level of structures; add the unit to the name of duration columns."""
     table = table.flatten()
     for place, field in enumerate(table.schema):
         if pa.types.is_duration(field.type):

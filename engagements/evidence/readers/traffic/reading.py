@@ -1,4 +1,4 @@
-"""From a log of calls to the facts about its shapes."""
+"""Compute the facts of a traffic log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TAIL_AFTER = 16
 
 
 def read(opened: Opened) -> TrafficFacts:
-    """The facts of a log. EvidenceError when it holds no call or is broken."""
+    """Read a log. EvidenceError without calls or when it is invalid."""
     calls: Calls | None = None
     for frame in frames(opened):
         if calls is None:
@@ -74,7 +74,7 @@ def _quantile(duration: Floats, count: Floats, timed: Flags, share: float) -> fl
 
 
 def _drift(calls: Calls, shape: Integers, count: Floats) -> Drift | None:
-    """Drift in the order of the timestamps, else of the rows; none of a histogram's order."""
+    """Compute the drift in order of timestamps, else of rows; None for a histogram."""
     when = np.frombuffer(calls.when)
     if not np.isnan(when).any():
         order = np.argsort(when, kind="stable")
@@ -107,11 +107,13 @@ def _warnings(calls: Calls, timed: Flags, has_time: bool) -> list[str]:
     if columns.duration is None:
         warnings.append("No durations were logged: shares of time are unknown.")
     elif not has_time:
-        warnings.append(f"Column “{columns.duration}” holds no durations.")
+        warnings.append(f"Column “{columns.duration}” has no durations.")
     elif not timed.all():
-        warnings.append(f"{int(np.sum(~timed)):,} rows have no duration and count for no time.")
+        warnings.append(
+            f"{int(np.sum(~timed)):,} rows have no duration and are excluded from shares of time."
+        )
     if columns.duration is not None and columns.duration_unit is None:
-        warnings.append(f"The unit of “{columns.duration}” is not said in its name.")
+        warnings.append(f"The name “{columns.duration}” has no unit.")
     if columns.passed_over:
-        warnings.append(f"Taken for row numbers: {', '.join(columns.passed_over)[:200]}.")
+        warnings.append(f"Ignored as row numbers: {', '.join(columns.passed_over)[:200]}.")
     return warnings

@@ -1,4 +1,4 @@
-"""CSV, whatever separates its values."""
+"""Read CSV with any separator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from engagements.evidence.readers.traffic.columns import meaning_of
 
 _DELIMITERS = ",;\t|"
 _MARK = b"\xef\xbb\xbf"
-# What spreadsheets write above the names of the columns, to say what separates them.
+# The line of spreadsheets above the header that names the separator.
 _SAYS_DELIMITER = re.compile(r"sep=(.)")
 _OTHER_WIDTH = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _GROUPED = r"^\s*([+-]?\d{1,3}(?:,\d{3})+)(\.\d+)?\s*$"
@@ -29,7 +29,7 @@ _DECIMAL_COMMA = r"^\s*([+-]?\d+),(\d+)\s*$"
 
 @dataclass(frozen=True)
 class _Header:
-    """The line that names the columns; `line` counts from 1."""
+    """The header; `line` counts from 1."""
 
     names: list[str]
     delimiter: str
@@ -37,7 +37,7 @@ class _Header:
 
 
 def frames(opened: Opened) -> Iterator[pd.DataFrame]:
-    """Frames of text. EvidenceError where a line has other columns than the first."""
+    """Yield frames of text. EvidenceError for a row of another length than the header."""
     header = _header(opened)
     meaning = meaning_of(header.names)
     numbers = [name for name in (meaning.count, meaning.duration) if name is not None]
@@ -60,7 +60,7 @@ def frames(opened: Opened) -> Iterator[pd.DataFrame]:
 
 def _batches(opened: Opened, header: _Header) -> Iterator[pa.RecordBatch]:
     stream = _Stream(opened)
-    # pyarrow refuses a file without a row.
+    # pyarrow rejects a file without rows.
     if not stream.has_more():
         return
     yield from pa.csv.open_csv(
@@ -76,7 +76,7 @@ def _batches(opened: Opened, header: _Header) -> Iterator[pa.RecordBatch]:
 
 
 def _header(opened: Opened) -> _Header:
-    """Read as far as the end of the line that names the columns."""
+    """Read up to the end of the header."""
     delimiter = ""
     for number, line in enumerate(_first_lines(opened), start=1):
         if said := _SAYS_DELIMITER.fullmatch(line):
@@ -115,7 +115,7 @@ def _named(line: str, delimiter: str, number: int) -> _Header:
 
 
 def _first_lines(opened: Opened) -> Iterator[str]:
-    """The lines at the start, of which no more is read than is asked for."""
+    """Yield the first lines, without reading ahead."""
     head = opened.head
     start = len(_MARK) if head.startswith(_MARK) else 0
     opened.read(start)
@@ -134,10 +134,9 @@ def _is_number(text: str) -> bool:
 
 
 def _plain(texts: pd.Series[str], delimiter: str) -> pd.Series[str]:
-    """Numbers without commas: between thousands where commas separate, else decimal ones.
+    """Remove commas from numbers: thousands separators in comma-separated text, else decimals.
 
-    A table that commas do not separate may come from a country where they are decimal, so
-    “1,234” between semicolons is a bit more than one.
+    With another separator, commas may be decimal, so “1,234” between semicolons is 1.234.
     """
     if not texts.str.contains(",", regex=False).any():
         return texts
@@ -148,14 +147,14 @@ def _plain(texts: pd.Series[str], delimiter: str) -> pd.Series[str]:
 
 
 class _Stream(io.RawIOBase):
-    """What was opened, as the kind of file that pyarrow reads from."""
+    """An opened file as a stream for pyarrow."""
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
         self._first = opened.read(HEAD_BYTES)
 
     def has_more(self) -> bool:
-        """Whether anything but white space follows."""
+        """Return whether more than white space follows."""
         return bool(self._first.strip())
 
     def readable(self) -> bool:

@@ -1,4 +1,4 @@
-"""How stable shapes are: coverage, effective number, tail and drift, from calls per shape."""
+"""Stability of shapes: coverage, effective number, tail and drift, from calls per shape."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ COVERED_SHARES = (0.8, 0.95, 0.99)
 
 
 def totals(shape: Integers, weights: Floats, shapes: int) -> Floats:
-    """What the weights of each shape add up to."""
+    """Sum weights by shape."""
     return np.bincount(shape, weights, shapes).astype(np.float64)
 
 
 def effective_number(weights: Floats) -> float:
-    """The exponential of the entropy of `weights` (Hill 1973, order 1); 0 of nothing."""
+    """Return the exponential of the entropy of `weights` (Hill 1973, order 1); 0 when empty."""
     total = weights.sum()
     if total <= 0:
         return 0.0
@@ -29,16 +29,16 @@ def effective_number(weights: Floats) -> float:
 
 
 def coverage(weights: Floats) -> dict[str, float]:
-    """The share of all `weights` that the 1, 4 and 16 largest have."""
+    """Return the shares of the 1, 4 and 16 largest `weights`."""
     ordered = np.sort(weights)[::-1]
     total = ordered.sum()
     return {str(most): float(ordered[:most].sum() / total) for most in COVERED_BY}
 
 
 def shapes_for(weights: Floats) -> dict[str, int]:
-    """How many of the largest `weights` make up 80, 95 and 99% of all."""
+    """Return how many of the largest `weights` make up 80, 95 and 99% of the total."""
     reached = np.cumsum(np.sort(weights)[::-1])
-    # A share of 0.8 that floating point sums to a hair less is reached.
+    # Tolerance for rounding errors of floating-point sums.
     enough = [reached[-1] * share * (1 - 1e-12) for share in COVERED_SHARES]
     return {
         str(share): int(np.searchsorted(reached, least)) + 1
@@ -47,7 +47,7 @@ def shapes_for(weights: Floats) -> dict[str, int]:
 
 
 def curve(weights: Floats) -> Curve:
-    """The cumulative share of the largest, at up to 100 points spaced by ratio."""
+    """Return the cumulative share of the largest, at up to 100 points spaced by ratio."""
     reached = np.cumsum(np.sort(weights)[::-1])
     count = len(reached)
     points = np.unique(np.round(np.geomspace(1, count, limits.CURVE_POINTS)).astype(int))
@@ -56,7 +56,7 @@ def curve(weights: Floats) -> Curve:
 
 
 def quantile(values: Floats, weights: Floats, share: float) -> float:
-    """The smallest value that `share` of the weights do not exceed."""
+    """Return the smallest value that `share` of the weights do not exceed."""
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(weights[order])
     place = np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))
@@ -64,7 +64,7 @@ def quantile(values: Floats, weights: Floats, share: float) -> float:
 
 
 def drift(shape: Integers, count: Floats, shapes: int) -> Drift | None:
-    """The last third of the calls beside the first; rows in order. None for fewer than three."""
+    """Compare the last third of the calls with the first; rows in order. None below three rows."""
     if len(shape) < 3:
         return None
     reached = np.cumsum(count)

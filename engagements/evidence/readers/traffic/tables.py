@@ -1,4 +1,4 @@
-"""The rows of a log as frames of text, batch by batch, whatever the file's format."""
+"""Rows of a log in any format as frames of text, batch by batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engagements.evidence.readers.traffic import json_lines, parquet, separated
 
 
 def frames(opened: Opened) -> Iterator[pd.DataFrame]:
-    """Frames with the same columns throughout. EvidenceError where a row is broken."""
+    """Yield frames with the same columns. EvidenceError for an invalid row."""
     start = opened.head.lstrip(b"\xef\xbb\xbf \t\r\n")
     try:
         if opened.head.startswith(b"PAR1"):
@@ -22,7 +22,7 @@ def frames(opened: Opened) -> Iterator[pd.DataFrame]:
             yield from json_lines.frames(opened)
         else:
             yield from separated.frames(opened)
-    # A RuntimeError is what pyarrow raises of a broken Parquet footer.
+    # pyarrow raises RuntimeError for an invalid Parquet footer.
     except (
         pa.ArrowException,
         OSError,

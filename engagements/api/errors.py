@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from engagements.api.throttles import RejectedThrottle
-from engagements.common.pages import REFUSALS
+from engagements.common.pages import APPLICATION_ERRORS
 
 
 def respond(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -18,7 +18,7 @@ def respond(error: Exception, context: dict[str, Any]) -> Response | None:
     Requests without valid credentials are rejected before Django REST framework throttles, so
     they are counted here, by address.
     """
-    if isinstance(error, REFUSALS):
+    if isinstance(error, APPLICATION_ERRORS):
         body = {"detail": str(error), "code": getattr(error, "code", "benchmark.declined")}
         return Response(body, status=status.HTTP_422_UNPROCESSABLE_ENTITY)
     if isinstance(error, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):

@@ -19,8 +19,8 @@ def blocking_reason(audit: Audit) -> str | None:
     try:
         work_of(audit)
         benchmark_document(audit)
-    except ApplicationError as refused:
-        return str(refused)
+    except ApplicationError as error:
+        return str(error)
     return None
 
 

@@ -21,7 +21,7 @@ from engagements.audit import services as audits
 from engagements.audit.forms import FindingForm, OverrideForm, StartAuditForm
 from engagements.audit.models import Audit, Finding, FindingOutcome
 from engagements.audit.queries import AuditSummary
-from engagements.common.pages import REFUSALS, UNPROCESSABLE, refuse
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.engagement.models import Engagement, Stage
 
 
@@ -78,8 +78,8 @@ def start(request: HttpRequest, reference: str) -> HttpResponse:
     if form.is_valid():
         try:
             audits.start(engagement=engagement, **form.cleaned_data, by=actor(request))
-        except REFUSALS as refused:
-            refuse(request, refused, form)
+        except APPLICATION_ERRORS as error:
+            show_error(request, error, form)
         else:
             return redirect("engagement-audit", reference)
     return audit_page(request, engagement, starting=form, status=UNPROCESSABLE)
@@ -94,8 +94,8 @@ def record(request: HttpRequest, reference: str, check: str) -> HttpResponse:
     if form.is_valid():
         try:
             audits.record_finding(audit=audit, check=check, **form.cleaned_data, by=actor(request))
-        except REFUSALS as refused:
-            refuse(request, refused, form)
+        except APPLICATION_ERRORS as error:
+            show_error(request, error, form)
         else:
             return _finding_page(request, engagement, check)
     return _finding_page(request, engagement, check, form=form)
@@ -111,8 +111,8 @@ def override(request: HttpRequest, reference: str, check: str) -> HttpResponse:
     if form.is_valid():
         try:
             audits.override_finding(finding=finding, **form.cleaned_data, by=actor(request))
-        except REFUSALS as refused:
-            refuse(request, refused, form)
+        except APPLICATION_ERRORS as error:
+            show_error(request, error, form)
         else:
             return _finding_page(request, engagement, check)
     return _finding_page(request, engagement, check, overriding=form)
@@ -129,8 +129,8 @@ def deliver(request: HttpRequest, reference: str) -> HttpResponse:
             by=actor(request),
             expected_outcomes=request.POST.get("expected_outcomes"),
         )
-    except REFUSALS as refused:
-        refuse(request, refused)
+    except APPLICATION_ERRORS as error:
+        show_error(request, error)
         # Evidence may have been read since: the page shows the newest findings.
         computing.compute_when_due(engagement=engagement)
         return audit_page(request, engagement, status=UNPROCESSABLE)

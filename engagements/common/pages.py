@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from django import forms
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponseBase
 
 from benchmarks.errors import BenchmarkError
@@ -15,7 +16,7 @@ from engagements.common.errors import ApplicationError
 View: TypeAlias = Callable[..., HttpResponseBase]
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-REFUSALS = (ApplicationError, BenchmarkError)
+APPLICATION_ERRORS = (ApplicationError, BenchmarkError)
 UNPROCESSABLE = 422
 
 
@@ -27,9 +28,13 @@ def query_of(request: HttpRequest, *, without: tuple[str, ...] = ("page",)) -> s
     return query.urlencode()
 
 
-def refuse(request: HttpRequest, refused: Exception, form: forms.Form | None = None) -> None:
+def show_error(
+    request: HttpRequest,
+    error: ApplicationError | BenchmarkError,
+    form: forms.Form | None = None,
+) -> None:
     """Show an error in the submitted form, or above the page without one."""
     if form is not None:
-        form.add_error(None, str(refused))
+        form.add_error(None, ValidationError(error.message, code=error.code))
     else:
-        messages.error(request, str(refused))
+        messages.error(request, str(error))

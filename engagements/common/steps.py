@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django import forms
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
 from engagements.common.errors import ApplicationError
@@ -78,8 +79,8 @@ def perform(
         act, done = steps[name]
         try:
             act(row, cast("User", request.user), form.cleaned_data)
-        except ApplicationError as refusal:
-            form.add_error(None, str(refusal))
+        except ApplicationError as error:
+            form.add_error(None, ValidationError(error.message, code=error.code))
         else:
             messages.success(request, done)
             return None

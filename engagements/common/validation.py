@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
-from django.db import IntegrityError, models, transaction
+from django.db import IntegrityError, models, router, transaction
 
 from engagements.common import money
 from engagements.common.errors import ApplicationError
@@ -34,9 +34,25 @@ def full_clean(row: models.Model) -> None:
     _clean_fields(row)
     try:
         row.validate_unique()
-        row.validate_constraints()
+        _validate_constraints(row)
     except ValidationError as error:
         raise _application_error(row, error) from error
+
+
+def _validate_constraints(row: models.Model) -> None:
+    """Validate every constraint; its name is the code of an error without one."""
+    errors: dict[str, list[ValidationError]] = {}
+    database = router.db_for_write(type(row), instance=row)
+    for model, constraints in row.get_constraints():
+        for constraint in constraints:
+            try:
+                constraint.validate(model, row, using=database)
+            except ValidationError as error:
+                if not constraint.violation_error_code:
+                    error = ValidationError(error.messages, code=constraint.name)
+                errors.setdefault(NON_FIELD_ERRORS, []).extend(error.error_list)
+    if errors:
+        raise ValidationError(errors)
 
 
 def _clean_fields(row: models.Model, *, apart_from: Collection[str] = ()) -> None:
@@ -59,10 +75,9 @@ def _is_none(row: models.Model, field: models.Field[Any, Any]) -> bool:
 
 def _application_error(row: models.Model, error: ValidationError) -> ApplicationError:
     codes = [one.code for errors in error.error_dict.values() for one in errors if one.code]
-    model = row._meta.model_name
-    return ApplicationError(
-        _message(row, error), code=f"{model}.{codes[0] if codes else 'invalid'}"
-    )
+    model = str(row._meta.model_name)
+    code = codes[0].removeprefix(f"{model}_") if codes else "invalid"
+    return ApplicationError(_message(row, error), code=f"{model}.{code}")
 
 
 def _message(row: models.Model, error: ValidationError) -> str:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from engagements import access
 from engagements.access import actor, consultant_page
-from engagements.common.pages import REFUSALS, UNPROCESSABLE, refuse
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.contracts import amendments
 from engagements.contracts.amendment_forms import AmendmentForm
 from engagements.contracts.models import ContractVersion
@@ -46,8 +46,8 @@ def amend(request: HttpRequest, reference: str) -> HttpResponse:
             drafted = amendments.draft(
                 engagement=engagement, **_values(form), **form.to, by=actor(request)
             )
-        except REFUSALS as error:
-            refuse(request, error, form)
+        except APPLICATION_ERRORS as error:
+            show_error(request, error, form)
         else:
             messages.success(
                 request, f"Version {drafted.number} is drafted. Seal and offer it next."

@@ -17,7 +17,7 @@ from engagements.audit.models import Audit
 from engagements.audit.views import audit_page
 from engagements.common.client_ip import current_address
 from engagements.common.integers import whole
-from engagements.common.pages import REFUSALS, UNPROCESSABLE, refuse
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.contracts import acceptances, amendment_views, draft_forms, first_drafts, offers
 from engagements.contracts import services as contracts
 from engagements.contracts.draft_forms import DraftForms
@@ -47,8 +47,8 @@ def draft_from_audit(request: HttpRequest, reference: str) -> HttpResponse:
     engagement = access.engagement_for(request.user, reference)
     try:
         version = first_drafts.from_audit(engagement=engagement, by=actor(request))
-    except REFUSALS as error:
-        refuse(request, error)
+    except APPLICATION_ERRORS as error:
+        show_error(request, error)
         return audit_page(request, engagement, status=UNPROCESSABLE)
     messages.success(request, f"Version {version.number} is drafted from the audit.")
     return redirect("engagement-contract", reference)
@@ -75,8 +75,8 @@ def terms(request: HttpRequest, reference: str) -> HttpResponse:
     if draft.is_valid():
         try:
             saved = _save(engagement, draft, request)
-        except REFUSALS as error:
-            refuse(request, error, draft.terms)
+        except APPLICATION_ERRORS as error:
+            show_error(request, error, draft.terms)
             # The page now shows the changed version, so that sending it again saves over it.
             return _page(request, engagement, draft=draft, status=UNPROCESSABLE)
         messages.success(request, f"Version {saved.number} is saved as a draft.")
@@ -129,8 +129,8 @@ def seal_benchmark(request: HttpRequest, reference: str) -> HttpResponse:
     if form.is_valid():
         try:
             sealed = benchmarks.seal(document=form.document)
-        except REFUSALS as error:
-            refuse(request, error, form)
+        except APPLICATION_ERRORS as error:
+            show_error(request, error, form)
         else:
             messages.success(request, f"{sealed.name} is sealed. Choose it in the terms.")
             return redirect("engagement-contract", reference)
@@ -145,8 +145,8 @@ def offer(request: HttpRequest, reference: str) -> HttpResponse:
     contract = _newest(engagement)
     try:
         offers.offer(contract=contract, by=actor(request), expected_version=_expected(request))
-    except REFUSALS as error:
-        refuse(request, error)
+    except APPLICATION_ERRORS as error:
+        show_error(request, error)
         return _page(request, engagement, status=UNPROCESSABLE)
     messages.success(request, f"Version {contract.number} is sealed and offered.")
     return redirect("engagement-contract", reference)
@@ -160,8 +160,8 @@ def discard(request: HttpRequest, reference: str) -> HttpResponse:
     contract = _newest(engagement)
     try:
         contracts.discard(contract=contract, by=actor(request), expected_version=_expected(request))
-    except REFUSALS as error:
-        refuse(request, error)
+    except APPLICATION_ERRORS as error:
+        show_error(request, error)
         return _page(request, engagement, status=UNPROCESSABLE)
     messages.success(request, f"The draft of version {contract.number} is discarded.")
     return redirect("engagement-contract", reference)
@@ -184,8 +184,8 @@ def accept(request: HttpRequest, reference: str) -> HttpResponse:
                 address=current_address(),
                 signed_in_at=reauthentication.signed_in_at(request),
             )
-        except REFUSALS as error:
-            refuse(request, error, form)
+        except APPLICATION_ERRORS as error:
+            show_error(request, error, form)
         else:
             messages.success(request, "Accepted for the consultancy.")
             return redirect("engagement-contract", reference)
@@ -204,8 +204,8 @@ def withdraw(request: HttpRequest, reference: str) -> HttpResponse:
     if form.is_valid():
         try:
             offers.withdraw(contract=contract, **form.cleaned_data, by=actor(request))
-        except REFUSALS as error:
-            refuse(request, error, form)
+        except APPLICATION_ERRORS as error:
+            show_error(request, error, form)
         else:
             messages.success(request, f"Version {contract.number} is withdrawn.")
             return redirect("engagement-contract", reference)

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from engagements import access
 from engagements.access import actor, consultant_page, may_act
-from engagements.common.pages import REFUSALS, UNPROCESSABLE, refuse
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.common.uploads import takes_files
 from engagements.engagement.models import Engagement
 from engagements.evidence import questionnaire
@@ -97,8 +97,8 @@ def keep(request: HttpRequest, engagement: Engagement, form: FilesForm) -> bool:
             evidence.add(engagement=engagement, name=file.name, content=file, by=actor(request))
             for file in form.cleaned_data["chosen"]
         ]
-    except REFUSALS as refused:
-        refuse(request, refused, form)
+    except APPLICATION_ERRORS as error:
+        show_error(request, error, form)
         return False
     if any(row.pk not in known for row in rows):
         messages.success(request, "Files added. Their facts appear once they are read.")
@@ -158,8 +158,8 @@ def again(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     """Read a file again."""
     try:
         evidence.read_again(evidence=_row(request, reference, pk), by=actor(request))
-    except REFUSALS as refused:
-        refuse(request, refused)
+    except APPLICATION_ERRORS as error:
+        show_error(request, error)
     return redirect("engagement-evidence", reference)
 
 
@@ -180,8 +180,8 @@ def answer(request: HttpRequest, reference: str, question: str) -> HttpResponse:
                 by=actor(request),
                 **{name: form.cleaned_data[name] for name in fields},
             )
-        except REFUSALS as refused:
-            refuse(request, refused, form)
+        except APPLICATION_ERRORS as error:
+            show_error(request, error, form)
         else:
             url = reverse("engagement-evidence", args=[reference])
             return redirect(f"{url}#question-{question}")

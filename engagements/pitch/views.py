@@ -62,8 +62,8 @@ def show(request: HttpRequest) -> HttpResponse:
             response = render(request, "pitch/pitch.html", _context(PitchForm()))
             response["Cache-Control"] = "private, no-cache"
             return response
-    except RateLimited as refused:
-        response = _wait(request, refused)
+    except RateLimited as error:
+        response = _wait(request, error)
     # Confidential numbers: neither cached nor indexed.
     response["Cache-Control"] = "private, no-store"
     response["X-Robots-Tag"] = "noindex, nofollow"

@@ -104,8 +104,8 @@ def handover(request: HttpRequest, reference: str) -> HttpResponse:
                 milestones.accept_handover(
                     engagement=engagement, by=actor(request), address=current_address()
                 )
-            except ApplicationError as refusal:
-                form.add_error(None, str(refusal))
+            except ApplicationError as error:
+                form.add_error(None, str(error))
             else:
                 messages.success(request, "The handover is accepted.")
                 return redirect("portal-engagement", reference=reference)

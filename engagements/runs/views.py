@@ -16,7 +16,7 @@ from engagements import access
 from engagements.access import actor, consultant_page, may_act
 from engagements.charts import responses
 from engagements.common.errors import ApplicationError
-from engagements.common.pages import REFUSALS, UNPROCESSABLE, refuse
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.engagement.models import Stage
 from engagements.runs import bundles, controls, operator_account, record_files
 from engagements.runs import chart_views as pictures
@@ -42,8 +42,8 @@ def request(request: HttpRequest, reference: str) -> HttpResponse:
         if form.is_valid():
             try:
                 asked = _ask(summary, form, request)
-            except REFUSALS as refused:
-                refuse(request, refused, form)
+            except APPLICATION_ERRORS as error:
+                show_error(request, error, form)
             else:
                 messages.success(request, "The run is queued.")
                 return redirect("run", reference, asked.pk)
@@ -179,8 +179,8 @@ def bundle(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     run = _measured_run(request, reference, pk)
     try:
         content = bundles.bundle(run=run, by=actor(request))
-    except REFUSALS as refused:
-        raise Http404(str(refused)) from refused
+    except APPLICATION_ERRORS as error:
+        raise Http404(str(error)) from error
     response = HttpResponse(content, content_type="application/zip")
     response["Content-Disposition"] = f'attachment; filename="{reference}-run-{run.pk}.zip"'
     response["X-Content-Type-Options"] = "nosniff"

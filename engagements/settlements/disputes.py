@@ -49,17 +49,23 @@ def raise_dispute(*, settlement: Settlement, reason: str, by: User) -> Dispute:
     """Raise the dispute of a customer's signatory, within the contract's dispute period.
 
     While it is open, the settlement is neither approved nor paid; a transfer that is already with
-    the bank may still end. Returns the open dispute, if there is one.
+    the bank may still end. Repeating an open dispute's reason returns that dispute; another
+    reason is declined.
     """
     row, engagement = locked(settlement)
     access.require_signatory(engagement, by)
+    why = validation.text(reason, noun="The reason for the dispute")
     existing = open_dispute(row)
-    if existing:
+    if existing and existing.reason == why:
         return existing
+    if existing:
+        raise ApplicationError(
+            "This settlement is already disputed. Wait for the answer, or contact finance.",
+            code="dispute.already_open",
+        )
     error = blocking_error(row)
     if error:
         raise error
-    why = validation.text(reason, noun="The reason for the dispute")
     dispute = Dispute(settlement=row, reason=why, raised_by=by)
     validation.save_validated(dispute)
     events.record(

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from engagements.access import actor, consultant_page, may_act
-from engagements.common.pages import REFUSALS, UNPROCESSABLE, query_of, refuse
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, query_of, show_error
 from engagements.engagement.forms import EngagementForm
 from engagements.engagement.models import Stage
 from engagements.workbench import board_queries as boards
@@ -90,8 +90,8 @@ def open_new(request: HttpRequest) -> HttpResponse:
         if form.is_valid():
             try:
                 opened = engagements.open_engagement(**form.cleaned_data, by=user)
-            except REFUSALS as refused:
-                refuse(request, refused, form)
+            except APPLICATION_ERRORS as error:
+                show_error(request, error, form)
             else:
                 messages.success(request, f"{opened.reference} is open.")
                 return redirect("engagement", opened.reference)

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from engagements import access, closing
 from engagements.access import actor, consultant_page, may_act
-from engagements.common.pages import REFUSALS, UNPROCESSABLE, refuse
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.documents import failures
 from engagements.engagement.forms import ReasonForm
 from engagements.engagement.models import Engagement, Stage
@@ -38,8 +38,8 @@ def close(request: HttpRequest, reference: str) -> HttpResponse:
     engagement = access.engagement_for(request.user, reference)
     try:
         closing.close(engagement=engagement, by=actor(request))
-    except REFUSALS as refused:
-        refuse(request, refused)
+    except APPLICATION_ERRORS as error:
+        show_error(request, error)
         return _page(request, engagement, status=UNPROCESSABLE)
     messages.success(request, f"{engagement.reference} is closed.")
     return redirect("engagement", reference)
@@ -56,8 +56,8 @@ def cancel(request: HttpRequest, reference: str) -> HttpResponse:
             closing.cancel(
                 engagement=engagement, reason=form.cleaned_data["reason"], by=actor(request)
             )
-        except REFUSALS as refused:
-            refuse(request, refused, form)
+        except APPLICATION_ERRORS as error:
+            show_error(request, error, form)
         else:
             messages.success(request, f"{engagement.reference} is cancelled.")
             return redirect("engagement", reference)

@@ -16,7 +16,7 @@ from engagements import access
 from engagements.access import actor, consultant_page, may_act
 from engagements.charts import responses
 from engagements.common.date_fields import DayField
-from engagements.common.pages import REFUSALS, UNPROCESSABLE, refuse
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.contracts import amendment_views
 from engagements.contracts.summary import contract_summary_of
 from engagements.contracts.time_box import charts as time_box_charts
@@ -58,8 +58,8 @@ def add(request: HttpRequest, reference: str) -> HttpResponse:
     if form.is_valid():
         try:
             worked.add(engagement=engagement, **form.cleaned_data, by=actor(request))
-        except REFUSALS as error:
-            refuse(request, error, form)
+        except APPLICATION_ERRORS as error:
+            show_error(request, error, form)
         else:
             messages.success(request, "The hours are recorded.")
             return redirect("engagement-time", reference)
@@ -75,8 +75,8 @@ def remove(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
     try:
         if entry is not None:
             worked.remove(entry=entry, by=actor(request))
-    except REFUSALS as error:
-        refuse(request, error)
+    except APPLICATION_ERRORS as error:
+        show_error(request, error)
         return _page(request, engagement, status=UNPROCESSABLE)
     messages.success(request, "The hours are removed.")
     return redirect("engagement-time", reference)

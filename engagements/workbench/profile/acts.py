@@ -16,7 +16,7 @@ from engagements import access
 from engagements.access import actor, consultant_page
 from engagements.audit import findings, subjects
 from engagements.audit.models import Audit
-from engagements.common.pages import REFUSALS, UNPROCESSABLE, refuse
+from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.common.uploads import takes_files
 from engagements.engagement.models import Engagement
 from engagements.evidence import services as evidence
@@ -87,8 +87,8 @@ def put(request: HttpRequest, reference: str, what: str) -> HttpResponse:
         said = form.cleaned_data | {"trace": _trace_of(request, engagement)}
         try:
             ACTS[what](audit, said, actor(request))
-        except REFUSALS as refused:
-            refuse(request, refused, form)
+        except APPLICATION_ERRORS as error:
+            show_error(request, error, form)
         else:
             _sum_exactly(request, engagement, said)
             return _back(request, reference)
@@ -105,8 +105,8 @@ def forget(request: HttpRequest, reference: str) -> HttpResponse:
         subjects.forget_tried(
             audit=audit, library=request.POST.get("library", ""), by=actor(request)
         )
-    except REFUSALS as refused:
-        refuse(request, refused)
+    except APPLICATION_ERRORS as error:
+        show_error(request, error)
     return _back(request, reference)
 
 
@@ -118,8 +118,8 @@ def compute(request: HttpRequest, reference: str) -> HttpResponse:
     audit = get_object_or_404(Audit, engagement=engagement)
     try:
         verdict = findings.compute(audit=audit, by=actor(request))
-    except REFUSALS as refused:
-        refuse(request, refused)
+    except APPLICATION_ERRORS as error:
+        show_error(request, error)
     else:
         messages.success(request, verdict.sentence)
     return _back(request, reference)

@@ -130,7 +130,7 @@ BAD = (
         reasons={
             "worth": "1.08× was measured, less than the required 2×",
             "survives": "6 weeks of work",
-            "off_the_shelf": "FlashAttention-4 does",
+            "off_the_shelf": "FlashAttention-4 is enough",
         },
     ),
     Told(

@@ -102,7 +102,7 @@ def test_the_two_tests_may_disagree_and_that_is_said() -> None:
     )
     assert (refused.advice, refused.passes) == (Advice.REDIRECT, 3)
     assert refused.second_opinion.outcome == Outcome.PASS
-    assert "say no for what stands around it" in (refused.second_opinion.note or "")
+    assert "advise against it for other reasons" in (refused.second_opinion.note or "")
 
 
 def test_a_missed_tail_target_makes_the_stricter_test_hold() -> None:

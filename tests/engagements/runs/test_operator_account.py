@@ -35,8 +35,8 @@ def test_the_sentence_tells_share_prediction_measurement_and_what_is_left() -> N
     (row,) = operator_account.alone(record_with(entry()))
     assert row.sentence == (
         "32x32768: the operator is 85% of the baseline's step and runs 13.10× as fast, so the "
-        "step should run 5.01× as fast; it was measured at 5.06×, 1.0% more than this account "
-        "explains."
+        "step should run 5.01× as fast; it was measured at 5.06×, 1.0% more than "
+        "predicted."
     )
 
 

@@ -54,6 +54,14 @@ def test_the_period_starts_again_with_the_approval(world: World, on_day: OnDay) 
         refunds.start_payment(settlement=settlement, by=world.finance)
 
 
+def test_an_open_dispute_is_repeated_but_not_replaced(world: World) -> None:
+    row = world.settlement()
+    first = disputed(world, row)
+    assert disputed(world, row) == first
+    with declined("dispute.already_open"):
+        disputed(world, row, "The tax.")
+
+
 def test_a_transfer_that_is_with_the_bank_still_arrives(world: World) -> None:
     row = settlements.approve(settlement=world.settlement(), by=world.controller)
     row = refunds.start_payment(settlement=row, by=world.finance)

@@ -48,9 +48,9 @@ def _validate_constraints(row: models.Model) -> None:
             try:
                 constraint.validate(model, row, using=database)
             except ValidationError as error:
-                if not constraint.violation_error_code:
-                    error = ValidationError(error.messages, code=constraint.name)
-                errors.setdefault(NON_FIELD_ERRORS, []).extend(error.error_list)
+                code = constraint.violation_error_code or constraint.name
+                own = [ValidationError(message, code=code) for message in error.messages]
+                errors.setdefault(NON_FIELD_ERRORS, []).extend(own)
     if errors:
         raise ValidationError(errors)
 
@@ -75,9 +75,17 @@ def _is_none(row: models.Model, field: models.Field[Any, Any]) -> bool:
 
 def _application_error(row: models.Model, error: ValidationError) -> ApplicationError:
     codes = [one.code for errors in error.error_dict.values() for one in errors if one.code]
-    model = str(row._meta.model_name)
-    code = codes[0].removeprefix(f"{model}_") if codes else "invalid"
-    return ApplicationError(_message(row, error), code=f"{model}.{code}")
+    code = _code(str(row._meta.model_name), codes[0] if codes else "invalid")
+    return ApplicationError(_message(row, error), code=code)
+
+
+def _code(model: str, name: str) -> str:
+    """Join model and error: "time_entry.hours_fit_a_day" of time_entry_hours_fit_a_day."""
+    words = name.split("_")
+    count = 0
+    while count < len(words) - 1 and model.startswith("".join(words[: count + 1])):
+        count += 1
+    return f"{'_'.join(words[:count]) or model}.{'_'.join(words[count:])}"
 
 
 def _message(row: models.Model, error: ValidationError) -> str:

@@ -51,7 +51,7 @@ def test_a_second_audit_at_another_price_is_refused(world: World) -> None:
     ("cost", "currency", "code"),
     [
         ("6000.001", "EUR", "amount.too_precise"),
-        ("-1", "EUR", "audit.invalid"),
+        ("-1", "EUR", "audit.cost_is_not_negative"),
         ("1", "EURO", "amount.unknown_currency"),
     ],
 )

@@ -135,7 +135,7 @@ def test_earlier_runs_keep_their_terms(world: World) -> None:
 
 INVALID: list[tuple[str, dict[str, Any], str]] = [
     ("more_time", {"weeks": 6}, "amendment.not_more_time"),
-    ("more_time", {"weeks": 11}, "contractversion.invalid"),
+    ("more_time", {"weeks": 11}, "contract.runs_3_to_10_weeks"),
     ("more_time", {"fee": Decimal(1)}, "amendment.other_argument"),
     ("more_time", {"weeks": 8, "fee": Decimal(1)}, "amendment.other_argument"),
     ("more_time", {}, "amendment.other_argument"),

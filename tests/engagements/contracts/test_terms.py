@@ -68,10 +68,10 @@ BAD_PARTS: list[tuple[list[MilestoneDraft], str]] = [
         [MilestoneDraft("All", Decimal("48000"), "signed"), *parts("100")],
         "milestone.nothing_to_share",
     ),
-    ([MilestoneDraft("Day", Decimal("48000"), "date")], "milestone.invalid"),
+    ([MilestoneDraft("Day", Decimal("48000"), "date")], "milestone.date_has_its_day"),
     (
         [MilestoneDraft("Day", Decimal("48000"), "signed", due_on=dt.date(2026, 1, 1))],
-        "milestone.invalid",
+        "milestone.date_has_its_day",
     ),
 ]
 
@@ -107,13 +107,13 @@ def test_where_no_tax_is_added_the_sentence_for_the_invoice_is_sealed(
 BAD_TERMS: list[tuple[dict[str, Any], str]] = [
     (
         {"tax_treatment": "exempt", "tax_note": "", "tax_rate_percent": Decimal(0)},
-        "contractversion.invalid",
+        "contract.tax_is_treated_one_way",
     ),
-    ({"tax_treatment": "exempt", "tax_note": NOTE}, "contractversion.invalid"),
-    ({"tax_note": NOTE}, "contractversion.invalid"),
+    ({"tax_treatment": "exempt", "tax_note": NOTE}, "contract.tax_is_treated_one_way"),
+    ({"tax_note": NOTE}, "contract.tax_is_treated_one_way"),
     ({"tax_treatment": "magic"}, "contractversion.invalid_choice"),
-    ({"payment_days": 121}, "contractversion.invalid"),
-    ({"dispute_days": 91}, "contractversion.invalid"),
+    ({"payment_days": 121}, "contract.days_are_within_reason"),
+    ({"dispute_days": 91}, "contract.days_are_within_reason"),
 ]
 
 
@@ -212,7 +212,7 @@ def test_a_preview_seals_the_same_and_writes_nothing(world: World) -> None:
     foreseen = contracts.preview(engagement=engagement, **world.terms())
     assert not ContractVersion.objects.exists()
     assert foreseen == terms_of(world.offered(engagement))
-    with declined("contractversion.invalid"):
+    with declined("contract.runs_3_to_10_weeks"):
         contracts.preview(engagement=world.audited(), **world.terms(weeks=11))
 
 

@@ -205,7 +205,7 @@ def test_a_form_sent_twice_is_one_entry(world: World, running: ContractVersion) 
 
 
 IMPOSSIBLE: list[tuple[dict[str, Any], str]] = [
-    ({"hours": Decimal(0)}, "timeentry.invalid"),
+    ({"hours": Decimal(0)}, "time_entry.hours_fit_a_day"),
     ({"hours": Decimal("24.25")}, "time_entry.day_full"),
     ({"note": "  "}, "validation.missing"),
 ]

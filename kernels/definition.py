@@ -196,6 +196,8 @@ class Protocol:
     `aa_width`. `rules` is the version of the judging rules (`verdict.statistics.rules`).
     A candidate that reaches outside its slot otherwise than `allowed_reach` names, as the record
     words it, is refused.
+    `estimator` takes a process's mean round, or its median ratio of adjacent rounds. On a processor
+    a side has one thread for each core but `spare_cores`, and at least one.
     """
 
     replicates: int
@@ -220,6 +222,8 @@ class Protocol:
     aa_width: float = 1.0
     rules: int = 2
     allowed_reach: tuple[str, ...] = ()
+    estimator: Literal["means", "adjacent_pairs"] = "means"
+    spare_cores: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

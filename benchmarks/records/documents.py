@@ -76,6 +76,8 @@ _PROTOCOL = schemas.exactly(
         "aa_width",
         "rules",
         "allowed_reach",
+        "estimator",
+        "spare_cores",
     ),
     replicates=schemas.POSITIVE_COUNT,
     max_replicates=schemas.POSITIVE_COUNT,
@@ -98,6 +100,8 @@ _PROTOCOL = schemas.exactly(
     aa_width=schemas.POSITIVE,
     rules={"enum": [1, 2]},
     allowed_reach=schemas.listed(schemas.TEXT),
+    estimator={"enum": ["means", "adjacent_pairs"]},
+    spare_cores=schemas.COUNT,
     held_back_shapes=schemas.COUNT,
 )
 # A band that admits a baseline slower by half hardly fails any.

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from benchmarks.verdict import completeness, controls, noise, precision
 from benchmarks.verdict.statistics import interim, rules
 from benchmarks.verdict.statistics.estimates import Estimate, Estimates, estimate
-from benchmarks.verdict.statistics.exclusions import counted_rounds
+from benchmarks.verdict.statistics.exclusions import counted_rounds, counting
 
 Verdict = Literal["met", "missed", "inconclusive", "invalid", "disqualified"]
 _WRONG_SHARE = 0.10
@@ -132,7 +132,7 @@ def look(record: Mapping[str, Any], replicates: int) -> Look:
     found = counted_rounds(record, replicates)
     weights = {workload["name"]: workload["weight"] for workload in benchmark["workloads"]}
     bounded = rules.of(record) > 1
-    estimates = estimate(found.samples, weights, confidence=level, bounded=bounded)
+    estimates = estimate(counting(record, found), weights, confidence=level, bounded=bounded)
     overall = estimates.overall
     verdict, reason = _judged(overall, benchmark["target"], level)
     reasons = [reason]

@@ -91,6 +91,7 @@ DEFINITION = Definition(
     ),
     program_inputs=(TensorSpec(name="x", shape=("batch", "hidden")),),
     program_outputs=(TensorSpec(name="y", shape=("batch", "hidden")),),
+    chain={"x": "y"},
     # The down projection sums over the MLP. A layer's rounding is carried into all later layers.
     tolerances=tolerances(terms=14336, roundings=LAYERS * ROUNDINGS_A_LAYER),
     held_back=HeldBack(

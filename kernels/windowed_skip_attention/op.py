@@ -120,14 +120,10 @@ PRESETS = {
         workloads=(Workload(name="512", axes=_small(seq_len=512), weight=1.0),),
     ),
     "cpu": presets.cpu(
-        title="One layer on the processor over documents of 2048 and 1024 tokens",
+        title="One layer on the processor over a document of 512 tokens",
         baseline="sdpa_banded",
         candidate="torch_blocked",
-        workloads=(
-            Workload(name="2048", axes=_small(seq_len=2048), weight=0.7),
-            Workload(name="1024", axes=_small(seq_len=1024), weight=0.3),
-        ),
-        protocol=replace(protocols.CPU, round_ms=80.0),
+        workloads=(Workload(name="512", axes=_small(seq_len=512), weight=1.0),),
     ),
     "cuda": presets.cuda(
         title="A Llama-3.2-1B layer over documents of 8K and 4K tokens, in 8 GB",

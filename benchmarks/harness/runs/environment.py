@@ -25,6 +25,12 @@ def cores() -> int:
     return min(allowed, int(told)) if told.isdecimal() and int(told) else allowed
 
 
+def threads(protocol: Mapping[str, Any]) -> int:
+    """Threads of a side on a processor: the cores but those that the protocol spares."""
+    spared: int = protocol.get("spare_cores", 0)
+    return max(1, cores() - spared)
+
+
 def capture(
     device: Device, sandboxes: Sandboxes, ceilings: dict[str, Any] | None
 ) -> dict[str, Any]:

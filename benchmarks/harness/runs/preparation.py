@@ -42,7 +42,7 @@ def prepare(
         device = backends.device(device_kind)
     except (RuntimeError, ImportError) as error:
         raise SetupError(f"this machine cannot measure on {device_kind}: {error}") from error
-    threads = environment.cores()
+    threads = environment.threads(document["protocol"])
     torch.set_num_threads(threads)
     # Run exactly the source that was read, even if the original file changes.
     copy = folder / f"candidate{Path(candidate.filename).suffix}"

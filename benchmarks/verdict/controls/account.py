@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.verdict.controls.outcome import Control
 from benchmarks.verdict.operator_alone import OperatorCalls, measured_calls
 from benchmarks.verdict.statistics.estimates import estimate
-from benchmarks.verdict.statistics.exclusions import counted_rounds
+from benchmarks.verdict.statistics.exclusions import counted_rounds, counting
 
 NAME = "gain explained by the operator"
 
@@ -32,7 +32,8 @@ def judge(record: Mapping[str, Any]) -> Control:
         return Control(name=NAME, passed=None, detail=why)
     samples = counted_rounds(record).samples
     weights = {workload["name"]: workload["weight"] for workload in benchmark["workloads"]}
-    found = estimate(samples, weights, confidence=benchmark["confidence"]).workloads
+    counted = counting(record, counted_rounds(record))
+    found = estimate(counted, weights, confidence=benchmark["confidence"]).workloads
     on_gpu = record["environment"]["device"]["kind"] == "cuda"
     seen, beyond = [], []
     for name, calls in alone.items():

@@ -15,12 +15,17 @@ import numpy as np
 from benchmarks.verdict.controls.outcome import Control
 from benchmarks.verdict.statistics import interruptions, rules, student_t
 from benchmarks.verdict.statistics.estimates import Floats, process_us
-from benchmarks.verdict.statistics.exclusions import counted_rounds, times_us
+from benchmarks.verdict.statistics.exclusions import counted_rounds, is_paired, times_us
 from benchmarks.verdict.statistics.interruptions import uninterrupted
 
 NAME = "same code on both sides"
 # One sound run in a hundred fails here.
 CONFIDENCE = 0.99
+# Standard deviation between two processes of the same code on a processor that others use.
+_PROCESSES_APART = 0.05
+# The standard deviation of normal noise, in median absolute deviations; and the standard error of
+# a median, in those of a mean.
+_NORMAL, _OF_A_MEDIAN = 1.4826, 1.2533
 
 
 def judge(record: Mapping[str, Any]) -> Control:
@@ -63,6 +68,8 @@ def uninformative(record: Mapping[str, Any]) -> str | None:
 
 def _interval(record: Mapping[str, Any], pair: Mapping[str, Any]) -> tuple[float, float] | None:
     """The A/A ratio and the factor of its interval either way; None for a single replicate."""
+    if is_paired(record):
+        return _paired_interval(*counting(record, pair))
     between = _between_processes(record, pair["name"])
     if between is None:
         return None
@@ -70,6 +77,19 @@ def _interval(record: Mapping[str, Any], pair: Mapping[str, Any]) -> tuple[float
     ratio, error = within(record, pair)
     error = math.hypot(error, spread)
     return ratio, math.exp(min(50.0, student_t.critical(CONFIDENCE, degrees) * error))
+
+
+def _paired_interval(first: Floats, second: Floats) -> tuple[float, float]:
+    """The same by the median of adjacent rounds, which the machine's load slows alike.
+
+    The times of processes then differ by the load, so their ratio's spread is taken as known.
+    """
+    logarithms = np.log(first / second)
+    middle = float(np.median(logarithms))
+    deviation = _NORMAL * float(np.median(np.abs(logarithms - middle)))
+    error = math.hypot(_OF_A_MEDIAN * deviation / math.sqrt(len(logarithms)), _PROCESSES_APART)
+    reach = student_t.critical(CONFIDENCE, len(logarithms) - 1) * error
+    return math.exp(middle), math.exp(min(50.0, reach))
 
 
 def _as_asked(record: Mapping[str, Any], pair: Mapping[str, Any]) -> bool:

@@ -69,6 +69,23 @@ def estimate(
     )
 
 
+def adjacent_pairs(samples: Samples) -> Samples:
+    """Each process reduced to its median baseline round and the median ratio of its pairs.
+
+    A pair's rounds follow each other, so that a machine's changing load slows both alike, and a
+    median gives a disturbed pair no weight. A single replicate stays as it is, for its interval.
+    """
+    return {
+        name: [_median_pair(*pair) for pair in replicates] if len(replicates) > 1 else replicates
+        for name, replicates in samples.items()
+    }
+
+
+def _median_pair(baseline: Floats, candidate: Floats) -> tuple[Floats, Floats]:
+    usual_us = np.median(baseline)
+    return np.array([usual_us]), np.array([usual_us / np.median(baseline / candidate)])
+
+
 def process_us(rounds: Floats) -> float:
     """The usual time of one process: the median of its rounds, which few disturbances move."""
     return float(np.median(rounds))

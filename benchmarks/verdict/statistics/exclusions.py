@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.verdict.statistics import interruptions, throttling
-from benchmarks.verdict.statistics.estimates import Floats, Samples
+from benchmarks.verdict.statistics.estimates import Floats, Samples, adjacent_pairs
 from benchmarks.verdict.statistics.interruptions import Flags, interrupted
 
 SIDES = ("baseline", "candidate")
@@ -65,6 +65,17 @@ def counted_rounds(record: Mapping[str, Any], replicates: int | None = None) -> 
         with_interrupted=whole,
         slow_alone=slow_alone,
     )
+
+
+def counting(record: Mapping[str, Any], found: CountedRounds) -> Samples:
+    """The samples as the sealed estimator takes them."""
+    return adjacent_pairs(found.samples) if is_paired(record) else found.samples
+
+
+def is_paired(record: Mapping[str, Any]) -> bool:
+    """Whether the benchmark seals the median ratio of adjacent rounds as its estimator."""
+    found: bool = record["benchmark"]["protocol"].get("estimator") == "adjacent_pairs"
+    return found
 
 
 def times_us(rounds: list[Mapping[str, Any]]) -> tuple[Floats, Floats]:

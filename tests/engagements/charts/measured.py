@@ -23,8 +23,13 @@ def benchmark(
     preset: str = "cpu",
     names: list[str] | None = None,
 ) -> Record:
-    """A benchmark document of the catalogue; `names` renames its workloads in turn."""
+    """A benchmark of the catalogue with two workloads or more; `names` renames them in turn."""
     document: Record = json.loads(json.dumps(catalogue.benchmark_document(operator, preset)))
+    if len(document["workloads"]) == 1:
+        (first,) = document["workloads"]
+        half = {**first["axes"], "batch": first["axes"]["batch"] // 2}
+        first["weight"] = 0.7
+        document["workloads"].append({"name": "half", "axes": half, "weight": 0.3})
     for workload, name in zip(document["workloads"], names or [], strict=False):
         workload["name"] = name
     return document

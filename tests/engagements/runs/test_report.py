@@ -77,7 +77,7 @@ def test_the_report_has_verdict_figures_pictures_and_record(story: Story, issued
     assert "no network" in text
     assert all(record["digest"] in page.extract_text() for page in report.pages)
     descriptions = [str(each.get("/Alt")) for each in elements(report) if each["/S"] == "/Figure"]
-    for figure, description in zip(("2.", "replicate 4", "FLOP"), descriptions, strict=True):
+    for figure, description in zip(("2.", "replicate 3", "FLOP"), descriptions, strict=True):
         assert figure in description
     enclosed = attached(report)
     verified = records.load(enclosed["record.json"])

@@ -99,6 +99,28 @@ class WrittenByTriggers(Protect):
     condition = pgtrigger.Condition("pg_trigger_depth() = 0")
 
 
+# True for the role of the site, which owns no table; see consultancy/database_role.py.
+IS_SITE_ROLE = """NOT pg_has_role(
+        current_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'USAGE')"""
+
+
+class WrittenByOwner(Trigger):
+    """Only the owner of the tables writes rows, by a management command."""
+
+    name = "written_by_owner"
+    operation = WRITES
+    when = pgtrigger.Before
+
+    def get_func(self, model: models.Model) -> str:
+        code = f"{model._meta.model_name}.{self.name}"
+        return f"""
+    IF {IS_SITE_ROLE} THEN
+        {refuse(code, "Only the owner of the database writes this table.")}
+    END IF;
+    RETURN coalesce(NEW, OLD);
+    """
+
+
 class ReadOnly(Trigger, pgtrigger.ReadOnly):
     """Refuse changes of `fields`, or of all but `exclude`, on rows that meet `condition`."""
 

@@ -16,7 +16,7 @@ from django.db.models import Model
 from pgtrigger import Trigger
 from psycopg import sql
 
-from benchmarks.triggers import AppendOnly, WrittenByTriggers
+from benchmarks.triggers import AppendOnly, WrittenByOwner, WrittenByTriggers
 
 MIGRATIONS = "django_migrations"
 
@@ -65,7 +65,7 @@ def _triggers(model: type[Model]) -> list[Trigger]:
 
 
 def _rights(triggers: list[Trigger]) -> str:
-    if any(isinstance(trigger, WrittenByTriggers) for trigger in triggers):
+    if any(isinstance(trigger, WrittenByTriggers | WrittenByOwner) for trigger in triggers):
         return READ
     return APPEND if any(isinstance(trigger, AppendOnly) for trigger in triggers) else CHANGE
 

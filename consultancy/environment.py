@@ -123,7 +123,7 @@ class Environment:
 
     def hsts(self, *, production: bool) -> dict[str, Any]:
         """HTTP Strict Transport Security, in production only: 30 days, this host alone."""
-        seconds = self._number("TWOFOLD_HSTS_SECONDS", default=HSTS_SECONDS)
+        seconds = self.number("TWOFOLD_HSTS_SECONDS", default=HSTS_SECONDS)
         subdomains = self.flag("TWOFOLD_HSTS_SUBDOMAINS", default=False)
         preload = self.flag("TWOFOLD_HSTS_PRELOAD", default=False)
         if preload and not (subdomains and seconds >= HSTS_PRELOAD_SECONDS):
@@ -137,7 +137,8 @@ class Environment:
             "SECURE_HSTS_PRELOAD": preload,
         }
 
-    def _number(self, name: str, *, default: int) -> int:
+    def number(self, name: str, *, default: int) -> int:
+        """A whole number."""
         text = self.optional(name)
         if text is None:
             return default

@@ -1,10 +1,15 @@
-"""Security middleware that Django 5.2 lacks: CSP, null bytes in URLs, private caching."""
+"""Security middleware: CSP, null bytes in URLs, private caching, required second factors."""
 
 from collections.abc import Callable
 
+from allauth.mfa.utils import is_mfa_enabled
 from django.conf import settings
+from django.contrib import messages
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+
+from engagements import access
 
 
 class ContentSecurityPolicyMiddleware:
@@ -52,3 +57,25 @@ class PrivateMiddleware:
         if request.session.accessed and request.user.is_authenticated:
             response.headers.setdefault("Cache-Control", "private, no-store")
         return response
+
+
+class SecondFactorMiddleware:
+    """Sends users who need a second factor and have none to the page that sets one up.
+
+    Sign-in asks for a second factor that is set up, so a session of theirs has passed it.
+    """
+
+    # Pages of the account itself, and those without a user.
+    OPEN = ("/accounts/", "/healthz", "/static/")
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Redirect where SECOND_FACTOR_REQUIRED is on and the user lacks one."""
+        if settings.SECOND_FACTOR_REQUIRED and not request.path.startswith(self.OPEN):
+            user = request.user
+            if access.needs_second_factor(user) and not is_mfa_enabled(user):
+                messages.warning(request, "Your role needs a second factor. Set it up to go on.")
+                return redirect("mfa_activate_totp")
+        return self.get_response(request)

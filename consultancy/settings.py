@@ -4,6 +4,7 @@ consultancy/README.md explains each variable. In production (`TWOFOLD_ENV=produc
 is unsafe: the site refuses to start and names the missing variable.
 """
 
+from datetime import timedelta
 from pathlib import Path
 
 import django_stubs_ext
@@ -73,6 +74,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "consultancy.security.SecondFactorMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 
@@ -217,6 +219,8 @@ MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 # Addresses are set by the consultancy, so they need no verification.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_TOTP_ISSUER = "Twofold"
+# Of finance, admins and signatories.
+SECOND_FACTOR_REQUIRED = env.flag("TWOFOLD_REQUIRE_SECOND_FACTOR", default=PRODUCTION)
 
 # The first rejects oversized requests before the others store any file.
 FILE_UPLOAD_HANDLERS = [
@@ -243,6 +247,11 @@ INVOICE_CONTACT = env.invoice_contact()
 OTHER_BANK_ACCOUNTS = env.other_bank_accounts()
 # The largest amount, in an invoice's currency, that one person of finance writes off alone.
 WRITE_OFF_LIMIT = env.write_off_limit()
+
+# How long after its confirmation a refund account waits for the first money.
+REFUND_ACCOUNT_WAIT = timedelta(
+    days=env.number("TWOFOLD_REFUND_ACCOUNT_WAIT_DAYS", default=3 if PRODUCTION else 0)
+)
 
 # Whether the environment provides the referee's signing key; only the gpu worker gets it.
 TWOFOLD_SIGNING_KEY_IS_SET = any(

@@ -31,6 +31,7 @@ from engagements.people.models import Customer, Membership, Role, User
 
 if TYPE_CHECKING:
     from engagements.billing.models import Invoice
+    from engagements.billing.payment_models import Payment
     from engagements.contracts.models import ContractVersion
     from engagements.documents.models import Document
     from engagements.engagement.models import Engagement
@@ -84,6 +85,14 @@ def may_sign(user: Person | None, customer: Customer) -> bool:
             user=user, customer=customer, rights=Membership.Rights.SIGNATORY
         ).exists()
     )
+
+
+def needs_second_factor(user: Person) -> bool:
+    """Whether `user` must sign in with a second factor: finance, admins and signatories."""
+    if not isinstance(user, User):
+        return False
+    signs = Membership.objects.filter(user=user, rights=Membership.Rights.SIGNATORY)
+    return _has_role(user, Role.FINANCE, Role.ADMIN) or signs.exists()
 
 
 def customers_of(user: Person) -> QuerySet[Customer]:
@@ -155,6 +164,12 @@ def invoice_for(user: Person, pk: int) -> Invoice:
     if not is_staff_member(user):
         invoices = invoices.filter(state="issued")
     return _one(invoices, "invoice")
+
+
+def payment_for(user: Person, pk: int) -> Payment:
+    """A payment, for people of the house."""
+    admit_staff(user)
+    return _one(_rows("Payment").filter(pk=pk).select_related("invoice__engagement"), "payment")
 
 
 def customer_for(user: Person, pk: int) -> Customer:

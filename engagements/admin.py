@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from allauth.account.admin import EmailAddress
 from allauth.mfa.admin import Authenticator
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin as BaseUserAdmin
 from django.contrib.auth.forms import AdminUserCreationForm, UserChangeForm
 from django.contrib.auth.models import Group
@@ -21,15 +21,18 @@ from engagements import access
 from engagements.audit.models import Audit, Finding
 from engagements.billing.models import Counter, Invoice, InvoiceLine, Reminder
 from engagements.billing.payment_models import BankImport, BankLine, Payment
+from engagements.common.errors import ApplicationError
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import Acceptance, ContractVersion
 from engagements.contracts.time_box.models import TimeBox
 from engagements.documents.models import Document
 from engagements.engagement.models import Engagement
 from engagements.event_log.models import Event
+from engagements.finance import grants
 from engagements.payouts.models import OverpaymentRefund
 from engagements.people import sign_ins
-from engagements.people.models import COUNTRY_CHOICES, Contact, Customer, Membership, User
+from engagements.people.approval_models import FinanceGrant
+from engagements.people.models import COUNTRY_CHOICES, Contact, Customer, Membership, Role, User
 from engagements.runs.models import EngagementRun
 from engagements.settlements.models import Settlement
 
@@ -156,8 +159,23 @@ class UserAdmin(NeverDeleted, BaseUserAdmin):
         return always
 
     def save_model(self, request: HttpRequest, obj: User, form: UserForm, change: bool) -> None:
-        """Save, and drop the previous address, which must not open the account."""
+        """Save, and drop the previous address, which must not open the account.
+
+        The finance role is proposed to a second person. Whoever changes how a person of finance
+        signs in could act as that person, so the role must be given again.
+        """
+        previous = User.objects.filter(pk=obj.pk).first()
+        is_finance = previous is not None and previous.role == Role.FINANCE
+        wants_finance = obj.role == Role.FINANCE and not is_finance
+        if wants_finance:
+            obj.role = previous.role if previous else Role.NONE
+        elif is_finance and {"email", "password"} & set(form.changed_data):
+            obj.role = Role.NONE
+            messages.warning(request, f"{obj} must be given the finance role again.")
         super().save_model(request, obj, form, change)
+        if wants_finance:
+            grants.propose(user=obj, by=access.actor(request))
+            messages.info(request, "A second admin or person of finance confirms the role.")
         EmailAddress.objects.filter(user=obj).exclude(email__iexact=obj.email).delete()
 
     def save_related(
@@ -167,6 +185,23 @@ class UserAdmin(NeverDeleted, BaseUserAdmin):
         super().save_related(request, form, formsets, change)
         if form.instance.pk == request.user.pk:
             sign_ins.keep_current(user=form.instance, request=request)
+
+
+@admin.register(FinanceGrant)
+class FinanceGrantAdmin(ReadOnly, admin.ModelAdmin[FinanceGrant]):
+    """Proposed people of finance, whom another admin or finance confirms."""
+
+    list_display = ("user", "proposed_by", "proposed_at", "confirmed_by", "confirmed_at")
+    actions = ("confirm",)
+
+    @admin.action(description="Confirm the finance role")
+    def confirm(self, request: HttpRequest, queryset: models.QuerySet[FinanceGrant]) -> None:
+        """Confirm the chosen grants."""
+        for grant in queryset:
+            try:
+                grants.confirm(grant=grant, by=access.actor(request))
+            except ApplicationError as error:
+                messages.error(request, f"{grant.user}: {error}")
 
 
 @admin.register(Customer)
@@ -229,6 +264,7 @@ class SecondFactorAdmin(AdminsOnly, admin.ModelAdmin[Authenticator]):
 
     def delete_model(self, request: HttpRequest, obj: Authenticator) -> None:
         super().delete_model(request, obj)
+        grants.suspend(obj.user)
         sign_ins.end_all(user=obj.user)
 
     def delete_queryset(
@@ -237,6 +273,7 @@ class SecondFactorAdmin(AdminsOnly, admin.ModelAdmin[Authenticator]):
         people = list(User.objects.filter(authenticator__in=queryset).distinct())
         super().delete_queryset(request, queryset)
         for user in people:
+            grants.suspend(user)
             sign_ins.end_all(user=user)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.db.models import F, Sum
 
 from engagements import access
 from engagements.access import require_consultant
@@ -21,7 +22,9 @@ from engagements.contracts.models import ContractVersion
 from engagements.contracts.versions import open_acceptance_run
 from engagements.engagement.models import Engagement, Stage
 from engagements.engagement.stages import locked, move, require_stage
+from engagements.engagement.triggers import CUSTOMER_ACCOUNTS
 from engagements.event_log import events
+from engagements.ledger.models import MonthTotal
 from engagements.payouts.queries import (
     open_overpayment_refunds,
     overpaid_amount,
@@ -85,6 +88,7 @@ def close(*, engagement: Engagement, by: User) -> Engagement:
         _require_paid_after_met(row)
     else:
         _require_settled(row)
+    _require_balanced(row)
     events.record(
         engagement=row,
         verb="engagement.closed",
@@ -141,6 +145,22 @@ def _require_paid_after_met(engagement: Engagement) -> None:
             f"{overpaid.reference} is overpaid by {shown}: move or refund it.",
             code="closing.overpaid",
         )
+
+
+def _require_balanced(engagement: Engagement) -> None:
+    """Require every account between us and the customer to be zero; a trigger checks it too."""
+    totals = (
+        MonthTotal.objects.filter(engagement=engagement, account__code__in=CUSTOMER_ACCOUNTS)
+        .values_list("account__name", "currency")
+        .annotate(balance=Sum(F("debit") - F("credit")))
+    )
+    for name, currency, balance in totals:
+        if balance:
+            shown = format_money(abs(balance), currency)
+            raise ApplicationError(
+                f"The ledger account “{name}” has {shown} of this engagement: clear it first.",
+                code="closing.unbalanced",
+            )
 
 
 def _unbilled(milestone: Milestone) -> ApplicationError:

@@ -2,7 +2,7 @@
 
 from engagements.audit import models as audit
 from engagements.billing import models as billing
-from engagements.billing import payment_models, write_off_models
+from engagements.billing import payment_models, reversal_models, write_off_models
 from engagements.contracts import models as contracts
 from engagements.contracts.clauses import models as clauses
 from engagements.contracts.milestones import models as milestones
@@ -14,12 +14,15 @@ from engagements.evidence import models as evidence
 from engagements.ledger import models as ledger
 from engagements.notifications import models as notifications
 from engagements.payouts import models as payouts
+from engagements.people import approval_models, bank_accounts
 from engagements.people import models as people
 from engagements.runs import models as runs
 from engagements.settlements import models as settlements
 
 __all__ = [
+    "approval_models",
     "audit",
+    "bank_accounts",
     "billing",
     "clauses",
     "contracts",
@@ -33,6 +36,7 @@ __all__ = [
     "payment_models",
     "payouts",
     "people",
+    "reversal_models",
     "runs",
     "settlements",
     "time_box",

@@ -8,14 +8,18 @@ from django.apps.registry import Apps
 from django.http import HttpRequest
 
 from benchmarks.models import Run, SigningKey
+from engagements.billing.payment_models import BankLine
 from engagements.common.queue import enqueue
 from engagements.event_log.models import Event
 from engagements.ledger import chart
 from engagements.notifications import engagement_mails
+from engagements.payouts import refund_accounts
 from engagements.people import sign_ins
 from engagements.people.models import User
 from engagements.runs import services as runs
 from engagements.settlements import finance_mails
+
+PAYMENT_VERBS = ("payment.recorded", "payment.confirmed")
 
 
 def conclude_run(sender: Any, *, run: Run, **kwargs: Any) -> None:
@@ -41,6 +45,15 @@ def mail_signatories(sender: Any, *, event: Event, **kwargs: Any) -> None:
 def mail_finance(sender: Any, *, event: Event, **kwargs: Any) -> None:
     """Mail finance about the events that wait for it."""
     finance_mails.notify(event)
+
+
+def propose_refund_account(sender: Any, *, event: Event, **kwargs: Any) -> None:
+    """Propose the payer's bank account of a payment for the customer's refunds."""
+    line = event.changes.get("bank_line") if event.verb in PAYMENT_VERBS else None
+    if line is not None:
+        refund_accounts.propose_from(
+            line=BankLine.objects.get(pk=line), engagement=event.engagement
+        )
 
 
 def create_missing_accounts(sender: AppConfig, *, apps: Apps = installed, **kwargs: Any) -> None:

@@ -105,7 +105,7 @@ def conclude_engagement(started: StartedEngagement, *, users: DemoUsers, report:
         report(f"{engagement.reference}  target met: {billed} milestone billed, handover is next")
     for settlement in Settlement.objects.filter(contract_version=contract):
         settlements.approve(settlement=settlement, by=users.finance)
-        refunds.start_payment(settlement=settlement, by=users.finance)
+        refunds.start_payment(settlement=settlement, by=users.second_finance)
         refunds.mark_paid(
             settlement=settlement,
             reference=f"REFUND-{engagement.reference}",
@@ -170,10 +170,11 @@ def _collect(contract: ContractVersion, *, users: DemoUsers) -> None:
     """Bill what the signature released, and record its payment."""
     _bill_released(contract, users=users)
     for invoice in open_invoices().filter(engagement=contract.engagement):
-        payments.record(
+        payment = payments.record(
             invoice=invoice,
             amount=invoice.amount_due,
             received_on=timezone.localdate(),
             reference=f"Transfer {invoice.reference}",
             by=users.finance,
         )
+        payments.confirm(payment=payment, by=users.second_finance)

@@ -16,10 +16,10 @@ from engagements.billing import invoice_facts, issuing, postings
 from engagements.billing.models import Invoice, InvoiceLine
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
-from engagements.common.money import allocate, tax_on
 from engagements.common.text import strip_invisible
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import ContractVersion
+from engagements.contracts.taxes import taxes_of
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement
 from engagements.people.models import User
@@ -147,7 +147,8 @@ def _new_draft(rows: Sequence[Milestone], engagement: Engagement, by: User) -> I
     # Amendments change neither currency nor tax; for the rest the latest version counts.
     contract = rows[-1].contract_version
     net = sum((row.amount for row in rows), Decimal(0))
-    tax = tax_on(net, contract.tax_rate_percent, contract.currency)
+    taxes = [taxes_of(row.contract_version)[row.pk] for row in rows]
+    tax = sum(taxes, Decimal(0))
     invoice = Invoice(
         engagement=engagement,
         contract_version=contract,
@@ -159,7 +160,6 @@ def _new_draft(rows: Sequence[Milestone], engagement: Engagement, by: User) -> I
         drafted_by=by,
     )
     validation.save_validated(invoice)
-    taxes = allocate(tax, [row.amount for row in rows], contract.currency)
     for position, (row, part) in enumerate(zip(rows, taxes, strict=True), start=1):
         validation.save_validated(
             InvoiceLine(

@@ -15,9 +15,10 @@ from django.db.models import Q, QuerySet
 
 from engagements.billing.balances import issued_invoices
 from engagements.billing.models import Invoice, InvoiceLine
-from engagements.common.money import gross_of, tax_on
+from engagements.common.money import gross_of
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import ContractVersion
+from engagements.contracts.taxes import taxes_of
 from engagements.engagement.models import Engagement
 
 WITH_INVOICES = (
@@ -77,7 +78,7 @@ def lines_of(milestones: QuerySet[Milestone]) -> list[MilestoneLine]:
     """Read milestones in money."""
     rows = list(
         milestones.select_related("contract_version__engagement__customer").prefetch_related(
-            *WITH_INVOICES
+            *WITH_INVOICES, "contract_version__milestones"
         )
     )
     engagements = {row.contract_version.engagement_id for row in rows}
@@ -86,17 +87,27 @@ def lines_of(milestones: QuerySet[Milestone]) -> list[MilestoneLine]:
     found = list(invoices.values_list("pk", "amount_due", "is_held"))
     amounts_due = {pk: amount for pk, amount, _ in found}
     held = {pk for pk, _, is_held in found if is_held}
-    return [_line(row, amounts_due, held) for row in rows]
+    unbilled = {row.contract_version for row in rows if invoice_line(row) is None}
+    taxes = {key: tax for contract in unbilled for key, tax in _own_taxes(contract).items()}
+    return [_line(row, amounts_due, held, taxes) for row in rows]
+
+
+def _own_taxes(contract: ContractVersion) -> dict[int, Decimal]:
+    own = {milestone.pk for milestone in contract.milestones.all()}
+    return {key: tax for key, tax in taxes_of(contract).items() if key in own}
 
 
 def _line(
-    milestone: Milestone, amounts_due: dict[int, Decimal], held: Collection[int]
+    milestone: Milestone,
+    amounts_due: dict[int, Decimal],
+    held: Collection[int],
+    taxes: dict[int, Decimal],
 ) -> MilestoneLine:
     """One milestone in money; deducts its open amount from its invoice's in `amounts_due`."""
     contract = milestone.contract_version
     line = invoice_line(milestone)
-    rate, currency = contract.tax_rate_percent, contract.currency
-    tax = line.tax if line else tax_on(milestone.amount, rate, currency)
+    currency = contract.currency
+    tax = line.tax if line else taxes[milestone.pk]
     open_amount = unpaid = outstanding(milestone)
     if line is not None and line.invoice_id in amounts_due:
         open_amount = min(unpaid, amounts_due[line.invoice_id])

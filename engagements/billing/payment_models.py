@@ -13,14 +13,18 @@ from django.utils import timezone
 from benchmarks.triggers import CHANGES, AppendOnly, Protect, ReadOnly
 from engagements.billing.models import Invoice
 from engagements.billing.payment_triggers import (
+    CHECK_CONFIRMATION,
     CHECK_MOVE,
     CHECK_OVERPAYMENT,
     CHECK_RECEIPT,
     CHECK_RETURN,
+    CHECK_REVERSAL,
+    KEEP_HANDLED_LINE,
     limit_refunds,
 )
 from engagements.common.money import format_money
 from engagements.people.models import User
+from engagements.people.triggers import second_person
 
 
 class BankImport(models.Model):
@@ -154,11 +158,7 @@ class BankLine(models.Model):
         triggers: ClassVar = [
             Protect(name="deletion", operation=pgtrigger.Delete),
             ReadOnly(name="original", exclude=["state", "note", "handled_by", "handled_at"]),
-            Protect(
-                name="assigned",
-                operation=pgtrigger.Update,
-                condition=pgtrigger.Q(old__state__in=["assigned", "matched"]),
-            ),
+            KEEP_HANDLED_LINE,
         ]
 
     def __str__(self) -> str:
@@ -176,7 +176,8 @@ class Payment(models.Model):
 
     An overpayment leaves the invoice as a negative payment: `moved`, with a positive counterpart
     on another invoice that refers to it by `moved_from`, or `paid_back`. A refund returned by the
-    bank is `came_back`, `moved_from` the negative payment. The sum is the amount received.
+    bank is `came_back`, `moved_from` the negative payment. A received payment that is undone is
+    followed by a `reversed` one, `moved_from` it. The sum is the amount received.
     """
 
     class Kind(models.TextChoices):
@@ -184,6 +185,7 @@ class Payment(models.Model):
         MOVED = "moved", "Moved"
         PAID_BACK = "paid_back", "Paid back"
         CAME_BACK = "came_back", "Came back"
+        REVERSED = "reversed", "Reversed"
 
     invoice = models.ForeignKey(Invoice, on_delete=models.PROTECT, related_name="payments")
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.RECEIVED)
@@ -224,13 +226,16 @@ class Payment(models.Model):
                 | Q(kind="moved", moved_from__isnull=True, amount__lt=0)
                 | Q(kind="moved", moved_from__isnull=False, amount__gt=0)
                 | Q(kind="paid_back", moved_from__isnull=True, amount__lt=0)
-                | Q(kind="came_back", moved_from__isnull=False, amount__gt=0),
+                | Q(kind="came_back", moved_from__isnull=False, amount__gt=0)
+                | Q(kind="reversed", moved_from__isnull=False, amount__lt=0),
                 name="payment_leaves_or_arrives",
                 violation_error_message="Amounts that leave an invoice are negative; those that "
                 "arrive refer to their origin.",
             ),
             models.CheckConstraint(
-                condition=Q(kind="received") | Q(bank_line__isnull=True, bank_amount__isnull=True),
+                condition=Q(kind="received")
+                | Q(kind="reversed", bank_amount__isnull=True)
+                | Q(bank_line__isnull=True, bank_amount__isnull=True),
                 name="payment_of_the_bank_is_received",
                 violation_error_message="Only received payments have a bank line.",
             ),
@@ -247,10 +252,12 @@ class Payment(models.Model):
             CHECK_OVERPAYMENT,
             CHECK_MOVE,
             CHECK_RETURN,
+            CHECK_REVERSAL,
+            # A payment that the bank takes back is gone, whatever was refunded.
             limit_refunds(
                 engagement="engagements_invoice WHERE id = NEW.invoice_id",
                 operation=pgtrigger.Insert,
-                condition=pgtrigger.Q(new__amount__lt=0),
+                condition=pgtrigger.Q(new__amount__lt=0) & ~pgtrigger.Q(new__kind="reversed"),
             ),
         ]
 
@@ -265,12 +272,59 @@ class Payment(models.Model):
         return (self.amount / self.bank_amount).quantize(Decimal("0.000001"))
 
     @property
+    def subject(self) -> str:
+        """Its name in approvals of a sole owner."""
+        return f"payment:{self.pk}"
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether a bank line or a second person confirms it. Reads `confirmation`: select it."""
+        if self.kind != self.Kind.RECEIVED or self.bank_line_id is not None:
+            return True
+        return getattr(self, "confirmation", None) is not None
+
+    @property
     def description(self) -> str:
         """The kind in words, with the other invoice of a moved payment."""
-        if self.kind in (self.Kind.PAID_BACK, self.Kind.CAME_BACK):
+        if self.kind in (self.Kind.PAID_BACK, self.Kind.CAME_BACK, self.Kind.REVERSED):
             return self.get_kind_display().lower()
         if self.kind == self.Kind.RECEIVED:
             return "received"
         if self.moved_from is not None:
             return f"moved from {self.moved_from.invoice.reference}"
         return f"moved to {self.moved_to.invoice.reference}"
+
+
+class PaymentConfirmation(models.Model):
+    """The confirmation of a payment keyed by hand. Append-only.
+
+    With `bank_line` the statement confirms it, otherwise a second person who compared it with
+    the bank's records. Until then it counts towards no refund.
+    """
+
+    payment = models.OneToOneField(Payment, on_delete=models.PROTECT, related_name="confirmation")
+    bank_line = models.OneToOneField(
+        BankLine, on_delete=models.PROTECT, null=True, blank=True, related_name="confirmation"
+    )
+    confirmed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    confirmed_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        triggers: ClassVar = [
+            AppendOnly(),
+            CHECK_CONFIRMATION,
+            second_person(
+                name="second_person",
+                code="paymentconfirmation.second_person",
+                by="NEW.confirmed_by_id",
+                others=(
+                    "(SELECT recorded_by_id FROM engagements_payment WHERE id = NEW.payment_id)",
+                ),
+                subject="'payment:' || NEW.payment_id",
+                operation=pgtrigger.Insert,
+                condition=pgtrigger.Q(new__bank_line__isnull=True),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"confirmation of {self.payment_id}"

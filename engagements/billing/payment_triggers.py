@@ -7,6 +7,84 @@ from pgtrigger.core import Condition, Operation
 
 from benchmarks.triggers import Trigger, refuse
 
+# A payment keyed by hand counts towards money that leaves once a bank line or a second person
+# confirms it.
+CONFIRMED = """(payment.kind NOT IN ('received', 'reversed') OR EXISTS (
+        SELECT 1 FROM engagements_payment received
+        LEFT JOIN engagements_paymentconfirmation confirmation
+            ON confirmation.payment_id = received.id
+        WHERE received.id IN (payment.id, payment.moved_from_id) AND received.kind = 'received'
+            AND (received.bank_line_id IS NOT NULL OR confirmation.id IS NOT NULL)))"""
+
+# A handled line stays so, unless all its payments are reversed.
+KEEP_HANDLED_LINE = Trigger(
+    name="assigned",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Update,
+    condition=pgtrigger.Q(old__state__in=["assigned", "matched"]),
+    func=f"""
+    IF OLD.state <> 'assigned' OR NEW.state <> 'open' OR NOT EXISTS (
+        SELECT 1 FROM engagements_payment WHERE bank_line_id = OLD.id
+        HAVING sum(amount) = 0 AND count(*) > 0
+    ) THEN
+        {refuse("bankline.assigned", "A handled bank line stays as it is.")}
+    END IF;
+    RETURN NEW;
+    """,
+)
+
+CHECK_REVERSAL = Trigger(
+    name="reversal",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert,
+    condition=pgtrigger.Q(new__kind="reversed"),
+    func=f"""
+    IF NOT EXISTS (
+        SELECT 1 FROM engagements_payment payment
+        JOIN engagements_payment cause ON cause.id = payment.id
+            OR cause.bank_line_id = payment.bank_line_id
+        JOIN engagements_paymentreversal reversal ON reversal.payment_id = cause.id
+        WHERE payment.id = NEW.moved_from_id AND payment.kind = 'received'
+            AND payment.invoice_id = NEW.invoice_id AND payment.amount = -NEW.amount
+            AND (NEW.bank_line_id IS NULL OR NEW.bank_line_id = payment.bank_line_id)
+            AND reversal.state = 'posted'
+            AND (reversal.cause = 'other_invoice' OR reversal.payment_id = payment.id)
+    ) THEN
+        {refuse("payment.reversal", "An approved reversal reverses a received payment.")}
+    END IF;
+    RETURN NEW;
+    """,
+)
+
+CHECK_CONFIRMATION = Trigger(
+    name="evidence",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert,
+    declare=[("keyed", "record"), ("line", "record")],
+    func=f"""
+    SELECT payment.*, invoice.currency INTO keyed FROM engagements_payment payment
+        JOIN engagements_invoice invoice ON invoice.id = payment.invoice_id
+        WHERE payment.id = NEW.payment_id;
+    IF keyed.kind <> 'received' OR keyed.bank_line_id IS NOT NULL THEN
+        {refuse("paymentconfirmation.keyed", "Only a payment keyed by hand is confirmed.")}
+    END IF;
+    IF NEW.bank_line_id IS NULL THEN
+        RETURN NEW;
+    END IF;
+    SELECT * INTO line FROM engagements_bankline WHERE id = NEW.bank_line_id FOR UPDATE;
+    IF (line.amount, line.currency) <> (keyed.amount, keyed.currency)
+        OR EXISTS (SELECT 1 FROM engagements_payment WHERE bank_line_id = line.id) THEN
+        {
+        refuse(
+            "paymentconfirmation.bank_line",
+            "A bank line confirms one payment of its amount and currency.",
+        )
+    }
+    END IF;
+    RETURN NEW;
+    """,
+)
+
 CHECK_RECEIPT = Trigger(
     name="receipt",
     when=pgtrigger.Before,
@@ -32,6 +110,7 @@ CHECK_RECEIPT = Trigger(
     IF line.amount < coalesce(NEW.bank_amount, NEW.amount) + (
             SELECT coalesce(sum(coalesce(bank_amount, amount)), 0) FROM engagements_payment
             WHERE bank_line_id = line.id)
+        OR EXISTS (SELECT 1 FROM engagements_paymentconfirmation WHERE bank_line_id = line.id)
         OR (NEW.bank_amount IS NULL) <> (line.currency = (
             SELECT currency FROM engagements_invoice WHERE id = NEW.invoice_id))
     THEN
@@ -72,13 +151,14 @@ CHECK_OVERPAYMENT = Trigger(
         END IF;
         RETURN NULL;
     END IF;
-    IF (SELECT sum(amount) FROM engagements_payment WHERE invoice_id = invoice.id)
+    IF (SELECT sum(amount) FROM engagements_payment payment
+        WHERE invoice_id = invoice.id AND {CONFIRMED})
         + (SELECT coalesce(sum(amount), 0) FROM engagements_writeoff
            WHERE invoice_id = invoice.id AND state = 'posted')
         < invoice.gross - (SELECT coalesce(sum(gross), 0) FROM engagements_invoice
                            WHERE corrects_id = invoice.id AND state = 'issued')
     THEN
-        {refuse("payment.overpayment", "Only an overpayment can leave an invoice.")}
+        {refuse("payment.overpayment", "Only a confirmed overpayment can leave an invoice.")}
     END IF;
     IF EXISTS (
         SELECT 1 FROM engagements_settlement settlement
@@ -132,7 +212,7 @@ CHECK_RETURN = Trigger(
 
 
 def limit_refunds(*, engagement: str, operation: Operation, condition: Condition) -> Trigger:
-    """A trigger that refuses refunds of an engagement beyond its payments.
+    """A trigger that refuses refunds of an engagement beyond its confirmed payments.
 
     `engagement` is the SQL that finds the engagement's id. Its row is locked, as the services do
     first of all: of two refunds at once the second sees the first.
@@ -148,7 +228,7 @@ def limit_refunds(*, engagement: str, operation: Operation, condition: Condition
     PERFORM 1 FROM engagements_engagement WHERE id = about FOR NO KEY UPDATE;
     SELECT coalesce(sum(payment.amount), 0) INTO received FROM engagements_payment payment
         JOIN engagements_invoice invoice ON invoice.id = payment.invoice_id
-        WHERE invoice.engagement_id = about;
+        WHERE invoice.engagement_id = about AND {CONFIRMED};
     SELECT coalesce(sum(settlement.refund), 0) INTO refunded FROM engagements_settlement settlement
         JOIN engagements_contractversion contract ON contract.id = settlement.contract_version_id
         WHERE contract.engagement_id = about AND settlement.state IN ('paying', 'paid');

@@ -14,7 +14,7 @@ from engagements.access import require_finance
 from engagements.billing import postings
 from engagements.billing.balances import balance_of
 from engagements.billing.models import Invoice
-from engagements.billing.payment_models import BankLine, Payment
+from engagements.billing.payment_models import BankLine, Payment, PaymentConfirmation
 from engagements.common import validation
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
@@ -23,6 +23,7 @@ from engagements.contracts.models import ContractVersion
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement
 from engagements.event_log import events
+from engagements.people import second_person
 from engagements.people.models import User
 
 # The longest plausible time between a payment in advance and its invoice.
@@ -75,6 +76,73 @@ def record(
     return payment
 
 
+@transaction.atomic
+def confirm(*, payment: Payment, by: User, bank_line: BankLine | None = None) -> Payment:
+    """Confirm a payment keyed by hand, as a second person or by its `bank_line`. Idempotent.
+
+    Until then it counts towards no refund.
+    """
+    engagement = stages.locked(payment.invoice.engagement_id)
+    require_finance(by)
+    row = Payment.objects.select_related("invoice", "confirmation").get(pk=payment.pk)
+    if row.is_confirmed:
+        return row
+    if row.kind != Payment.Kind.RECEIVED or hasattr(row, "moved_to"):
+        raise ApplicationError("This payment is reversed.", code="payment.reversed")
+    if bank_line is None:
+        second_person.require(
+            by=by,
+            others=[row.recorded_by_id],
+            subject=row.subject,
+            code="payment.same_person",
+            message="You recorded this payment: a bank line or another person confirms it.",
+        )
+    confirmation = PaymentConfirmation(payment=row, bank_line=bank_line, confirmed_by=by)
+    validation.save_validated(confirmation)
+    row.confirmation = confirmation
+    shown = format_money(row.amount, row.invoice.currency)
+    source = "by the bank statement" if bank_line else f"by {by}"
+    events.record(
+        engagement=engagement,
+        verb="payment.confirmed",
+        summary=f"{shown} for {row.invoice.reference} confirmed {source}.",
+        actor=by,
+        changes={"payment": row.pk, "bank_line": bank_line.pk if bank_line else None},
+    )
+    return row
+
+
+def unconfirmed(payments: QuerySet[Payment]) -> QuerySet[Payment]:
+    """Those keyed by hand that neither a bank line nor a second person confirmed."""
+    return payments.filter(
+        kind=Payment.Kind.RECEIVED,
+        bank_line__isnull=True,
+        confirmation__isnull=True,
+        moved_to__isnull=True,
+    )
+
+
+def require_confirmed(payments: QuerySet[Payment]) -> None:
+    """Require that no payment waits for its confirmation."""
+    waiting = unconfirmed(payments.all()).select_related("invoice").first()
+    if waiting is not None:
+        raise ApplicationError(
+            f"Payment {waiting.reference} of {waiting.invoice.reference} was keyed by hand: "
+            "a bank line or another person of finance confirms it first.",
+            code="payment.unconfirmed",
+        )
+
+
+def confirmed_total(engagement: Engagement) -> Decimal:
+    """The payments of an engagement that may be refunded, gross."""
+    rows = Payment.objects.filter(invoice__engagement=engagement)
+    total, waiting = (
+        group.aggregate(total=Sum("amount"))["total"] or Decimal(0)
+        for group in (rows, unconfirmed(rows))
+    )
+    return total - waiting
+
+
 def _known(invoice: Invoice, reference: str, amount: Decimal, received_on: date) -> Payment | None:
     known = invoice.payments.filter(reference=reference).first()
     figures = (Payment.Kind.RECEIVED, amount, received_on)
@@ -98,6 +166,7 @@ def _log(payment: Payment, engagement: Engagement) -> None:
             "invoice": invoice.pk,
             "amount": str(payment.amount),
             "reference": payment.reference,
+            "bank_line": payment.bank_line_id,
         },
         for_customer=True,
     )
@@ -191,6 +260,12 @@ def payments_of(contract: ContractVersion) -> list[Payment]:
     """All payments of a contract's engagement, by date."""
     return list(
         Payment.objects.filter(invoice__engagement=contract.engagement_id)
-        .select_related("invoice", "recorded_by", "moved_from__invoice", "moved_to__invoice")
+        .select_related(
+            "invoice",
+            "recorded_by",
+            "confirmation",
+            "moved_from__invoice",
+            "moved_to__invoice",
+        )
         .order_by("received_on", "pk")
     )

@@ -26,9 +26,8 @@ from engagements.ledger.posting import LegDraft, post_effect
 def invoice_issued(invoice: Invoice, *, document: Document | None = None) -> Entry | None:
     """Debit the gross to receivables."""
     position = positions_of(invoice.engagement, invoice.currency)
-    is_met = Entry.objects.filter(
-        engagement=invoice.engagement, kind=Entry.Kind.TARGET_MET
-    ).exists()
+    # The ledger has no entry of a target that was met before anything was billed.
+    is_met = invoice.engagement.events.filter(verb="engagement.met").exists()
     effect = effects.billed(position, net=invoice.net, tax=invoice.tax, is_met=is_met)
     key = f"{Entry.Kind.INVOICE_ISSUED}:invoice:{invoice.pk}"
     return post_effect(
@@ -62,6 +61,11 @@ def payment_moved(payment: Payment) -> Entry | None:
 def payment_paid_back(payment: Payment) -> Entry | None:
     """Post an overpayment being refunded."""
     return _post_payment(payment, Entry.Kind.PAYMENT_PAID_BACK, effects.paid_back)
+
+
+def payment_reversed(payment: Payment) -> Entry | None:
+    """Post a reversed payment: in suspense against its bank line or that of the chargeback."""
+    return _post_payment(payment, Entry.Kind.PAYMENT_REVERSED, effects.reversed_payment)
 
 
 def payment_came_back(payment: Payment) -> Entry | None:

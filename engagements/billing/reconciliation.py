@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from django.apps import apps
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Upper
 from django.utils import timezone
 
@@ -19,7 +19,7 @@ from engagements.access import require_finance
 from engagements.billing import payments, postings
 from engagements.billing.balances import issued_invoices, open_invoices
 from engagements.billing.models import Invoice
-from engagements.billing.payment_models import BankLine, Payment
+from engagements.billing.payment_models import BankLine, Payment, PaymentConfirmation
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
@@ -75,11 +75,17 @@ def proposals(lines: Iterable[BankLine]) -> list[Proposal]:
     waiting = list(open_invoices())
     remaining: dict[int, Decimal] = {}
     refunds = own_refund_ids(rows)
+    keyed = payments.unconfirmed(Payment.objects.filter(invoice__in=by_number.values()))
+    by_hand = {(row.invoice_id, row.amount): row.reference for row in keyed}
     return [
         Proposal(line, Match.NONE, reason=reason)
         if (reason := _other_reason(line, refunds))
         else _proposal(
-            line, [by_number[n] for n in quoted[line.pk] if n in by_number], waiting, remaining
+            line,
+            [by_number[n] for n in quoted[line.pk] if n in by_number],
+            waiting,
+            remaining,
+            by_hand,
         )
         for line in rows
     ]
@@ -132,12 +138,17 @@ def _proposal(
     quoted: list[InvoiceWithBalance],
     waiting: list[InvoiceWithBalance],
     remaining: dict[int, Decimal],
+    by_hand: dict[tuple[int, Decimal], str],
 ) -> Proposal:
     if not quoted:
         return _by_amount(line, waiting)
     other = next((row for row in quoted if row.currency != line.currency), None)
     if other:
         return Proposal(line, Match.NONE, reason=f"{other.reference} is in {other.currency}.")
+    keyed = [reference for row in quoted if (reference := by_hand.get((row.pk, line.amount)))]
+    if keyed:
+        reason = f"Keyed by hand as {keyed[0]}: open the line to confirm it."
+        return Proposal(line, Match.NONE, reason=reason)
     rest, parts = line.amount, []
     for row in quoted:
         due = remaining.get(row.pk, row.amount_due if row.offset else row.open_amount)
@@ -183,7 +194,8 @@ def assign(*, line: BankLine, parts: Sequence[tuple[Invoice, Decimal]], by: User
     row = BankLine.objects.select_for_update(of=("self",)).get(pk=line.pk)
     wanted = {invoice.pk: amount for invoice, amount in parts}
     if row.state == State.ASSIGNED:
-        if dict(row.payments.values_list("invoice", "amount")) != wanted:
+        standing = row.payments.filter(kind=Payment.Kind.RECEIVED, moved_to__isnull=True)
+        if dict(standing.values_list("invoice", "amount")) != wanted:
             raise ApplicationError(
                 "This line is already assigned to other invoices.",
                 code="bank_line.assigned_differently",
@@ -274,6 +286,33 @@ def _require_payment(line: BankLine) -> None:
         )
 
 
+@transaction.atomic
+def confirm_payment(*, line: BankLine, payment: Payment, by: User) -> BankLine:
+    """Take an open line as the bank's record of a payment keyed by hand. Idempotent."""
+    require_finance(by)
+    stages.locked(payment.invoice.engagement_id)
+    row = BankLine.objects.select_for_update(of=("self",)).get(pk=line.pk)
+    known = PaymentConfirmation.objects.filter(bank_line=row).first()
+    if known and known.payment_id == payment.pk:
+        return row
+    candidates = keyed_payments(row)
+    if row.state == State.ASSIGNED or not candidates.filter(pk=payment.pk).exists():
+        raise ApplicationError(
+            "This line is not the bank's record of this payment.", code="bank_line.other_payment"
+        )
+    _require_payment(row)
+    if row.state == State.SET_ASIDE:
+        postings.bank_line_taken_up(row)
+    payments.confirm(payment=payment, by=by, bank_line=row)
+    return handle(row, State.ASSIGNED, by)
+
+
+def keyed_payments(line: BankLine) -> QuerySet[Payment]:
+    """Unconfirmed payments of the line's amount and currency, keyed by hand: it may be one."""
+    same = Payment.objects.filter(amount=line.amount, invoice__currency=line.currency)
+    return payments.unconfirmed(same).select_related("invoice", "recorded_by").order_by("pk")
+
+
 def assign_certain(*, proposals: Iterable[Proposal], by: User) -> tuple[int, list[str]]:
     """Record each certain proposal by itself; return the number recorded and the errors."""
     done, errors = 0, []
@@ -307,6 +346,9 @@ def set_aside(*, line: BankLine, note: str, by: User) -> BankLine:
 def _reference(line: BankLine, invoice: Invoice) -> str:
     """The bank's reference, with a suffix where another line paid this invoice with the same."""
     same = invoice.payments.filter(reference=line.entry_reference, bank_line__isnull=False)
+    again = line.payments.filter(kind=Payment.Kind.REVERSED, invoice=invoice).count()
+    if again:
+        return f"{line.entry_reference[:REFERENCE_HEAD]} (again {again})"
     if not same.exclude(bank_line=line).exists():
         return line.entry_reference
     return f"{line.entry_reference[:REFERENCE_HEAD]} ({line.entry_key[7:15]})"

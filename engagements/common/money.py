@@ -15,6 +15,7 @@ from functools import lru_cache
 
 import moneyed
 from babel import Locale
+from babel.core import get_global
 from babel.numbers import NumberPattern
 
 # Pages are in English.
@@ -25,19 +26,27 @@ LIMIT = Decimal(10) ** 11
 
 
 class UnknownCurrency(ValueError):
-    """The code is not an ISO 4217 currency."""
+    """The code is not an ISO 4217 currency in use."""
 
 
 @lru_cache(maxsize=64)
 def minor_digits(currency: str) -> int:
     """How many decimals an amount of `currency` (ISO 4217) has. Raises UnknownCurrency."""
-    try:
-        units = moneyed.get_currency(currency).sub_unit
-    except moneyed.CurrencyDoesNotExist as error:
-        raise UnknownCurrency(
-            f"{currency!r} is not a currency code. Use one such as EUR."
-        ) from error
-    return len(str(units)) - 1
+    if currency not in _in_use():
+        raise UnknownCurrency(f"{currency!r} is not a currency in use. Use one such as EUR.")
+    return len(str(moneyed.get_currency(currency).sub_unit)) - 1
+
+
+@lru_cache(maxsize=1)
+def _in_use() -> frozenset[str]:
+    """The ISO 4217 currencies that are legal tender somewhere today (CLDR)."""
+    tender = {
+        code
+        for uses in get_global("territory_currencies").values()
+        for code, _, ended, is_tender in uses
+        if ended is None and is_tender
+    }
+    return frozenset(tender & moneyed.CURRENCIES.keys())
 
 
 @lru_cache(maxsize=64)
@@ -67,6 +76,20 @@ def tax_on(amount: Decimal, rate_percent: Decimal, currency: str) -> Decimal:
 def gross_of(amount: Decimal, rate_percent: Decimal, currency: str) -> Decimal:
     """A net `amount` with its tax."""
     return quantize(amount, currency) + tax_on(amount, rate_percent, currency)
+
+
+def tax_shares(parts: Iterable[Decimal], rate_percent: Decimal, currency: str) -> list[Decimal]:
+    """Return the tax on each of `parts` (net), in order: together the tax on their sum.
+
+    Each is within a minor unit of its own tax, and the first ones add up to the tax on theirs.
+    """
+    net, taxed, shares = Decimal(0), Decimal(0), []
+    for part in parts:
+        net += part
+        share = tax_on(net, rate_percent, currency) - taxed
+        taxed += share
+        shares.append(share)
+    return shares
 
 
 def allocate(total: Decimal, shares: Sequence[Decimal | int], currency: str) -> list[Decimal]:

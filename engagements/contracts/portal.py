@@ -15,7 +15,7 @@ from engagements import access
 from engagements.access import actor
 from engagements.common.client_ip import current_address
 from engagements.common.errors import ApplicationError
-from engagements.common.money import gross_of
+from engagements.common.money import gross_of, tax_shares
 from engagements.contracts import acceptances, offers, signatories
 from engagements.contracts.differences import differences
 from engagements.contracts.fields import facts
@@ -145,18 +145,18 @@ def readable_terms(contract: ContractVersion) -> dict[str, Any]:
     terms = terms_of(contract)
     rate, currency = Decimal(terms["tax_rate_percent"]), terms["currency"]
     audit = Decimal(terms["audit_cost"])
-    parts, before = (
-        [
-            {
-                **part,
-                "net": (net := Decimal(part["amount"])),
-                "gross": gross_of(net, rate, currency),
-                "due_on": _day(part.get("due_on")),
-            }
-            for part in terms[name]
-        ]
-        for name in ("milestones", "released_before")
-    )
+    everything = [*terms["released_before"], *terms["milestones"]]
+    taxes = tax_shares((Decimal(part["amount"]) for part in everything), rate, currency)
+    shown = [
+        {
+            **part,
+            "net": Decimal(part["amount"]),
+            "gross": Decimal(part["amount"]) + tax,
+            "due_on": _day(part.get("due_on")),
+        }
+        for part, tax in zip(everything, taxes, strict=True)
+    ]
+    before, parts = shown[: len(terms["released_before"])], shown[len(terms["released_before"]) :]
     return {
         **terms,
         "facts": [fact for fact in facts(terms) if fact.name not in OWN_ROWS],

@@ -11,6 +11,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from benchmarks.triggers import FSM
+from engagements.engagement.triggers import CHECK_BALANCE
 from engagements.people.models import Customer, User
 
 
@@ -71,6 +72,7 @@ class Engagement(models.Model):
         ]
         triggers: ClassVar = [
             FSM("stage", MOVES),
+            CHECK_BALANCE,
         ]
 
     def __str__(self) -> str:

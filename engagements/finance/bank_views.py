@@ -23,7 +23,7 @@ from engagements.billing.bank_forms import (
     ColumnsForm,
     SetAsideForm,
 )
-from engagements.billing.payment_models import BankImport, BankLine
+from engagements.billing.payment_models import BankImport, BankLine, Payment
 from engagements.billing.reconciliation import Proposal, assignable_invoices, proposals
 from engagements.billing.write_off_forms import ExchangeForm
 from engagements.common.errors import ApplicationError
@@ -283,6 +283,23 @@ def _refunds(line: BankLine) -> list[Refund]:
     return bank_matching.candidates(line)
 
 
+@access.finance_page
+@require_POST
+def confirm_payment(request: HttpRequest, pk: int) -> HttpResponse:
+    """Take a line as the bank's record of the keyed payment in `payment`."""
+    line = _line_of(pk)
+    [key, *_] = [*wholes(request.POST.getlist("payment")), 0]
+    try:
+        reconciliation.confirm_payment(
+            line=line, payment=access.payment_for(request.user, key), by=actor(request)
+        )
+    except ApplicationError as error:
+        messages.error(request, str(error))
+        return redirect("bank-line", pk=pk)
+    messages.success(request, f"{format_money(line.amount, line.currency)} confirmed.")
+    return redirect("bank")
+
+
 def token(proposal: Proposal) -> str:
     """A proposal as form data: the line, and the amount for each invoice."""
     parts = ";".join(f"{invoice.pk}={amount.normalize():f}" for invoice, amount in proposal.parts)
@@ -344,7 +361,9 @@ def _line(
     is_invalid = any(form is not None for form in (assigning, exchanging, setting_aside))
     context = {
         "line": line,
-        "payments": line.payments.select_related("invoice"),
+        "payments": line.payments.select_related("invoice")
+        or Payment.objects.filter(confirmation__bank_line=line).select_related("invoice"),
+        "keyed": reconciliation.keyed_payments(line) if line.state == OPEN else [],
         "matches": line.transfer_matches.select_related("transfer", "overpayment_refund__invoice"),
         "refunds": [(row, refund_token(row)) for row in _refunds(line)],
         "assigning": assigning or _assign_form(line),

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engagements import access
 from engagements.access import actor
@@ -22,6 +22,7 @@ from engagements.common.money import format_money
 from engagements.common.pages import UNPROCESSABLE, query_of
 from engagements.common.tables import amounts, as_csv
 from engagements.payouts.queries import payments_for
+from engagements.people import reauthentication, second_person
 
 PER_PAGE = 50
 COLUMNS = (
@@ -47,15 +48,36 @@ def record(request: HttpRequest, pk: int) -> HttpResponse:
             shown = format_money(payment.amount, invoice.currency)
             messages.success(request, f"{shown} recorded for {invoice.reference}.")
             return redirect("invoice", pk=invoice.pk)
+    rows = list(payments_for(invoice))
+    for row in rows:
+        row.needs_another = second_person.is_missing(
+            by=actor(request), others=[row.recorded_by_id], subject=row.subject
+        )
+        row.reversal = row.reversals.exclude(state="voided").first()
     context = {
         "invoice": invoice,
         "engagement": invoice.engagement,
-        "payments": payments_for(invoice),
+        "payments": rows,
         "form": form,
         "can_edit": access.is_finance(request.user),
     }
     status = UNPROCESSABLE if form.errors else 200
     return render(request, "billing/payment.html", context, status=status)
+
+
+@access.finance_page
+@require_POST
+@reauthentication.with_reauthentication
+def confirm(request: HttpRequest, pk: int) -> HttpResponse:
+    """Confirm a payment keyed by hand, as a second person."""
+    payment = access.payment_for(request.user, pk)
+    try:
+        payments.confirm(payment=payment, by=actor(request))
+    except ApplicationError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, "Payment confirmed.")
+    return redirect("payment-record", pk=payment.invoice_id)
 
 
 @access.finance_page

@@ -27,6 +27,7 @@ from engagements.settlements import services as settlements
 from engagements.settlements.actions import actions, forms_of
 from engagements.settlements.calculation import preview
 from engagements.settlements.forms import ProposeSettlementForm
+from engagements.settlements.grounds import default_audit_cost
 from engagements.settlements.labels import next_step
 from engagements.settlements.models import Settlement
 from engagements.settlements.queries import has_unsettled_payments
@@ -109,7 +110,7 @@ def propose(request: HttpRequest, reference: str) -> HttpResponse:
         is_further=last_paid is not None,
         initial={} if last_paid else {"reason": reason},
     )
-    audit_cost = last_paid.audit_cost if last_paid else None
+    audit_cost = default_audit_cost(contract) if last_paid else None
     if request.method == "POST" and form.is_valid():
         audit_cost = audit_cost if form.audit_cost() is None else form.audit_cost()
         if "preview" not in request.POST:
@@ -169,6 +170,9 @@ def _page(
         "contract": settlement.contract_version,
         "engagement": engagement,
         "counted": counted,
+        "unconfirmed": [p for p in received if not p.is_confirmed]
+        if settlement.is_open and settlement.has_refund
+        else [],
         "later": later,
         "needs_another": needs_another,
         "actions": actions(settlement, request.user, is_outdated=is_outdated, rejected=rejected),

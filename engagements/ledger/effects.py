@@ -72,6 +72,11 @@ def moved_out(position: Positions, amount: Decimal) -> Effect:
     return _outgoing(position, amount, at=chart.MOVED_PAYMENTS)
 
 
+def reversed_payment(position: Positions, amount: Decimal) -> Effect:
+    """A received payment that is undone; the receivable is open again."""
+    return _outgoing(position, amount, at=chart.SUSPENSE)
+
+
 def paid_back(position: Positions, amount: Decimal) -> Effect:
     """An overpayment being refunded; money in transit counts as gone."""
     return _outgoing(position, amount, at=chart.TRANSFERS)

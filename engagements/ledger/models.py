@@ -72,6 +72,7 @@ class Entry(models.Model):
         PAYMENT_RECEIVED = "payment_received", "Payment received"
         PAYMENT_MOVED = "payment_moved", "Overpayment moved"
         PAYMENT_PAID_BACK = "payment_paid_back", "Overpayment refund sent"
+        PAYMENT_REVERSED = "payment_reversed", "Payment reversed"
         PAYMENT_CAME_BACK = "payment_came_back", "Overpayment refund returned"
         OVERPAYMENT_REFUND_PAID = "overpayment_refund_paid", "Overpayment refund paid"
         AUDIT_DELIVERED = "audit_delivered", "Audit delivered"

@@ -6,14 +6,25 @@ from typing import ClassVar
 
 import pgtrigger
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 from django.utils import timezone
 
 from benchmarks.triggers import FSM, AppendOnly, Protect, ReadOnly
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import BankLine, Payment
 from engagements.common.money import format_money
-from engagements.payouts.triggers import CHECK_FAILED, CHECK_MATCH, CHECK_SENT, CHECK_TRANSFER
+from engagements.payouts.triggers import (
+    APPROVER_SET_NO_ACCOUNT,
+    CHECK_ACCOUNT,
+    CHECK_ACCOUNT_OF_OVERPAYMENT,
+    CHECK_FAILED,
+    CHECK_MATCH,
+    CHECK_SENT,
+    CHECK_TRANSFER,
+    SENT_BY_ANOTHER,
+    STARTED_BY_ANOTHER,
+)
+from engagements.people.bank_accounts import BankAccount
 from engagements.people.models import User
 from engagements.settlements.models import Settlement
 
@@ -59,6 +70,9 @@ class Transfer(models.Model):
     payee = models.CharField(max_length=70, blank=True)
     iban = models.CharField("IBAN", max_length=34, blank=True)
     bic = models.CharField("BIC", max_length=11, blank=True)
+    account = models.ForeignKey(
+        BankAccount, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
     end_to_end_id = models.CharField(max_length=35, unique=True)
     file = models.ForeignKey(
         TransferFile, on_delete=models.PROTECT, null=True, blank=True, related_name="transfers"
@@ -105,6 +119,9 @@ class Transfer(models.Model):
                 | (pgtrigger.Q(old__outcome="paid") & ~pgtrigger.Q(new__outcome="failed")),
             ),
             CHECK_TRANSFER,
+            CHECK_ACCOUNT,
+            STARTED_BY_ANOTHER,
+            APPROVER_SET_NO_ACCOUNT,
         ]
 
     def __str__(self) -> str:
@@ -143,6 +160,9 @@ class OverpaymentRefund(models.Model):
     payee = models.CharField(max_length=70, blank=True)
     iban = models.CharField("IBAN", max_length=34, blank=True)
     bic = models.CharField("BIC", max_length=11, blank=True)
+    account = models.ForeignKey(
+        BankAccount, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
     file = models.ForeignKey(
         TransferFile,
         on_delete=models.PROTECT,
@@ -169,11 +189,6 @@ class OverpaymentRefund(models.Model):
                 condition=Q(amount__gt=0),
                 name="overpayment_refund_is_more_than_nothing",
                 violation_error_message="The amount must be greater than zero.",
-            ),
-            models.CheckConstraint(
-                condition=Q(sent_by__isnull=True) | ~Q(sent_by=F("proposed_by")),
-                name="overpayment_refund_is_sent_by_another",
-                violation_error_message="The proposer may not send a refund.",
             ),
             models.CheckConstraint(
                 condition=Q(
@@ -250,6 +265,7 @@ class OverpaymentRefund(models.Model):
                     "payee",
                     "iban",
                     "bic",
+                    "account",
                     "file",
                 ],
                 condition=pgtrigger.Q(new__state="paying"),
@@ -261,11 +277,18 @@ class OverpaymentRefund(models.Model):
             ),
             CHECK_SENT,
             CHECK_FAILED,
+            CHECK_ACCOUNT_OF_OVERPAYMENT,
+            SENT_BY_ANOTHER,
         ]
 
     def __str__(self) -> str:
         shown = format_money(self.amount, self.invoice.currency)
         return f"refund of {shown} overpaid on {self.invoice}"
+
+    @property
+    def subject(self) -> str:
+        """Its name in approvals of a sole owner."""
+        return f"overpayment:{self.pk}"
 
     @property
     def is_open(self) -> bool:

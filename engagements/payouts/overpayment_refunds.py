@@ -24,10 +24,11 @@ from engagements.event_log import events
 from engagements.ledger import effects
 from engagements.ledger.models import Entry
 from engagements.ledger.positions import positions_of
-from engagements.payouts import postings, refunds
+from engagements.payouts import postings, refund_accounts, refunds
 from engagements.payouts.models import OverpaymentRefund, Transfer, TransferFile
 from engagements.payouts.overpayments import positive_amount, require_overpaid, withdraw
-from engagements.people.models import BankAccount, User
+from engagements.people import second_person
+from engagements.people.models import User
 from engagements.settlements.calculation import PlannedEntry
 
 State = OverpaymentRefund.State
@@ -77,28 +78,25 @@ def send(
     refund: OverpaymentRefund,
     by: User,
     file: TransferFile | None = None,
-    account: BankAccount | None = None,
 ) -> OverpaymentRefund:
     """Start the transfer of a proposed refund. The proposer may not send it.
 
-    With `file` and the customer's bank `account` named in it, the transfer is by SEPA, otherwise
-    by hand. The money leaves the invoice.
+    With `file` the transfer is by SEPA, otherwise by hand. The money leaves the invoice.
     """
     row, engagement = locked(refund)
     require_finance(by)
     if row.state in (State.PAYING, State.PAID):
         return row
     _require_state(row, State.PROPOSED, to="to be sent")
-    if row.proposed_by_id == by.pk:
-        raise ApplicationError(
-            "You proposed this refund: another person of finance sends it.",
-            code="overpayment_refund.same_person",
-        )
+    require_another_sender(row, by)
+    account = refund_accounts.account_for(
+        engagement.customer, by=by, approved_by=None, subject=row.subject
+    )
     require_overpaid(row.invoice, row.amount)
     row.left = withdraw(row.invoice, Payment.Kind.PAID_BACK, row.amount, end_to_end_id(row), by)
     row.state, row.sent_by, row.sent_at = State.PAYING, by, timezone.now()
     row.method = Transfer.Method.SEPA if file else Transfer.Method.BY_HAND
-    row.file = file
+    row.file, row.account = file, account
     if account:
         row.payee, row.iban, row.bic = account.holder, account.iban, account.bic
     validation.save_validated(row)
@@ -188,6 +186,17 @@ def void(*, refund: OverpaymentRefund, reason: str, by: User) -> OverpaymentRefu
     _end(row, State.VOIDED, by)
     _record(row, engagement, f"refund voided: {row.end_reason}", by)
     return row
+
+
+def require_another_sender(refund: OverpaymentRefund, by: User) -> None:
+    """Require that `by` did not propose the refund."""
+    second_person.require(
+        by=by,
+        others=[refund.proposed_by_id],
+        subject=refund.subject,
+        code="overpayment_refund.same_person",
+        message="You proposed this refund: another person of finance sends it.",
+    )
 
 
 def end_to_end_id(refund: OverpaymentRefund) -> str:

@@ -36,7 +36,8 @@ from engagements.payouts.queries import (
     overpaid_amount,
     remaining_overpayment,
 )
-from engagements.people import reauthentication
+from engagements.people import reauthentication, second_person
+from engagements.people.models import User
 from engagements.settlements.calculation import PlannedEntry
 from engagements.settlements.forms import TransferFailedForm
 
@@ -242,6 +243,8 @@ def _actions(row: OverpaymentRefund, user: Person, rejected: dict[str, forms.For
 def _blocking_reason(row: OverpaymentRefund, name: str, user: Person) -> str:
     if not access.is_finance(user):
         return "Only finance moves money."
-    if name == "send" and row.proposed_by_id == user.pk:
+    assert isinstance(user, User)
+    others = [row.proposed_by_id]
+    if name == "send" and second_person.is_missing(by=user, others=others, subject=row.subject):
         return "You proposed this refund: another person of finance sends it."
     return ""

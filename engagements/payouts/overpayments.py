@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from engagements.access import require_finance
-from engagements.billing import postings
+from engagements.billing import payments, postings
 from engagements.billing.balances import balance_of
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
@@ -131,6 +131,7 @@ def require_overpaid(invoice: Invoice, amount: Decimal) -> None:
             f"The settlement of {invoice.engagement.reference} counts this payment and refunds it.",
             code="overpayment.covered_by_settlement",
         )
+    payments.require_confirmed(invoice.payments)
     overpaid = overpaid_amount(balance_of(invoice))
     if amount > overpaid:
         shown = format_money(overpaid, invoice.currency)

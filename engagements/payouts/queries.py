@@ -71,5 +71,5 @@ def eligible_invoices(invoice: Invoice) -> QuerySet[InvoiceWithBalance]:
 def payments_for(invoice: Invoice) -> QuerySet[Payment]:
     """The invoice's payments, incoming and outgoing, with the rows that their labels read."""
     return invoice.payments.select_related(
-        "recorded_by", "moved_from__invoice", "moved_to__invoice"
+        "recorded_by", "confirmation__confirmed_by", "moved_from__invoice", "moved_to__invoice"
     )

@@ -17,7 +17,7 @@ from engagements.common.errors import ApplicationError
 from engagements.common.pages import UNPROCESSABLE
 from engagements.payouts import refund_accounts
 from engagements.people import reauthentication
-from engagements.people.models import BankAccount
+from engagements.people.bank_accounts import BankAccount
 
 
 class BankAccountForm(forms.Form):
@@ -57,7 +57,7 @@ def _validated(validate: Callable[[str], str], text: str) -> str:
 @require_http_methods(["GET", "HEAD", "POST"])
 @reauthentication.with_reauthentication
 def bank_account(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show a customer's accounts; POST sets a new one, after a fresh sign-in."""
+    """Show a customer's accounts; POST proposes a new one, after a fresh sign-in."""
     customer = access.customer_for(request.user, pk)
     form = BankAccountForm(request.POST or None, initial={"holder": customer.name})
     if request.method == "POST" and form.is_valid():
@@ -66,11 +66,14 @@ def bank_account(request: HttpRequest, pk: int) -> HttpResponse:
         except ApplicationError as error:
             form.add_error(None, str(error))
         else:
-            messages.success(request, f"Refunds to {customer} now use this account.")
+            messages.success(
+                request, f"A signatory of {customer} confirms this account in the portal."
+            )
             return redirect("bank-account", pk=pk)
     context = {
         "customer": customer,
-        "accounts": customer.bank_accounts.select_related("added_by"),
+        "accounts": customer.bank_accounts.select_related("added_by", "confirmation__confirmed_by"),
+        "current": refund_accounts.current(customer),
         "form": form,
         "acts": access.is_finance(request.user),
     }

@@ -1,15 +1,34 @@
-"""Customers' bank accounts for refunds. The newest is in use."""
+"""Customers' bank accounts for refunds: proposed by us or the payer's bank, confirmed by them.
+
+The newest confirmed account is in use, from `REFUND_ACCOUNT_WAIT` after its confirmation. Whoever
+of finance set it neither approves nor sends a refund to it.
+"""
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import transaction
+from django.utils import timezone
 from schwifty import BIC, IBAN
 from schwifty.exceptions import SchwiftyException
 
+from engagements import access
 from engagements.access import require_finance
-from engagements.common import validation
+from engagements.billing.payment_models import BankLine
+from engagements.common import links, validation
+from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
-from engagements.people.models import BankAccount, Customer, User
+from engagements.engagement import stages
+from engagements.engagement.models import Engagement, Stage
+from engagements.event_log import events
+from engagements.notifications import mails
+from engagements.people import second_person
+from engagements.people.bank_accounts import BankAccount, BankAccountConfirmation
+from engagements.people.models import Customer, Role, User
+from engagements.people.signatories import signatories_of
+
+FIELDS = ("holder", "iban", "bic")
+ENDED = (Stage.CLOSED, Stage.CANCELLED)
 
 
 def valid_iban(text: str) -> str:
@@ -37,26 +56,179 @@ def valid_bic(text: str) -> str:
 
 
 def current(customer: Customer) -> BankAccount | None:
-    """Return the account to which the customer's refunds are paid now."""
-    return customer.bank_accounts.first()
+    """Return the account to which the customer's refunds are paid: the newest confirmed one."""
+    confirmed = customer.bank_accounts.filter(confirmation__isnull=False)
+    return confirmed.select_related("confirmation").order_by("-confirmation__pk").first()
+
+
+def proposed(customer: Customer) -> BankAccount | None:
+    """Return the newest account, if the customer has not confirmed it."""
+    newest = customer.bank_accounts.select_related("confirmation", "bank_line").first()
+    return None if newest is None or hasattr(newest, "confirmation") else newest
+
+
+def blocking_reason(customer: Customer) -> str:
+    """Return why no refund can be sent to the customer's account, or ""."""
+    account = current(customer)
+    if account is None:
+        if proposed(customer):
+            return "The customer has not confirmed its bank account."
+        return "The customer has no bank account on file."
+    usable_from = account.confirmation.usable_from
+    if usable_from > timezone.now():
+        day = in_words(timezone.localdate(usable_from))
+        return f"The account is new: refunds can be sent to it from {day}."
+    return ""
+
+
+def account_for(
+    customer: Customer, *, by: User, approved_by: int | None, subject: str
+) -> BankAccount | None:
+    """Return the account for a refund that `by` sends; None where the customer named none.
+
+    Raises ApplicationError where the account waits, or `by` or the approver (its id) set it.
+    """
+    account = current(customer)
+    if account is not None and (reason := blocking_reason(customer)):
+        raise ApplicationError(reason, code="refund_account.waiting")
+    require_other_people(customer, account=account, by=by, approved_by=approved_by, subject=subject)
+    return account
+
+
+def require_other_people(
+    customer: Customer,
+    *,
+    account: BankAccount | None,
+    by: User,
+    approved_by: int | None,
+    subject: str,
+) -> None:
+    """Require that neither `by` nor the approver set the account in use or the newest one."""
+    newest = customer.bank_accounts.first()
+    setters = {row.added_by_id for row in (account, newest) if row is not None} - {None}
+    if second_person.is_missing(by=by, others=setters, subject=subject) or (
+        approved_by in setters and not second_person.approvals(subject).exists()
+    ):
+        raise ApplicationError(
+            "Whoever entered the refund account neither approves nor sends the refund.",
+            code="refund_account.same_person",
+        )
 
 
 @transaction.atomic
 def add(*, customer: Customer, holder: str, iban: str, bic: str, by: User) -> BankAccount:
-    """Set the account of the customer's future refunds. Idempotent for the current account."""
-    require_finance(by)
-    row = Customer.objects.select_for_update().get(pk=customer.pk)
+    """Set the account of the customer's future refunds. Idempotent for the newest account.
+
+    Finance proposes an account, which a signatory confirms; one that a signatory enters is
+    confirmed at once.
+    """
+    is_signatory = access.may_sign(by, customer)
+    if not is_signatory:
+        require_finance(by)
+    engagements = _locked(customer)
     account = BankAccount(
-        customer=row,
+        customer=customer,
         holder=validation.text(holder, noun="The account holder"),
         iban=valid_iban(iban),
         bic=valid_bic(bic),
         added_by=by,
     )
-    existing = current(row)
-    if existing and all(
-        getattr(existing, name) == getattr(account, name) for name in ("holder", "iban", "bic")
-    ):
-        return existing
+    newest = customer.bank_accounts.first()
+    if newest and all(getattr(newest, name) == getattr(account, name) for name in FIELDS):
+        account = newest
+    else:
+        validation.save_validated(account)
+        _announce(account, engagements, "proposed", by)
+    return confirm(account=account, by=by) if is_signatory else account
+
+
+@transaction.atomic
+def propose_from(*, line: BankLine, engagement: Engagement) -> BankAccount | None:
+    """Propose the payer's account of a bank line, where the customer has no account yet.
+
+    The caller holds the engagement's lock.
+    """
+    customer = Customer.objects.select_for_update(no_key=True).get(pk=engagement.customer_id)
+    if customer.bank_accounts.exists():
+        return None
+    try:
+        iban = valid_iban(line.payer_account)
+    except ApplicationError:
+        return None
+    account = BankAccount(
+        customer=customer, holder=(line.payer or customer.name)[:70], iban=iban, bank_line=line
+    )
     validation.save_validated(account)
+    _announce(account, [engagement], "proposed", None)
     return account
+
+
+@transaction.atomic
+def confirm(*, account: BankAccount, by: User) -> BankAccount:
+    """Confirm the newest account as a signatory of its customer. Idempotent.
+
+    Refunds are sent to it once `REFUND_ACCOUNT_WAIT` has passed.
+    """
+    customer = account.customer
+    if not access.may_sign(by, customer):
+        raise ApplicationError(
+            f"Only a signatory of {customer} may do this.", code="access.signatories_only"
+        )
+    engagements = _locked(customer)
+    if BankAccountConfirmation.objects.filter(account=account).exists():
+        return account
+    if customer.bank_accounts.first() != account:
+        raise ApplicationError(
+            "The account changed while you were looking; review it again.",
+            code="refund_account.changed",
+        )
+    now = timezone.now()
+    confirmation = BankAccountConfirmation(
+        account=account,
+        confirmed_by=by,
+        confirmed_at=now,
+        usable_from=now + settings.REFUND_ACCOUNT_WAIT,
+    )
+    validation.save_validated(confirmation)
+    _announce(account, engagements, "confirmed", by)
+    return account
+
+
+def _locked(customer: Customer) -> list[Engagement]:
+    """Lock the customer's open engagements in the order of their keys, then the customer."""
+    keys = Engagement.objects.filter(customer=customer).exclude(stage__in=ENDED)
+    rows = [stages.locked(key) for key in keys.order_by("pk").values_list("pk", flat=True)]
+    Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
+    return rows
+
+
+def _announce(
+    account: BankAccount, engagements: list[Engagement], outcome: str, by: User | None
+) -> None:
+    """Record the change in each open engagement, and mail it to signatories and finance."""
+    masked = f"{account.iban[:4]} … {account.iban[-4:]}"
+    summary = f"Refund account {outcome}: {account.holder}, {masked}."
+    for engagement in engagements:
+        events.record(
+            engagement=engagement,
+            verb=f"refund_account.{outcome}",
+            summary=summary,
+            actor=by,
+            changes={"account": account.pk, "iban": account.iban, "holder": account.holder},
+            for_customer=True,
+        )
+    if not engagements:
+        return
+    newest = engagements[-1]
+    finance = User.objects.filter(role=Role.FINANCE, is_active=True)
+    portal = links.to_page("portal-refund-account", newest.reference)
+    page = links.to_page("bank-account", account.customer_id)
+    for person in (*signatories_of(account.customer), *finance):
+        url = page if access.is_finance(person) else portal
+        mails.write(
+            key=f"account:{account.pk}:{outcome}",
+            engagement=newest,
+            recipient=person.email,
+            subject=f"Refund account {outcome}: {account.customer}",
+            body=f"{summary}\n\nIf this is wrong, say so at once: {url}\n",
+        )

@@ -6,15 +6,17 @@ from django.db import transaction
 from django.utils import timezone
 
 from engagements.access import require_finance
+from engagements.billing import payments
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.queue import enqueue
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import events
-from engagements.payouts import postings
+from engagements.payouts import postings, refund_accounts
 from engagements.payouts.models import Transfer, TransferFile
-from engagements.people.models import BankAccount, User
+from engagements.people import second_person
+from engagements.people.models import User
 from engagements.settlements import calculation, disputes
 from engagements.settlements.models import Settlement
 from engagements.settlements.transitions import advance, locked, outcome_text, require_state
@@ -29,12 +31,10 @@ def start_payment(
     settlement: Settlement,
     by: User,
     file: TransferFile | None = None,
-    account: BankAccount | None = None,
 ) -> Settlement:
     """Start the transfer of an approved refund, or retry a failed one. Money in flight is gone.
 
-    With `file` and the customer's bank `account` named in it, the transfer is by SEPA, otherwise
-    by hand.
+    With `file` the transfer is by SEPA, otherwise by hand. The approver may not start it.
     """
     row, engagement = locked(settlement)
     require_finance(by)
@@ -45,13 +45,17 @@ def start_payment(
         raise ApplicationError(
             "This settlement has no refund to transfer.", code="refund.nothing_to_transfer"
         )
-    _start(row, engagement, by, file=file, account=account)
+    _start(row, engagement, by, file=file)
     return row
 
 
 @transaction.atomic
 def mark_paid(*, settlement: Settlement, reference: str, by: User) -> Settlement:
     """Confirm the transfer under the bank's `reference`, and enqueue the statement."""
+    return _mark_paid(settlement, reference, by=by, paid_by=by)
+
+
+def _mark_paid(settlement: Settlement, reference: str, *, by: User, paid_by: User) -> Settlement:
     row, engagement = locked(settlement)
     require_finance(by)
     reference = validation.text(reference, noun="The payment reference")
@@ -63,6 +67,7 @@ def mark_paid(*, settlement: Settlement, reference: str, by: User) -> Settlement
             )
         return row
     require_state(row, State.APPROVED, State.PAYING, State.FAILED, to="to be marked as paid")
+    require_another_payer(row, paid_by)
     if row.state != State.PAYING:
         disputes.require_none_open(row)
         if row.has_refund:
@@ -72,7 +77,7 @@ def mark_paid(*, settlement: Settlement, reference: str, by: User) -> Settlement
     if transfer:
         _end(transfer, row, Outcome.PAID, reference=reference)
         postings.settlement_paid(transfer)
-    row.paid_by, row.paid_at, row.payment_reference = by, timezone.now(), reference
+    row.paid_by, row.paid_at, row.payment_reference = paid_by, timezone.now(), reference
     label = "Paid" if row.has_refund else "Settled"
     summary = f"{label}: {outcome_text(row)}, reference {reference}."
     advance(row, engagement, State.PAID, summary, by, reference=reference)
@@ -118,7 +123,8 @@ def confirm_executed(*, transfer: Transfer, reference: str, by: User) -> Settlem
             f"{transfer.end_to_end_id} was marked as failed, but the bank executed it.",
             code="refund.executed_after_failure",
         )
-    return mark_paid(settlement=row, reference=reference, by=by)
+    # The line shows that the bank paid: the payer is whoever started the transfer.
+    return _mark_paid(row, reference, by=by, paid_by=transfer.started_by)
 
 
 @transaction.atomic
@@ -170,9 +176,12 @@ def _start(
     by: User,
     *,
     file: TransferFile | None = None,
-    account: BankAccount | None = None,
 ) -> None:
     disputes.require_none_open(row)
+    require_another_payer(row, by)
+    account = refund_accounts.account_for(
+        engagement.customer, by=by, approved_by=row.approved_by_id, subject=row.subject
+    )
     _require_covered(row)
     attempt = row.transfers.count() + 1
     transfer = Transfer(
@@ -184,6 +193,7 @@ def _start(
         payee=account.holder if account else "",
         iban=account.iban if account else "",
         bic=account.bic if account else "",
+        account=account,
         end_to_end_id=end_to_end_id(row, engagement, attempt),
         file=file,
         started_by=by,
@@ -193,15 +203,28 @@ def _start(
     advance(row, engagement, State.PAYING, f"On its way: {outcome_text(row)}.", by)
 
 
+def require_another_payer(settlement: Settlement, by: User) -> None:
+    """Require that `by` did not approve the refund. Without a refund no money moves."""
+    if settlement.has_refund:
+        second_person.require(
+            by=by,
+            others=[settlement.approved_by_id],
+            subject=settlement.subject,
+            code="refund.same_person",
+            message="You approved this refund: another person of finance pays it.",
+        )
+
+
 def end_to_end_id(settlement: Settlement, engagement: Engagement, attempt: int) -> str:
     """Return the transfer's reference for the customer: at most 35 characters, unique."""
     return f"{engagement.reference}-S{settlement.pk}-{attempt}".upper()[:35]
 
 
 def _require_covered(settlement: Settlement) -> None:
-    """Require the payments received to cover the refund, whatever happened since approval."""
-    figures = calculation.preview(contract=settlement.contract_version)
-    if settlement.refund > figures.payments_received - figures.refunded_before:
+    """Require confirmed payments to cover the refund, whatever happened since approval."""
+    contract = settlement.contract_version
+    received = payments.confirmed_total(contract.engagement)
+    if settlement.refund > received - calculation.refunded(contract):
         raise ApplicationError(
             "The refund exceeds the payments received: void this settlement.",
             code="refund.exceeds_payments",

@@ -21,7 +21,9 @@ from engagements.engagement import stages
 from engagements.payouts import overpayment_refunds, refund_accounts, refunds
 from engagements.payouts.models import OverpaymentRefund, TransferFile
 from engagements.payouts.queries import is_covered_by_settlement, overpaid_amount
-from engagements.people.models import BankAccount, Customer, User
+from engagements.people import second_person
+from engagements.people.bank_accounts import BankAccount
+from engagements.people.models import Customer, User
 from engagements.settlements.models import Settlement
 
 SCHEMA = "pain.001.001.09"
@@ -55,7 +57,8 @@ def overpayment_blocking_reason(refund: OverpaymentRefund, *, by: User) -> str |
     invoice = refund.invoice
     if refund.state != OverpaymentRefund.State.PROPOSED:
         return f"The refund is {refund.get_state_display().lower()}."
-    if refund.proposed_by_id == by.pk:
+    others = [refund.proposed_by_id]
+    if second_person.is_missing(by=by, others=others, subject=refund.subject):
         return "You proposed this refund: another person of finance sends it."
     overpaid = overpaid_amount(balance_of(invoice))
     if is_covered_by_settlement(invoice.engagement) or overpaid < refund.amount:
@@ -66,9 +69,7 @@ def overpayment_blocking_reason(refund: OverpaymentRefund, *, by: User) -> str |
 def _account_reason(customer: Customer, currency: str) -> str | None:
     if currency != CURRENCY:
         return f"SEPA transfers {CURRENCY} only: transfer {currency} by hand."
-    if refund_accounts.current(customer) is None:
-        return "The customer has no bank account on file."
-    return None
+    return refund_accounts.blocking_reason(customer) or None
 
 
 @transaction.atomic
@@ -101,10 +102,10 @@ def make(
     overpayment_payees = [_overpayment_payee(row) for row in overpayments]
     _require_shown([*payees, *overpayment_payees], shown)
     file = _create_file([*payees, *overpayment_payees], message_id, by)
-    for row, payee in zip(rows, payees, strict=True):
-        refunds.start_payment(settlement=row, by=by, file=file, account=payee.account)
-    for refund, payee in zip(overpayments, overpayment_payees, strict=True):
-        overpayment_refunds.send(refund=refund, by=by, file=file, account=payee.account)
+    for row in rows:
+        refunds.start_payment(settlement=row, by=by, file=file)
+    for refund in overpayments:
+        overpayment_refunds.send(refund=refund, by=by, file=file)
     return file
 
 

@@ -23,7 +23,7 @@ from engagements.payouts import refund_accounts, transfer_files
 from engagements.payouts.models import OverpaymentRefund, TransferFile
 from engagements.payouts.queries import open_overpayment_refunds
 from engagements.people import reauthentication
-from engagements.people.models import BankAccount
+from engagements.people.bank_accounts import BankAccount
 from engagements.settlements import queues
 from engagements.settlements.models import Settlement
 from engagements.settlements.queues import Queue

@@ -1,8 +1,12 @@
-"""Check transfers against their settlement, and refunds of overpayments against payments."""
+"""Check transfers: their amount, their account, and who sends them."""
+
+from __future__ import annotations
 
 import pgtrigger
+from pgtrigger.core import Condition, Operation
 
 from benchmarks.triggers import Trigger, refuse
+from engagements.people.triggers import second_person
 
 CHECK_TRANSFER = Trigger(
     name="amount",
@@ -78,4 +82,102 @@ CHECK_MATCH = Trigger(
     END IF;
     RETURN NEW;
     """,
+)
+
+
+def _customer(rows: str) -> str:
+    """Return the SQL of the customer's id; `rows` joins `engagement`."""
+    return f"(SELECT engagement.customer_id FROM {rows})"
+
+
+_OF_SETTLEMENT = _customer(
+    "engagements_settlement settlement"
+    " JOIN engagements_contractversion contract ON contract.id = settlement.contract_version_id"
+    " JOIN engagements_engagement engagement ON engagement.id = contract.engagement_id"
+    " WHERE settlement.id = NEW.settlement_id"
+)
+_OF_OVERPAYMENT = _customer(
+    "engagements_invoice invoice"
+    " JOIN engagements_engagement engagement ON engagement.id = invoice.engagement_id"
+    " WHERE invoice.id = NEW.invoice_id"
+)
+
+
+def _set_by(customer: str) -> tuple[str, str]:
+    """Return the SQL of who set the account in use, and who set the customer's newest one."""
+    return (
+        "(SELECT added_by_id FROM engagements_bankaccount WHERE id = NEW.account_id)",
+        "(SELECT added_by_id FROM engagements_bankaccount"
+        f" WHERE customer_id = {customer} ORDER BY id DESC LIMIT 1)",
+    )
+
+
+def _check_account(customer: str, *, operation: Operation, condition: Condition) -> Trigger:
+    """A trigger that refuses accounts which are not the customer's, confirmed and usable."""
+    return Trigger(
+        name="account",
+        when=pgtrigger.Before,
+        operation=operation,
+        condition=condition,
+        func=f"""
+    IF NEW.account_id IS NULL AND NEW.iban = '' THEN
+        RETURN NEW;
+    END IF;
+    IF NOT EXISTS (
+        SELECT 1 FROM engagements_bankaccount account
+        JOIN engagements_bankaccountconfirmation confirmation
+            ON confirmation.account_id = account.id
+        WHERE account.id = NEW.account_id AND account.iban = NEW.iban
+            AND account.customer_id = {customer} AND confirmation.usable_from <= clock_timestamp()
+    ) THEN
+        {
+            refuse(
+                "transfer.account",
+                "Money goes to an account that the customer confirmed and that is usable.",
+            )
+        }
+    END IF;
+    RETURN NEW;
+    """,
+    )
+
+
+_SENT = pgtrigger.Condition("OLD.state = 'proposed' AND NEW.state = 'paying'")
+CHECK_ACCOUNT = _check_account(
+    _OF_SETTLEMENT, operation=pgtrigger.Insert, condition=pgtrigger.Condition("true")
+)
+CHECK_ACCOUNT_OF_OVERPAYMENT = _check_account(
+    _OF_OVERPAYMENT, operation=pgtrigger.Update, condition=_SENT
+)
+
+STARTED_BY_ANOTHER = second_person(
+    name="started_by_another",
+    code="transfer.started_by_another",
+    by="NEW.started_by_id",
+    others=(
+        "(SELECT approved_by_id FROM engagements_settlement WHERE id = NEW.settlement_id)",
+        *_set_by(_OF_SETTLEMENT),
+    ),
+    subject="'settlement:' || NEW.settlement_id",
+    operation=pgtrigger.Insert,
+)
+
+# The account may have been set after the approval.
+APPROVER_SET_NO_ACCOUNT = second_person(
+    name="approver",
+    code="transfer.approver_set_account",
+    by="(SELECT approved_by_id FROM engagements_settlement WHERE id = NEW.settlement_id)",
+    others=_set_by(_OF_SETTLEMENT),
+    subject="'settlement:' || NEW.settlement_id",
+    operation=pgtrigger.Insert,
+)
+
+SENT_BY_ANOTHER = second_person(
+    name="sent_by_another",
+    code="overpaymentrefund.sent_by_another",
+    by="NEW.sent_by_id",
+    others=("NEW.proposed_by_id", *_set_by(_OF_OVERPAYMENT)),
+    subject="'overpayment:' || NEW.id",
+    operation=pgtrigger.Insert | pgtrigger.Update,
+    condition=pgtrigger.Condition("NEW.sent_by_id IS NOT NULL"),
 )

@@ -1,4 +1,4 @@
-"""Users, customers, contacts, memberships and refund accounts."""
+"""Users, customers, contacts and memberships."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-from benchmarks.triggers import AppendOnly
 from engagements.common import vat_ids
 from engagements.common.money import UnknownCurrency, minor_digits
 from engagements.common.text import strip_invisible
-from engagements.people.triggers import COUNT_ACCESS_CHANGES, COUNT_MEMBERSHIP_CHANGES
+from engagements.people.triggers import (
+    COUNT_ACCESS_CHANGES,
+    COUNT_MEMBERSHIP_CHANGES,
+    GRANT_FINANCE_BY_TWO,
+)
 
 # CLDR lists these beside the countries of ISO 3166-1; nobody has an address in them.
 _NOT_COUNTRIES = frozenset({"EU", "EZ", "QO", "UN", "XA", "XB", "ZZ"})
@@ -85,6 +88,7 @@ class User(AbstractBaseUser, PermissionsMixin):
         ]
         triggers: ClassVar = [
             COUNT_ACCESS_CHANGES,
+            GRANT_FINANCE_BY_TWO,
         ]
 
     def __str__(self) -> str:
@@ -224,36 +228,3 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} at {self.customer}: {self.rights}"
-
-
-class BankAccount(models.Model):
-    """A customer's refund account. Append-only: the newest is in use."""
-
-    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="bank_accounts")
-    holder = models.CharField("account holder", max_length=70)
-    iban = models.CharField("IBAN", max_length=34)
-    bic = models.CharField("BIC", max_length=11, blank=True)
-    added_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    added_at = models.DateTimeField(default=timezone.now, editable=False)
-
-    class Meta:
-        ordering: ClassVar = ["-added_at", "-pk"]
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(iban__regex=r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}$"),
-                name="bank_account_has_an_iban",
-                violation_error_message="Enter an IBAN, such as DE02120300000000202051.",
-            ),
-            models.CheckConstraint(
-                condition=Q(bic="")
-                | Q(bic__regex=r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$"),
-                name="bank_account_has_a_bic_or_none",
-                violation_error_message="Enter a BIC of 8 or 11 characters.",
-            ),
-        ]
-        triggers: ClassVar = [
-            AppendOnly(),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.holder}, {self.iban}"

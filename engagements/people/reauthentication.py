@@ -13,9 +13,12 @@ from allauth.account import app_settings as account_settings
 from allauth.account.adapter import get_adapter
 from allauth.account.authentication import get_authentication_records
 from allauth.account.decorators import reauthentication_required
+from allauth.account.internal.flows.reauthentication import suspend_request
 from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.mfa.utils import is_mfa_enabled
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 
 from engagements.common.pages import SAFE_METHODS, View
@@ -47,6 +50,23 @@ def require_reauthentication(request: HttpRequest) -> None:
     if not get_adapter().get_reauthentication_methods(request.user) and not _is_recent(request):
         raise ImmediateHttpResponse(render(request, "account/nothing_to_confirm.html", status=403))
     reauthentication_required(lambda request: HttpResponse())(request)
+
+
+def require_second_factor(request: HttpRequest) -> datetime:
+    """Require a second factor entered recently, and return when it was.
+
+    A user without one is sent to the page that sets it up, any other to the page that asks for it.
+    """
+    user = request.user
+    assert isinstance(user, User)
+    seconds = account_settings.REAUTHENTICATION_TIMEOUT
+    for record in reversed(get_authentication_records(request, user)):
+        entered_at = datetime.fromtimestamp(record["at"], tz=UTC)
+        if record["method"] == "mfa" and timezone.now() - entered_at < timedelta(seconds=seconds):
+            return entered_at
+    if not is_mfa_enabled(user):
+        raise ImmediateHttpResponse(redirect("mfa_index"))
+    raise ImmediateHttpResponse(suspend_request(request, reverse("mfa_reauthenticate")))
 
 
 def _is_recent(request: HttpRequest) -> bool:

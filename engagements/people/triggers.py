@@ -1,8 +1,11 @@
-"""Count changes of access in the database: pages, commands and SQL by hand count alike."""
+"""Count changes of access, and require two people for money, whatever writes the rows."""
+
+from __future__ import annotations
 
 import pgtrigger
+from pgtrigger.core import Condition, Operation
 
-from benchmarks.triggers import CHANGES, Trigger
+from benchmarks.triggers import CHANGES, IS_SITE_ROLE, OwnersTrigger, Trigger, refuse
 
 # The count never falls: somebody's older copy of the row may be saved late.
 COUNT_ACCESS_CHANGES = Trigger(
@@ -33,3 +36,106 @@ COUNT_MEMBERSHIP_CHANGES = Trigger(
     RETURN NULL;
     """,
 )
+
+# The site's role writes no role "finance": the confirmation of a grant does, as the owner. With a
+# new address somebody else would sign in as this person of finance, so the role ends.
+GRANT_FINANCE_BY_TWO = Trigger(
+    name="finance_by_two",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert | pgtrigger.Update,
+    condition=pgtrigger.Q(new__role="finance"),
+    func=f"""
+    IF {IS_SITE_ROLE} AND (
+        TG_OP = 'INSERT' OR (OLD.role, OLD.email) IS DISTINCT FROM (NEW.role, NEW.email)
+    ) THEN
+        {refuse("user.finance_by_two", "Two people give the finance role.")}
+    END IF;
+    RETURN NEW;
+    """,
+)
+
+# The proposer is an admin; the second person an admin or of finance.
+GIVE_FINANCE_ROLE = OwnersTrigger(
+    name="give_role",
+    when=pgtrigger.After,
+    operation=pgtrigger.Update,
+    condition=pgtrigger.Condition(
+        "OLD.confirmed_by_id IS NULL AND NEW.confirmed_by_id IS NOT NULL"
+    ),
+    func=f"""
+    IF (SELECT count(*) FROM engagements_user WHERE is_active AND (
+            (id = NEW.proposed_by_id AND role = 'admin')
+            OR (id = NEW.confirmed_by_id AND role IN ('admin', 'finance')))) <> 2 THEN
+        {refuse("financegrant.give_role", "An admin proposes, and an admin or finance confirms.")}
+    END IF;
+    UPDATE engagements_user SET role = 'finance', is_staff = false, is_superuser = false
+        WHERE id = NEW.user_id;
+    RETURN NULL;
+    """,
+)
+
+ONLY_SOLE_OWNER = Trigger(
+    name="sole_owner",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert,
+    func=f"""
+    IF NOT EXISTS (SELECT 1 FROM engagements_soleowner WHERE user_id = NEW.by_id) THEN
+        {refuse("soleapproval.sole_owner", "Nobody approves alone.")}
+    END IF;
+    RETURN NEW;
+    """,
+)
+
+CONFIRMED_BY_SIGNATORY = Trigger(
+    name="signatory",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert,
+    func=f"""
+    IF NOT EXISTS (
+        SELECT 1 FROM engagements_membership membership
+        JOIN engagements_user person ON person.id = membership.user_id
+        JOIN engagements_bankaccount account ON account.customer_id = membership.customer_id
+        WHERE account.id = NEW.account_id AND person.id = NEW.confirmed_by_id
+            AND membership.rights = 'signatory' AND person.is_active AND person.role = ''
+    ) THEN
+        {
+        refuse(
+            "bankaccountconfirmation.signatory",
+            "A signatory of the customer confirms its bank account.",
+        )
+    }
+    END IF;
+    RETURN NEW;
+    """,
+)
+
+
+def second_person(
+    *,
+    name: str,
+    code: str,
+    by: str,
+    others: tuple[str, ...],
+    subject: str,
+    operation: Operation,
+    condition: Condition | None = None,
+) -> Trigger:
+    """Return a trigger that refuses `by` where it equals one of `others`.
+
+    All are SQL expressions, of users' ids; `subject` is the SQL of the text that a sole owner's
+    approval refers to, such as 'settlement:17'. See `engagements.people.second_person`.
+    """
+    return Trigger(
+        name=name,
+        when=pgtrigger.Before,
+        operation=operation,
+        condition=condition,
+        func=f"""
+    IF {by} IN ({", ".join(others)}) AND NOT EXISTS (
+        SELECT 1 FROM engagements_soleapproval WHERE subject = {subject} AND by_id = {by}
+    ) THEN
+        {refuse(code, "A second person must do this.")}
+    END IF;
+    RETURN NEW;
+    """,
+    )

@@ -20,8 +20,9 @@ from engagements.contracts.versions import sealed_contracts
 from engagements.documents.models import Document
 from engagements.engagement.models import Engagement
 from engagements.event_log.models import Event
+from engagements.payouts import refund_accounts
 from engagements.payouts.queries import overpaid_invoices
-from engagements.people.models import BankAccount
+from engagements.people.bank_accounts import BankAccount
 from engagements.people.signatories import signatories_of
 from engagements.runs.estimates import Estimate, estimate_of
 from engagements.runs.models import EngagementRun
@@ -125,7 +126,7 @@ def portal_engagement(engagement: Engagement, *, today: datetime.date) -> Portal
         more_came_in=has_unsettled_payments(engagement)
         if settlement
         else overpaid_invoices().filter(engagement=engagement).exists(),
-        refund_to=engagement.customer.bank_accounts.first() if settlement else None,
+        refund_to=refund_accounts.current(engagement.customer) if settlement else None,
         documents=list(documents_of(engagement)),
         events=list(events_of(engagement)),
         signatories=[str(user) for user in signatories],

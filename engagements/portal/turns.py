@@ -10,7 +10,7 @@ from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import Acceptance, ContractVersion, Party
 from engagements.contracts.time_box.models import Pause
 from engagements.engagement.models import Engagement, Stage
-from engagements.people.models import BankAccount
+from engagements.people.bank_accounts import BankAccount
 from engagements.settlements.models import Dispute, Settlement
 
 State = ContractVersion.State
@@ -38,7 +38,7 @@ def customers_turn_first(engagements: QuerySet[Engagement]) -> QuerySet[Engageme
         state__in=(Settlement.State.PROPOSED, Settlement.State.APPROVED, Settlement.State.FAILED),
         refund__gt=0,
     )
-    account = BankAccount.objects.filter(customer=OuterRef("customer"))
+    account = BankAccount.objects.filter(customer=OuterRef("customer"), confirmation__isnull=False)
     unpaid = open_invoices().filter(engagement=this)
     return engagements.annotate(
         is_customers_turn=Q(Exists(offer))

@@ -4,6 +4,7 @@ from django.urls import path
 
 from engagements.audit import report_views
 from engagements.contracts import portal as contract
+from engagements.payouts import portal as refund_account
 from engagements.portal import invoices
 from engagements.portal import views as engagements
 from engagements.runs import portal as runs
@@ -14,6 +15,11 @@ urlpatterns = [
     path("<slug:reference>/", engagements.engagement_page, name="portal-engagement"),
     path("<slug:reference>/audit/", report_views.show_to_customer, name="portal-audit"),
     path("<slug:reference>/settlement/dispute/", disputes.dispute, name="portal-dispute"),
+    path(
+        "<slug:reference>/refund-account/",
+        refund_account.refund_account,
+        name="portal-refund-account",
+    ),
     path("<slug:reference>/handover/", engagements.handover, name="portal-handover"),
     path("<slug:reference>/invoices/", invoices.invoices, name="portal-invoices"),
     path(

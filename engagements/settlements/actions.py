@@ -8,6 +8,8 @@ from django.db.models import Max
 from engagements import access
 from engagements.access import Person
 from engagements.common.steps import Action, available_actions
+from engagements.people import second_person
+from engagements.people.models import User
 from engagements.settlements.forms import (
     ResolveForm,
     SettlementFailedForm,
@@ -16,6 +18,7 @@ from engagements.settlements.forms import (
     SettlementVoidForm,
 )
 from engagements.settlements.models import Settlement
+from engagements.settlements.services import approval_error
 
 State = Settlement.State
 FORMS: dict[str, type[forms.Form]] = {
@@ -98,8 +101,13 @@ def _names(settlement: Settlement) -> tuple[str, ...]:
 def _blocking_reason(settlement: Settlement, name: str, user: Person, *, is_outdated: bool) -> str:
     if not access.is_finance(user):
         return "Only finance acts on settlements."
-    if name == "approve" and settlement.proposed_by_id == user.pk:
-        return "You proposed this settlement: another person of finance approves it."
-    if name == "approve" and is_outdated:
-        return "The payments have changed: void the settlement and propose it again."
+    assert isinstance(user, User)
+    if name == "approve":
+        if is_outdated:
+            return "The payments have changed: void the settlement and propose it again."
+        return str(approval_error(settlement, by=user) or "")
+    if name in ("start", "paid") and settlement.has_refund:
+        others, subject = [settlement.approved_by_id], settlement.subject
+        if second_person.is_missing(by=user, others=others, subject=subject):
+            return "You approved this refund: another person of finance pays it."
     return ""

@@ -84,6 +84,10 @@ def preview(*, contract: ContractVersion, audit_cost: Decimal | None = None) -> 
     received = quantize(sum((payment.amount for payment in payments), ZERO), currency)
     before = quantize(refunded(contract), currency)
     credits = credit_plans.plan(contract=contract, audit_cost=kept)
+    if credits.unbilled and not _can_bill_audit(contract):
+        # Nobody could bill the rest, so it is not kept.
+        kept -= credits.unbilled
+        credits = credit_plans.plan(contract=contract, audit_cost=kept)
     tax = quantize(credits.audit_tax, currency)
     balance = received - before - kept - tax
     zero = quantize(ZERO, currency)
@@ -101,6 +105,15 @@ def preview(*, contract: ContractVersion, audit_cost: Decimal | None = None) -> 
         void=tuple(_unearned(contract, is_audit_billed=credits.unbilled == 0)),
         entries=tuple(_entries(contract, kept, credits, refund)),
     )
+
+
+def _can_bill_audit(contract: ContractVersion) -> bool:
+    """Whether a milestone bills the audit: released or pending, or billed already."""
+    return Milestone.objects.filter(
+        contract_version__engagement=contract.engagement_id,
+        contract_version__sealed_at__isnull=False,
+        condition=ReleaseCondition.AUDIT_DELIVERED,
+    ).exists()
 
 
 def refunded(contract: ContractVersion) -> Decimal:

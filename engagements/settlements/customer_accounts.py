@@ -20,6 +20,7 @@ _PAYMENTS: dict[str, str] = {
     Payment.Kind.MOVED: "Overpayment moved",
     Payment.Kind.PAID_BACK: "Overpayment refunded",
     Payment.Kind.CAME_BACK: "Overpayment refund failed",
+    Payment.Kind.REVERSED: "Payment reversed",
 }
 
 

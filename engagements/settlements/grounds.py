@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from django.utils import timezone
 
+from engagements.billing.models import Invoice
 from engagements.common import validation
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
@@ -86,7 +87,18 @@ def _limited(kept: Decimal, contract: ContractVersion, largest: Decimal) -> Deci
 def default_audit_cost(contract: ContractVersion) -> Decimal:
     """Return the audit cost (net) that a settlement keeps unless it says otherwise."""
     last_paid = _last_paid(contract)
-    return last_paid.audit_cost if last_paid else contract.audit_cost
+    return _kept_after(contract, last_paid) if last_paid else contract.audit_cost
+
+
+def _kept_after(contract: ContractVersion, last_paid: Settlement) -> Decimal:
+    """Return the audit cost (net) of the paid settlement, less what was credited since."""
+    issued = Invoice.objects.filter(
+        engagement=contract.engagement_id, state=Invoice.State.ISSUED
+    ).values_list("kind", "net")
+    billed = sum(
+        (-net if kind == Invoice.Kind.CREDIT_NOTE else net for kind, net in issued), Decimal(0)
+    )
+    return min(last_paid.audit_cost, billed) if billed >= 0 else Decimal(0)
 
 
 def _last_paid(contract: ContractVersion) -> Settlement | None:
@@ -118,7 +130,7 @@ def _further_audit_cost(
         )
     stages = (Stage.MISSED, Stage.CLOSED)
     lifecycle.require_stage(contract.engagement, *stages, to="for a further settlement")
-    kept = last_paid.audit_cost if audit_cost is None else audit_cost
+    kept = _kept_after(contract, last_paid) if audit_cost is None else audit_cost
     kept = _limited(kept, contract, last_paid.audit_cost)
     if preview(contract=contract, audit_cost=kept).refund <= 0:
         raise ApplicationError(

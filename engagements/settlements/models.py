@@ -17,16 +17,22 @@ from engagements.billing.payment_triggers import limit_refunds
 from engagements.common.money import format_money
 from engagements.contracts.models import ContractVersion
 from engagements.people.models import User
-from engagements.settlements.triggers import CHECK_RETURNED, HOLD_DISPUTED, LOCK_SETTLEMENT
+from engagements.settlements.triggers import (
+    APPROVED_BY_ANOTHER,
+    CHECK_RETURNED,
+    HOLD_DISPUTED,
+    LOCK_SETTLEMENT,
+    PAID_BY_ANOTHER,
+)
 
 
 class Settlement(models.Model):
     """The refund: payments received less earlier refunds and the audit cost, gross.
 
     Never negative: where less was paid than the audit cost, `balance_due` remains payable. The
-    figures are fixed with the proposal. Proposer and approver differ; a proposal by the
-    application has no proposer. A paid settlement is final, unless the bank returns its refund; a
-    further one may follow it.
+    figures are fixed with the proposal. Proposer, approver and payer differ, and neither of the
+    last two has set the refund account; a proposal by the application has no proposer. A paid
+    settlement is final, unless the bank returns its refund; a further one may follow it.
     """
 
     class State(models.TextChoices):
@@ -110,13 +116,6 @@ class Settlement(models.Model):
                 violation_error_message="This settlement needs a proposer and a note.",
             ),
             models.CheckConstraint(
-                condition=Q(approved_by__isnull=True)
-                | Q(proposed_by__isnull=True)
-                | ~Q(approved_by=F("proposed_by")),
-                name="settlement_is_approved_by_another",
-                violation_error_message="The proposer may not approve a settlement.",
-            ),
-            models.CheckConstraint(
                 condition=Q(state__in=["proposed", "voided"])
                 | Q(approved_by__isnull=False, approved_at__isnull=False),
                 name="settlement_is_approved_before_it_is_paid",
@@ -140,6 +139,12 @@ class Settlement(models.Model):
         ]
         triggers: ClassVar = [
             Protect(name="deletion", operation=pgtrigger.Delete),
+            Protect(
+                name="start",
+                operation=pgtrigger.Insert,
+                condition=~pgtrigger.Q(new__state="proposed")
+                | pgtrigger.Q(new__approved_by__isnull=False),
+            ),
             ReadOnly(
                 name="proposal",
                 fields=[
@@ -180,6 +185,8 @@ class Settlement(models.Model):
             ),
             CHECK_RETURNED,
             HOLD_DISPUTED,
+            APPROVED_BY_ANOTHER,
+            PAID_BY_ANOTHER,
             limit_refunds(
                 engagement="engagements_contractversion WHERE id = NEW.contract_version_id",
                 operation=pgtrigger.Insert | pgtrigger.Update,
@@ -189,6 +196,11 @@ class Settlement(models.Model):
 
     def __str__(self) -> str:
         return f"settlement of {self.contract_version}: {format_money(self.refund, self.currency)}"
+
+    @property
+    def subject(self) -> str:
+        """Its name in approvals of a sole owner."""
+        return f"settlement:{self.pk}"
 
     @property
     def is_open(self) -> bool:

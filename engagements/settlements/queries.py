@@ -5,8 +5,21 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 
-from django.db.models import DecimalField, F, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import (
+    Case,
+    DecimalField,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+    When,
+)
+from django.db.models.functions import Least
 
+from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Engagement, Stage
@@ -58,10 +71,30 @@ def settlement_of(engagement: Engagement) -> Settlement | None:
 @dataclass(frozen=True)
 class PendingSettlement:
     """A contract that needs a settlement, and its last one: voided, or paid before more
-    payments were received."""
+    payments were received or more was credited."""
 
     contract: ContractVersion
     last: Settlement | None
+
+    @property
+    def credited_after(self) -> Invoice | None:
+        """The first credit note after the paid settlement: the customer is owed it."""
+        if self.last is None or self.last.paid_at is None:
+            return None
+        notes = Invoice.objects.filter(
+            engagement=self.contract.engagement_id,
+            kind=Invoice.Kind.CREDIT_NOTE,
+            issued_at__gt=self.last.paid_at,
+        )
+        return notes.order_by("issued_at").first()
+
+    @property
+    def due_on(self) -> datetime.date | None:
+        """The due date of an amount owed after a credit: `refund_days` of the contract after."""
+        note, days = self.credited_after, self.contract.refund_days
+        if note is None or note.issued_on is None or not days:
+            return None
+        return note.issued_on + datetime.timedelta(days=days)
 
 
 def pending_settlements(*, today: datetime.date) -> list[PendingSettlement]:
@@ -98,6 +131,12 @@ def contracts_with_unsettled_payments() -> QuerySet[ContractVersion]:
     """Settled contracts that received more than their settlements kept and refunded."""
     of_contract = Settlement.objects.filter(contract_version=OuterRef("pk")).order_by("-pk")
     paid = of_contract.filter(state=State.PAID).annotate(kept=F("audit_cost") + F("audit_tax"))
+    # A credit note after the settlement lowers the amount kept: the rest is owed.
+    issued = Invoice.objects.filter(
+        engagement=OuterRef("engagement"), state=Invoice.State.ISSUED
+    ).order_by()
+    sign = Case(When(kind=Invoice.Kind.CREDIT_NOTE, then=Value(-1)), default=Value(1))
+    billed = issued.values("engagement").annotate(total=Sum(F("gross") * sign)).values("total")
     refunded = of_contract.filter(state__in=REFUNDED).order_by().values("contract_version")
     payments = Payment.objects.filter(invoice__engagement=OuterRef("engagement")).order_by()
     received = payments.values("invoice__engagement").annotate(total=Sum("amount")).values("total")
@@ -105,7 +144,10 @@ def contracts_with_unsettled_payments() -> QuerySet[ContractVersion]:
     return (
         ContractVersion.objects.alias(
             received=Subquery(received, output_field=AMOUNT),
-            kept=Subquery(paid.values("kept")[:1], output_field=AMOUNT),
+            kept=Least(
+                Subquery(paid.values("kept")[:1], output_field=AMOUNT),
+                Subquery(billed, output_field=AMOUNT),
+            ),
             refunded=Subquery(
                 refunded.annotate(sum=Sum("refund")).values("sum"), output_field=AMOUNT
             ),

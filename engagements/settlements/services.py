@@ -10,7 +10,8 @@ from django.utils import timezone
 
 from engagements import access
 from engagements.access import require_finance
-from engagements.billing import credit_notes, write_offs
+from engagements.billing import credit_notes, payments, write_offs
+from engagements.billing.payment_models import Payment
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.text import strip_invisible
@@ -21,6 +22,7 @@ from engagements.contracts.time_box import services as time_box
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import events
+from engagements.people import second_person
 from engagements.people.models import User
 from engagements.settlements import disputes, grounds, postings
 from engagements.settlements.calculation import Calculation, preview
@@ -189,21 +191,22 @@ def propose_after_time_box(*, engagement: Engagement) -> Settlement | None:
 
 @transaction.atomic
 def approve(*, settlement: Settlement, by: User) -> Settlement:
-    """Approve the figures and credit the refunded invoices. The proposer may not approve.
+    """Approve the figures and credit the refunded invoices. The proposer may not approve,
+    nor whoever of finance set the refund account. Payments keyed by hand must be confirmed.
 
     Declined on hold, and where payments or invoices changed since the proposal.
     """
     row, engagement = locked(settlement)
     require_finance(by)
-    if row.proposed_by_id == by.pk:
-        raise ApplicationError(
-            "You proposed this settlement: another person of finance approves it.",
-            code="settlement.same_person",
-        )
+    error = approval_error(row, by=by)
+    if error:
+        raise error
     if row.approved_at and row.state != State.VOIDED:
         return row
     require_state(row, State.PROPOSED, to="to be approved")
     disputes.require_none_open(row)
+    if row.has_refund:
+        payments.require_confirmed(Payment.objects.filter(invoice__engagement=engagement))
     figures = preview(contract=row.contract_version, audit_cost=row.audit_cost)
     _require_unchanged(row, figures)
     row.approved_by, row.approved_at = by, timezone.now()
@@ -211,6 +214,24 @@ def approve(*, settlement: Settlement, by: User) -> Settlement:
     _credit(row, (*figures.credits.cancelled, *figures.credits.refunded), by)
     postings.settlement_approved(row)
     return row
+
+
+def approval_error(settlement: Settlement, *, by: User) -> ApplicationError | None:
+    """Return why `by` may not approve the settlement: proposed it, or set the refund account."""
+    subject = settlement.subject
+    if second_person.is_missing(by=by, others=[settlement.proposed_by_id], subject=subject):
+        return ApplicationError(
+            "You proposed this settlement: another person of finance approves it.",
+            code="settlement.same_person",
+        )
+    account = settlement.contract_version.engagement.customer.bank_accounts.first()
+    setters = [account.added_by_id] if account and settlement.has_refund else []
+    if second_person.is_missing(by=by, others=setters, subject=subject):
+        return ApplicationError(
+            "You entered the refund account: another person of finance approves the refund.",
+            code="settlement.set_account",
+        )
+    return None
 
 
 def _require_unchanged(settlement: Settlement, figures: Calculation) -> None:

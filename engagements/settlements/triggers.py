@@ -1,8 +1,37 @@
-"""Hold disputed settlements."""
+"""Hold disputed settlements, and require different people to propose, approve and pay."""
 
 import pgtrigger
 
 from benchmarks.triggers import Trigger, refuse
+from engagements.people.triggers import second_person
+
+# Who set the account that a refund of the contract's customer would be sent to.
+SET_THE_ACCOUNT = """(SELECT account.added_by_id FROM engagements_bankaccount account
+        JOIN engagements_engagement engagement ON engagement.customer_id = account.customer_id
+        JOIN engagements_contractversion contract ON contract.engagement_id = engagement.id
+        WHERE contract.id = NEW.contract_version_id AND NEW.refund > 0
+        ORDER BY account.id DESC LIMIT 1)"""
+
+APPROVED_BY_ANOTHER = second_person(
+    name="approved_by_another",
+    code="settlement.approved_by_another",
+    by="NEW.approved_by_id",
+    others=("NEW.proposed_by_id", SET_THE_ACCOUNT),
+    subject="'settlement:' || NEW.id",
+    operation=pgtrigger.Update,
+    condition=pgtrigger.Condition("NEW.approved_by_id IS DISTINCT FROM OLD.approved_by_id"),
+)
+
+# A settlement without a refund is filed, and moves no money.
+PAID_BY_ANOTHER = second_person(
+    name="paid_by_another",
+    code="settlement.paid_by_another",
+    by="NEW.paid_by_id",
+    others=("NEW.approved_by_id",),
+    subject="'settlement:' || NEW.id",
+    operation=pgtrigger.Update,
+    condition=pgtrigger.Condition("NEW.paid_by_id IS NOT NULL AND NEW.refund > 0"),
+)
 
 # The bank's answer to a transfer may still be recorded for a disputed settlement, and no other
 # move but voiding it.

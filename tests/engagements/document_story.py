@@ -14,7 +14,7 @@ from benchmarks.services import runs as measuring
 from benchmarks.services import solutions
 from engagements.audit import services as audits
 from engagements.audit.models import Audit
-from engagements.billing import invoices, payments
+from engagements.billing import invoices
 from engagements.contracts import acceptances, drafting, offers
 from engagements.contracts import services as contracts
 from engagements.contracts.milestones.models import Milestone
@@ -28,6 +28,7 @@ from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from engagements.workbench import opening as engagements
 from tests.engagements.charts import measured
+from tests.engagements.world import received
 from tests.signing import signed
 
 WORKLOAD = (
@@ -161,12 +162,13 @@ class Story:
         milestone = contract.milestones.get(position=1)
         drafted = invoices.draft(milestones=[milestone], by=self.finn)
         invoice = invoices.issue(invoice=drafted, by=self.finn)
-        payments.record(
+        received(
             invoice=invoice,
             amount=invoice.gross,
             received_on=timezone.localdate(),
             reference=f"NSD {invoice.reference} SHARED PREFIX",
             by=self.finn,
+            confirmed_by=self.greta,
         )
         return milestone
 

@@ -14,7 +14,7 @@ from benchmarks.services import benchmarks, solutions
 from benchmarks.services import runs as measuring
 from consultancy.demo.scenarios import Scenario
 from engagements.audit import services as audits
-from engagements.billing import invoices, payments
+from engagements.billing import invoices
 from engagements.billing.models import Invoice
 from engagements.contracts import acceptances, drafting, offers
 from engagements.contracts import services as contracts
@@ -30,6 +30,7 @@ from engagements.workbench import opening as engagements
 from tests.engagements.charts.measured import SOURCE, benchmark, record
 from tests.engagements.kept_stories import once
 from tests.engagements.scenario import SCENARIO
+from tests.engagements.world import received
 from tests.signing import signed
 
 
@@ -206,12 +207,13 @@ def drafted(story: Story) -> Invoice:
 def paid(story: Story, position: int = 1) -> Milestone:
     """A milestone billed and paid in full."""
     invoice = invoiced(story, position)
-    payments.record(
+    received(
         invoice=invoice,
         amount=invoice.gross,
         received_on=timezone.localdate() - timedelta(days=1),
         reference=f"BANK-{position}",
         by=story.finance,
+        confirmed_by=story.second,
     )
     return story.milestone(position)
 

@@ -25,6 +25,7 @@ from engagements.audit import services as audits
 from engagements.audit.models import Audit
 from engagements.billing import invoices, payments
 from engagements.billing.models import Invoice
+from engagements.billing.payment_models import Payment
 from engagements.contracts import acceptances, offers
 from engagements.contracts import services as contracts
 from engagements.contracts.drafting import MilestoneDraft
@@ -226,12 +227,13 @@ class World:
     def pay(self, milestone: Milestone, amount: Decimal | None = None) -> None:
         """Bill a milestone and have it paid in full, unless `amount` says otherwise."""
         invoice = self.invoice(milestone)
-        payments.record(
+        received(
             invoice=invoice,
             amount=invoice.gross if amount is None else amount,
             received_on=timezone.localdate(),
             reference=f"P-{milestone.pk}",
             by=self.finance,
+            confirmed_by=self.controller,
         )
 
     def overpaid(self, too_much: Decimal) -> Invoice:
@@ -242,12 +244,13 @@ class World:
 
     def paid_beyond(self, invoice: Invoice, amount: Decimal, reference: str) -> None:
         """Have this much come in for an invoice, whatever is still open on it."""
-        payments.record(
+        received(
             invoice=invoice,
             amount=amount,
             received_on=timezone.localdate(),
             reference=reference,
             by=self.finance,
+            confirmed_by=self.controller,
             may_exceed=True,
         )
 
@@ -265,6 +268,11 @@ class World:
     def settlement(self, **changes: Any) -> Settlement:
         """What a missed target led to: proposed by the application."""
         return Settlement.objects.get(contract_version=self.missed(**changes))
+
+
+def received(*, confirmed_by: User, **figures: Any) -> Payment:
+    """A payment keyed by one person of finance and confirmed by another."""
+    return payments.confirm(payment=payments.record(**figures), by=confirmed_by)
 
 
 def measured(asked: EngagementRun, verdict: str) -> EngagementRun:

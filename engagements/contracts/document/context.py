@@ -199,10 +199,12 @@ def _pause(pause: dict[str, str]) -> dict[str, str]:
 
 def _milestones(terms: dict[str, Any], parts: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     currency, rate = terms["currency"], Decimal(terms["tax_rate_percent"])
+    everything = [*terms["released_before"], *terms["milestones"]]
+    shares = money.tax_shares((Decimal(each["amount"]) for each in everything), rate, currency)
+    first = 0 if parts is terms["released_before"] else len(terms["released_before"])
     rows = []
-    for milestone in parts:
+    for milestone, tax in zip(parts, shares[first:], strict=False):
         net = Decimal(milestone["amount"])
-        tax = money.tax_on(net, rate, currency)
         rows.append(
             {
                 "position": str(milestone["position"]),
@@ -233,7 +235,7 @@ def _totals(terms: dict[str, Any]) -> dict[str, str]:
             f"The milestones add up to {net}, the fee is {terms['fee']}.",
             code="contract.milestones_not_fee",
         )
-    tax = sum((money.tax_on(part, rate, currency) for part in parts), Decimal(0))
+    tax = money.tax_on(net, rate, currency)
     return {
         "net": formatting.figure(net, currency),
         "tax": formatting.figure(tax, currency),

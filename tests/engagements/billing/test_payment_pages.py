@@ -14,12 +14,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from engagements.billing import payments
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.payouts import overpayment_refunds
 from tests.engagements import story as told
 from tests.engagements.story import Story
+from tests.engagements.world import received
 
 pytestmark = pytest.mark.django_db
 
@@ -104,12 +104,13 @@ def story(client: Client) -> Story:
     """A payment of yesterday, and one of today of which 864.00 is refunded."""
     story = told.underway()
     second = told.invoiced(story, 2)
-    payments.record(
+    received(
         invoice=second,
         amount=second.gross + 864,
         received_on=timezone.localdate(),
         reference="=SEPA-2",
         by=story.finance,
+        confirmed_by=story.second,
         may_exceed=True,
     )
     row = overpayment_refunds.propose(invoice=second, amount=Decimal(864), by=story.finance)
@@ -156,12 +157,13 @@ def test_a_longer_list_takes_no_more_queries(client: Client, story: Story) -> No
 
     before = count()
     for number in range(3):
-        payments.record(
+        received(
             invoice=story.invoice,
             amount=Decimal(1),
             received_on=timezone.localdate(),
             reference=f"MORE-{number}",
             by=story.finance,
+            confirmed_by=story.second,
             may_exceed=True,
         )
     assert count() == before

@@ -144,6 +144,7 @@ def test_a_payment_after_the_end_is_refunded_as_an_overpayment(world: World) -> 
     with declined("payment.exceeds_open_amount"):
         record(world, last, amount=D("119"), reference="late")
     late = record(world, last, amount=D("119"), reference="late", may_exceed=True)
+    payments.confirm(payment=late, by=world.controller)
     assert late.invoice in overpaid_invoices()
     gone = paid_back(world, last, D("119"))
     assert (gone.state, balance_of(last).open_amount) == ("paid", 0)
@@ -159,14 +160,15 @@ def test_a_payment_after_the_end_is_refunded_as_an_overpayment(world: World) -> 
 def test_a_payment_after_a_cancellation_is_refunded(world: World) -> None:
     invoice = billed(world)
     closing.cancel(engagement=invoice.engagement, reason="Both agreed.", by=world.consultant)
-    record(world, invoice, amount=invoice.gross, reference="crossed", may_exceed=True)
+    crossed = record(world, invoice, amount=invoice.gross, reference="crossed", may_exceed=True)
+    payments.confirm(payment=crossed, by=world.controller)
     paid_back(world, invoice, invoice.gross)
     assert positions_of(invoice.engagement, "EUR").balance(chart.SUSPENSE) == 0
 
 
 def test_a_payment_after_a_paid_settlement_is_refunded_by_a_further_one(world: World) -> None:
     settlement = settlements.approve(settlement=world.settlement(), by=world.controller)
-    refunds.mark_paid(settlement=settlement, reference="SEPA-1", by=world.controller)
+    refunds.mark_paid(settlement=settlement, reference="SEPA-1", by=world.finance)
     contract = settlement.contract_version
     assert pending_settlements(today=today()) == []
     invoice = contract.engagement.invoices.filter(kind="invoice").order_by("pk")[0]
@@ -183,7 +185,7 @@ def test_a_payment_after_a_paid_settlement_is_refunded_by_a_further_one(world: W
 
 def test_an_engagement_with_unsettled_payments_is_not_closed(world: World) -> None:
     settlement = settlements.approve(settlement=world.settlement(), by=world.controller)
-    refunds.mark_paid(settlement=settlement, reference="SEPA-1", by=world.controller)
+    refunds.mark_paid(settlement=settlement, reference="SEPA-1", by=world.finance)
     engagement = settlement.contract_version.engagement
     invoice = engagement.invoices.filter(kind="invoice").order_by("pk")[0]
     record(world, invoice, amount=D("119"), reference="late", may_exceed=True)

@@ -11,13 +11,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from engagements import documents
-from engagements.billing import credit_notes, invoices, payments
+from engagements.billing import credit_notes, invoices
 from engagements.payouts import refunds
 from engagements.settlements import services as settlements
 from engagements.workbench.next_step import next_step
 from engagements.workbench.summary import summary_of
 from tests.engagements import story as told
-from tests.engagements.world import World
+from tests.engagements.world import World, received
 
 pytestmark = pytest.mark.django_db
 
@@ -55,12 +55,13 @@ def test_the_customer_sees_invoices_credit_notes_and_the_balance(client: Client)
 
 def test_an_overpayment_is_shown(client: Client) -> None:
     story = told.in_force()
-    payments.record(
+    received(
         invoice=told.invoiced(story, 1),
         amount=Decimal(20000),
         received_on=timezone.localdate(),
         reference="P-1",
         by=story.finance,
+        confirmed_by=story.second,
         may_exceed=True,
     )
     page = shown(client, story)
@@ -87,7 +88,7 @@ def test_the_balance_due_after_a_settlement_is_shown(client: Client, world: Worl
     settlement = world.settlement(paid=0)
     engagement = settlement.contract_version.engagement
     settlements.approve(settlement=settlement, by=world.finance)
-    refunds.mark_paid(settlement=settlement, reference="B-1", by=world.finance)
+    refunds.mark_paid(settlement=settlement, reference="B-1", by=world.controller)
     assert next_step(summary_of(engagement)).who_label == "finance"
     world.invoice(settlement.contract_version.milestones.get(position=2))
     assert next_step(summary_of(engagement)).who_label == world.customer.name

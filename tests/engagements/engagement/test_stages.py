@@ -8,7 +8,6 @@ from itertools import product
 import pytest
 
 from engagements import closing
-from engagements.billing import payments
 from engagements.contracts.milestones import services as milestones
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement, Stage
@@ -16,7 +15,7 @@ from engagements.event_log.models import Event
 from engagements.ledger.queries import trial_balance
 from engagements.payouts import refunds
 from engagements.settlements import services as settlements
-from tests.engagements.world import World, today
+from tests.engagements.world import World, received, today
 from tests.errors import declined
 
 
@@ -95,12 +94,13 @@ def test_a_met_engagement_closes_once_everything_is_billed_paid_and_handed_over(
     refused("closing.unbilled")
     target = world.invoice(contract.milestones.get(position=3))
     refused("closing.unpaid")
-    payments.record(
+    received(
         invoice=target,
         amount=Decimal("26180"),
         received_on=today(),
         reference="P",
         by=world.finance,
+        confirmed_by=world.controller,
     )
     refused("closing.milestone_pending")
     milestones.accept_handover(engagement=engagement, by=world.signatory)
@@ -117,7 +117,7 @@ def test_a_missed_engagement_closes_once_it_is_settled(world: World) -> None:
     with declined("closing.settlement_unpaid"):
         closing.close(engagement=engagement, by=world.finance)
     settlements.approve(settlement=settlement, by=world.finance)
-    refunds.mark_paid(settlement=settlement, reference="B-1", by=world.finance)
+    refunds.mark_paid(settlement=settlement, reference="B-1", by=world.controller)
     assert closing.close(engagement=engagement, by=world.finance).stage == Stage.CLOSED
 
 
@@ -134,7 +134,7 @@ def test_a_missed_engagement_stays_open_until_the_audit_is_paid(world: World) ->
     engagement = settlement.contract_version.engagement
     audit = settlement.contract_version.milestones.get(position=2)
     settlements.approve(settlement=settlement, by=world.finance)
-    refunds.mark_paid(settlement=settlement, reference="B-1", by=world.finance)
+    refunds.mark_paid(settlement=settlement, reference="B-1", by=world.controller)
     with declined("closing.unbilled"):
         closing.close(engagement=engagement, by=world.finance)
     invoice = world.invoice(audit)

@@ -89,11 +89,11 @@ def test_a_milestone_is_released_then_billed_or_falls_away(
 
 
 def settlement_in(world: World, state: str) -> Settlement:
-    settlement, by = world.settlement(), world.finance
+    settlement, by = world.settlement(), world.controller
     if state == "voided":
         return settlements.void(settlement=settlement, reason="Wrong.", by=by)
     if state in ("approved", "paying", "failed", "paid"):
-        settlement = settlements.approve(settlement=settlement, by=by)
+        settlement = settlements.approve(settlement=settlement, by=world.finance)
     if state in ("paying", "failed", "paid"):
         settlement = refunds.start_payment(settlement=settlement, by=by)
     if state == "failed":

@@ -28,7 +28,7 @@ def cancelled(world: World) -> Engagement:
 
 def refunded(world: World) -> Engagement:
     row = settlements.approve(settlement=world.settlement(), by=world.finance)
-    refunds.mark_paid(settlement=row, reference="B-1", by=world.finance)
+    refunds.mark_paid(settlement=row, reference="B-1", by=world.controller)
     return row.contract_version.engagement
 
 

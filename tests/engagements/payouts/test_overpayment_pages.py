@@ -9,7 +9,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from engagements.billing import payments
 from engagements.billing.balances import balance_of
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
@@ -18,6 +17,7 @@ from engagements.payouts.models import OverpaymentRefund
 from tests.engagements import story as stories
 from tests.engagements.signing_in import as_just_signed_in, with_a_password
 from tests.engagements.story import Story
+from tests.engagements.world import received
 
 pytestmark = pytest.mark.django_db
 
@@ -31,12 +31,13 @@ def story() -> Story:
 def invoice(story: Story) -> Invoice:
     """Overpaid by 2,864.00."""
     row = stories.invoiced(story, 1)
-    payments.record(
+    received(
         invoice=row,
         amount=Decimal(20000),
         received_on=timezone.localdate(),
         reference="P-1",
         by=story.finance,
+        confirmed_by=story.second,
         may_exceed=True,
     )
     return row

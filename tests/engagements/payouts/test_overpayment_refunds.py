@@ -55,7 +55,7 @@ def with_account(world: World) -> None:
         holder="Longprompt AG",
         iban="DE02120300000000202051",
         bic="",
-        by=world.finance,
+        by=world.signatory,
     )
 
 
@@ -119,7 +119,7 @@ def test_nobody_sends_what_they_proposed(world: World, proposed: OverpaymentRefu
 
 
 def test_it_goes_out_in_the_file_of_the_refunds(world: World, proposed: OverpaymentRefund) -> None:
-    settlement = settlements.approve(settlement=world.settlement(), by=world.controller)
+    settlement = settlements.approve(settlement=world.settlement(), by=world.finance)
     with_account(world)
     for _ in range(2):
         file = transfer_files.make(
@@ -259,7 +259,7 @@ REFUSED = [
         "UPDATE engagements_payback SET state = 'paying', sent_by_id = proposed_by_id,"
         " sent_at = now(), method = 'by_hand', left_id = (SELECT max(id) FROM engagements_payment)"
         " WHERE id = %(row)s",
-        "overpaymentrefund.sent_payment",
+        "overpaymentrefund.sent_by_another",
     ),
     (
         "INSERT INTO engagements_payment (invoice_id, kind, amount, received_on, reference,"

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from engagements import closing
-from engagements.billing import credit_notes, invoices, payments
+from engagements.billing import credit_notes, invoices
 from engagements.billing.balances import balance_of, open_invoices
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
@@ -20,7 +20,7 @@ from engagements.payouts.queries import overpaid_invoices
 from engagements.settlements import services as settlements
 from engagements.settlements.calculation import preview
 from tests.engagements.payouts.paying_back import paid_back
-from tests.engagements.world import World, today
+from tests.engagements.world import World, received, today
 from tests.errors import declined
 
 D = Decimal
@@ -105,8 +105,13 @@ def test_a_move_is_no_payment_of_the_same_name(world: World) -> None:
     invoice, other = world.overpaid(D("720")), open_one(world)
     move(world, invoice, other, amount=D("20"))
     with declined("payment.recorded_differently"):
-        payments.record(
-            invoice=other, amount=D("20"), received_on=today(), reference="MOVE-1", by=world.finance
+        received(
+            invoice=other,
+            amount=D("20"),
+            received_on=today(),
+            reference="MOVE-1",
+            by=world.finance,
+            confirmed_by=world.controller,
         )
 
 
@@ -145,8 +150,13 @@ def test_money_moves_to_open_invoices_of_the_same_customer_and_currency(world: W
         with declined("overpayment.invoice_not_eligible"):
             move(world, invoice, other)
     small = open_one(world)
-    payments.record(
-        invoice=small, amount=D("14000"), received_on=today(), reference="P", by=world.finance
+    received(
+        invoice=small,
+        amount=D("14000"),
+        received_on=today(),
+        reference="P",
+        by=world.finance,
+        confirmed_by=world.controller,
     )
     with declined("overpayment.amount_due_exceeded"):
         move(world, invoice, small)
@@ -185,7 +195,7 @@ def test_what_left_before_the_verdict_is_not_settled_again(world: World) -> None
     world.conclude(world.request(contract), "missed")
     settlement = contract.settlements.get()
     settlements.approve(settlement=settlement, by=world.finance)
-    refunds.mark_paid(settlement=settlement, reference="SEPA-1", by=world.finance)
+    refunds.mark_paid(settlement=settlement, reference="SEPA-1", by=world.controller)
     assert bank_of(invoice) + bank_of(invoice, chart.MOVED_PAYMENTS) == D("7140.00")
 
 

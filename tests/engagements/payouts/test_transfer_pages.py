@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from engagements.payouts import overpayment_refunds, refund_accounts, refunds
 from engagements.payouts.models import Transfer, TransferFile
-from engagements.people.models import BankAccount
+from engagements.people.bank_accounts import BankAccount
 from engagements.settlements import disputes
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
@@ -33,7 +33,7 @@ def approved(world: World) -> Settlement:
 
 def account(world: World) -> BankAccount:
     return refund_accounts.add(
-        customer=world.customer, holder="Längprompt AG", iban=IBAN, bic="", by=world.finance
+        customer=world.customer, holder="Längprompt AG", iban=IBAN, bic="", by=world.signatory
     )
 
 
@@ -135,7 +135,7 @@ def test_no_money_is_sent_to_an_account_that_the_page_did_not_show(
     client.force_login(world.finance)
     assert f'name="account" value="{old.pk}"' in page(client)
     new = refund_accounts.add(
-        customer=world.customer, holder="Attila", iban=OTHER_IBAN, bic="", by=world.controller
+        customer=world.customer, holder="Attila", iban=OTHER_IBAN, bic="", by=world.signatory
     )
     sent = {"settlement": row.pk, "message": "MSG-1", "account": old.pk}
     answer = client.post(reverse("transfers"), sent)

@@ -44,11 +44,13 @@ def test_an_admin_adds_a_person_with_a_role(ada: Client) -> None:
     )
     assert answer.status_code == 302
     user = User.objects.get(email="new@example.com")
+    # A second person gives the finance role.
     assert (user.role, user.is_superuser, user.check_password("correct horse battery")) == (
-        "finance",
+        "",
         False,
         True,
     )
+    assert user.finance_grants.get().confirmed_by is None
 
 
 def test_admins_cannot_change_their_own_permissions(ada: Client, world: World) -> None:

@@ -47,7 +47,7 @@ def as_admin(world: World) -> Callable[..., None]:
 
 
 @pytest.mark.parametrize(
-    "change", [{"email": "successor@people.example"}, {"role": "finance"}, {"is_active": "off"}]
+    "change", [{"email": "successor@people.example"}, {"role": "admin"}, {"is_active": "off"}]
 )
 def test_a_change_by_an_admin_ends_sessions_and_tokens(
     world: World, change: dict[str, str]

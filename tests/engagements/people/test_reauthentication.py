@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from engagements.contracts.models import ContractVersion, Party
+from engagements.payouts import refund_accounts
 from engagements.people.models import User
 from engagements.settlements import services as settlements
 from tests.engagements.world import World
@@ -145,6 +146,8 @@ def test_a_field_error_after_the_password_is_shown_at_the_field(
     assert f'method="post" action="{url}"' in refused
     assert client.post(url, data | {"iban": "DE02120300000000202051"})["Location"] == url
     assert world.customer.bank_accounts.count() == 1
+    account = world.customer.bank_accounts.get()
+    refund_accounts.confirm(account=account, by=world.signatory)
     row = settlements.approve(settlement=world.settlement(), by=world.controller)
     page = client.get(reverse("transfers"), {"settlement": row.pk}).content.decode()
     assert f'method="post" action="{reverse("transfers")}"' in page

@@ -16,7 +16,7 @@ from tests.engagements.world import World
 
 def paid(settlement: Settlement, world: World) -> Settlement:
     settlements.approve(settlement=settlement, by=world.controller)
-    return refunds.mark_paid(settlement=settlement, reference="R-1", by=world.controller)
+    return refunds.mark_paid(settlement=settlement, reference="R-1", by=world.finance)
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_the_customer_reads_by_when_the_refund_is_paid_and_whether_it_is_late(
         holder="Longprompt GmbH",
         iban="DE02120300000000202051",
         bic="",
-        by=story.finance,
+        by=story.signatory,
     )
     page = page_of(client, story)
     assert "DE02120300000000202051" in page

@@ -102,7 +102,7 @@ def test_a_refund_whose_account_is_known_is_our_turn(world: World) -> None:
     missed, newer = world.missed().engagement, world.active().engagement
     assert list(customers_turn_first(Engagement.objects.all())) == [missed, newer]
     refund_accounts.add(
-        customer=world.customer, holder="Longprompt AG", iban=IBAN, bic="", by=world.finance
+        customer=world.customer, holder="Longprompt AG", iban=IBAN, bic="", by=world.signatory
     )
     assert list(customers_turn_first(Engagement.objects.all())) == [newer, missed]
 

@@ -34,7 +34,9 @@ SELECT
   (SELECT coalesce(sum(amount), 0) FROM engagements_leg JOIN engagements_account account
      ON account.id = account_id WHERE account.code = 'moved_payments'),
   (SELECT count(*) FROM engagements_invoice invoice WHERE
-     (SELECT coalesce(sum(amount), 0) FROM engagements_payment WHERE invoice_id = invoice.id) < 0)
+     (SELECT coalesce(sum(amount), 0) FROM engagements_payment
+      WHERE invoice_id = invoice.id AND kind <> 'reversed') < 0),
+  (SELECT coalesce(-sum(amount), 0) FROM engagements_payment WHERE kind = 'reversed')
 """
 
 NUMBERS = """
@@ -114,15 +116,30 @@ def _rows(query: str) -> list[tuple[Any, ...]]:
 
 def _books_add_up() -> None:
     (row,) = _rows(BOOKS)
-    legs, totals, wanting, received, under_way, paid, bank, owed, billed, _tax, back, *moved = row
+    (
+        legs,
+        totals,
+        wanting,
+        received,
+        under_way,
+        paid,
+        bank,
+        owed,
+        billed,
+        _tax,
+        back,
+        *moved,
+        undone,
+    ) = row
     assert legs == 0, "the ledger adds up to nothing"
     assert totals == 0, "and so do its totals"
     assert wanting == 0, "every entry has the legs that it was written with"
-    assert under_way + paid <= received, "no more goes back than came in"
+    # A payment that the bank takes back is gone, whatever was refunded before.
+    assert under_way + paid <= received + undone, "no more goes back than came in"
     assert bank == received + back - paid, (
         "bank and suspense hold what came in less what went back and has arrived"
     )
-    assert bank >= 0
+    assert bank + undone >= 0
     assert moved == [0, 0, 0], "what leaves an invoice arrives at another, and was there"
     assert owed == billed - received + under_way + paid, (
         "customers owe what was billed and has not come in, and are owed what has not gone back"

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from engagements.billing import payments
 from engagements.billing.models import Invoice
 from engagements.common import money
 from engagements.contracts.drafting import MilestoneDraft
@@ -21,7 +20,7 @@ from engagements.payouts import refunds
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.proofs.holding import Kept, hold
-from tests.engagements.world import World, today
+from tests.engagements.world import World, received, today
 from tests.errors import declined
 
 
@@ -53,7 +52,8 @@ CASES = {
     "no audit cost": Case((5000, 5000), 0, "7.25", (5363,), 5363, 0),
     "audit cost equal to what was paid": Case((5000, 5000), 5000, "19", (5950,), 0, 0),
     "audit cost above what was paid": Case((5000, 5000), 5000, "19", (1000,), 0, 4950),
-    "nothing paid": Case((5000, 5000), 5000, "19", (), 0, 5950),
+    # No milestone bills the audit, so nobody could bill a balance.
+    "nothing paid": Case((5000, 5000), 5000, "19", (), 0, 0),
     "overpaid by one unit": Case((5000, 5000), 5000, "19", (5951,), 1, 0),
     "paid twice": Case((5000, 5000), 5000, "19", (11900,), 5950, 0),
 }  # fmt: skip
@@ -82,12 +82,13 @@ def settled(world: World, case: Case, currency: str) -> ContractVersion:
 
 
 def receive(world: World, invoice: Invoice, amount: Decimal, reference: str = "P-1") -> None:
-    payments.record(
+    received(
         invoice=invoice,
         amount=amount,
         received_on=today(),
         reference=reference,
         by=world.finance,
+        confirmed_by=world.controller,
         may_exceed=True,
     )
 
@@ -112,7 +113,7 @@ def test_a_settlement_equals_the_manual_calculation(world: World, name: str, cur
     hold(kept)
     settlements.approve(settlement=row, by=world.finance)
     hold(kept)
-    row = refunds.mark_paid(settlement=row, reference="SEPA-1", by=world.finance)
+    row = refunds.mark_paid(settlement=row, reference="SEPA-1", by=world.controller)
     hold(kept)
     assert row.state == "paid"
     assert sum(transfer.amount for transfer in row.transfers.all()) == case.refund * unit
@@ -132,7 +133,7 @@ def test_a_payment_after_the_proposal_is_refunded_too(world: World, currency: st
     second = settlements.propose(contract=contract, reason="missed", by=world.controller)
     assert second.refund == 700 * unit
     settlements.approve(settlement=second, by=world.finance)
-    refunds.mark_paid(settlement=second, reference="SEPA-1", by=world.finance)
+    refunds.mark_paid(settlement=second, reference="SEPA-1", by=world.controller)
     hold(kept)
 
 
@@ -144,7 +145,7 @@ def test_a_payment_after_the_refund_is_refunded_by_a_further_settlement(
     contract = settled(world, Case((5000,), 1000, "0", (5000,), 4000, 0), currency)
     first = Settlement.objects.get(contract_version=contract)
     settlements.approve(settlement=first, by=world.finance)
-    refunds.mark_paid(settlement=first, reference="SEPA-1", by=world.finance)
+    refunds.mark_paid(settlement=first, reference="SEPA-1", by=world.controller)
     invoice = contract.engagement.invoices.filter(kind="invoice").get()
     receive(world, invoice, unit, reference="P-2")
     further = settlements.propose(
@@ -157,5 +158,5 @@ def test_a_payment_after_the_refund_is_refunded_by_a_further_settlement(
     # What was kept, and the unit that came in since.
     assert further.refund == 1001 * unit
     settlements.approve(settlement=further, by=world.finance)
-    refunds.mark_paid(settlement=further, reference="SEPA-2", by=world.finance)
+    refunds.mark_paid(settlement=further, reference="SEPA-2", by=world.controller)
     hold(kept)

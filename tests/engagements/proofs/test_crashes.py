@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from engagements.billing import bank_imports, credit_notes, invoices, payments, reconciliation
+from engagements.billing import bank_imports, credit_notes, invoices, reconciliation
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import BankLine
 from engagements.contracts.models import ContractVersion
@@ -28,7 +28,7 @@ from tests.engagements.billing.test_bank_imports import statement
 from tests.engagements.proofs import crashing
 from tests.engagements.proofs.crashing import Act
 from tests.engagements.proofs.holding import Kept, hold
-from tests.engagements.world import World, measured, today
+from tests.engagements.world import World, measured, received, today
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -77,7 +77,7 @@ def billed_and_refunded(world: World) -> Iterator[tuple[str, Act]]:
 def _settled(world: World, contract: ContractVersion) -> Iterator[tuple[str, Act]]:
     row = Settlement.objects.get(contract_version=contract)
     by = world.finance
-    yield "approve settlement", lambda: settlements.approve(settlement=row, by=by)
+    yield "approve settlement", lambda: settlements.approve(settlement=row, by=world.controller)
     yield "start payment", lambda: refunds.start_payment(settlement=row, by=by)
     yield "fail payment", lambda: refunds.mark_failed(settlement=row, reason="Closed.", by=by)
     refund_accounts.add(
@@ -85,7 +85,7 @@ def _settled(world: World, contract: ContractVersion) -> Iterator[tuple[str, Act
         holder="Longprompt AG",
         iban="DE89370400440532013000",
         bic="COBADEFFXXX",
-        by=by,
+        by=world.signatory,
     )
     yield (
         "make transfer file",
@@ -97,7 +97,7 @@ def _settled(world: World, contract: ContractVersion) -> Iterator[tuple[str, Act
 def _by_hand(world: World) -> Iterator[tuple[str, Act]]:
     row = world.settlement()
     by = world.finance
-    settlements.approve(settlement=row, by=by)
+    settlements.approve(settlement=row, by=world.controller)
     # Reported after the transfer: started and paid in one step.
     yield "pay settlement", lambda: refunds.mark_paid(settlement=row, reference="R-2", by=by)
 
@@ -157,13 +157,14 @@ def _sent_back(world: World, row: OverpaymentRefund) -> Iterator[tuple[str, Act]
 
 
 def _pay(world: World, invoice: Invoice, *, more: Decimal = Decimal(0)) -> None:
-    payments.record(
+    received(
         invoice=invoice,
         amount=invoice.gross + more,
         may_exceed=more > 0,
         received_on=today(),
         reference="P-1",
         by=world.finance,
+        confirmed_by=world.controller,
     )
 
 

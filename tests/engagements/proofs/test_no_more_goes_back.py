@@ -28,7 +28,8 @@ SELECT (jsonb_populate_record(NULL::engagements_settlement, to_jsonb(row) || jso
     'payments_received', %(refund)s::numeric, 'refund', %(refund)s::numeric,
     'refunded_before', 0, 'audit_cost', 0, 'audit_tax', 0, 'balance_due', 0
 ) || CASE %(state)s WHEN 'paid' THEN '{}'::jsonb ELSE
-    '{"paid_at": null, "paid_by_id": null, "payment_reference": ""}'::jsonb END)).*
+    '{"paid_at": null, "paid_by_id": null, "payment_reference": "", "approved_by_id": null,
+      "approved_at": null}'::jsonb END)).*
 FROM engagements_settlement row WHERE id = %(like)s
 RETURNING id
 """
@@ -51,7 +52,7 @@ def settled(world: World) -> Settlement:
     """A paid settlement: of 14,280.00 that came in, 7,140.00 went back."""
     row = world.settlement(paid=1)
     settlements.approve(settlement=row, by=world.finance)
-    paid = refunds.mark_paid(settlement=row, reference="SEPA-1", by=world.finance)
+    paid = refunds.mark_paid(settlement=row, reference="SEPA-1", by=world.controller)
     assert (paid.payments_received, paid.refund) == (Decimal(14280), Decimal(7140))
     return paid
 
@@ -63,21 +64,36 @@ def leaves(invoice: Invoice, by: int, amount: int, **changes: Any) -> Any:
 
 def test_no_sql_sends_back_more_than_came_in(world: World) -> None:
     row = settled(world)
-    for state in ("paying", "paid"):
-        with refused("settlement.refund_limit"):
-            run(FORGED, state=state, refund="7140.01", like=row.pk)
+    for state in ("approved", "paying", "paid"):
+        with refused("settlement.start"):
+            run(FORGED, state=state, refund="0.01", like=row.pk)
     # As much as was kept may still go back, and nothing after it.
-    with transaction.atomic():
-        run(FORGED, state="paid", refund="7140.00", like=row.pk)
+    send(row, refund="7140.00")
     with refused("settlement.refund_limit"):
-        run(FORGED, state="paid", refund="0.01", like=row.pk)
+        send(row, refund="0.01")
 
 
 def test_a_settlement_that_claims_too_much_never_starts(world: World) -> None:
-    row = settled(world)
-    forged = run(FORGED, state="approved", refund="7140.01", like=row.pk)
     with refused("settlement.refund_limit"):
-        run("UPDATE engagements_settlement SET state = 'paying' WHERE id = %(pk)s", pk=forged)
+        send(settled(world), refund="7140.01")
+
+
+def send(like: Settlement, *, refund: str) -> None:
+    """Forge a proposal, approve it and mark it as paid."""
+    with transaction.atomic():
+        forged = run(FORGED, state="proposed", refund=refund, like=like.pk)
+        run(
+            "UPDATE engagements_settlement SET state = 'approved', approved_by_id = %(by)s,"
+            " approved_at = now() WHERE id = %(pk)s",
+            pk=forged,
+            by=like.approved_by_id,
+        )
+        run(
+            "UPDATE engagements_settlement SET state = 'paid', paid_by_id = %(by)s,"
+            " paid_at = now(), payment_reference = 'R' WHERE id = %(pk)s",
+            pk=forged,
+            by=like.paid_by_id,
+        )
 
 
 def test_only_what_is_too_much_leaves_an_invoice(world: World) -> None:
@@ -156,15 +172,6 @@ def _wait_until_blocked(watcher: psycopg.Connection[Any], pid: int) -> None:
 
     while not is_blocked():
         pass
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_two_that_send_the_rest_back_at_once_one_is_refused(transactional_db: None) -> None:
-    row = settled(World())
-    values = {"state": "paid", "refund": "7140.00", "like": row.pk}
-    done, other = at_once(FORGED, values, values)
-    assert done == "done"
-    assert other == "settlement.refund_limit"
 
 
 @pytest.mark.django_db(transaction=True)

@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from engagements.billing import payments, reminders
+from engagements.billing import reminders
 from engagements.billing.balances import (
     balance_of,
     issued_invoices,
@@ -33,7 +33,7 @@ from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from tests.engagements.billing.test_bank_imports import imported, statement
 from tests.engagements.racing import together
-from tests.engagements.world import World, days, today, undone
+from tests.engagements.world import World, days, received, today, undone
 from tests.errors import declined
 
 OnDay = Callable[[dt.date], None]
@@ -55,16 +55,17 @@ def with_balance_due(world: World) -> tuple[Settlement, Invoice]:
 
 def settle(world: World, settlement: Settlement) -> None:
     row = settlements.approve(settlement=settlement, by=world.finance)
-    refunds.mark_paid(settlement=row, reference="S-1", by=world.finance)
+    refunds.mark_paid(settlement=row, reference="S-1", by=world.controller)
 
 
 def pay(world: World, invoice: Invoice, amount: str, *, may_exceed: bool = False) -> None:
-    payments.record(
+    received(
         invoice=invoice,
         amount=D(amount),
         received_on=today(),
         reference=next(references),
         by=world.finance,
+        confirmed_by=world.controller,
         may_exceed=may_exceed,
     )
 
@@ -236,8 +237,13 @@ def test_a_payment_during_a_reminder_is_not_reminded_of_twice(
     on_day(invoice.due_on + days(8))
     [late] = reminders.due()
     together(
-        lambda: payments.record(
-            invoice=invoice, amount=D(2140), received_on=today(), reference="R", by=world.finance
+        lambda: received(
+            invoice=invoice,
+            amount=D(2140),
+            received_on=today(),
+            reference="R",
+            by=world.finance,
+            confirmed_by=world.controller,
         ),
         lambda: reminders.remind(invoice=late),
     )

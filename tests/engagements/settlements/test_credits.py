@@ -9,7 +9,6 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from engagements.billing import payments
 from engagements.billing.models import Invoice
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.milestones.models import Milestone
@@ -20,7 +19,7 @@ from engagements.payouts import refunds
 from engagements.settlements import calculation
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
-from tests.engagements.world import World, today
+from tests.engagements.world import World, received, today
 from tests.errors import declined
 
 D = Decimal
@@ -35,7 +34,7 @@ def where_it_stands(contract: ContractVersion) -> dict[str, D]:
 
 def settled(world: World, settlement: Settlement) -> Settlement:
     row = settlements.approve(settlement=settlement, by=world.controller)
-    return refunds.mark_paid(settlement=row, reference="REFUND-1", by=world.controller)
+    return refunds.mark_paid(settlement=row, reference="REFUND-1", by=world.finance)
 
 
 def credited(contract: ContractVersion) -> D:
@@ -128,13 +127,14 @@ def test_the_audit_costs_as_much_as_was_paid_or_more(
 def test_who_paid_too_much_gets_all_of_it_back(world: World) -> None:
     contract = world.active()
     invoice = world.invoice(contract.milestones.get(position=1))
-    payments.record(
+    received(
         invoice=invoice,
         amount=invoice.gross + D(500),
         received_on=today(),
         reference="TOO-MUCH",
         may_exceed=True,
         by=world.finance,
+        confirmed_by=world.controller,
     )
     world.conclude(world.request(contract), "missed")
     settlement = contract.settlements.get()
@@ -211,12 +211,13 @@ def test_a_payment_after_the_proposal_stops_the_approval(world: World) -> None:
     late = world.invoice(contract.milestones.get(position=2))
     world.conclude(world.request(contract), "missed")
     settlement = contract.settlements.get()
-    payments.record(
+    received(
         invoice=late,
         amount=late.gross,
         received_on=today(),
         reference="LATE",
         by=world.finance,
+        confirmed_by=world.controller,
         may_exceed=True,
     )
     with declined("settlement.outdated"):

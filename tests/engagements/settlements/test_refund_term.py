@@ -50,7 +50,7 @@ def repropose(settlement: Settlement, world: World) -> Settlement:
 
 def paid(settlement: Settlement, world: World) -> Settlement:
     settlements.approve(settlement=settlement, by=world.controller)
-    return refunds.mark_paid(settlement=settlement, reference="R-1", by=world.controller)
+    return refunds.mark_paid(settlement=settlement, reference="R-1", by=world.finance)
 
 
 def test_the_term_is_sealed_and_14_days_by_default(world: World) -> None:

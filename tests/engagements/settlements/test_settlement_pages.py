@@ -179,7 +179,7 @@ def test_later_payments_are_listed_and_refunded_only_beyond_the_balance(
                 settlement=world.settlement(**changes), by=world.controller
             ),
             reference="SEPA-1",
-            by=world.controller,
+            by=world.finance,
         )
         for changes in ({"paid": 0}, {})
     )
@@ -216,7 +216,7 @@ def test_an_old_page_does_not_fail_the_next_attempt(client: Client, world: World
     refunds.start_payment(settlement=row, by=world.finance)
     assert 'name="attempt" value="1"' in page_of(client, row, world.finance)
     refunds.mark_failed(settlement=row, reason="IBAN typo", by=world.controller)
-    refunds.start_payment(settlement=row, by=world.controller)
+    refunds.start_payment(settlement=row, by=world.finance)
     failed = reverse("settlement-failed", args=[row.pk])
     assert client.post(failed, {"reason": "IBAN", "attempt": "1"}).status_code == 422
     assert Settlement.objects.get(pk=row.pk).state == "paying"

@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from engagements.billing import credit_notes, invoices, payments, reminders
+from engagements.billing import credit_notes, invoices, reminders
 from engagements.billing.balances import issued_invoices, open_invoices
 from engagements.billing.milestones import milestone_lines
 from engagements.billing.models import Invoice, Reminder
@@ -27,7 +27,7 @@ from engagements.notifications.models import Mail
 from engagements.settlements import customer_accounts
 from engagements.settlements import services as settlements
 from tests.engagements.billing.test_bank_imports import imported, only, statement
-from tests.engagements.world import World, days, today, undone
+from tests.engagements.world import World, days, received, today, undone
 
 OnDay = Callable[[dt.date], None]
 D = Decimal
@@ -52,12 +52,13 @@ class Story:
     second: Invoice
 
     def pay(self, invoice: Invoice, amount: str, *, may_exceed: bool = False) -> None:
-        payments.record(
+        received(
             invoice=invoice,
             amount=D(amount),
             received_on=today(),
             reference=next(references),
             by=self.world.finance,
+            confirmed_by=self.world.controller,
             may_exceed=may_exceed,
         )
 

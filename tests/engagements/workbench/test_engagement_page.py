@@ -60,7 +60,7 @@ def test_what_came_in_late_goes_back_before_anybody_is_asked_to_close(
     client: Client, world: World
 ) -> None:
     settlement = settlements.approve(settlement=world.settlement(), by=world.controller)
-    refunds.mark_paid(settlement=settlement, reference="SEPA-1", by=world.controller)
+    refunds.mark_paid(settlement=settlement, reference="SEPA-1", by=world.finance)
     settled = settlement.contract_version.engagement
     bill = settled.invoices.filter(kind="invoice").order_by("pk")[0]
     client.force_login(world.consultant)

@@ -130,7 +130,7 @@ def test_a_missed_fee_is_at_risk_until_its_refund_is_approved(world: World) -> N
 def test_what_was_kept_is_at_risk_again_until_a_further_refund_is_approved(world: World) -> None:
     row = world.settlement()
     settlements.approve(settlement=row, by=world.finance)
-    refunds.mark_paid(settlement=row, reference="B-1", by=world.finance)
+    refunds.mark_paid(settlement=row, reference="B-1", by=world.controller)
     further = settlements.propose(
         contract=row.contract_version,
         reason="further",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engagements.billing import credit_notes, invoices, payments
+from engagements.billing import credit_notes, invoices, payments, reversals
 from engagements.billing.balances import balance_of
 from engagements.billing.models import Invoice
+from engagements.billing.payment_models import Payment
 from engagements.common import money
 from engagements.contracts.milestones.models import Milestone
 from engagements.payouts import overpayment_refunds, overpayments
@@ -47,8 +48,9 @@ class Invoicing(Asking):
         which=WHICH,
         share=["all", "third", "unit", "one too much", "twice"],
         late=range(41),
+        is_confirmed=[True, True, True, False],
     )
-    def pay(self, which: int, share: str, late: int) -> None:
+    def pay(self, which: int, share: str, late: int, is_confirmed: bool = True) -> None:
         row = self.invoice(which)
         if row is None:
             return
@@ -62,7 +64,7 @@ class Invoicing(Asking):
             "twice": 2 * open_amount,
         }[share]
         reference = self.fresh()
-        self.ask(
+        payment = self.ask(
             f"pay {share}",
             lambda: payments.record(
                 invoice=row,
@@ -74,6 +76,36 @@ class Invoicing(Asking):
             ),
             twice=True,
         )
+        if payment and is_confirmed:
+            self.ask(
+                "confirm payment",
+                lambda: payments.confirm(payment=payment, by=self.world.controller),
+                twice=True,
+            )
+
+    @request(SIGNED, which=WHICH, cause=["mistyped", "chargeback"], by=["finance", "controller"])
+    def reverse(self, which: int, cause: str, by: str) -> None:
+        payment = self.one(
+            Payment.objects.filter(invoice__engagement=self.engagement, kind="received"), which
+        )
+        if payment is None:
+            return
+        reversal = self.ask(
+            "propose reversal",
+            lambda: reversals.propose(
+                payment=payment,
+                cause=cause,
+                reason="Wrong.",
+                dated_on=self.clock.now.date(),
+                by=self.world.finance,
+            ),
+        )
+        if reversal:
+            person = getattr(self.world, by)
+            done = self.ask(
+                "approve reversal", lambda: reversals.approve(reversal=reversal, by=person)
+            )
+            assert done is None or by == "controller"
 
     @request(
         SIGNED,

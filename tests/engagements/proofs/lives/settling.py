@@ -62,10 +62,11 @@ class Settling(Asking):
     @request(
         "missed closed",
         how=["start", "paid", "failed", "void", "paid"],
+        who=["controller", "controller", "finance"],
         which=WHICH,
     )
-    def move_money(self, how: str, which: int) -> None:
-        row, by = self.settlement(which), self.world.finance
+    def move_money(self, how: str, which: int, who: str = "controller") -> None:
+        row, by = self.settlement(which), getattr(self.world, who)
         if row is None:
             return
         reference = f"SEPA-{row.pk}"
@@ -75,7 +76,8 @@ class Settling(Asking):
             "failed": lambda: refunds.mark_failed(settlement=row, reason="Closed.", by=by),
             "void": lambda: settlements.void(settlement=row, reason="Wrong.", by=by),
         }
-        self.ask(f"settlement {how}", acts[how], twice=True)
+        done = self.ask(f"settlement {how}", acts[how], twice=True)
+        assert done is None or done.refund == 0 or done.paid_by_id != done.approved_by_id
 
     @request("missed closed", ends=[True, False], which=WHICH)
     def dispute(self, ends: bool, which: int) -> None:

@@ -1,0 +1,24 @@
+"""The page of controls, for an auditor."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from engagements import access
+from engagements.finance import controls
+from engagements.people.approval_models import SoleApproval, SoleOwner
+
+
+@access.finance_page
+@require_safe
+def show(request: HttpRequest) -> HttpResponse:
+    """Who may do what, which rule enforces it, and which test proves it."""
+    context = {
+        "capabilities": controls.capabilities(),
+        "controls": controls.CONTROLS,
+        "sole_owner": SoleOwner.objects.select_related("user").first(),
+        "alone": SoleApproval.objects.select_related("by")[:100],
+    }
+    return render(request, "finance/controls.html", context)

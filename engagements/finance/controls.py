@@ -1,0 +1,163 @@
+"""Controls over money, for an auditor: who may do what, what enforces it, and which test proves it.
+
+Each control names the service's error code and the trigger or constraint of the database. A test
+requires that all of them, and the proving tests, exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from django.apps import apps
+from pgtrigger import Trigger
+
+from engagements import access
+from engagements.people.models import Role, User
+
+TWO = "tests/engagements/payouts/test_two_people.py"
+REVERSALS = "tests/engagements/billing/test_reversals.py"
+STEALING = "tests/engagements/proofs/test_stealing.py"
+
+
+@dataclass(frozen=True)
+class Control:
+    """A rule, the error code of its service, the refusal of the database, and its test."""
+
+    rule: str
+    service: str
+    database: str
+    proof: str
+
+    @property
+    def enforced_by(self) -> str:
+        """The trigger or constraint in words, read from the models."""
+        return enforcement(self.database)
+
+
+CONTROLS = (
+    Control(
+        "Whoever proposes a settlement does not approve it.",
+        "settlement.same_person",
+        "settlement.approved_by_another",
+        f"{TWO}::test_the_approver_does_not_pay",
+    ),
+    Control(
+        "Whoever approves a refund does not transfer it.",
+        "refund.same_person",
+        "transfer.started_by_another",
+        f"{TWO}::test_the_approver_does_not_pay",
+    ),
+    Control(
+        "Whoever approves a refund does not mark it as paid.",
+        "refund.same_person",
+        "settlement.paid_by_another",
+        f"{TWO}::test_the_approver_does_not_pay",
+    ),
+    Control(
+        "Whoever sets the refund account neither approves nor transfers a refund.",
+        "refund_account.same_person",
+        "transfer.approver",
+        f"{TWO}::test_who_set_the_refund_account_neither_approves_nor_pays",
+    ),
+    Control(
+        "Money goes only to an account that the customer's signatory confirmed.",
+        "refund_account.waiting",
+        "transfer.account",
+        f"{TWO}::test_the_customer_confirms_its_account_and_money_waits_before_it_goes_there",
+    ),
+    Control(
+        "Only a signatory of the customer confirms its refund account.",
+        "access.signatories_only",
+        "bankaccountconfirmation.signatory",
+        f"{TWO}::test_the_customer_confirms_its_account_and_money_waits_before_it_goes_there",
+    ),
+    Control(
+        "A payment keyed by hand is confirmed by a bank line or a second person.",
+        "payment.same_person",
+        "paymentconfirmation.second_person",
+        f"{TWO}::test_a_keyed_payment_is_refunded_only_after_a_second_person_confirmed_it",
+    ),
+    Control(
+        "No more is refunded than the confirmed payments.",
+        "payment.unconfirmed",
+        "settlement.refund_limit",
+        f"{TWO}::test_a_keyed_payment_is_refunded_only_after_a_second_person_confirmed_it",
+    ),
+    Control(
+        "Whoever proposes the refund of an overpayment does not send it.",
+        "overpayment_refund.same_person",
+        "overpaymentrefund.sent_by_another",
+        f"{TWO}::test_an_overpayment_is_sent_by_two_people_and_only_when_it_is_confirmed",
+    ),
+    Control(
+        "Whoever proposes the reversal of a payment does not approve it.",
+        "reversal.same_person",
+        "paymentreversal.approved_by_another",
+        f"{REVERSALS}::test_a_mistyped_payment_is_undone_by_two_people_and_stays_recorded",
+    ),
+    Control(
+        "Whoever proposes a write-off above the limit does not approve it.",
+        "write_off.same_person",
+        "write_off_is_approved_by_another",
+        "tests/engagements/billing/test_write_offs.py",
+    ),
+    Control(
+        "An admin proposes somebody for finance, and a second person confirms.",
+        "finance_grant.same_person",
+        "user.finance_by_two",
+        f"{TWO}::test_two_people_give_the_finance_role",
+    ),
+    Control(
+        "Nobody approves alone, unless the operator names a sole owner.",
+        "second_person.required",
+        "soleapproval.sole_owner",
+        f"{TWO}::test_nobody_approves_alone_unless_the_operator_allows_a_sole_owner",
+    ),
+    Control(
+        "No engagement closes with an open ledger balance.",
+        "closing.unbalanced",
+        "engagement.balance",
+        "tests/engagements/settlements/test_owed_after_credit.py"
+        "::test_nothing_closes_while_a_ledger_balance_is_open",
+    ),
+    Control(
+        "No single person, and no pair outside finance, moves money in any order of steps.",
+        "access.finance_only",
+        "settlement.start",
+        f"{STEALING}::test_no_money_leaves_by_one_person_or_by_a_pair_outside_finance",
+    ),
+)
+
+CAPABILITIES: tuple[tuple[str, Callable[[User], bool]], ...] = (
+    ("See every engagement", access.is_staff_member),
+    ("Do a consultant's work, propose settlements", access.is_consultant),
+    ("Read the pages of finance", access.sees_money),
+    ("Bill, record payments, approve and transfer refunds", access.is_finance),
+    ("Manage users, propose people for finance", access.is_admin),
+)
+
+
+def capabilities() -> list[tuple[str, list[bool]]]:
+    """Each capability with whether consultant, finance and admin have it, asked of `access`."""
+    people = [User(role=role) for role in (Role.CONSULTANT, Role.FINANCE, Role.ADMIN)]
+    return [(label, [allows(person) for person in people]) for label, allows in CAPABILITIES]
+
+
+def enforcement(name: str) -> str:
+    """Describe the trigger ("model.trigger") or constraint of that name. Raises LookupError."""
+    for table, found in _rules():
+        if found[0] == name:
+            return f"{found[1]} on {table}"
+    raise LookupError(name)
+
+
+def _rules() -> Iterator[tuple[str, tuple[str, str]]]:
+    for model in apps.get_models():
+        label, table = model._meta.model_name, model._meta.db_table
+        triggers: list[Trigger] = getattr(model._meta, "triggers", [])
+        for trigger in triggers:
+            kind = f"trigger {trigger.name}, {trigger.when} {trigger.operation}"
+            yield table, (f"{label}.{trigger.name}", kind)
+        for constraint in model._meta.constraints:
+            yield table, (constraint.name, f"constraint {constraint.name}")

@@ -1,0 +1,70 @@
+"""Give somebody the finance role: an admin proposes, a second person confirms."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from engagements import access
+from engagements.common import validation
+from engagements.common.errors import ApplicationError
+from engagements.people.approval_models import FinanceGrant
+from engagements.people.models import Role, User
+
+
+def open_grants() -> QuerySet[FinanceGrant]:
+    """Proposed grants that nobody confirmed yet, the oldest first."""
+    waiting = FinanceGrant.objects.filter(confirmed_by__isnull=True, user__is_active=True)
+    return waiting.select_related("user", "proposed_by").order_by("pk")
+
+
+@transaction.atomic
+def propose(*, user: User, by: User) -> FinanceGrant:
+    """Propose the finance role for `user`. Idempotent while it waits."""
+    if not access.is_admin(by):
+        raise ApplicationError("Only admins give roles.", code="finance_grant.not_permitted")
+    if user.pk == by.pk:
+        raise ApplicationError(
+            "Another admin gives you the finance role.", code="finance_grant.own_role"
+        )
+    User.objects.select_for_update().get(pk=user.pk)
+    waiting = open_grants().filter(user=user).first()
+    if waiting:
+        return waiting
+    grant = FinanceGrant(user=user, proposed_by=by)
+    validation.save_validated(grant)
+    return grant
+
+
+@transaction.atomic
+def confirm(*, grant: FinanceGrant, by: User) -> FinanceGrant:
+    """Confirm a grant, which gives the role. Neither the proposer nor the user confirms it."""
+    row = FinanceGrant.objects.select_for_update().get(pk=grant.pk)
+    if not (access.is_admin(by) or access.is_finance(by)):
+        raise ApplicationError(
+            "Only admins and finance confirm this role.", code="finance_grant.not_permitted"
+        )
+    if by.pk in (row.proposed_by_id, row.user_id):
+        raise ApplicationError(
+            "Another admin or person of finance confirms this role.",
+            code="finance_grant.same_person",
+        )
+    if row.confirmed_by_id is not None:
+        return row
+    if not access.is_admin(row.proposed_by):
+        raise ApplicationError(
+            "The proposer is no longer an admin: propose it again.",
+            code="finance_grant.proposer_left",
+        )
+    row.confirmed_by, row.confirmed_at = by, timezone.now()
+    validation.save_validated(row)
+    return row
+
+
+def suspend(user: User) -> bool:
+    """Take the finance role from a user whose sign-in an admin changed. True where it did.
+
+    Otherwise one admin could take over the accounts of two people of finance.
+    """
+    return bool(User.objects.filter(pk=user.pk, role=Role.FINANCE).update(role=Role.NONE))

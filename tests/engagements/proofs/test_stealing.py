@@ -1,0 +1,232 @@
+"""Nobody moves money out alone, nor with somebody who may not: every order of steps is tried.
+
+Steps that are declined change nothing, so a search over the steps that succeed covers every order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+from django.utils import timezone
+
+from engagements.billing import payments, reversals
+from engagements.billing.models import Invoice
+from engagements.billing.payment_models import Payment
+from engagements.billing.reversal_models import PaymentReversal
+from engagements.common.errors import ApplicationError
+from engagements.finance import grants
+from engagements.payouts import overpayment_refunds, refund_accounts, refunds, transfer_files
+from engagements.payouts.models import OverpaymentRefund, Transfer
+from engagements.people.approval_models import FinanceGrant
+from engagements.people.bank_accounts import BankAccount
+from engagements.people.models import User
+from engagements.settlements import services as settlements
+from engagements.settlements.models import Settlement
+from tests.engagements.proofs.test_raw_sql import ROLE, make_the_role
+from tests.engagements.world import World, today, undone
+
+IBAN = "DE02120300000000202051"
+Steps = dict[str, Callable[[User], Any]]
+
+
+class Scene:
+    """A missed contract with an invented payment, and an invoice overpaid by an invented one."""
+
+    def __init__(self, world: World, thief: User) -> None:
+        self.world = world
+        missed, over = (world.invoice(world.active().milestones.get(position=1)) for _ in range(2))
+        self.first = self._invent(missed, Decimal(0), thief)
+        self.second = self._invent(over, Decimal(720), thief)
+        self.over = over
+        world.conclude(world.request(missed.contract_version), "missed")
+        self.settlement = Settlement.objects.get(contract_version=missed.contract_version)
+
+    @staticmethod
+    def _invent(invoice: Invoice, more: Decimal, by: User) -> Payment:
+        return payments.record(
+            invoice=invoice,
+            amount=invoice.gross + more,
+            received_on=today(),
+            reference="INVENTED",
+            by=by,
+            may_exceed=True,
+        )
+
+    def steps(self) -> Steps:
+        """What could bring the money nearer to leaving."""
+        row, world = self.settlement, self.world
+        return {
+            "confirm refunded payment": lambda by: payments.confirm(payment=self.first, by=by),
+            "confirm overpayment": lambda by: payments.confirm(payment=self.second, by=by),
+            "set account": lambda by: refund_accounts.add(
+                customer=world.customer, holder=by.name, iban=IBAN, bic="", by=by
+            ),
+            "confirm account": lambda by: refund_accounts.confirm(
+                account=BankAccount.objects.latest("pk"), by=by
+            ),
+            "approve": lambda by: settlements.approve(settlement=row, by=by),
+            "start": lambda by: refunds.start_payment(settlement=row, by=by),
+            "make file": lambda by: transfer_files.make(
+                settlements=[row], message_id=f"F-{by.pk}", by=by
+            ),
+            "mark as paid": lambda by: refunds.mark_paid(settlement=row, reference="R", by=by),
+            "propose overpayment": lambda by: overpayment_refunds.propose(
+                invoice=self.over, amount=Decimal(720), by=by
+            ),
+            "send overpayment": lambda by: overpayment_refunds.send(
+                refund=OverpaymentRefund.objects.latest("pk"), by=by
+            ),
+            "take the finance role": lambda by: grants.propose(user=by, by=by),
+            "confirm the finance role": lambda by: grants.confirm(
+                grant=FinanceGrant.objects.latest("pk"), by=by
+            ),
+        }
+
+    def has_left(self) -> bool:
+        """Whether any money is on its way or gone."""
+        return (
+            Transfer.objects.exists()
+            or Payment.objects.filter(kind=Payment.Kind.PAID_BACK).exists()
+            or Settlement.objects.filter(state__in=["paying", "paid"], refund__gt=0).exists()
+        )
+
+
+def marks() -> frozenset[str]:
+    """What has happened so far, so that each state is searched once."""
+    return frozenset(
+        [
+            *(f"payment {pk}" for pk in _keys(Payment, confirmation__isnull=False)),
+            *(f"account {pk} {by}" for pk, by in BankAccount.objects.values_list("pk", "added_by")),
+            *(f"settlement {s} {by}" for s, by in _rows(Settlement, "state", "approved_by")),
+            *(f"refund {s} {by}" for s, by in _rows(OverpaymentRefund, "state", "proposed_by")),
+            *(f"grant {by}" for by in _keys(FinanceGrant)),
+        ]
+    )
+
+
+def _keys(model: Any, **found: Any) -> Iterator[int]:
+    return iter(model.objects.filter(**found).values_list("pk", flat=True))
+
+
+def _rows(model: Any, *names: str) -> Iterator[Any]:
+    return iter(model.objects.values_list(*names))
+
+
+def thefts(
+    scene: Scene, people: list[User], seen: set[frozenset[str]], way: list[str]
+) -> list[str]:
+    """The first way, in steps, by which money leaves; [] where there is none."""
+    for name, step in scene.steps().items():
+        for by in people:
+            with undone():
+                try:
+                    with transaction.atomic():
+                        step(by)
+                except (ApplicationError, OverpaymentRefund.DoesNotExist):
+                    continue
+                except (BankAccount.DoesNotExist, FinanceGrant.DoesNotExist):
+                    continue
+                taken = [*way, f"{by.name}: {name}"]
+                if scene.has_left():
+                    return taken
+                state = marks()
+                if state not in seen:
+                    seen.add(state)
+                    found = thefts(scene, people, seen, taken)
+                    if found:
+                        return found
+    return []
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["finance"],
+        ["consultant"],
+        ["admin"],
+        ["finance", "consultant"],
+        ["finance", "admin"],
+        ["consultant", "admin"],
+    ],
+    ids=" and ".join,
+)
+def test_no_money_leaves_by_one_person_or_by_a_pair_outside_finance(
+    world: World, names: list[str]
+) -> None:
+    scene = Scene(world, thief=world.finance)
+    people = [getattr(world, name) for name in names]
+    assert not scene.has_left()
+    assert thefts(scene, people, {marks()}, []) == []
+
+
+def test_two_people_of_finance_send_what_the_rules_name(world: World) -> None:
+    scene = Scene(world, thief=world.finance)
+    # The control: without it the searches above would prove nothing.
+    steps = scene.steps()
+    steps["confirm refunded payment"](world.controller)
+    steps["approve"](world.finance)
+    steps["start"](world.controller)
+    assert scene.has_left()
+
+
+def test_raw_sql_as_the_site_s_role_moves_no_money_for_one_person(world: World) -> None:
+    scene = Scene(world, thief=world.finance)
+    thief, row = world.finance.pk, scene.settlement.pk
+    payments.confirm(payment=scene.first, by=world.controller)
+    account = refund_accounts.add(
+        customer=world.customer, holder="Thief", iban=IBAN, bic="", by=world.finance
+    )
+    reversal = reversals.propose(
+        payment=scene.second, cause="mistyped", reason="x", dated_on=today(), by=world.finance
+    )
+    assert PaymentReversal.objects.get() == reversal
+    make_the_role()
+    now = timezone.now().isoformat()
+    approved = (
+        f"UPDATE engagements_settlement SET state = 'approved', approved_by_id = {thief},"
+        f" approved_at = '{now}' WHERE id = {row}"
+    )
+    statements = {
+        "confirm own payment": "INSERT INTO engagements_paymentconfirmation"
+        " (payment_id, confirmed_by_id, confirmed_at)"
+        f" VALUES ({scene.second.pk}, {thief}, '{now}')",
+        "confirm own account": "INSERT INTO engagements_bankaccountconfirmation"
+        " (account_id, confirmed_by_id, confirmed_at, usable_from)"
+        f" VALUES ({account.pk}, {thief}, '{now}', '{now}')",
+        "approve own account": approved,
+        "skip the approval": f"UPDATE engagements_settlement SET state = 'paid',"
+        f" paid_by_id = {thief}, paid_at = '{now}', payment_reference = 'R' WHERE id = {row}",
+        "raise the refund": f"UPDATE engagements_settlement SET refund = 99999 WHERE id = {row}",
+        "change the account": f"UPDATE engagements_bankaccount SET iban = '{IBAN}'",
+        "approve own reversal": "UPDATE engagements_paymentreversal SET state = 'posted',"
+        f" approved_by_id = {thief}, ended_at = '{now}'",
+        "become sole owner": f"INSERT INTO engagements_soleowner (user_id, since)"
+        f" VALUES ({thief}, '{now}')",
+        "approve alone": "INSERT INTO engagements_soleapproval"
+        " (subject, by_id, second_factor_at, approved_at)"
+        f" VALUES ('settlement:{row}', {thief}, '{now}', '{now}')",
+        "take the role": "UPDATE engagements_user SET role = 'finance'"
+        f" WHERE id = {world.consultant.pk}",
+        "take over an account": "UPDATE engagements_user SET email = 'thief@example.com'"
+        f" WHERE id = {world.controller.pk}",
+        "delete a payment": f"DELETE FROM engagements_payment WHERE id = {scene.first.pk}",
+    }
+    assert _let_through(statements) == set()
+
+
+def _let_through(statements: dict[str, str]) -> set[str]:
+    done = set()
+    for name, statement in statements.items():
+        try:
+            with undone(), connection.cursor() as cursor:
+                cursor.execute(f'SET LOCAL SESSION AUTHORIZATION "{ROLE}"')
+                cursor.execute(statement)
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            done.add(name)
+        except DatabaseError:
+            continue
+    return done

@@ -28,7 +28,7 @@ class _Lane:
     `beside_us` is what its other rounds cost beside their calls.
     """
 
-    totals = SimpleNamespace(as_data=dict)
+    totals = SimpleNamespace(as_data=dict, rms=dict)
     reading = None
 
     def __init__(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.published import committed, reports, surveys
+from benchmarks.published import committed, report_command, reports, surveys
 from benchmarks.records import records, signatures
 from benchmarks.surveying import survey_runs
 from kernels import catalogue
@@ -156,7 +156,7 @@ def test_a_catalogue_without_measurements_has_nothing_to_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert reports.reports(tmp_path) == []
-    assert reports.main(["--json", "--folder", str(tmp_path)]) == 0
+    assert report_command.main(["--json", "--folder", str(tmp_path)]) == 0
     assert json.loads(capsys.readouterr().out) == []
 
 

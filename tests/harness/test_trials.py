@@ -99,6 +99,7 @@ def _room(document: Document) -> correctness._TrialMemory:
         device=here,
         source=contents.generator(here.torch_device),
         checksum=Checksum(here.torch_device),
+        tolerance=lambda level: document["tolerance"],
     )
     return correctness._TrialMemory(cast(Setting, setting), correctness.drawn(document)[0])
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from engagements.billing import bank_imports, credit_notes, invoices, reconciliation
+from engagements.billing import bank_imports, credit_notes, invoices, payments, reconciliation
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import BankLine
 from engagements.contracts.models import ContractVersion
@@ -28,7 +28,7 @@ from tests.engagements.billing.test_bank_imports import statement
 from tests.engagements.proofs import crashing
 from tests.engagements.proofs.crashing import Act
 from tests.engagements.proofs.holding import Kept, hold
-from tests.engagements.world import World, measured, received, today
+from tests.engagements.world import World, measured, today
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,7 +40,13 @@ def world(transactional_db: None) -> World:
 
 
 # Killed in `make test`; the others are only performed.
-SHORT = {"issue invoice", "record payment", "propose settlement", "confirm payment"}
+SHORT = {
+    "issue invoice",
+    "record payment",
+    "confirm keyed payment",
+    "propose settlement",
+    "confirm payment",
+}
 
 
 def every_operation(world: World) -> Iterator[tuple[str, Act]]:
@@ -68,7 +74,8 @@ def billed_and_refunded(world: World) -> Iterator[tuple[str, Act]]:
     drafts = [invoices.draft(milestones=[row], by=by) for row in (first, second)]
     yield "issue invoice", lambda: invoices.issue(invoice=drafts[0], by=by)
     yield "issue the next invoice", lambda: invoices.issue(invoice=drafts[1], by=by)
-    yield "record payment", lambda: _pay(world, drafts[0])
+    yield "record payment", lambda: _key(world, drafts[0])
+    yield "confirm keyed payment", lambda: _confirm(world, drafts[0])
     asked = measured(world.request(contract), "missed")
     yield "propose settlement", lambda: runs.conclude(run=asked)
     yield from _settled(world, contract)
@@ -156,16 +163,24 @@ def _sent_back(world: World, row: OverpaymentRefund) -> Iterator[tuple[str, Act]
     )
 
 
-def _pay(world: World, invoice: Invoice, *, more: Decimal = Decimal(0)) -> None:
-    received(
+def _key(world: World, invoice: Invoice, *, more: Decimal = Decimal(0)) -> None:
+    payments.record(
         invoice=invoice,
         amount=invoice.gross + more,
         may_exceed=more > 0,
         received_on=today(),
         reference="P-1",
         by=world.finance,
-        confirmed_by=world.controller,
     )
+
+
+def _confirm(world: World, invoice: Invoice) -> None:
+    payments.confirm(payment=invoice.payments.get(reference="P-1"), by=world.controller)
+
+
+def _pay(world: World, invoice: Invoice, *, more: Decimal = Decimal(0)) -> None:
+    _key(world, invoice, more=more)
+    _confirm(world, invoice)
 
 
 def check_crashes(name: str, act: Act, *, every_write: bool) -> None:

@@ -54,7 +54,7 @@ def test_progress_is_shown_live_and_without_scripts(client: Client, story: Story
         "ratio": 2.12,
         "low": 1.8,
         "high": 2.5,
-        "message": "16x8192",
+        "message": "16x4096",
         "history": [],
     }
     measuring.report_progress(run_id=run.pk, attempt=run.attempt, progress=progress)
@@ -88,7 +88,7 @@ def test_the_operator_and_the_controls_are_shown_beside_the_step(
     page = page_of(client, story, told.measured(story, 2.6))
     for section in ("alone", "controls-title", "workloads"):
         assert f'id="{section}"' in page
-    assert "16x8192" in page
+    assert "16x4096" in page
 
 
 def test_what_is_downloaded_repeats_the_verdict(client: Client, story: Story) -> None:

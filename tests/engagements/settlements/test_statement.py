@@ -7,6 +7,7 @@ from decimal import Decimal
 from pypdf import PdfReader
 
 from engagements import documents
+from engagements.contracts import drafting
 from engagements.documents import registry, render
 from engagements.documents.registry import Subject
 from engagements.documents.renderable import RenderableDocument
@@ -84,7 +85,10 @@ def test_disputes_terms_and_earlier_refunds_are_on_the_statement(story: Story) -
 
 def test_after_a_time_box_the_statement_has_a_balance_due_and_no_run(story: Story) -> None:
     story.audited()
-    contract = story.accepted(story.offered())
+    # Unbilled: the audit delivered under this contract.
+    audit = drafting.MilestoneDraft("Audit", story.amount("6000"), "audit_delivered")
+    kernel = drafting.MilestoneDraft("Kernel", story.amount("42000"), "target_met")
+    contract = story.accepted(story.offered(milestones=[audit, kernel]))
     story.time_box_over(contract)
     paper = composed(story.settled(contract))
     assert (paper.context["run"], paper.context["is_owed"]) == (None, True)

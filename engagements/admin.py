@@ -213,7 +213,7 @@ class CustomerAdmin(NeverDeleted, admin.ModelAdmin[Customer]):
     inlines: ClassVar = [ContactInline, MembershipInline]
 
     def formfield_for_dbfield(
-        self, db_field: models.Field[Any, Any], request: HttpRequest | None, **kwargs: Any
+        self, db_field: models.Field[Any, Any], request: HttpRequest, **kwargs: Any
     ) -> forms.Field | None:
         """Offer a list of countries."""
         if db_field.name == "country":

@@ -198,7 +198,7 @@ def _update_lines(reversal: PaymentReversal, by: User) -> None:
         line.state, line.handled_by, line.handled_at = BankLine.State.OPEN, None, None
         validation.save_validated(line)
     if reversal.bank_line is not None:
-        shown = BankLine.objects.select_for_update(of=("self",)).get(pk=reversal.bank_line_id)
+        shown = BankLine.objects.select_for_update(of=("self",)).get(pk=reversal.bank_line.pk)
         if shown.state != BankLine.State.OPEN:
             raise ApplicationError(
                 "The bank line of this chargeback is already handled.", code="reversal.other_line"

@@ -48,7 +48,8 @@ def record(request: HttpRequest, pk: int) -> HttpResponse:
             shown = format_money(payment.amount, invoice.currency)
             messages.success(request, f"{shown} recorded for {invoice.reference}.")
             return redirect("invoice", pk=invoice.pk)
-    rows = list(payments_for(invoice))
+    # The template reads two more attributes of each row.
+    rows: list[Any] = list(payments_for(invoice))
     for row in rows:
         row.needs_another = second_person.is_missing(
             by=actor(request), others=[row.recorded_by_id], subject=row.subject

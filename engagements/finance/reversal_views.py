@@ -16,7 +16,7 @@ from engagements import access
 from engagements.access import actor
 from engagements.billing import reversals
 from engagements.billing.balances import balance_of
-from engagements.billing.payment_models import Payment
+from engagements.billing.payment_models import BankLine, Payment
 from engagements.billing.reversal_models import PaymentReversal
 from engagements.common.date_fields import DayField
 from engagements.common.errors import ApplicationError
@@ -44,7 +44,7 @@ class ReversalForm(forms.Form):
     dated_on = DayField(label="Date", help_text="Of a chargeback: the bank’s value date.")
     bank_line = forms.ModelChoiceField(
         label="Bank line of the chargeback",
-        queryset=None,
+        queryset=BankLine.objects.none(),
         required=False,
         empty_label="None yet",
         help_text="The outgoing line that shows it, if the statement is imported.",

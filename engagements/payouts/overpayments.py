@@ -131,7 +131,7 @@ def require_overpaid(invoice: Invoice, amount: Decimal) -> None:
             f"The settlement of {invoice.engagement.reference} counts this payment and refunds it.",
             code="overpayment.covered_by_settlement",
         )
-    payments.require_confirmed(invoice.payments)
+    payments.require_confirmed(invoice.payments.all())
     overpaid = overpaid_amount(balance_of(invoice))
     if amount > overpaid:
         shown = format_money(overpaid, invoice.currency)

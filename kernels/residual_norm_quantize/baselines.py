@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -62,7 +63,7 @@ def _compile(**options: bool) -> Callable[..., None]:
 
     Without the option it normalises the sum before rounding: on an H100, 2.3% of q then differ.
     """
-    every: dict[str, str | int | bool] = {"emulate_precision_casts": True, **options}
+    every: dict[str, Any] = {"emulate_precision_casts": True, **options}
     compiled: Callable[..., None] = torch.compile(_norm_and_quantise, dynamic=False, options=every)
     return compiled
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -63,7 +64,7 @@ def test_a_vat_id_has_valid_check_digits(vat_id: str, is_valid: bool) -> None:
 
 
 def test_a_reverse_charge_says_so_on_the_invoice(world: World) -> None:
-    terms = {"tax_rate_percent": Decimal(0), "tax_treatment": "reverse_charge"}
+    terms: dict[str, Any] = {"tax_rate_percent": Decimal(0), "tax_treatment": "reverse_charge"}
     with declined("contract.tax_sentence"):
         world.drafted(**terms, tax_note="No tax.")
     world.drafted(**terms, tax_note=vat.SENTENCES[vat.Treatment.REVERSE_CHARGE])

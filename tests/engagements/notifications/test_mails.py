@@ -170,6 +170,7 @@ def test_the_mail_of_an_offer_links_to_its_acceptance(
     [link] = re.findall(r"^https://twofold\.example(/\S+)$", mail.body, re.MULTILINE)
     client.force_login(world.signatory)
     engagement = mail.engagement
+    assert engagement is not None
     accept = reverse("portal-contract-accept", args=[engagement.reference, 1])
     assert accept in client.get(link).content.decode()
     client.force_login(world.stranger)

@@ -201,8 +201,8 @@ def test_the_catalogue_is_named_in_its_pictures_as_in_the_table_beside(
     draw_all(found, theme=theme)
     titles = {entry.operator: entry.definition.title for entry in catalogue.entries()}
     named = {operator for operator, title in titles.items() if title in written}
-    # What only moves bytes has no place on the roofline.
-    assert {report.operator for report in found} - named <= {"embedding_lookup"}
+    # The roofline is one device's, and operators that only move bytes have no place on it.
+    assert {report.operator for report in found} - named <= {"embedding_lookup", "int4_linear"}
     folders = [operator.replace("_", " ") for operator in titles]
     assert not [line for line in written for folder in folders if line.startswith(folder)]
 

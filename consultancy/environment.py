@@ -259,7 +259,7 @@ class Environment:
         }
 
     def other_bank_accounts(self) -> list[str]:
-        """The IBANs of further accounts of ours, whose statements may be imported."""
+        """IBANs of the consultancy's other bank accounts; their statements can be imported too."""
         ibans = (self.optional("TWOFOLD_OTHER_IBANS") or "").split(",")
         return ["".join(iban.split()).upper() for iban in ibans if iban.strip()]
 

@@ -120,7 +120,7 @@ class OperatorSummary:
 
     @property
     def surveyed(self) -> Survey | None:
-        """A signed survey when there is no record; it has no verdict."""
+        """The first valid survey of ours, only for an operator without a record. No verdict."""
         valid = (survey for survey in self.surveys if survey.signature.valid and survey.ours)
         return None if self.measured else next(valid, None)
 

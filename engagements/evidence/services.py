@@ -163,7 +163,10 @@ def on_disk(evidence: Evidence) -> Iterator[Path]:
     path = path_of(place, name)
     if path is not None:
         if not path.is_file():
-            raise EvidenceError("The file is no longer in storage", code="evidence.file_missing")
+            raise EvidenceError(
+                "This file is missing from storage. Upload it again, or restore the backup.",
+                code="evidence.file_missing",
+            )
         yield path
         return
     with tempfile.NamedTemporaryFile() as copy:

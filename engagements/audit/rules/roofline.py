@@ -79,9 +79,10 @@ class Headroom:
 
     @property
     def is_soft(self) -> bool:
-        """Whether the roofline is no limit, as fewer instructions may do most of the work.
+        """Whether most of the operator's time is in kernels that could need fewer instructions.
 
-        Known least bytes and operations are the limit instead.
+        The roofline does not limit such kernels. Always False when the least bytes and operations
+        are known, because they are the limit then.
         """
         soft = sum(kernel.share_of_operator for kernel in self.kernels if kernel.is_soft)
         return self.fewer_bytes is None and soft >= SOFT_SHARE

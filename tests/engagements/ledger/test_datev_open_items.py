@@ -28,7 +28,7 @@ def test_a_debtors_open_items_add_up_by_invoice_number(client: Client, world: Wo
         **{"adviser_number": "29098", "client_number": "55003", "chart": "03"},
     }
     answer = client.get(reverse("ledger-export"), query)
-    content = b"".join(answer.streaming_content).decode("cp1252")  # type: ignore[attr-defined]
+    content = answer.getvalue().decode("cp1252")
     rows = list(csv.reader(io.StringIO(content), delimiter=";"))[2:]
     debtor = str(10_000 + world.customer.pk)
     open_items: dict[str, Decimal] = {}

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from engagements import access
-from engagements.admin import ReadOnly
+from engagements.administration.permissions import ReadOnly
 from engagements.notifications import password_mails
 from engagements.people.models import Customer, Membership, Role, User
 from tests.engagements.world import World

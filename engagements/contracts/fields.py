@@ -24,7 +24,10 @@ from engagements.common.choice_fields import BenchmarkField
 from engagements.common.date_fields import DayField
 from engagements.contracts import vat, wording
 from engagements.contracts.models import (
+    MAX_ACCEPTANCE_RUNS,
     MAX_DISPUTE_DAYS,
+    MAX_NOISE_REPEATS,
+    MAX_NOTICE_DAYS,
     MAX_PAYMENT_DAYS,
     MAX_REFUND_DAYS,
     MAX_WEEKS,
@@ -101,7 +104,7 @@ def _signatory_field(audit: Audit) -> forms.Field:
     )
 
 
-def _days_field(name: str, label: str, least: int, most: int, help_text: str) -> forms.Field:
+def _number_field(name: str, label: str, least: int, most: int, help_text: str) -> forms.Field:
     column = cast(models.Field[int, int], ContractVersion._meta.get_field(name))
     return forms.IntegerField(
         label=label,
@@ -241,7 +244,7 @@ FIELDS: Sequence[TermsField] = (
         "Payment term",
         seal=lambda contract: contract.payment_days,
         fact=wording.payment,
-        form=lambda audit: _days_field(
+        form=lambda audit: _number_field(
             "payment_days", "Days to pay", 0, MAX_PAYMENT_DAYS, "From the day of the invoice."
         ),
         row="periods",
@@ -252,7 +255,7 @@ FIELDS: Sequence[TermsField] = (
         "Disputes",
         seal=lambda contract: contract.dispute_days,
         fact=wording.disputes,
-        form=lambda audit: _days_field(
+        form=lambda audit: _number_field(
             "dispute_days",
             "Days to dispute",
             0,
@@ -267,7 +270,7 @@ FIELDS: Sequence[TermsField] = (
         "Refund",
         seal=lambda contract: contract.refund_days,
         fact=wording.refund,
-        form=lambda audit: _days_field(
+        form=lambda audit: _number_field(
             "refund_days",
             "Days to refund",
             1,
@@ -299,6 +302,63 @@ FIELDS: Sequence[TermsField] = (
             choices=Inconclusive,
             widget=forms.RadioSelect,
             initial=Inconclusive.MISSED,
+        ),
+    ),
+    TermsField(
+        "acceptance_runs",
+        "Acceptance runs",
+        seal=lambda contract: contract.acceptance_runs,
+        fact=wording.acceptance_runs,
+        form=lambda audit: _number_field(
+            "acceptance_runs",
+            "Acceptance runs",
+            1,
+            MAX_ACCEPTANCE_RUNS,
+            "Attempts inside the time-box. The first met target ends the work.",
+        ),
+        row="runs",
+        section="runs",
+    ),
+    TermsField(
+        "run_notice_days",
+        "Notice",
+        seal=lambda contract: contract.run_notice_days,
+        fact=wording.notice,
+        form=lambda audit: _number_field(
+            "run_notice_days",
+            "Days of notice",
+            0,
+            MAX_NOTICE_DAYS,
+            "From the notice of an acceptance run to its request.",
+        ),
+        row="runs",
+        section="runs",
+    ),
+    TermsField(
+        "noise_repeats",
+        "Repeats for noise",
+        seal=lambda contract: contract.noise_repeats,
+        fact=wording.noise_repeats,
+        form=lambda audit: _number_field(
+            "noise_repeats",
+            "Repeats for noise",
+            0,
+            MAX_NOISE_REPEATS,
+            "Runs inconclusive for noise that do not count as attempts.",
+        ),
+        row="runs",
+        section="runs",
+    ),
+    TermsField(
+        "expert",
+        "Expert for disputed measurements",
+        seal=lambda contract: contract.expert,
+        fact=lambda terms: terms.get("expert", ""),
+        form=lambda audit: forms.CharField(
+            label="Expert for disputed measurements",
+            max_length=200,
+            required=False,
+            help_text="Name and company, if both parties agree on one now.",
         ),
     ),
 )

@@ -17,6 +17,7 @@ from engagements.people.models import User
 
 MIN_WEEKS, MAX_WEEKS = 3, 10
 MAX_PAYMENT_DAYS, MAX_DISPUTE_DAYS, MAX_REFUND_DAYS = 120, 90, 60
+MAX_ACCEPTANCE_RUNS, MAX_NOISE_REPEATS, MAX_NOTICE_DAYS = 10, 5, 14
 
 
 class ContractVersion(models.Model):
@@ -43,8 +44,8 @@ class ContractVersion(models.Model):
     class Inconclusive(models.TextChoices):
         """The meaning of an inconclusive run."""
 
-        MISSED = "missed", "counts as missed: the consultancy bears the doubt"
-        REPEAT = "repeat", "decides nothing: it is measured again inside the time-box"
+        MISSED = "missed", "counts as missed: it uses up an attempt"
+        REPEAT = "repeat", "does not count: it may be repeated inside the time-box"
 
     class TaxTreatment(models.TextChoices):
         """How the fee is taxed; without tax, invoices need a sentence."""
@@ -97,6 +98,14 @@ class ContractVersion(models.Model):
     )
     target = models.DecimalField(max_digits=5, decimal_places=2, default=2)
     inconclusive = models.CharField(max_length=8, choices=Inconclusive, default=Inconclusive.MISSED)
+    acceptance_runs = models.PositiveSmallIntegerField(default=3)
+    run_notice_days = models.PositiveSmallIntegerField(default=0)
+    noise_repeats = models.PositiveSmallIntegerField(default=2)
+    expert = models.CharField(
+        max_length=200,
+        blank=True,
+        help_text="Who repeats a disputed measurement, unless the customer does.",
+    )
     amends = models.ForeignKey(
         "self", on_delete=models.PROTECT, null=True, blank=True, related_name="amendments"
     )
@@ -168,6 +177,21 @@ class ContractVersion(models.Model):
                 violation_error_message=(
                     f"Invoices are payable within {MAX_PAYMENT_DAYS} days, and disputes are open "
                     f"for at most {MAX_DISPUTE_DAYS}."
+                ),
+            ),
+            models.CheckConstraint(
+                condition=Q(acceptance_runs__gte=1, acceptance_runs__lte=MAX_ACCEPTANCE_RUNS),
+                name="contract_allows_1_to_10_acceptance_runs",
+                violation_error_message=f"Enter 1 to {MAX_ACCEPTANCE_RUNS} acceptance runs.",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    run_notice_days__lte=MAX_NOTICE_DAYS, noise_repeats__lte=MAX_NOISE_REPEATS
+                ),
+                name="contract_runs_are_within_reason",
+                violation_error_message=(
+                    f"Enter at most {MAX_NOTICE_DAYS} days of notice and at most "
+                    f"{MAX_NOISE_REPEATS} repeats."
                 ),
             ),
             models.CheckConstraint(

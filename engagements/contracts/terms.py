@@ -42,7 +42,7 @@ from engagements.contracts.models import ContractVersion
 from engagements.contracts.signatories import who_signs
 from engagements.contracts.time_box.models import Pause, TimeBox
 
-SCHEMA = "twofold.terms/3"
+SCHEMA = "twofold.terms/4"
 PROMISE = (
     "If the kernel does not reach {target} times the end-to-end speed of the off-the-shelf "
     "baseline on the agreed benchmark inside the time-box, every payment received under this "

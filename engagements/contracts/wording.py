@@ -18,12 +18,13 @@ TaxTreatment = ContractVersion.TaxTreatment
 
 MEANING = {
     Inconclusive.MISSED: (
-        "An acceptance run that shows the target neither met nor missed counts as missed."
+        "An acceptance run that shows the target neither met nor missed counts as missed: it uses "
+        "up an attempt."
     ),
     Inconclusive.REPEAT: (
-        "An acceptance run that shows the target neither met nor missed decides nothing. "
-        "It is repeated inside the time-box; when the time-box ends without a met target, "
-        "the target counts as missed."
+        "An acceptance run that shows the target neither met nor missed does not count as an "
+        "attempt and may be repeated inside the time-box; when the time-box ends without a met "
+        "target, the target counts as missed."
     ),
 }
 
@@ -88,6 +89,38 @@ def refund(terms: Terms) -> str:
     return (
         f"A refund is paid within {days(count)} of the settlement being proposed. A dispute "
         "suspends this period; it starts anew when the dispute ends."
+    )
+
+
+def acceptance_runs(terms: Terms) -> str:
+    """How many acceptance runs there are, and what ends them."""
+    count = terms["acceptance_runs"]
+    runs = "1 acceptance run" if count == 1 else f"up to {count} acceptance runs"
+    return (
+        f"The consultancy may request {runs} inside the time-box. The first that meets the target "
+        "ends the work. The target counts as missed when all attempts are used up, when the "
+        "consultancy declares its last attempt final, or when the time-box ends without a met "
+        "target. A disqualified candidate uses up an attempt, and after a second disqualification "
+        "the customer may end the contract for cause, settled as a missed target. An invalid run "
+        "uses up no attempt."
+    )
+
+
+def notice(terms: Terms) -> str:
+    """The notice of an acceptance run; empty for none."""
+    if not (count := terms["run_notice_days"]):
+        return ""
+    return f"The consultancy gives notice of an acceptance run {days(count)} before it."
+
+
+def noise_repeats(terms: Terms) -> str:
+    """How many runs may be repeated for noise; empty for none."""
+    if not (count := terms["noise_repeats"]):
+        return ""
+    runs = "One run" if count == 1 else f"Up to {count} runs"
+    return (
+        f"{runs} that the referee calls inconclusive although the interval excludes the target, "
+        "because the machine was too noisy, may be repeated without using up an attempt."
     )
 
 

@@ -140,7 +140,7 @@ def body_context(
         "has_tax": rate > 0,
         "sentences": {
             section: [fact.text for fact in facts(terms, section=section)]
-            for section in ("fee", "time_box")
+            for section in ("fee", "time_box", "runs")
         },
         "tax_text": TAX[terms["tax"]["treatment"]],
         "tax_note": terms["tax"]["note"],

@@ -100,7 +100,7 @@ def test_an_offer_seals_the_terms(world: World) -> None:
     assert contract.digest == "sha256:" + hashlib.sha256(sealed).hexdigest()
     terms = contract_terms.terms_of(contract)
     assert canonical(terms) == sealed
-    assert terms["schema"] == "twofold.terms/3"
+    assert terms["schema"] == "twofold.terms/4"
     assert (terms["fee"], terms["audit_cost"], terms["target"]) == ("48000.00", "6000.00", "2.00")
     assert terms["benchmark"]["digest"] == world.benchmark.digest
     assert [part["amount"] for part in terms["milestones"]] == [

@@ -114,6 +114,9 @@ BAD_TERMS: list[tuple[dict[str, Any], str]] = [
     ({"tax_treatment": "magic"}, "contractversion.invalid_choice"),
     ({"payment_days": 121}, "contract.days_are_within_reason"),
     ({"dispute_days": 91}, "contract.days_are_within_reason"),
+    ({"acceptance_runs": 0}, "contract.allows_1_to_10_acceptance_runs"),
+    ({"acceptance_runs": 11}, "contract.allows_1_to_10_acceptance_runs"),
+    ({"noise_repeats": 6}, "contract.runs_are_within_reason"),
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -14,7 +14,7 @@ from engagements.billing.models import Invoice, InvoiceLine
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money, quantize, tax_on
-from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement
 from engagements.people.models import User
@@ -65,12 +65,29 @@ def credit(
             code="credit_note.invoice_paid",
         )
     parts = preview_credit(invoice=original, net=net, lines=lines)
+    again = [part for part in parts if bill_again and part.is_all and _is_billed(part)]
     note, note_lines = _drafted_note(original, parts, reason, by)
     issuing.number(note, note_lines, by)
     _release_or_void([part.line.milestone for part in parts if part.is_all], bill_again)
     issuing.record_issued(note, engagement, by)
-    postings.credit_note_issued(note)
+    postings.credit_note_issued(
+        note,
+        audit=_net(part for part in parts if part not in again and _is_audit(part)),
+        billed_again=_net(again),
+    )
     return note
+
+
+def _net(parts: Iterable[Credit]) -> Decimal:
+    return sum((part.net for part in parts), NOTHING)
+
+
+def _is_audit(part: Credit) -> bool:
+    return part.line.milestone.condition == ReleaseCondition.AUDIT_DELIVERED
+
+
+def _is_billed(part: Credit) -> bool:
+    return part.line.milestone.state == Milestone.State.BILLED
 
 
 def credited_net(invoice: Invoice) -> Decimal:

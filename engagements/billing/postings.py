@@ -16,33 +16,54 @@ from engagements.billing.payment_models import BankLine, Payment
 from engagements.billing.write_off_models import WriteOff
 from engagements.common.money import quantize
 from engagements.documents.models import Document
+from engagements.engagement.models import Engagement
 from engagements.ledger import chart, effects, posting
 from engagements.ledger.effects import Effect
 from engagements.ledger.models import Entry
 from engagements.ledger.positions import Positions, positions_of
 from engagements.ledger.posting import LegDraft, post_effect
 
+NOTHING = Decimal(0)
+
 
 def invoice_issued(invoice: Invoice, *, document: Document | None = None) -> Entry | None:
     """Debit the gross to receivables."""
     position = positions_of(invoice.engagement, invoice.currency)
-    # The ledger has no entry of a target that was met before anything was billed.
-    is_met = invoice.engagement.events.filter(verb="engagement.met").exists()
-    effect = effects.billed(position, net=invoice.net, tax=invoice.tax, is_met=is_met)
+    effect = effects.billed(
+        position, net=invoice.net, tax=invoice.tax, is_met=_is_met(invoice.engagement)
+    )
     key = f"{Entry.Kind.INVOICE_ISSUED}:invoice:{invoice.pk}"
     return post_effect(
         invoice.engagement, position, effect, key=key, dated_on=_issued_on(invoice), about=document
     )
 
 
-def credit_note_issued(note: Invoice, *, document: Document | None = None) -> Entry | None:
-    """Reduce receivables by a credit note."""
+def credit_note_issued(
+    note: Invoice,
+    *,
+    audit: Decimal = NOTHING,
+    billed_again: Decimal = NOTHING,
+    document: Document | None = None,
+) -> Entry | None:
+    """Reduce receivables by a credit note.
+
+    After the target was met, `audit` (net) reduces the audit's revenue, and `billed_again` none.
+    """
     position = positions_of(note.engagement, note.currency)
     effect = effects.credited(position, net=note.net, tax=note.tax)
+    if _is_met(note.engagement):
+        effect = effects.credited_after_met(
+            position, net=note.net, tax=note.tax, audit=audit, billed_again=billed_again
+        )
     key = f"{Entry.Kind.CREDIT_NOTE_ISSUED}:invoice:{note.pk}"
     return post_effect(
         note.engagement, position, effect, key=key, dated_on=_issued_on(note), about=document
     )
+
+
+def _is_met(engagement: Engagement) -> bool:
+    # The ledger has no entry of a target that was met when nothing was left to recognise.
+    return engagement.events.filter(verb="engagement.met").exists()
 
 
 def payment_received(payment: Payment) -> Entry | None:

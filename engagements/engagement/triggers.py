@@ -8,8 +8,8 @@ from benchmarks.triggers import Trigger, refuse
 
 # The ledger accounts between us and the customer (`ledger.chart`).
 CUSTOMER_ACCOUNTS = (
-    *("receivables", "transfers", "audit_unbilled", "fees_deferred"),
-    *("refund_liability", "refund_payable"),
+    *("receivables", "transfers", "audit_unbilled", "fees_unbilled"),
+    *("fees_deferred", "refund_liability", "refund_payable"),
 )
 _CODES = ", ".join(f"'{code}'" for code in CUSTOMER_ACCOUNTS)
 

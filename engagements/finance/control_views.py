@@ -17,6 +17,7 @@ def show(request: HttpRequest) -> HttpResponse:
     """Who may do what, which rule enforces it, and which test proves it."""
     context = {
         "capabilities": controls.capabilities(),
+        "principles": controls.PRINCIPLES,
         "controls": controls.CONTROLS,
         "sole_owner": SoleOwner.objects.select_related("user").first(),
         "alone": SoleApproval.objects.select_related("by")[:100],

@@ -13,10 +13,12 @@ from django.apps import apps
 from pgtrigger import Trigger
 
 from engagements import access
+from engagements.ledger import effects
 from engagements.people.models import Role, User
 
 TWO = "tests/engagements/payouts/test_two_people.py"
 REVERSALS = "tests/engagements/billing/test_reversals.py"
+REVENUE = "tests/engagements/ledger/test_revenue.py"
 STEALING = "tests/engagements/proofs/test_stealing.py"
 
 
@@ -34,6 +36,32 @@ class Control:
         """The trigger or constraint in words, read from the models."""
         return enforcement(self.database)
 
+
+@dataclass(frozen=True)
+class Principle:
+    """An accounting rule that the ledger follows, and its test."""
+
+    rule: str
+    proof: str
+
+
+PRINCIPLES = (
+    Principle(
+        effects.REVENUE_RULE,
+        f"{REVENUE}::test_the_whole_fee_is_revenue_on_the_day_of_the_verdict_billed_or_not",
+    ),
+    Principle(
+        "A credit note after the target was met reduces the revenue of what it credits: of the "
+        "audit, or of the fee.",
+        f"{REVENUE}::test_an_audit_credited_after_met_reduces_audit_revenue",
+    ),
+    Principle(
+        "Money that the bank moved is dated on the bank's value date. If that month is closed, "
+        "it is dated on the day of the posting.",
+        "tests/engagements/ledger/test_value_dates.py"
+        "::test_a_refund_is_paid_and_returned_on_the_value_dates_of_its_bank_lines",
+    ),
+)
 
 CONTROLS = (
     Control(

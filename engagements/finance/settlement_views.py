@@ -44,7 +44,9 @@ STEPS: dict[str, Performed[Settlement]] = {
         "The transfer is under way. The money counts as gone.",
     ),
     "paid": (
-        lambda row, by, data: refunds.mark_paid(settlement=row, reference=data["reference"], by=by),
+        lambda row, by, data: refunds.mark_paid(
+            settlement=row, reference=data["reference"], valued_on=data.get("valued_on"), by=by
+        ),
         "Settlement paid. The customer receives the statement.",
     ),
     "failed": (

@@ -18,6 +18,7 @@ OUTSIDE = "outside"
 TRANSFERS = "transfers"
 RECEIVABLES = "receivables"
 AUDIT_UNBILLED = "audit_unbilled"
+FEES_UNBILLED = "fees_unbilled"
 FEES_DEFERRED = "fees_deferred"
 REFUND_LIABILITY = "refund_liability"
 REFUND_PAYABLE = "refund_payable"
@@ -50,6 +51,7 @@ CHART = (
     ChartLine(TRANSFERS, "Refunds in transit", Kind.ASSET, "1460"),
     ChartLine(RECEIVABLES, "Trade receivables", Kind.ASSET, "1200"),
     ChartLine(AUDIT_UNBILLED, "Audits delivered, unbilled", Kind.ASSET, "1300"),
+    ChartLine(FEES_UNBILLED, "Fees earned, unbilled", Kind.ASSET, "1305"),
     ChartLine(FEES_DEFERRED, "Fees billed, unpaid", Kind.LIABILITY, "3900"),
     ChartLine(REFUND_LIABILITY, "Refund liability", Kind.LIABILITY, "3250"),
     ChartLine(REFUND_PAYABLE, "Refunds payable", Kind.LIABILITY, "3500"),
@@ -75,6 +77,7 @@ SKR03 = {
     TRANSFERS: "1360",
     RECEIVABLES: "1400",
     AUDIT_UNBILLED: "1500",
+    FEES_UNBILLED: "1505",
     FEES_DEFERRED: "0990",
     REFUND_LIABILITY: "1710",
     REFUND_PAYABLE: "1700",

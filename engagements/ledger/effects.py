@@ -15,14 +15,25 @@ from engagements.ledger.positions import Positions
 Effect = Mapping[str, Decimal]
 NOTHING = Decimal(0)
 
+REVENUE_RULE = (
+    "The audit is revenue on the day it is delivered. The rest of the fee is revenue on the day "
+    "the target is met, in full, whether it is billed and paid or not. Until then fees billed are "
+    "deferred, and fees paid are a refund liability."
+)
+
 
 def billed(position: Positions, *, net: Decimal, tax: Decimal, is_met: bool) -> Effect:
-    """An invoice: debit receivables; defer the net, or recognise it after the target was met."""
+    """An invoice: it bills what is earned and unbilled first.
+
+    The rest is deferred, or after the target was met revenue (see `REVENUE_RULE`).
+    """
     audit = min(position.debit(chart.AUDIT_UNBILLED), net)
+    fee = min(position.debit(chart.FEES_UNBILLED), net - audit)
     return {
         chart.RECEIVABLES: net + tax,
         chart.AUDIT_UNBILLED: -audit,
-        chart.FEE_REVENUE if is_met else chart.FEES_DEFERRED: audit - net,
+        chart.FEES_UNBILLED: -fee,
+        chart.FEE_REVENUE if is_met else chart.FEES_DEFERRED: audit + fee - net,
         chart.OUTPUT_TAX: -tax,
     }
 
@@ -36,6 +47,26 @@ def credited(position: Positions, *, net: Decimal, tax: Decimal) -> Effect:
         left -= effect[account]
     # The rest had covered the audit, which is earned but not billed any more.
     return effect | {chart.AUDIT_UNBILLED: left}
+
+
+def credited_after_met(
+    position: Positions, *, net: Decimal, tax: Decimal, audit: Decimal, billed_again: Decimal
+) -> Effect:
+    """A credit note after the target was met: it reduces the revenue of what it credits.
+
+    `audit` is the net credited on the audit's line. `billed_again` is the net that another
+    invoice will bill, which stays revenue.
+    """
+    left = net - billed_again
+    from_audit = min(audit, left, position.credit(chart.AUDIT_REVENUE))
+    from_fee = min(left - from_audit, position.credit(chart.FEE_REVENUE))
+    return {
+        chart.RECEIVABLES: -net - tax,
+        chart.OUTPUT_TAX: tax,
+        chart.FEES_UNBILLED: billed_again,
+        chart.FEE_REVENUE: from_fee,
+        chart.AUDIT_REVENUE: left - from_fee,
+    }
 
 
 def received(position: Positions, amount: Decimal) -> Effect:
@@ -120,14 +151,19 @@ def audit_earned(position: Positions, earned: Decimal) -> Effect:
     return effect | {chart.AUDIT_UNBILLED: -unbilled, chart.REFUND_LIABILITY: left + unbilled}
 
 
-def met(position: Positions) -> Effect:
-    """The target was met: recognise deferred fees and the refund liability as revenue."""
+def met(position: Positions, *, unbilled: Decimal) -> Effect:
+    """The target was met: recognise the fee as revenue, billed or not (see `REVENUE_RULE`).
+
+    `unbilled` is the net of the contract that is not billed yet, the audit's included.
+    """
     deferred = position.credit(chart.FEES_DEFERRED)
     at_risk = position.credit(chart.REFUND_LIABILITY)
+    earned = max(unbilled - position.debit(chart.AUDIT_UNBILLED), NOTHING)
     return {
         chart.FEES_DEFERRED: deferred,
         chart.REFUND_LIABILITY: at_risk,
-        chart.FEE_REVENUE: -deferred - at_risk,
+        chart.FEES_UNBILLED: earned,
+        chart.FEE_REVENUE: -deferred - at_risk - earned,
     }
 
 

@@ -41,8 +41,8 @@ def match_import(*, bank_import: BankImport, by: User) -> Outcome:
     """
     require_finance(by)
     matched, errors = 0, []
-    named = Q(end_to_end_id="", batch_id="")
-    for line in bank_import.lines.filter(state=State.OPEN).exclude(named):
+    unnamed = Q(end_to_end_id="", batch_id="")
+    for line in bank_import.lines.filter(state=State.OPEN).exclude(unnamed):
         targets = refunds_named_by(line)
         if not targets:
             continue
@@ -149,16 +149,20 @@ def _match_one(line: BankLine, target: Refund, by: User) -> None:
             amount=target.amount,
         )
     )
-    reason = line.return_reason or "Returned by the bank"
+    reason, day = line.return_reason or "Returned by the bank", line.valued_on
     if isinstance(target, Transfer):
         if kind == Kind.RETURNED:
-            refunds.record_return(transfer=target, reason=reason, by=by)
+            refunds.record_return(transfer=target, reason=reason, by=by, valued_on=day)
         elif target.outcome != Transfer.Outcome.PAID:
-            refunds.confirm_executed(transfer=target, reference=line.entry_reference, by=by)
+            refunds.confirm_executed(
+                transfer=target, reference=line.entry_reference, valued_on=day, by=by
+            )
     elif kind == Kind.RETURNED:
-        overpayment_refunds.record_return(refund=target, reason=reason, by=by)
+        overpayment_refunds.record_return(refund=target, reason=reason, by=by, valued_on=day)
     elif target.state != OverpaymentRefund.State.PAID:
-        overpayment_refunds.mark_paid(refund=target, reference=line.entry_reference, by=by)
+        overpayment_refunds.confirm_executed(
+            refund=target, reference=line.entry_reference, valued_on=day, by=by
+        )
 
 
 def _engagement_of(refund: Refund) -> int:

@@ -10,7 +10,6 @@ from django import forms
 
 from engagements.billing.payment_models import Payment
 from engagements.common.amount_fields import AmountField, plain_amount
-from engagements.payouts.models import OverpaymentRefund
 
 REFERENCE_LENGTH = Payment._meta.get_field("reference").max_length
 Choices = Iterable[tuple[int, str]]
@@ -54,18 +53,6 @@ class MoveForm(OverpaymentRefundForm):
         to.choices = list(invoices)
         to.widget.choices = list(open_invoices)
         self.order_fields(self.field_order)
-
-
-class OverpaymentRefundPaidForm(forms.Form):
-    """The bank's confirmation of a transfer."""
-
-    reference = forms.CharField(
-        label="Transfer reference",
-        max_length=OverpaymentRefund._meta.get_field("reference").max_length,
-        help_text="As on the bank statement.",
-        error_messages={"required": "Enter the transfer reference."},
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-    )
 
 
 class OverpaymentRefundVoidForm(forms.Form):

@@ -81,6 +81,9 @@ class Transfer(models.Model):
     started_at = models.DateTimeField(default=timezone.now, editable=False)
     outcome = models.CharField(max_length=8, choices=Outcome, default=Outcome.UNDER_WAY, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    valued_on = models.DateField(
+        null=True, blank=True, help_text="The bank's value date of an executed transfer."
+    )
     reference = models.CharField(max_length=80, blank=True)
     failure_reason = models.TextField(blank=True)
 
@@ -101,8 +104,18 @@ class Transfer(models.Model):
                 violation_error_message="A transfer by file needs its file and its payee.",
             ),
             models.CheckConstraint(
-                condition=Q(outcome="", ended_at__isnull=True, reference="", failure_reason="")
-                | (Q(outcome="paid", ended_at__isnull=False, failure_reason="") & ~Q(reference=""))
+                condition=Q(
+                    outcome="",
+                    ended_at__isnull=True,
+                    valued_on__isnull=True,
+                    reference="",
+                    failure_reason="",
+                )
+                | (
+                    Q(outcome="paid", ended_at__isnull=False, failure_reason="")
+                    & Q(valued_on__isnull=False)
+                    & ~Q(reference="")
+                )
                 | (Q(outcome="failed", ended_at__isnull=False) & ~Q(failure_reason="")),
                 name="transfer_ends_with_a_reference_or_a_reason",
                 violation_error_message="An ended transfer needs a reference or a reason.",
@@ -110,7 +123,10 @@ class Transfer(models.Model):
         ]
         triggers: ClassVar = [
             Protect(name="deletion", operation=pgtrigger.Delete),
-            ReadOnly(name="order", exclude=["outcome", "ended_at", "reference", "failure_reason"]),
+            ReadOnly(
+                name="order",
+                exclude=["outcome", "ended_at", "valued_on", "reference", "failure_reason"],
+            ),
             Protect(
                 name="ended",
                 operation=pgtrigger.Update,
@@ -172,6 +188,9 @@ class OverpaymentRefund(models.Model):
     )
     ended_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     ended_at = models.DateTimeField(null=True, blank=True)
+    valued_on = models.DateField(
+        null=True, blank=True, help_text="The bank's value date of an executed transfer."
+    )
     reference = models.CharField(max_length=80, blank=True)
     end_reason = models.TextField(blank=True, help_text="Why it failed, or was voided.")
 
@@ -219,13 +238,14 @@ class OverpaymentRefund(models.Model):
                     state__in=["proposed", "paying"],
                     ended_by__isnull=True,
                     ended_at__isnull=True,
+                    valued_on__isnull=True,
                     reference="",
                     end_reason="",
                 )
                 | (
                     Q(ended_by__isnull=False, ended_at__isnull=False)
                     & (
-                        (Q(state="paid", end_reason="") & ~Q(reference=""))
+                        (Q(state="paid", end_reason="", valued_on__isnull=False) & ~Q(reference=""))
                         | (Q(state="voided", reference="") & ~Q(end_reason=""))
                         | (Q(state="failed") & ~Q(end_reason=""))
                     )
@@ -272,7 +292,7 @@ class OverpaymentRefund(models.Model):
             ),
             ReadOnly(
                 name="terms",
-                exclude=["state", "ended_by", "ended_at", "reference", "end_reason"],
+                exclude=["state", "ended_by", "ended_at", "valued_on", "reference", "end_reason"],
                 condition=~pgtrigger.Q(new__state="paying"),
             ),
             CHECK_SENT,

@@ -6,6 +6,7 @@ money to the invoice.
 
 from __future__ import annotations
 
+from datetime import date
 from decimal import Decimal
 
 from django.db import transaction
@@ -106,8 +107,29 @@ def send(
 
 
 @transaction.atomic
-def mark_paid(*, refund: OverpaymentRefund, reference: str, by: User) -> OverpaymentRefund:
-    """Confirm the transfer under the bank's `reference`."""
+def mark_paid(
+    *, refund: OverpaymentRefund, reference: str, by: User, valued_on: date | None = None
+) -> OverpaymentRefund:
+    """Confirm the transfer under the bank's `reference`.
+
+    `valued_on` is the bank's value date; None for today.
+    """
+    row, _ = locked(refund)
+    day = refunds.value_date(valued_on, not_before=row.proposed_at)
+    return _mark_paid(row, reference, by=by, valued_on=day)
+
+
+@transaction.atomic
+def confirm_executed(
+    *, refund: OverpaymentRefund, reference: str, valued_on: date, by: User
+) -> OverpaymentRefund:
+    """Mark a refund as paid, by the reference and value date of its bank line."""
+    return _mark_paid(refund, reference, by=by, valued_on=valued_on)
+
+
+def _mark_paid(
+    refund: OverpaymentRefund, reference: str, *, by: User, valued_on: date
+) -> OverpaymentRefund:
     row, engagement = locked(refund)
     require_finance(by)
     reference = validation.text(reference, noun="The payment reference")
@@ -120,6 +142,7 @@ def mark_paid(*, refund: OverpaymentRefund, reference: str, by: User) -> Overpay
         return row
     _require_state(row, State.PAYING, to="to be marked as paid")
     row.reference = reference
+    row.valued_on = valued_on
     _end(row, State.PAID, by)
     _record(row, engagement, f"refunded, reference {reference}", by, for_customer=True)
     postings.overpayment_refund_paid(row)
@@ -127,43 +150,52 @@ def mark_paid(*, refund: OverpaymentRefund, reference: str, by: User) -> Overpay
 
 
 @transaction.atomic
-def mark_failed(*, refund: OverpaymentRefund, reason: str, by: User) -> OverpaymentRefund:
-    """Record that the bank did not make the transfer: the money returns to the invoice."""
+def mark_failed(
+    *, refund: OverpaymentRefund, reason: str, by: User, valued_on: date | None = None
+) -> OverpaymentRefund:
+    """Record that the bank did not make the transfer: the money returns to the invoice.
+
+    `valued_on` is the value date of the bank line that returned it; None for today.
+    """
     row, engagement = locked(refund)
     require_finance(by)
     if row.state == State.FAILED:
         return row
     row.end_reason = validation.text(reason, noun="The reason")
     _require_state(row, State.PAYING, to="to be marked as failed")
-    returned = _fail(row, engagement, by)
+    returned = _fail(row, engagement, by, valued_on)
     payment_postings.payment_came_back(returned)
     return row
 
 
 @transaction.atomic
-def record_return(*, refund: OverpaymentRefund, reason: str, by: User) -> OverpaymentRefund:
+def record_return(
+    *, refund: OverpaymentRefund, reason: str, by: User, valued_on: date | None = None
+) -> OverpaymentRefund:
     """Fail a refund that a bank line returns, under way or paid. Another may be proposed.
 
     A closed engagement is reopened.
     """
     row, engagement = locked(refund)
     if row.state != State.PAID:
-        return mark_failed(refund=row, reason=reason, by=by)
+        return mark_failed(refund=row, reason=reason, by=by, valued_on=valued_on)
     require_finance(by)
     row.end_reason = validation.text(reason, noun="The reason")
-    _fail(row, engagement, by)
-    postings.overpayment_refund_returned(row)
+    returned = _fail(row, engagement, by, valued_on)
+    postings.overpayment_refund_returned(row, dated_on=returned.received_on)
     refunds.reopen(engagement, by)
     return row
 
 
-def _fail(row: OverpaymentRefund, engagement: Engagement, by: User) -> Payment:
+def _fail(
+    row: OverpaymentRefund, engagement: Engagement, by: User, valued_on: date | None
+) -> Payment:
     assert row.left is not None  # set when it was sent
     returned = Payment(
         invoice=row.invoice,
         kind=Payment.Kind.CAME_BACK,
         amount=row.amount,
-        received_on=timezone.localdate(),
+        received_on=valued_on or timezone.localdate(),
         reference=f"{row.left.reference} failed",
         moved_from=row.left,
         recorded_by=by,

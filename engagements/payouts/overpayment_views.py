@@ -25,7 +25,6 @@ from engagements.payouts import overpayment_refunds, overpayments, refund_accoun
 from engagements.payouts.forms import (
     MoveForm,
     OverpaymentRefundForm,
-    OverpaymentRefundPaidForm,
     OverpaymentRefundVoidForm,
 )
 from engagements.payouts.models import OverpaymentRefund
@@ -39,13 +38,13 @@ from engagements.payouts.queries import (
 from engagements.people import reauthentication, second_person
 from engagements.people.models import User
 from engagements.settlements.calculation import PlannedEntry
-from engagements.settlements.forms import TransferFailedForm
+from engagements.settlements.forms import TransferFailedForm, TransferPaidForm
 
 CONFIRM = "confirm"
 State = OverpaymentRefund.State
 STEP_FORMS: dict[str, type[forms.Form]] = {
     "send": forms.Form,
-    "paid": OverpaymentRefundPaidForm,
+    "paid": TransferPaidForm,
     "failed": TransferFailedForm,
     "void": OverpaymentRefundVoidForm,
 }
@@ -69,7 +68,7 @@ STEPS: dict[str, Performed[OverpaymentRefund]] = {
     ),
     "paid": (
         lambda row, by, data: overpayment_refunds.mark_paid(
-            refund=row, reference=data["reference"], by=by
+            refund=row, reference=data["reference"], valued_on=data["valued_on"], by=by
         ),
         "The refund is paid.",
     ),

@@ -1,62 +1,71 @@
-"""Ledger postings of transfers: refunds of settlements and of overpayments."""
+"""Ledger postings of transfers: refunds of settlements and of overpayments.
+
+Money that the bank moved is dated on its value date, or today if that month is closed.
+"""
 
 from __future__ import annotations
 
-from django.utils import timezone
+from datetime import date
 
 from engagements.ledger import chart, effects
 from engagements.ledger.effects import Effect
 from engagements.ledger.models import Entry
 from engagements.ledger.positions import positions_of
-from engagements.ledger.posting import post_effect
+from engagements.ledger.posting import open_day, post_effect
 from engagements.payouts.models import OverpaymentRefund, Transfer
 from engagements.settlements.postings import settlement_position
 
 
 def overpayment_refund_paid(refund: OverpaymentRefund) -> Entry | None:
-    """Post the bank's transfer of an overpayment."""
+    """Post the bank's transfer of an overpayment, on its value date."""
     invoice = refund.invoice
+    assert refund.valued_on is not None  # set when it was paid
     position = positions_of(invoice.engagement, invoice.currency)
     effect = effects.transferred(refund.amount)
     key = f"{Entry.Kind.OVERPAYMENT_REFUND_PAID}:overpayment_refund:{refund.pk}"
-    return post_effect(invoice.engagement, position, effect, key=key, dated_on=timezone.localdate())
+    day = open_day(refund.valued_on)
+    return post_effect(invoice.engagement, position, effect, key=key, dated_on=day)
 
 
-def settlement_paying(transfer: Transfer) -> Entry | None:
+def settlement_paying(transfer: Transfer, *, dated_on: date) -> Entry | None:
     """Post a started transfer: the money counts as gone."""
     effect = effects.moved(transfer.amount, source=chart.TRANSFERS, to=chart.REFUND_PAYABLE)
-    return _post_transfer(transfer, Entry.Kind.SETTLEMENT_PAYING, effect)
+    return _post_transfer(transfer, Entry.Kind.SETTLEMENT_PAYING, effect, dated_on)
 
 
-def settlement_failed(transfer: Transfer) -> Entry | None:
+def settlement_failed(transfer: Transfer, *, dated_on: date) -> Entry | None:
     """Post a failed transfer: the refund is payable again."""
     effect = effects.moved(transfer.amount, source=chart.REFUND_PAYABLE, to=chart.TRANSFERS)
-    return _post_transfer(transfer, Entry.Kind.SETTLEMENT_FAILED, effect)
+    return _post_transfer(transfer, Entry.Kind.SETTLEMENT_FAILED, effect, dated_on)
 
 
 def settlement_paid(transfer: Transfer) -> Entry | None:
-    """Post the bank's transfer of a refund."""
-    return _post_transfer(
-        transfer, Entry.Kind.SETTLEMENT_PAID, effects.transferred(transfer.amount)
-    )
+    """Post the bank's transfer of a refund, on its value date."""
+    assert transfer.valued_on is not None  # set when it was paid
+    effect = effects.transferred(transfer.amount)
+    return _post_transfer(transfer, Entry.Kind.SETTLEMENT_PAID, effect, transfer.valued_on)
 
 
-def settlement_returned(transfer: Transfer) -> Entry | None:
+def settlement_returned(transfer: Transfer, *, dated_on: date) -> Entry | None:
     """Post a paid refund that a bank line returns: it is payable again."""
-    return _post_transfer(transfer, Entry.Kind.REFUND_RETURNED, effects.returned(transfer.amount))
+    effect = effects.returned(transfer.amount)
+    return _post_transfer(transfer, Entry.Kind.REFUND_RETURNED, effect, dated_on)
 
 
-def overpayment_refund_returned(refund: OverpaymentRefund) -> Entry | None:
+def overpayment_refund_returned(refund: OverpaymentRefund, *, dated_on: date) -> Entry | None:
     """Post a paid overpayment refund that a bank line returns to its invoice."""
     invoice = refund.invoice
     position = positions_of(invoice.engagement, invoice.currency)
     effect = effects.returned_overpayment(position, refund.amount)
     key = f"{Entry.Kind.REFUND_RETURNED}:overpayment_refund:{refund.pk}"
-    return post_effect(invoice.engagement, position, effect, key=key, dated_on=timezone.localdate())
+    day = open_day(dated_on)
+    return post_effect(invoice.engagement, position, effect, key=key, dated_on=day)
 
 
-def _post_transfer(transfer: Transfer, kind: Entry.Kind, effect: Effect) -> Entry | None:
+def _post_transfer(
+    transfer: Transfer, kind: Entry.Kind, effect: Effect, dated_on: date
+) -> Entry | None:
     settlement = transfer.settlement
     key = f"{kind}:settlement:{settlement.pk}:{transfer.attempt}"
-    engagement, day = settlement.contract_version.engagement, timezone.localdate()
+    engagement, day = settlement.contract_version.engagement, open_day(dated_on)
     return post_effect(engagement, settlement_position(settlement), effect, key=key, dated_on=day)

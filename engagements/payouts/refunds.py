@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
+
 from django.db import transaction
 from django.utils import timezone
 
@@ -50,12 +52,36 @@ def start_payment(
 
 
 @transaction.atomic
-def mark_paid(*, settlement: Settlement, reference: str, by: User) -> Settlement:
-    """Confirm the transfer under the bank's `reference`, and enqueue the statement."""
-    return _mark_paid(settlement, reference, by=by, paid_by=by)
+def mark_paid(
+    *, settlement: Settlement, reference: str, by: User, valued_on: date | None = None
+) -> Settlement:
+    """Confirm the transfer under the bank's `reference`, and enqueue the statement.
+
+    `valued_on` is the bank's value date; None for today.
+    """
+    row, _ = locked(settlement)
+    day = value_date(valued_on, not_before=row.approved_at)
+    return _mark_paid(settlement, reference, by=by, paid_by=by, valued_on=day)
 
 
-def _mark_paid(settlement: Settlement, reference: str, *, by: User, paid_by: User) -> Settlement:
+def value_date(valued_on: date | None, *, not_before: datetime | None) -> date:
+    """A value date that a person keyed; None for today.
+
+    Raises ApplicationError for one in the future, or before the refund was decided.
+    """
+    day = valued_on or timezone.localdate()
+    if day > timezone.localdate():
+        raise ApplicationError("The value date is in the future.", code="refund.in_the_future")
+    if not_before is not None and day < timezone.localdate(not_before):
+        raise ApplicationError(
+            "The value date is before the refund was decided.", code="refund.before_decision"
+        )
+    return day
+
+
+def _mark_paid(
+    settlement: Settlement, reference: str, *, by: User, paid_by: User, valued_on: date
+) -> Settlement:
     row, engagement = locked(settlement)
     require_finance(by)
     reference = validation.text(reference, noun="The payment reference")
@@ -72,9 +98,10 @@ def _mark_paid(settlement: Settlement, reference: str, *, by: User, paid_by: Use
         disputes.require_none_open(row)
         if row.has_refund:
             # A transfer by hand that is recorded after the fact.
-            _start(row, engagement, by)
+            _start(row, engagement, by, dated_on=valued_on)
     transfer = row.transfers.filter(outcome=Outcome.UNDER_WAY).first()
     if transfer:
+        transfer.valued_on = valued_on
         _end(transfer, row, Outcome.PAID, reference=reference)
         postings.settlement_paid(transfer)
     row.paid_by, row.paid_at, row.payment_reference = paid_by, timezone.now(), reference
@@ -87,11 +114,17 @@ def _mark_paid(settlement: Settlement, reference: str, *, by: User, paid_by: Use
 
 @transaction.atomic
 def mark_failed(
-    *, settlement: Settlement, reason: str, by: User, attempt: int | None = None
+    *,
+    settlement: Settlement,
+    reason: str,
+    by: User,
+    attempt: int | None = None,
+    valued_on: date | None = None,
 ) -> Settlement:
     """Record a failed transfer. The refund may be retried or the settlement voided.
 
-    `attempt` is the one shown to `by`: declined when another is on its way.
+    `attempt` is the one shown to `by`: declined when another is on its way. `valued_on` is the
+    value date of the bank line that returned it.
     """
     row, engagement = locked(settlement)
     require_finance(by)
@@ -106,14 +139,16 @@ def mark_failed(
             code="refund.attempt_outdated",
         )
     _end(transfer, row, Outcome.FAILED, failure_reason=why)
-    postings.settlement_failed(transfer)
+    postings.settlement_failed(transfer, dated_on=valued_on or timezone.localdate())
     advance(row, engagement, State.FAILED, f"The transfer failed: {why}", by, reason=why)
     return row
 
 
 @transaction.atomic
-def confirm_executed(*, transfer: Transfer, reference: str, by: User) -> Settlement:
-    """Mark a transfer under way as paid under the bank's `reference`, as a bank line shows it.
+def confirm_executed(
+    *, transfer: Transfer, reference: str, valued_on: date, by: User
+) -> Settlement:
+    """Mark a transfer under way as paid, by the reference and value date of its bank line.
 
     Raises ApplicationError for one that was marked as failed: two refunds may have left.
     """
@@ -124,21 +159,23 @@ def confirm_executed(*, transfer: Transfer, reference: str, by: User) -> Settlem
             code="refund.executed_after_failure",
         )
     # The line shows that the bank paid: the payer is whoever started the transfer.
-    return _mark_paid(row, reference, by=by, paid_by=transfer.started_by)
+    return _mark_paid(row, reference, by=by, paid_by=transfer.started_by, valued_on=valued_on)
 
 
 @transaction.atomic
-def record_return(*, transfer: Transfer, reason: str, by: User) -> Settlement:
+def record_return(
+    *, transfer: Transfer, reason: str, by: User, valued_on: date | None = None
+) -> Settlement:
     """Fail a transfer that a bank line returns, under way or paid: its refund may be retried.
 
-    The line is matched to the transfer before. A closed engagement is reopened.
+    `valued_on` is the line's value date; None for today. The line is matched to the transfer before. A closed engagement is reopened.
     """
     row, engagement = locked(transfer.settlement)
     transfer = row.transfers.get(pk=transfer.pk)
     if transfer.outcome == Outcome.FAILED:
         return row
     if transfer.outcome == Outcome.UNDER_WAY:
-        return mark_failed(settlement=row, reason=reason, by=by)
+        return mark_failed(settlement=row, reason=reason, by=by, valued_on=valued_on)
     require_finance(by)
     others = Settlement.objects.filter(contract_version=row.contract_version).exclude(pk=row.pk)
     if others.exclude(state__in=(State.PAID, State.VOIDED)).exists():
@@ -148,7 +185,7 @@ def record_return(*, transfer: Transfer, reason: str, by: User) -> Settlement:
             code="refund.another_settlement_open",
         )
     _end(transfer, row, Outcome.FAILED, reference=transfer.reference, failure_reason=reason)
-    postings.settlement_returned(transfer)
+    postings.settlement_returned(transfer, dated_on=valued_on or timezone.localdate())
     row.paid_by, row.paid_at, row.payment_reference = None, None, ""
     advance(row, engagement, State.FAILED, f"The bank returned it: {reason}", by, reason=reason)
     reopen(engagement, by)
@@ -176,6 +213,7 @@ def _start(
     by: User,
     *,
     file: TransferFile | None = None,
+    dated_on: date | None = None,
 ) -> None:
     disputes.require_none_open(row)
     require_another_payer(row, by)
@@ -199,7 +237,7 @@ def _start(
         started_by=by,
     )
     validation.save_validated(transfer)
-    postings.settlement_paying(transfer)
+    postings.settlement_paying(transfer, dated_on=dated_on or timezone.localdate())
     advance(row, engagement, State.PAYING, f"On its way: {outcome_text(row)}.", by)
 
 

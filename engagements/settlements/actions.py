@@ -14,8 +14,8 @@ from engagements.settlements.forms import (
     ResolveForm,
     SettlementFailedForm,
     SettlementFiledForm,
-    SettlementPaidForm,
     SettlementVoidForm,
+    TransferPaidForm,
 )
 from engagements.settlements.models import Settlement
 from engagements.settlements.services import approval_error
@@ -24,7 +24,7 @@ State = Settlement.State
 FORMS: dict[str, type[forms.Form]] = {
     "approve": forms.Form,
     "start": forms.Form,
-    "paid": SettlementPaidForm,
+    "paid": TransferPaidForm,
     "failed": SettlementFailedForm,
     "void": SettlementVoidForm,
     "resolve": ResolveForm,

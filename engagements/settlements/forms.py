@@ -101,20 +101,28 @@ class ResolveForm(forms.Form):
     )
 
 
-class SettlementPaidForm(forms.Form):
+class TransferPaidForm(forms.Form):
     """The bank's confirmation of a refund."""
 
     reference = forms.CharField(
         label="Transfer reference",
         max_length=Settlement._meta.get_field("payment_reference").max_length,
-        help_text="As on the bank statement. Shown on the settlement statement.",
+        help_text="As on the bank statement.",
         error_messages={"required": "Enter the transfer reference."},
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
+    valued_on = forms.DateField(
+        label="Value date",
+        required=False,
+        help_text="As on the bank statement; empty for today.",
+        widget=forms.DateInput(attrs={"type": "date"}),
+    )
 
 
-class SettlementFiledForm(SettlementPaidForm):
+class SettlementFiledForm(TransferPaidForm):
     """The filing reference of a settlement without a refund."""
+
+    valued_on = None  # type: ignore[assignment]  # no money moves
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

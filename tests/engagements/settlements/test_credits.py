@@ -56,18 +56,6 @@ def test_fees_are_a_refund_liability_until_the_verdict_and_the_audit_is_earned(
     }
 
 
-def test_a_met_target_makes_revenue_of_what_was_received_and_of_what_is_billed_after(
-    world: World,
-) -> None:
-    contract = world.met()
-    assert where_it_stands(contract)["fee_revenue"] == D(-12000)
-    world.pay(contract.milestones.get(position=3))
-    stands = where_it_stands(contract)
-    assert stands["fee_revenue"] == D(-34000)
-    assert "refund_liability" not in stands
-    assert "fees_deferred" not in stands
-
-
 def test_once_it_is_paid_the_books_hold_the_audit_and_nothing_else(world: World) -> None:
     contract = world.missed()
     settled(world, contract.settlements.get())

@@ -168,7 +168,8 @@ def record_return(
 ) -> Settlement:
     """Fail a transfer that a bank line returns, under way or paid: its refund may be retried.
 
-    `valued_on` is the line's value date; None for today. The line is matched to the transfer before. A closed engagement is reopened.
+    The line is matched to the transfer before. `valued_on` is its value date; None for today. A
+    closed engagement is reopened.
     """
     row, engagement = locked(transfer.settlement)
     transfer = row.transfers.get(pk=transfer.pk)

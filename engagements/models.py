@@ -12,6 +12,7 @@ from engagements.engagement import models as engagement
 from engagements.event_log import models as event_log
 from engagements.evidence import models as evidence
 from engagements.ledger import models as ledger
+from engagements.ledger import period_models
 from engagements.notifications import models as notifications
 from engagements.payouts import models as payouts
 from engagements.people import approval_models, bank_accounts
@@ -36,6 +37,7 @@ __all__ = [
     "payment_models",
     "payouts",
     "people",
+    "period_models",
     "reversal_models",
     "runs",
     "settlements",

@@ -1,18 +1,25 @@
-"""What to look at before a month is closed."""
+"""The checklist of a month, and closing the month with it."""
 
 from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
 
+from django.db import transaction
 from django.urls import reverse
 
 from engagements.billing.milestones import milestones_to_bill
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import BankLine
 from engagements.billing.write_off_models import WriteOff
+from engagements.common import links
 from engagements.finance.receivables import vat_checks, vat_figures
+from engagements.ledger import periods
+from engagements.ledger.period_models import Period, PeriodReopening
 from engagements.ledger.periods import next_month
+from engagements.notifications import mails
+from engagements.people.models import User
+from engagements.settlements.finance_mails import finance_users
 from engagements.settlements.models import Settlement
 
 
@@ -48,3 +55,58 @@ def checks(month: dt.date) -> list[Check]:
         Check("Settlements to approve or void", proposed.count(), reverse("settlements")),
         Check("VAT that differs from the ledger", len(differing), reverse("vat") + period),
     ]
+
+
+@transaction.atomic
+def propose(*, month: dt.date, note: str, by: User) -> Period:
+    """Propose to close a month with its checklist of now, and mail finance."""
+    row = periods.propose(month=month, checklist=_figures(month), note=note, by=by)
+    _mail(row.subject, f"Month to close: {row.month:%B %Y}", f"{by} proposed to close it.", by)
+    return row
+
+
+def approve(*, period: Period, by: User) -> Period:
+    """Close a proposed month, if its checklist has no further open items."""
+    return periods.approve(period=period, checklist=_figures(period.month), by=by)
+
+
+@transaction.atomic
+def propose_reopening(*, period: Period, reason: str, by: User) -> PeriodReopening:
+    """Propose to reopen the latest closed month, and mail finance."""
+    row = periods.propose_reopening(period=period, reason=reason, by=by)
+    subject = f"Month to reopen: {period.month:%B %Y}"
+    _mail(row.subject, subject, f"{by} proposed to reopen it: {row.reason}", by)
+    return row
+
+
+@transaction.atomic
+def approve_reopening(*, reopening: PeriodReopening, by: User) -> PeriodReopening:
+    """Reopen a month, and mail finance."""
+    row = periods.approve_reopening(reopening=reopening, by=by)
+    subject = f"Month reopened: {row.period.month:%B %Y}"
+    _mail(f"{row.subject}:posted", subject, f"{by} reopened it: {row.reason}", by)
+    return row
+
+
+def waiting() -> list[Period | PeriodReopening]:
+    """The closings and reopenings that wait for a second person."""
+    reopenings = PeriodReopening.objects.filter(state=PeriodReopening.State.PROPOSED)
+    return [
+        *Period.objects.filter(state=Period.State.PROPOSED).select_related("proposed_by"),
+        *reopenings.select_related("period", "proposed_by"),
+    ]
+
+
+def _figures(month: dt.date) -> list[tuple[str, int]]:
+    return [(check.label, check.count) for check in checks(month.replace(day=1))]
+
+
+def _mail(key: str, subject: str, text: str, by: User) -> None:
+    for person in finance_users(but=by):
+        mails.write(
+            key=f"finance:{key}",
+            engagement=None,
+            recipient=person.email,
+            subject=subject,
+            body=f"{text}\n\n{links.to_page('ledger-close')}\n",
+        )

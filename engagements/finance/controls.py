@@ -19,6 +19,7 @@ from engagements.people.models import Role, User
 TWO = "tests/engagements/payouts/test_two_people.py"
 REVERSALS = "tests/engagements/billing/test_reversals.py"
 REVENUE = "tests/engagements/ledger/test_revenue.py"
+CLOSING = "tests/engagements/ledger/test_closing_months.py"
 STEALING = "tests/engagements/proofs/test_stealing.py"
 
 
@@ -129,6 +130,18 @@ CONTROLS = (
         "write_off.same_person",
         "write_off_is_approved_by_another",
         "tests/engagements/billing/test_write_offs.py",
+    ),
+    Control(
+        "Whoever proposes to close a month, with its checklist, does not close it.",
+        "period.same_person",
+        "period.closed_by_another",
+        f"{CLOSING}::test_a_month_is_closed_by_two_people_with_its_checklist",
+    ),
+    Control(
+        "Whoever proposes to reopen the latest closed month does not reopen it.",
+        "period_reopening.same_person",
+        "periodreopening.approved_by_another",
+        f"{CLOSING}::test_only_the_latest_month_is_reopened_and_by_two_people",
     ),
     Control(
         "An admin proposes somebody for finance, and a second person confirms.",

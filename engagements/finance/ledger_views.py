@@ -1,34 +1,28 @@
-"""Ledger pages: trial balance, account, engagement, entry, period close."""
+"""Ledger pages: trial balance, account, engagement, entry."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
-from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
-from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_safe
 
 from engagements import access
-from engagements.access import actor
 from engagements.billing.models import Invoice
-from engagements.common.errors import ApplicationError
 from engagements.common.integers import whole
-from engagements.common.pages import UNPROCESSABLE
 from engagements.common.tables import amounts, as_csv
 from engagements.documents.models import Document
 from engagements.documents.registry import Subject
-from engagements.finance import closing_checklist
 from engagements.ledger import periods
 from engagements.ledger import queries as ledger
-from engagements.ledger.forms import CloseForm, MonthField
-from engagements.ledger.models import Account, Entry, Leg, Period
+from engagements.ledger.forms import MonthField
+from engagements.ledger.models import Account, Entry, Leg
 
 PER_PAGE = 50
 BALANCE_COLUMNS = ("Currency", "Account", "DATEV", "Debit", "Credit", "Balance")
@@ -182,43 +176,6 @@ def _place(text: str) -> tuple[date, int] | None:
         with suppress(ValueError):
             return date.fromisoformat(day), leg
     raise Http404("No such page.")
-
-
-@access.finance_page
-@require_http_methods(["GET", "HEAD", "POST"])
-def close(request: HttpRequest) -> HttpResponse:
-    """Closed months and the preview of closing one; POST closes it."""
-    data, closing = request.POST or request.GET or _next_to_close(), None
-    form = CloseForm(data)
-    if form.is_valid():
-        closing = periods.preview(month=form.cleaned_data["month"])
-        if request.method == "POST":
-            try:
-                period = periods.close(month=closing.month, by=actor(request))
-            except ApplicationError as error:
-                form.add_error(None, str(error))
-            else:
-                messages.success(request, f"{period.month:%B %Y} closed.")
-                return redirect("ledger-close")
-    context = {
-        "form": form,
-        "closing": closing,
-        # No month was given and all past months are closed: when this month can be closed.
-        "next_close": "" if data else periods.preview(month=timezone.localdate()).blocking_reason,
-        "rows": ledger.trial_balance(until=closing.month) if closing else [],
-        "checks": closing_checklist.checks(closing.month) if closing else [],
-        "periods": Period.objects.select_related("closed_by"),
-        "can_edit": access.is_finance(request.user),
-    }
-    status = UNPROCESSABLE if request.method == "POST" else 200
-    return render(request, "ledger/close.html", context, status=status)
-
-
-def _next_to_close() -> dict[str, str] | None:
-    """The previous month as form data; None once it is closed."""
-    ended = (timezone.localdate().replace(day=1) - timedelta(days=1)).replace(day=1)
-    closed = periods.last_closed()
-    return None if closed and ended <= closed else {"month": f"{ended:%Y-%m}"}
 
 
 def subject_of(entry: Entry) -> Subject | None:

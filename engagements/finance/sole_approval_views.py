@@ -15,7 +15,7 @@ from engagements.access import actor
 from engagements.common.errors import ApplicationError
 from engagements.people import reauthentication, second_person
 
-SUBJECT = re.compile(r"(settlement|overpayment|payment|reversal):([0-9]{1,18})")
+SUBJECT = re.compile(r"(settlement|overpayment|payment|reversal|period|reopening):([0-9]{1,18})")
 
 
 @access.finance_page
@@ -41,6 +41,8 @@ def _page_of(request: HttpRequest, subject: str) -> str:
     if kind == "overpayment":
         refund = access.overpayment_refund_for(request.user, pk)
         return reverse("overpayment", args=[refund.invoice_id])
+    if kind in ("period", "reopening"):
+        return reverse("ledger-close")
     if kind == "reversal":
         return reverse("reversal", args=[pk])
     return reverse("payment-record", args=[access.payment_for(request.user, pk).invoice_id])

@@ -5,6 +5,7 @@ from django.urls import path
 from engagements.billing import views as billing_views
 from engagements.finance import (
     bank_views,
+    closing_views,
     control_views,
     export_views,
     grant_views,
@@ -85,7 +86,16 @@ urlpatterns = [
     path("ledger/engagements/<slug:reference>/", ledger_views.engagement, name="ledger-engagement"),
     path("ledger/entries/<int:pk>/", ledger_views.entry, name="ledger-entry"),
     path("ledger/risk/", views.money_at_risk, name="money-at-risk"),
-    path("ledger/close/", ledger_views.close, name="ledger-close"),
+    path("ledger/close/", closing_views.close, name="ledger-close"),
+    path("ledger/close/<int:pk>/approve/", closing_views.approve, name="closing-approve"),
+    path("ledger/close/<int:pk>/void/", closing_views.void, name="closing-void"),
+    path("ledger/close/<int:pk>/reopen/", closing_views.reopen, name="closing-reopen"),
+    path(
+        "ledger/reopenings/<int:pk>/approve/",
+        closing_views.approve_reopening,
+        name="reopening-approve",
+    ),
+    path("ledger/reopenings/<int:pk>/void/", closing_views.void_reopening, name="reopening-void"),
     path("ledger/export/", export_views.export, name="ledger-export"),
     path(
         "engagements/<slug:reference>/settle/", settlement_views.propose, name="settlement-propose"

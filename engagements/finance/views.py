@@ -17,7 +17,7 @@ from engagements.billing.write_off_models import WriteOff
 from engagements.common import money
 from engagements.common.integers import whole
 from engagements.common.tables import amounts, as_csv
-from engagements.finance import at_risk
+from engagements.finance import at_risk, closing_checklist
 from engagements.payouts import queries as overpayments
 from engagements.settlements import customer_accounts, finance_mails, queries
 from engagements.settlements.labels import next_step
@@ -64,6 +64,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "write_offs": WriteOff.objects.filter(state=WriteOff.State.PROPOSED).select_related(
             "invoice__engagement__customer", "proposed_by"
         ),
+        "closings": closing_checklist.waiting(),
         "open_lines": BankLine.objects.filter(state=BankLine.State.OPEN).count(),
         "refunds_near": [row for row in waiting if finance_mails.is_refund_near(row)],
         "can_edit": access.is_finance(request.user),

@@ -104,6 +104,7 @@ class ExportForm(PeriodForm):
 
 
 class CloseForm(forms.Form):
-    """The month to close."""
+    """The month to close, and why it can be closed with open items."""
 
     month = MonthField(label="Month", error_messages={"required": "Choose the month to close."})
+    note = forms.CharField(required=False, max_length=2000, widget=forms.HiddenInput)

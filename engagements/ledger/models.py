@@ -1,4 +1,4 @@
-"""The ledger: accounts, entries and their legs, totals by month, and closed months."""
+"""The ledger: accounts, entries and their legs, and totals by month."""
 
 from __future__ import annotations
 
@@ -14,13 +14,10 @@ from engagements.documents.models import Document
 from engagements.engagement.models import Engagement
 from engagements.ledger.triggers import (
     BALANCE,
-    CHECK_CLOSING,
     CHECK_MONTH,
     KEEP_USED_ACCOUNT,
     TOTAL_LEGS,
-    TOTAL_PERIOD,
 )
-from engagements.people.models import User
 
 
 class Account(models.Model):
@@ -213,53 +210,3 @@ class MonthTotal(models.Model):
 
     def __str__(self) -> str:
         return f"{self.month}: {self.debit} and {self.credit} {self.currency}"
-
-
-class Period(models.Model):
-    """A closed month, which closes all earlier ones. Append-only."""
-
-    month = models.DateField(unique=True, help_text="The first day of the month.")
-    closed_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    closed_at = models.DateTimeField(default=timezone.now, editable=False)
-
-    class Meta:
-        ordering: ClassVar = ["-month"]
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(month__day=1),
-                name="period_is_a_month",
-                violation_error_message="A period starts on the first day of a month.",
-            ),
-        ]
-        triggers: ClassVar = [
-            AppendOnly(),
-            CHECK_CLOSING,
-            TOTAL_PERIOD,
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.month:%Y-%m}"
-
-
-class PeriodTotal(models.Model):
-    """The total of an account in a closed period, over all engagements."""
-
-    period = models.ForeignKey(Period, on_delete=models.PROTECT, related_name="totals")
-    account = models.ForeignKey(Account, on_delete=models.PROTECT, related_name="+")
-    currency = models.CharField(max_length=3)
-    debit = models.DecimalField(max_digits=20, decimal_places=3)
-    credit = models.DecimalField(max_digits=20, decimal_places=3)
-    leg_count = models.PositiveIntegerField()
-
-    class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["period", "account", "currency"], name="period_total_once"
-            ),
-        ]
-        triggers: ClassVar = [
-            WrittenByTriggers(),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.period}: {self.debit} and {self.credit} {self.currency}"

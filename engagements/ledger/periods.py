@@ -1,18 +1,26 @@
-"""Close months: entries can no longer be dated in them or earlier."""
+"""Close and reopen months, by two people: no entry is dated in a closed month or before it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from django.db import IntegrityError, transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from engagements.access import require_finance
+from engagements.common import validation
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
-from engagements.ledger.models import MonthTotal, Period
+from engagements.ledger.models import MonthTotal
+from engagements.ledger.period_models import Period, PeriodReopening
+from engagements.people import second_person
 from engagements.people.models import User
+
+State = Period.State
+# The label of a check, and its number of open items.
+Checklist = Sequence[tuple[str, int]]
 
 
 @dataclass(frozen=True)
@@ -32,27 +40,159 @@ def preview(*, month: date) -> Closing:
 
 
 @transaction.atomic
-def close(*, month: date, by: User) -> Period:
-    """Close a past month and every earlier one. Idempotent."""
+def propose(*, month: date, checklist: Checklist, note: str, by: User) -> Period:
+    """Propose to close a past month and every earlier one. Idempotent while it waits.
+
+    `checklist` is that of the month; `note` is required where it has open items.
+    """
     require_finance(by)
     first = month.replace(day=1)
-    known = Period.objects.filter(month=first).first()
-    if known:
-        return known
+    _lock()
+    waiting = Period.objects.filter(state=State.PROPOSED).first()
+    if waiting is not None and waiting.month == first:
+        return waiting
     reason = _blocking_reason(first)
     if reason:
         raise ApplicationError(reason, code="period.cannot_close")
-    try:
-        with transaction.atomic():
-            return Period.objects.create(month=first, closed_by=by)
-    except IntegrityError as error:
-        message = f"{first:%B %Y} is already closed."
-        raise ApplicationError(message, code="period.closed") from error
+    if waiting is not None:
+        raise ApplicationError(
+            f"The closing of {waiting.month:%B %Y} is proposed: approve or void it first.",
+            code="period.another_proposed",
+        )
+    if any(count for _, count in checklist) and not note.strip():
+        raise ApplicationError(
+            "Enter why the month can be closed with open items.", code="period.note_required"
+        )
+    row = Period(
+        month=first,
+        checklist=[list(check) for check in checklist],
+        note=note.strip(),
+        proposed_by=by,
+    )
+    validation.save_validated(row)
+    return row
+
+
+@transaction.atomic
+def approve(*, period: Period, checklist: Checklist, by: User) -> Period:
+    """Close a proposed month. The proposer may not approve it. Idempotent.
+
+    Declined where `checklist`, that of the month now, has more open items than at the proposal.
+    """
+    require_finance(by)
+    _lock()
+    row = Period.objects.get(pk=period.pk)
+    if row.state == State.CLOSED:
+        return row
+    validation.state(State(row.state), State.PROPOSED, noun="The closing", to="to be approved")
+    second_person.require(
+        by=by,
+        others=[row.proposed_by_id],
+        subject=row.subject,
+        code="period.same_person",
+        message="You proposed this closing: another person of finance approves it.",
+    )
+    known = dict(row.checklist)
+    if any(count > known.get(label, 0) for label, count in checklist):
+        raise ApplicationError(
+            "The checklist has further open items: void this closing and propose it again.",
+            code="period.checklist_changed",
+        )
+    row.state, row.closed_by, row.closed_at = State.CLOSED, by, timezone.now()
+    validation.save_validated(row)
+    return row
+
+
+@transaction.atomic
+def void(*, period: Period, by: User) -> Period:
+    """Void a proposed closing. Idempotent."""
+    require_finance(by)
+    _lock()
+    row = Period.objects.get(pk=period.pk)
+    if row.state == State.VOIDED:
+        return row
+    validation.state(State(row.state), State.PROPOSED, noun="The closing", to="to be voided")
+    row.state = State.VOIDED
+    validation.save_validated(row)
+    return row
+
+
+@transaction.atomic
+def propose_reopening(*, period: Period, reason: str, by: User) -> PeriodReopening:
+    """Propose to reopen the latest closed month. Idempotent while it waits."""
+    require_finance(by)
+    why = validation.text(reason, noun="The reason")
+    _lock()
+    row = Period.objects.get(pk=period.pk)
+    waiting = row.reopenings.filter(state=PeriodReopening.State.PROPOSED).first()
+    if waiting is not None:
+        return waiting
+    _require_latest(row)
+    reopening = PeriodReopening(period=row, reason=why, proposed_by=by)
+    validation.save_validated(reopening)
+    return reopening
+
+
+@transaction.atomic
+def approve_reopening(*, reopening: PeriodReopening, by: User) -> PeriodReopening:
+    """Reopen the month. The proposer may not approve it. Idempotent."""
+    require_finance(by)
+    _lock()
+    row = PeriodReopening.objects.select_related("period").get(pk=reopening.pk)
+    if row.state == PeriodReopening.State.POSTED:
+        return row
+    _require_proposed(row, to="to be approved")
+    second_person.require(
+        by=by,
+        others=[row.proposed_by_id],
+        subject=row.subject,
+        code="period_reopening.same_person",
+        message="You proposed this reopening: another person of finance approves it.",
+    )
+    _require_latest(row.period)
+    row.state, row.approved_by, row.ended_at = PeriodReopening.State.POSTED, by, timezone.now()
+    validation.save_validated(row)
+    row.period.state = State.REOPENED
+    validation.save_validated(row.period)
+    return row
+
+
+@transaction.atomic
+def void_reopening(*, reopening: PeriodReopening, by: User) -> PeriodReopening:
+    """Void a proposed reopening: the month stays closed. Idempotent."""
+    require_finance(by)
+    _lock()
+    row = PeriodReopening.objects.get(pk=reopening.pk)
+    if row.state == PeriodReopening.State.VOIDED:
+        return row
+    _require_proposed(row, to="to be voided")
+    row.state, row.ended_at = PeriodReopening.State.VOIDED, timezone.now()
+    validation.save_validated(row)
+    return row
 
 
 def last_closed() -> date | None:
     """The first day of the latest closed month."""
-    return Period.objects.values_list("month", flat=True).first()
+    closed = Period.objects.filter(state=State.CLOSED)
+    return closed.values_list("month", flat=True).first()
+
+
+def _lock() -> None:
+    """Wait until every posting has ended, as the triggers do: one closing at a time."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(202603, 1)")
+
+
+def _require_proposed(reopening: PeriodReopening, *, to: str) -> None:
+    states = PeriodReopening.State
+    validation.state(states(reopening.state), states.PROPOSED, noun="The reopening", to=to)
+
+
+def _require_latest(period: Period) -> None:
+    if period.state != State.CLOSED or period.month != last_closed():
+        raise ApplicationError(
+            "Only the latest closed month can be reopened.", code="period.not_the_latest"
+        )
 
 
 def _blocking_reason(first: date) -> str:

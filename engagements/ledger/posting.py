@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from engagements.common import money
@@ -16,7 +17,8 @@ from engagements.documents.models import Document
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement
 from engagements.ledger.effects import Effect
-from engagements.ledger.models import Account, Entry, Leg, Period
+from engagements.ledger.models import Account, Entry, Leg
+from engagements.ledger.period_models import Period
 from engagements.ledger.positions import Positions
 
 
@@ -90,7 +92,7 @@ def post_many(*, kind: str, effects: Iterable[tuple[str, date, str, Effect]]) ->
     `effects` are (key, date, currency, effect). A date in a closed month becomes today.
     """
     last_closed, today = (
-        Period.objects.values_list("month", flat=True).first(),
+        _closed().values_list("month", flat=True).first(),
         timezone.localdate(),
     )
     rows = [
@@ -117,7 +119,11 @@ def post_many(*, kind: str, effects: Iterable[tuple[str, date, str, Effect]]) ->
 
 def is_closed(day: date) -> bool:
     """Whether the month of `day`, or a later one, is closed."""
-    return Period.objects.filter(month__gte=day.replace(day=1)).exists()
+    return _closed().filter(month__gte=day.replace(day=1)).exists()
+
+
+def _closed() -> QuerySet[Period]:
+    return Period.objects.filter(state=Period.State.CLOSED)
 
 
 def open_day(day: date) -> date:

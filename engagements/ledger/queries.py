@@ -15,7 +15,8 @@ from django.db import connection
 from django.db.models import F, Q, QuerySet, Sum
 
 from engagements.engagement.models import Engagement
-from engagements.ledger.models import Account, Entry, Leg, MonthTotal, Period, PeriodTotal
+from engagements.ledger.models import Account, Entry, Leg, MonthTotal
+from engagements.ledger.period_models import Period, PeriodTotal
 
 NOTHING = Decimal(0)
 
@@ -48,13 +49,13 @@ def months() -> list[date]:
 
 def trial_balance(*, until: date | None = None) -> list[BalanceRow]:
     """The trial balance up to the end of the month `until`, by currency and account."""
-    periods, open_months = Q(), Q()
+    periods, open_months = Q(state=Period.State.CLOSED), Q()
     if until is not None:
-        periods, open_months = Q(month__lte=until), Q(month__lte=until)
+        periods, open_months = periods & Q(month__lte=until), Q(month__lte=until)
     closed = Period.objects.filter(periods).values_list("month", flat=True).first()
     parts = []
     if closed is not None:
-        parts.append(_sums(PeriodTotal.objects.filter(period__month__lte=closed)))
+        parts.append(_sums(_closed_totals(closed)))
         open_months &= Q(month__gt=closed)
     parts.append(_sums(MonthTotal.objects.filter(open_months)))
     accounts = {account.pk: account for account in Account.objects.all()}
@@ -64,6 +65,10 @@ def trial_balance(*, until: date | None = None) -> list[BalanceRow]:
         sums[row.account, row.currency] = (debit + row.debit, credit + row.credit, count + row.legs)
     rows = [BalanceRow(accounts[key], currency, *sums[key, currency]) for key, currency in sums]
     return sorted(rows, key=lambda row: (row.currency, row.account.position))
+
+
+def _closed_totals(last: date) -> QuerySet[PeriodTotal]:
+    return PeriodTotal.objects.filter(period__state=Period.State.CLOSED, period__month__lte=last)
 
 
 class _Sum(NamedTuple):

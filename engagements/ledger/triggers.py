@@ -14,39 +14,10 @@ CHECK_MONTH = Trigger(
     func=f"""
     PERFORM pg_advisory_xact_lock_shared(202603, 1);
     IF EXISTS (SELECT 1 FROM engagements_period
-               WHERE month >= date_trunc('month', NEW.dated_on)) THEN
+               WHERE state = 'closed' AND month >= date_trunc('month', NEW.dated_on)) THEN
         {refuse("entry.open_month", "The month of % is closed.", "NEW.dated_on")}
     END IF;
     RETURN NEW;
-    """,
-)
-
-CHECK_CLOSING = Trigger(
-    name="closing",
-    when=pgtrigger.Before,
-    operation=pgtrigger.Insert,
-    func=f"""
-    PERFORM pg_advisory_xact_lock(202603, 1);
-    IF EXISTS (SELECT 1 FROM engagements_period WHERE month >= NEW.month) THEN
-        {refuse("period.closing", "This month is closed already.")}
-    END IF;
-    RETURN NEW;
-    """,
-)
-
-TOTAL_PERIOD = OwnersTrigger(
-    name="total",
-    when=pgtrigger.After,
-    operation=pgtrigger.Insert,
-    func="""
-    INSERT INTO engagements_periodtotal (period_id, account_id, currency, debit, credit, leg_count)
-    SELECT NEW.id, account_id, currency, sum(debit), sum(credit), sum(leg_count)
-    FROM engagements_monthtotal
-    WHERE month <= NEW.month
-      AND month > coalesce((SELECT max(month) FROM engagements_period WHERE id <> NEW.id),
-                           '-infinity'::date)
-    GROUP BY account_id, currency;
-    RETURN NULL;
     """,
 )
 

@@ -33,6 +33,7 @@ from engagements.contracts.milestones import services as milestones
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.models import ContractVersion, Party
 from engagements.engagement.models import Engagement
+from engagements.ledger.period_models import Period
 from engagements.people.models import Customer, Membership, Role, User
 from engagements.runs import services as runs
 from engagements.runs.models import EngagementRun
@@ -299,6 +300,14 @@ def measured(asked: EngagementRun, verdict: str) -> EngagementRun:
             device_name="CPU",
         )
     return EngagementRun.objects.get(pk=asked.pk)
+
+
+def closed_month(world: World, month: date) -> Period:
+    """A month, given by its first day, that two people closed."""
+    row = Period.objects.create(month=month, proposed_by=world.finance)
+    row.state, row.closed_by, row.closed_at = "closed", world.controller, timezone.now()
+    row.save()
+    return row
 
 
 @contextmanager

@@ -11,9 +11,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from engagements.ledger.models import Entry, Period
+from engagements.ledger.models import Entry
+from engagements.ledger.period_models import Period
 from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
+from tests.engagements.signing_in import as_just_signed_in
 from tests.engagements.world import World
 
 
@@ -89,9 +91,17 @@ def test_a_month_is_previewed_and_closed_once(
     shown = client.get(url, {"month": f"{last:%Y-%m}"}).content.decode()
     assert f'name="month" value="{last:%Y-%m}"' in shown
     assert not Period.objects.exists()
-    assert client.post(url, {"month": f"{last:%Y-%m}"}).status_code == 302
-    assert client.post(url, {"month": f"{last:%Y-%m}"}).status_code == 302
-    assert Period.objects.get().month == last.replace(day=1)
+    posted = {"month": f"{last:%Y-%m}", "note": "The invoice waits for its order number."}
+    assert client.post(url, posted).status_code == 302
+    assert client.post(url, posted).status_code == 302
+    period = Period.objects.get()
+    assert (period.month, period.state) == (last.replace(day=1), "proposed")
+    approve = reverse("closing-approve", args=[period.pk])
+    assert approve not in client.get(url).content.decode()
+    as_just_signed_in(client, world.controller)
+    assert approve in client.get(url).content.decode()
+    client.post(approve)
+    assert Period.objects.get().state == "closed"
     done = client.get(url).content.decode()
     assert "form__error" not in done
     again = client.get(url, {"month": f"{last:%Y-%m}"}).content.decode()

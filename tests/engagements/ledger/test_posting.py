@@ -10,9 +10,10 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from engagements.ledger import chart, posting
-from engagements.ledger.models import Account, Entry, Leg, MonthTotal, Period, PeriodTotal
+from engagements.ledger.models import Account, Entry, Leg, MonthTotal
+from engagements.ledger.period_models import PeriodTotal
 from engagements.ledger.posting import LegDraft
-from tests.engagements.world import World
+from tests.engagements.world import World, closed_month
 from tests.errors import declined
 
 DAY = dt.date(2026, 3, 14)
@@ -133,13 +134,13 @@ IMMUTABLE = (
 def test_raw_sql_cannot_change_the_ledger(world: World) -> None:
     post(world)
     settle_constraints()
-    Period.objects.create(month=dt.date(2026, 3, 1), closed_by=world.finance)
+    closed_month(world, dt.date(2026, 3, 1))
     for sql in IMMUTABLE:
         refused_by_the_database(sql)
 
 
 def test_nothing_is_dated_into_a_closed_month_or_before_it(world: World) -> None:
-    Period.objects.create(month=dt.date(2026, 3, 1), closed_by=world.finance)
+    closed_month(world, dt.date(2026, 3, 1))
     engagement = world.scoping()
     for day in (DAY, dt.date(2026, 3, 31), dt.date(2025, 1, 1)):
         with declined("period.closed"):
@@ -157,6 +158,6 @@ def test_a_closed_period_keeps_the_totals_of_its_months(world: World) -> None:
     post(world)
     post(world, dated_on=dt.date(2026, 2, 3), key="payment:2", legs=legs("7"))
     post(world, dated_on=dt.date(2026, 4, 3), key="payment:3", legs=legs("1"))
-    period = Period.objects.create(month=dt.date(2026, 3, 1), closed_by=world.finance)
+    period = closed_month(world, dt.date(2026, 3, 1))
     total = PeriodTotal.objects.get(period=period, account__code="bank")
     assert (total.debit, total.credit, total.leg_count) == (107, 0, 2)

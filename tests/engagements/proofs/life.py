@@ -18,14 +18,14 @@ from engagements import closing
 from engagements.common import money
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.engagement.models import Engagement
-from engagements.ledger.models import Period
+from engagements.ledger.period_models import Period
 from tests.engagements.proofs.holding import hold
 from tests.engagements.proofs.lives.agreeing import Agreeing
 from tests.engagements.proofs.lives.asking import EVERY, request
 from tests.engagements.proofs.lives.delivering import Delivering
 from tests.engagements.proofs.lives.invoicing import Invoicing
 from tests.engagements.proofs.lives.settling import Settling
-from tests.engagements.world import days
+from tests.engagements.world import closed_month, days
 
 AUDIT_COST = Decimal("6000")
 CONDITIONS = ("signed", "audit_delivered", "target_met", "handover")
@@ -112,8 +112,8 @@ class Life(Agreeing, Delivering, Invoicing, Settling):
         if not really:
             return
         month = (self.clock.now.date().replace(day=1) - days(1)).replace(day=1)
-        if not Period.objects.filter(month__gte=month).exists():
-            Period.objects.create(month=month, closed_by=self.world.finance)
+        if not Period.objects.filter(state="closed", month__gte=month).exists():
+            closed_month(self.world, month)
             self.granted["close month"] += 1
             self.is_held = False
 

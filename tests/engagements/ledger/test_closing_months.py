@@ -1,0 +1,122 @@
+"""Two people close a month with its checklist, and two people reopen it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from engagements.finance import closing_checklist
+from engagements.ledger import periods, posting
+from engagements.ledger.models import Account
+from engagements.ledger.period_models import Period, PeriodReopening, PeriodTotal
+from engagements.ledger.queries import trial_balance
+from engagements.notifications.models import Mail
+from tests.engagements.ledger.test_posting import post
+from tests.engagements.signing_in import as_just_signed_in
+from tests.engagements.world import World, closed_month
+from tests.errors import declined
+from tests.refusing import refused, write
+
+MARCH, APRIL = dt.date(2026, 3, 1), dt.date(2026, 4, 1)
+
+
+def test_a_month_is_closed_by_two_people_with_its_checklist(world: World) -> None:
+    world.bill(world.active().milestones.get(position=1))
+    month = (timezone.localdate().replace(day=1) - dt.timedelta(days=1)).replace(day=1)
+    # The contract's audit is released and not billed.
+    with declined("period.note_required"):
+        closing_checklist.propose(month=month, note=" ", by=world.finance)
+    row = closing_checklist.propose(month=month, note="Billed next month.", by=world.finance)
+    assert [count for _, count in row.open_items] == [1]
+    assert Mail.objects.get(key=f"finance:{row.subject}").recipient == world.controller.email
+    with declined("period.same_person"):
+        closing_checklist.approve(period=row, by=world.finance)
+    with refused("period.closed_by_another"):
+        write(row, state="closed", closed_by=world.finance, closed_at=timezone.now())
+    with refused("period.start"):
+        Period.objects.create(
+            month=APRIL, proposed_by=world.finance, state="closed", closed_by=world.controller
+        )
+    assert not posting.is_closed(month)
+    with declined("period.checklist_changed"):
+        periods.approve(period=row, checklist=[("Drafts", 1)], by=world.controller)
+    for _ in range(2):
+        closing_checklist.approve(period=row, by=world.controller)
+    assert posting.is_closed(month)
+    with refused("period.closed"):
+        write(row, closed_by=world.admin)
+
+
+def test_only_the_latest_month_is_reopened_and_by_two_people(world: World) -> None:
+    march, april = closed_month(world, MARCH), closed_month(world, APRIL)
+    with declined("period.not_the_latest"):
+        periods.propose_reopening(period=march, reason="Late line", by=world.finance)
+    row = closing_checklist.propose_reopening(period=april, reason="Late", by=world.finance)
+    with declined("period_reopening.same_person"):
+        closing_checklist.approve_reopening(reopening=row, by=world.finance)
+    with refused("periodreopening.approved_by_another"):
+        write(row, state="posted", approved_by=world.finance, ended_at=timezone.now())
+    with refused("period.reopened"):
+        write(april, state="reopened")
+    closing_checklist.approve_reopening(reopening=row, by=world.controller)
+    assert periods.last_closed() == MARCH
+    assert Mail.objects.filter(key=f"finance:{row.subject}:posted").exists()
+    with refused("period.state_move"):
+        write(april, state="closed")
+
+
+def test_a_voided_reopening_leaves_the_month_closed(world: World) -> None:
+    row = periods.propose_reopening(
+        period=closed_month(world, MARCH), reason="Late", by=world.finance
+    )
+    periods.void_reopening(reopening=row, by=world.controller)
+    assert periods.last_closed() == MARCH
+    with declined("validation.state"):
+        periods.approve_reopening(reopening=row, by=world.controller)
+
+
+def test_a_reopened_month_counts_what_is_posted_to_it_when_it_is_closed_again(
+    world: World,
+) -> None:
+    engagement = world.scoping()
+    post(world, engagement=engagement)
+    closed_month(world, MARCH)
+    with declined("period.closed"):
+        post(world, engagement=engagement, key="payment:2")
+    row = periods.propose_reopening(period=Period.objects.get(), reason="x", by=world.finance)
+    periods.approve_reopening(reopening=row, by=world.controller)
+    post(world, engagement=engagement, key="payment:2")
+    assert _bank() == 200
+    again = closed_month(world, MARCH)
+    assert PeriodTotal.objects.get(period=again, account__code="bank").debit == 200
+    assert _bank() == 200
+
+
+def _bank() -> Decimal:
+    bank = Account.objects.get(code="bank")
+    return next(row.balance for row in trial_balance() if row.account == bank)
+
+
+@pytest.mark.parametrize(
+    ("who", "status"), [("stranger", 404), ("consultant", 403), ("admin", 403)]
+)
+def test_only_finance_closes_and_reopens(
+    client: Client, world: World, who: str, status: int
+) -> None:
+    march = closed_month(world, MARCH)
+    reopening = periods.propose_reopening(period=march, reason="x", by=world.finance)
+    as_just_signed_in(client, getattr(world, who))
+    for name, pk in (
+        ("closing-approve", march.pk),
+        ("closing-void", march.pk),
+        ("closing-reopen", march.pk),
+        ("reopening-approve", reopening.pk),
+        ("reopening-void", reopening.pk),
+    ):
+        assert client.post(reverse(name, args=[pk])).status_code == status
+    assert PeriodReopening.objects.get().state == "proposed"

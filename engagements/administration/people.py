@@ -18,7 +18,6 @@ from django.utils.html import format_html
 
 from engagements import access
 from engagements.administration.permissions import AdminsOnly, NeverDeleted, ReadOnly
-from engagements.common.errors import ApplicationError
 from engagements.finance import grants
 from engagements.people import sign_ins
 from engagements.people.approval_models import FinanceGrant
@@ -113,7 +112,7 @@ class UserAdmin(NeverDeleted, BaseUserAdmin):
     def save_model(self, request: HttpRequest, obj: User, form: UserForm, change: bool) -> None:
         """Save the account, and delete its previous address so that it no longer signs in.
 
-        The finance role takes effect once a second person confirms it. A changed address or
+        The finance role takes effect once two people of finance confirm it. A changed address or
         password of a finance user suspends the role, because the admin could sign in as that user.
         """
         previous = User.objects.filter(pk=obj.pk).first()
@@ -127,7 +126,7 @@ class UserAdmin(NeverDeleted, BaseUserAdmin):
         super().save_model(request, obj, form, change)
         if wants_finance:
             grants.propose(user=obj, by=access.actor(request))
-            messages.info(request, "A second admin or person of finance confirms the role.")
+            messages.info(request, "Two people of finance confirm the role.")
         EmailAddress.objects.filter(user=obj).exclude(email__iexact=obj.email).delete()
 
     def save_related(
@@ -141,19 +140,9 @@ class UserAdmin(NeverDeleted, BaseUserAdmin):
 
 @admin.register(FinanceGrant)
 class FinanceGrantAdmin(ReadOnly, admin.ModelAdmin[FinanceGrant]):
-    """Proposed people of finance, whom another admin or finance confirms."""
+    """Proposed people of finance, whom two people of finance confirm on their own page."""
 
-    list_display = ("user", "proposed_by", "proposed_at", "confirmed_by", "confirmed_at")
-    actions = ("confirm",)
-
-    @admin.action(description="Confirm the finance role")
-    def confirm(self, request: HttpRequest, queryset: models.QuerySet[FinanceGrant]) -> None:
-        """Confirm the chosen grants."""
-        for grant in queryset:
-            try:
-                grants.confirm(grant=grant, by=access.actor(request))
-            except ApplicationError as error:
-                messages.error(request, f"{grant.user}: {error}")
+    list_display = ("user", "proposed_by", "proposed_at", "confirmed_by", "granted_by")
 
 
 @admin.register(Customer)

@@ -144,10 +144,17 @@ CONTROLS = (
         f"{CLOSING}::test_only_the_latest_month_is_reopened_and_by_two_people",
     ),
     Control(
-        "An admin proposes somebody for finance, and a second person confirms.",
+        "An admin proposes somebody for finance, and two people of finance confirm: no pair "
+        "appoints a third person to move money with.",
         "finance_grant.same_person",
+        "finance_grant_is_given_by_two_of_finance",
+        f"{STEALING}::test_no_money_leaves_by_one_person_or_by_a_pair_outside_finance",
+    ),
+    Control(
+        "The site gives the finance role in no other way.",
+        "finance_grant.not_permitted",
         "user.finance_by_two",
-        f"{TWO}::test_two_people_give_the_finance_role",
+        f"{TWO}::test_an_admin_and_two_people_of_finance_give_the_finance_role",
     ),
     Control(
         "Nobody approves alone, unless the operator names a sole owner.",

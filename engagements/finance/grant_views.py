@@ -25,11 +25,17 @@ def finance_people(request: HttpRequest) -> HttpResponse:
         [key, *_] = [*wholes(request.POST.getlist("grant")), 0]
         grant = get_object_or_404(FinanceGrant, pk=key)
         try:
-            grants.confirm(grant=grant, by=actor(request))
+            grant = grants.confirm(grant=grant, by=actor(request))
         except ApplicationError as error:
             messages.error(request, str(error))
         else:
-            messages.success(request, f"{grant.user} now belongs to finance.")
+            messages.success(request, _outcome(grant))
         return redirect("finance-people")
     context = {"grants": grants.open_grants(), "acts": access.is_finance(request.user)}
     return render(request, "finance/people.html", context)
+
+
+def _outcome(grant: FinanceGrant) -> str:
+    if grant.granted_by_id is None:
+        return f"Confirmed. Another person of finance confirms {grant.user} too."
+    return f"{grant.user} now belongs to finance."

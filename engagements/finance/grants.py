@@ -1,4 +1,4 @@
-"""Give somebody the finance role: an admin proposes, a second person confirms."""
+"""Give somebody the finance role: an admin proposes, two people of finance confirm."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from engagements.people.models import Role, User
 
 
 def open_grants() -> QuerySet[FinanceGrant]:
-    """Proposed grants that nobody confirmed yet, the oldest first."""
-    waiting = FinanceGrant.objects.filter(confirmed_by__isnull=True, user__is_active=True)
-    return waiting.select_related("user", "proposed_by").order_by("pk")
+    """Proposed grants that wait for a confirmation, the oldest first."""
+    waiting = FinanceGrant.objects.filter(granted_by__isnull=True, user__is_active=True)
+    return waiting.select_related("user", "proposed_by", "confirmed_by").order_by("pk")
 
 
 @transaction.atomic
@@ -39,25 +39,33 @@ def propose(*, user: User, by: User) -> FinanceGrant:
 
 @transaction.atomic
 def confirm(*, grant: FinanceGrant, by: User) -> FinanceGrant:
-    """Confirm a grant, which gives the role. Neither the proposer nor the user confirms it."""
+    """Confirm a grant, as one of two people of finance: the second gives the role. Idempotent."""
     row = FinanceGrant.objects.select_for_update().get(pk=grant.pk)
-    if not (access.is_admin(by) or access.is_finance(by)):
+    if not access.is_finance(by):
         raise ApplicationError(
-            "Only admins and finance confirm this role.", code="finance_grant.not_permitted"
+            "Only people of finance confirm this role.", code="finance_grant.not_permitted"
         )
     if by.pk in (row.proposed_by_id, row.user_id):
         raise ApplicationError(
-            "Another admin or person of finance confirms this role.",
-            code="finance_grant.same_person",
+            "Two other people of finance confirm this role.", code="finance_grant.same_person"
         )
-    if row.confirmed_by_id is not None:
+    if row.granted_by_id is not None or row.confirmed_by_id == by.pk:
         return row
     if not access.is_admin(row.proposed_by):
         raise ApplicationError(
             "The proposer is no longer an admin: propose it again.",
             code="finance_grant.proposer_left",
         )
-    row.confirmed_by, row.confirmed_at = by, timezone.now()
+    if row.confirmed_by is None:
+        row.confirmed_by, row.confirmed_at = by, timezone.now()
+    elif not access.is_finance(row.confirmed_by):
+        raise ApplicationError(
+            f"{row.confirmed_by} confirmed this role and no longer belongs to finance: "
+            "another grant is needed.",
+            code="finance_grant.confirmer_left",
+        )
+    else:
+        row.granted_by, row.granted_at = by, timezone.now()
     validation.save_validated(row)
     return row
 

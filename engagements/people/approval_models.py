@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from benchmarks.triggers import AppendOnly, Protect, ReadOnly, WrittenByOwner
 from engagements.people.models import User
-from engagements.people.triggers import GIVE_FINANCE_ROLE, ONLY_SOLE_OWNER
+from engagements.people.triggers import CONFIRMED_BY_FINANCE, GIVE_FINANCE_ROLE, ONLY_SOLE_OWNER
 
 
 class SoleOwner(models.Model):
@@ -59,9 +59,11 @@ class SoleApproval(models.Model):
 
 
 class FinanceGrant(models.Model):
-    """The finance role for `user`: proposed by an admin, confirmed by a second person.
+    """The finance role for `user`: proposed by an admin, confirmed by two people of finance.
 
-    The confirmation gives the role, by a trigger; the role of the site cannot give it otherwise.
+    The second confirmation (`granted_by`) gives the role, by a trigger; the role of the site
+    cannot give it otherwise. With one confirmation, an admin and one person of finance could
+    appoint a person of straw, and the pair would move money.
     """
 
     user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="finance_grants")
@@ -71,13 +73,17 @@ class FinanceGrant(models.Model):
         User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
     )
     confirmed_at = models.DateTimeField(null=True, blank=True)
+    granted_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    granted_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering: ClassVar = ["-pk"]
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["user"],
-                condition=Q(confirmed_by__isnull=True),
+                condition=Q(granted_by__isnull=True),
                 name="finance_grant_one_open_a_user",
             ),
             models.CheckConstraint(
@@ -93,7 +99,18 @@ class FinanceGrant(models.Model):
                     & ~Q(confirmed_by=F("user"))
                 ),
                 name="finance_grant_is_confirmed_by_a_second_person",
-                violation_error_message="A second person confirms the finance role.",
+                violation_error_message="Another person confirms the finance role.",
+            ),
+            models.CheckConstraint(
+                condition=Q(granted_by__isnull=True, granted_at__isnull=True)
+                | (
+                    Q(granted_at__isnull=False, confirmed_by__isnull=False)
+                    & ~Q(granted_by=F("confirmed_by"))
+                    & ~Q(granted_by=F("proposed_by"))
+                    & ~Q(granted_by=F("user"))
+                ),
+                name="finance_grant_is_given_by_two_of_finance",
+                violation_error_message="Two people of finance confirm the finance role.",
             ),
         ]
         triggers: ClassVar = [
@@ -101,14 +118,27 @@ class FinanceGrant(models.Model):
             Protect(
                 name="start",
                 operation=pgtrigger.Insert,
-                condition=pgtrigger.Q(new__confirmed_by__isnull=False),
+                condition=pgtrigger.Q(new__confirmed_by__isnull=False)
+                | pgtrigger.Q(new__granted_by__isnull=False),
+            ),
+            Protect(
+                name="granted",
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Q(old__granted_by__isnull=False),
+            ),
+            ReadOnly(
+                name="proposal",
+                exclude=["confirmed_by", "confirmed_at", "granted_by", "granted_at"],
             ),
             Protect(
                 name="confirmed",
                 operation=pgtrigger.Update,
-                condition=pgtrigger.Q(old__confirmed_by__isnull=False),
+                condition=pgtrigger.Condition(
+                    "OLD.confirmed_by_id IS NOT NULL AND (OLD.confirmed_by_id, OLD.confirmed_at)"
+                    " IS DISTINCT FROM (NEW.confirmed_by_id, NEW.confirmed_at)"
+                ),
             ),
-            ReadOnly(name="proposal", exclude=["confirmed_by", "confirmed_at"]),
+            CONFIRMED_BY_FINANCE,
             GIVE_FINANCE_ROLE,
         ]
 

@@ -48,25 +48,38 @@ GRANT_FINANCE_BY_TWO = Trigger(
     IF {IS_SITE_ROLE} AND (
         TG_OP = 'INSERT' OR (OLD.role, OLD.email) IS DISTINCT FROM (NEW.role, NEW.email)
     ) THEN
-        {refuse("user.finance_by_two", "Two people give the finance role.")}
+        {refuse("user.finance_by_two", "An admin and two people of finance give the finance role.")}
     END IF;
     RETURN NEW;
     """,
 )
 
-# The proposer is an admin; the second person an admin or of finance.
+# A confirmation is by somebody who is of finance at that moment.
+CONFIRMED_BY_FINANCE = Trigger(
+    name="confirmed_by_finance",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Update,
+    condition=pgtrigger.Q(new__confirmed_by__isnull=False),
+    func=f"""
+    IF NOT EXISTS (SELECT 1 FROM engagements_user WHERE is_active AND role = 'finance'
+                   AND id = coalesce(NEW.granted_by_id, NEW.confirmed_by_id)) THEN
+        {refuse("financegrant.confirmed_by_finance", "People of finance confirm this role.")}
+    END IF;
+    RETURN NEW;
+    """,
+)
+
+# The proposer is still an admin, and both who confirm are still of finance.
 GIVE_FINANCE_ROLE = OwnersTrigger(
     name="give_role",
     when=pgtrigger.After,
     operation=pgtrigger.Update,
-    condition=pgtrigger.Condition(
-        "OLD.confirmed_by_id IS NULL AND NEW.confirmed_by_id IS NOT NULL"
-    ),
+    condition=pgtrigger.Condition("OLD.granted_by_id IS NULL AND NEW.granted_by_id IS NOT NULL"),
     func=f"""
     IF (SELECT count(*) FROM engagements_user WHERE is_active AND (
             (id = NEW.proposed_by_id AND role = 'admin')
-            OR (id = NEW.confirmed_by_id AND role IN ('admin', 'finance')))) <> 2 THEN
-        {refuse("financegrant.give_role", "An admin proposes, and an admin or finance confirms.")}
+            OR (id IN (NEW.confirmed_by_id, NEW.granted_by_id) AND role = 'finance'))) <> 3 THEN
+        {refuse("financegrant.give_role", "An admin proposes, and two of finance confirm.")}
     END IF;
     UPDATE engagements_user SET role = 'finance', is_staff = false, is_superuser = false
         WHERE id = NEW.user_id;

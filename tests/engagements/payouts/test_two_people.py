@@ -246,21 +246,34 @@ def test_the_payer_s_own_account_is_proposed_by_the_bank_line(world: World) -> N
     assert refund_accounts.proposed(world.customer) == account
 
 
-def test_two_people_give_the_finance_role(client: Client, world: World) -> None:
+def test_an_admin_and_two_people_of_finance_give_the_finance_role(
+    client: Client, world: World
+) -> None:
     with declined("finance_grant.own_role"):
         grants.propose(user=world.admin, by=world.admin)
     grant = grants.propose(user=world.nobody, by=world.admin)
     for by, code in (
-        (world.admin, "finance_grant.same_person"),
+        (world.admin, "finance_grant.not_permitted"),
         (world.nobody, "finance_grant.not_permitted"),
         (world.consultant, "finance_grant.not_permitted"),
     ):
         with declined(code):
             grants.confirm(grant=grant, by=by)
-    with refused("finance_grant_is_confirmed_by_a_second_person"):
+    with refused("financegrant.confirmed_by_finance"):
         write(grant, confirmed_by=world.admin, confirmed_at=timezone.now())
-    with refused("financegrant.give_role"):
-        write(grant, confirmed_by=world.consultant, confirmed_at=timezone.now())
+    other_admin = person("Alma", Role.ADMIN)
+    for by in (world.consultant, other_admin):
+        with refused("financegrant.confirmed_by_finance"):
+            write(grant, confirmed_by=by, confirmed_at=timezone.now())
+    grant = grants.confirm(grant=grant, by=world.finance)
+    assert grants.confirm(grant=grant, by=world.finance).granted_by is None
+    for by, code in (
+        (world.finance, "finance_grant_is_given_by_two_of_finance"),
+        (other_admin, "financegrant.confirmed_by_finance"),
+    ):
+        with refused(code):
+            write(grant, granted_by=by, granted_at=timezone.now())
+    assert User.objects.get(pk=world.nobody.pk).role == Role.NONE
     make_the_role()
     with connection.cursor() as cursor:
         cursor.execute(f'SET LOCAL SESSION AUTHORIZATION "{ROLE}"')
@@ -268,7 +281,7 @@ def test_two_people_give_the_finance_role(client: Client, world: World) -> None:
         write(world.consultant, role=Role.FINANCE)
     with refused("user.finance_by_two"):
         person("Nadia", Role.FINANCE)
-    as_just_signed_in(client, world.finance)
+    as_just_signed_in(client, world.controller)
     client.post(reverse("finance-people"), {"grant": grant.pk})
     assert User.objects.get(pk=world.nobody.pk).role == Role.FINANCE
     # With a new address somebody else would sign in as this person.
@@ -296,3 +309,10 @@ def test_nobody_approves_alone_unless_the_operator_allows_a_sole_owner(
     assert f'data-sole-approval="{row.subject}"' in page
     with pytest.raises(management.CommandError):
         management.call_command("sole_owner")
+
+
+def test_the_owner_of_the_database_makes_the_first_people_of_finance(world: World) -> None:
+    management.call_command("finance_people", world.nobody.email)
+    assert User.objects.get(pk=world.nobody.pk).role == Role.FINANCE
+    with pytest.raises(management.CommandError):
+        management.call_command("finance_people", "no@example.com")

@@ -220,7 +220,7 @@ class Protocol:
     interrupted_band: float = 0.03
     account_margin: float = 0.05
     aa_width: float = 1.0
-    rules: int = 2
+    rules: int = 3
     allowed_reach: tuple[str, ...] = ()
     estimator: Literal["means", "adjacent_pairs"] = "means"
     spare_cores: int = 0

@@ -25,6 +25,14 @@ class SideFailed(RuntimeError):
         self.log = log
 
 
+class SideRaised(SideFailed):
+    """A side raised an exception and still answers; `raised` says which, in one line."""
+
+    def __init__(self, message: str, *, log: str | None = None, raised: str) -> None:
+        super().__init__(message, log=log)
+        self.raised = raised
+
+
 class DeviceFailed(RuntimeError):
     """The device failed the referee: out of memory, or broken."""
 

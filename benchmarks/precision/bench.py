@@ -16,8 +16,9 @@ import torch
 
 from benchmarks.harness.failures import ROLES
 from benchmarks.harness.rounds import pairs
+from benchmarks.harness.rounds.plans import RoundPlan
 from benchmarks.harness.rounds.settings import Setting
-from benchmarks.harness.runs import replicates
+from benchmarks.harness.runs import sides_of_a_pair
 from benchmarks.precision import do_bench
 from benchmarks.precision.conditions import AXES, DTYPES, Condition, conditions, workload
 
@@ -60,7 +61,7 @@ class Bench:
         """Every condition's entry from one fresh pair, in random order."""
         entries = {}
         with ExitStack() as stack:
-            sides = replicates.start(self._setting, index, _RANDOM.sample(ROLES, 2), stack)
+            sides = sides_of_a_pair.start(self._setting, index, _RANDOM.sample(ROLES, 2), stack)
             for condition in _RANDOM.sample(self.conditions, len(self.conditions)):
                 entry = pairs.measure(
                     setting=self._setting,
@@ -68,7 +69,7 @@ class Bench:
                     replicate=index,
                     workload=workload(condition),
                     calls=self._calls.get(condition.name),
-                    plan=pairs.RoundPlan(rounds=self._setting.protocol["rounds"], level="operator"),
+                    plan=RoundPlan(rounds=self._setting.protocol["rounds"], level="operator"),
                 )
                 self._calls[condition.name] = entry["calls"]
                 entries[condition.name] = entry

@@ -30,10 +30,16 @@ _RMS = schemas.by_name(schemas.nullable(schemas.NOT_NEGATIVE))
 RMS = schemas.exactly(baseline=_RMS, candidate=_RMS)
 """By side and output: the RMS error over the RMS of the reference; null where it is infinite."""
 
+_PER_CALL_US = schemas.listed(schemas.NUMBER, at_least=1)
+PARTS = schemas.exactly(calls=schemas.POSITIVE_COUNT, baseline=_PER_CALL_US, candidate=_PER_CALL_US)
+"""Rounds of a part of the calls, so many each; times in us per call, without the fixed cost."""
+
 _PAIR = schemas.exactly(
-    # The index in `costs` of what the step calls; only of the operator alone.
-    optional=("slot", "rms"),
+    # `slot` is the index in `costs` of what the step calls, only of the operator alone;
+    # `telemetry` is that of an A/A pair.
+    optional=("slot", "rms", "telemetry"),
     rms=RMS,
+    telemetry=schemas.nullable(TELEMETRY),
     name=schemas.TEXT,
     slot=schemas.COUNT,
     calls=schemas.POSITIVE_COUNT,
@@ -118,6 +124,6 @@ def nothing(why_not: str) -> dict[str, Any]:
 
 
 def pair(entry: dict[str, Any]) -> dict[str, Any]:
-    """A workload's entry, reduced to the fields of an A/A or operator pair."""
+    """A workload's entry, reduced to the fields of an A/A or operator pair, without telemetry."""
     kept = {key: entry[key] for key in ("name", "calls", "overhead_us", "rounds")}
     return kept | {"rms": entry["checks"]["rms"]}

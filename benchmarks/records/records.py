@@ -33,8 +33,8 @@ _ROUND = schemas.exactly(
     first=schemas.SIDE, baseline_us=schemas.NUMBER, candidate_us=schemas.NUMBER
 )
 _WORKLOAD = schemas.exactly(
-    # Absent from records made before it was introduced.
-    optional=("single",),
+    # Absent from records made before they were introduced; `parts` are measured on a GPU alone.
+    optional=("single", "parts"),
     name=schemas.TEXT,
     calls=schemas.POSITIVE_COUNT,
     overhead_us=schemas.NOT_NEGATIVE,
@@ -43,6 +43,7 @@ _WORKLOAD = schemas.exactly(
     telemetry=schemas.nullable(observations.TELEMETRY),
     checks=_CHECKS,
     single=schemas.nullable(observations.SINGLE),
+    parts=observations.PARTS,
 )
 _SETUP = schemas.exactly(
     elapsed_s=schemas.NOT_NEGATIVE, memory_bytes=schemas.nullable(schemas.COUNT)

@@ -12,8 +12,9 @@ candidate can cause neither:
 A single replicate is also judged by the baseline alone, as all were before the second rules: its
 usual rounds are much slower than its fastest.
 
-Two more signs a candidate could cause, so they can only cost it a `met`: rounds excluded as
-interrupted on its side alone, and a baseline slower beside the candidate than beside itself.
+Three more signs a candidate could cause, so they can only cost it a `met`: rounds excluded as
+interrupted on its side alone, and a baseline slower, or lower clocked, beside the candidate than
+beside itself.
 
 A ratio whose distance from the target is within such noise is inconclusive. Noise below
 `noise_band`, sealed with the protocol, is left to the interval; a quiet machine is far below it.
@@ -26,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.verdict import clocks
 from benchmarks.verdict.controls import same_code
 from benchmarks.verdict.statistics import estimates, rules
 from benchmarks.verdict.statistics.estimates import Floats, Samples
@@ -36,6 +38,8 @@ _QUICKEST = 0.1
 # Chance may interrupt the candidate in this many, or this share of, more rounds than the baseline;
 # the baseline's rounds are longer and are hit more often.
 _CHANCE_ROUNDS, _CHANCE_SHARE = 1, 0.1
+# A GPU's clocks change in steps of 15 MHz, 0.8% of an H200's.
+_CLOCK_STEPS = 0.016
 
 
 def of_rounds(samples: Samples, weights: Mapping[str, float]) -> float:
@@ -67,9 +71,10 @@ def noisy_rounds(
     record: Mapping[str, Any], samples: Samples, weights: Mapping[str, float], ratio: float
 ) -> str | None:
     """Why noisy rounds allow no verdict on `ratio`; None where they do."""
-    by_pairs = rules.of(record) > 1 and _noisy_pairs(record, quiet_ratio(samples, weights), ratio)
-    if by_pairs or (rules.of(record) > 1 and min(map(len, samples.values())) > 1):
-        return by_pairs or None
+    if rules.of(record) > 1:
+        found = _noisy_pairs(record, quiet_ratio(samples, weights), ratio)
+        if found is not None or min(map(len, samples.values())) > 1:
+            return found
     share = of_rounds(samples, weights)
     if not _hides(record, share, ratio):
         return None
@@ -153,6 +158,24 @@ def slowed_baseline(record: Mapping[str, Any], samples: Samples, ratio: float) -
         f"the baseline took {slower:.0%} longer beside the candidate than beside itself on "
         f"{pair['name']}: at its own pace it is {ratio / (1 + slower):.3f}x, below the target of "
         f"{target:g}x"
+    )
+
+
+def slowed_clocks(record: Mapping[str, Any], ratio: float) -> str | None:
+    """Why the GPU's clocks allow no `met` at this ratio; None where they do.
+
+    A lower clock in the baseline's rounds lengthens them by its share at most.
+    """
+    paces, target = clocks.of_baseline(record), record["benchmark"]["target"]
+    if rules.of(record) < 3 or paces is None or ratio < target:
+        return None
+    slower = paces.slower
+    if slower <= _CLOCK_STEPS or ratio / (1 + slower) >= target:
+        return None
+    return (
+        f"the GPU's clocks in the baseline's rounds were {slower:.1%} lower beside the candidate "
+        f"({paces.beside_candidate}) than beside itself ({paces.beside_itself}): at its own it is "
+        f"{ratio / (1 + slower):.3f}x, below the target of {target:g}x"
     )
 
 

@@ -170,6 +170,7 @@ def _with_estimate(record: Mapping[str, Any], taken: list[Look]) -> Summary:
     found = (
         noise.noisy_same_code(record, overall.ratio),
         noise.slowed_baseline(record, counted_rounds(record).samples, overall.ratio),
+        noise.slowed_clocks(record, overall.ratio),
     )
     doubts = tuple(doubt for doubt in found if doubt is not None)
     return Summary(

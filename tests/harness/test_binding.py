@@ -125,6 +125,26 @@ def test_a_c_function_exchanged_in_memory_is_named(
     assert "torch.mm" in watch.changed()
 
 
+@pytest.fixture
+def wrapped_exchanged() -> Iterator[None]:
+    """The C function behind Tensor.__getitem__ exchanged for that behind __len__, as ctypes can."""
+    base = vars(torch._C.TensorBase)
+    at = ctypes.c_void_p.from_address(id(base["__getitem__"]) + 48)
+    was = at.value
+    at.value = ctypes.c_void_p.from_address(id(base["__len__"]) + 48).value
+    yield
+    at.value = was
+
+
+def test_a_slot_wrapper_exchanged_in_memory_is_named(
+    program: ModuleType, request: pytest.FixtureRequest
+) -> None:
+    watch = binding.Watch([program])
+    assert watch.changed() == []
+    request.getfixturevalue("wrapped_exchanged")
+    assert watch.changed() == ["torch.TensorBase.__getitem__"]
+
+
 def test_a_function_of_torch_that_the_steps_functions_use_is_watched() -> None:
     watch = binding.Watch([operators.part("shared_prefix_attention", "program")])
     assert watch.changed() == []

@@ -68,7 +68,7 @@ def _inspected(finish: Callable[[torch.Tensor, torch.Tensor], object]) -> None:
         canaries=canaries,
         probe=probe,
         round_s=1.0,
-        repeated=False,
+        earlier=None,
         ran=range(4),
         chain=None,
     )

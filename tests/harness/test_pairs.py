@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from benchmarks.harness.rounds import pairs, workload_side
-from benchmarks.harness.rounds.pairs import RoundPlan
 from benchmarks.harness.rounds.phases import Phases
+from benchmarks.harness.rounds.plans import RoundPlan
 from tests.harness.softmax import Measure
 
 EMPTY_US, BUSY_US = 400.0, 5_500.0
@@ -44,6 +44,9 @@ class _Lane:
     def round_us(self) -> float:
         return CALLS_US[self._role] + self._beside()
 
+    def repeated_us(self) -> float:
+        return self.round_us() + self.round_us()
+
     def part_us(self) -> float:
         # A candidate could slow its own parts.
         slowed_us = 5e4 if self._role == "candidate" else 0.0
@@ -63,7 +66,8 @@ def _measured(
 ) -> dict[str, Any]:
     """An entry of so many rounds, with the median of each side's empty ones before, then after."""
     state: Any = SimpleNamespace(layout=SimpleNamespace(nbytes=64))
-    setting: Any = SimpleNamespace(phases=Phases())
+    protocol = {"warmup_rounds": 1, "warmup_ms": 0.0}
+    setting: Any = SimpleNamespace(phases=Phases(), protocol=protocol)
     each = pairs._EMPTY_ROUNDS if beside_us is None else pairs._EMPTY_ROUNDS_BESIDE_PARTS
     ran: list[str] = []
     lanes: Any = {

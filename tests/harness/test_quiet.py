@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from benchmarks.harness.devices.arenas import Device
-from benchmarks.harness.devices.idle import IdleCheck
+from benchmarks.harness.devices.idle import DeviceNotIdle, IdleCheck
 from benchmarks.harness.failures import Caught, DeviceFailed, Role
 from benchmarks.harness.rounds import pairs
 
@@ -28,8 +28,8 @@ class _Slow:
         self.slice_s = 0.0
         self._now_s = 0.0
 
-    def clock(self) -> float:
-        return self._now_s
+    def clock(self) -> int:
+        return int(self._now_s * 1e9)
 
     def synchronize(self) -> None:
         self._now_s += 25e-6 + self.slice_s
@@ -48,8 +48,10 @@ def test_a_device_that_answers_at_once_hands_over() -> None:
     device = _Slow()
     private = torch.ones(1 << 10, dtype=torch.uint8)
     shared = torch.zeros_like(private)
-    assert IdleCheck(cast(Device, device), device.clock).hands_over(shared, private)
+    ended_ns = IdleCheck(cast(Device, device), device.clock).hand_over(shared, private)
     assert torch.equal(shared, private)
+    # The clock starts here: nothing that takes time comes after the copy.
+    assert ended_ns == device.clock()
 
 
 def _busy() -> tuple[_Slow, IdleCheck]:
@@ -65,8 +67,10 @@ def test_a_device_that_answers_late_is_at_work_for_somebody() -> None:
     assert not idle_check.undisturbed()
     private = torch.ones(1 << 10, dtype=torch.uint8)
     shared = torch.zeros_like(private)
-    assert not idle_check.hands_over(shared, private)
-    assert torch.equal(shared, private)
+    with pytest.raises(DeviceNotIdle):
+        idle_check.hand_over(shared, private)
+    # Nobody sees inputs that were not handed over.
+    assert not shared.any()
 
 
 @pytest.mark.parametrize("guilty", ["candidate", "baseline"])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import torch
@@ -12,8 +13,9 @@ import torch
 from benchmarks.harness.devices import backends, contents
 from benchmarks.harness.devices.checksums import Checksum
 from benchmarks.harness.devices.layouts import Layout
-from benchmarks.harness.rounds import correctness
+from benchmarks.harness.rounds import correctness, trials
 from benchmarks.harness.rounds.checks import CheckTotals
+from benchmarks.harness.rounds.reach import Reach
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.runs import referee
 from benchmarks.harness.sides.processes import SideProcess
@@ -41,7 +43,8 @@ def test_an_honest_candidate_passes_every_trial_and_the_record_lists_them(
     assert "inputs with gaps" in tried[1]["name"]
     assert tried[2]["level"] == "program"
     assert {trial["outcome"] for trial in tried} == {"right"}
-    assert all(trial["checks"]["repeats_identical"] == 1 for trial in tried)
+    assert {trial["checks"]["repeats_checked"] for trial in tried} == {3}
+    assert {trial["checks"]["repeats_identical"] for trial in tried} == {3}
     checks = honest_record["replicates"][0]["workloads"][0]["checks"]
     assert checks["repeats_checked"] == checks["repeats_identical"] > 0
 
@@ -59,7 +62,7 @@ def test_trials_that_the_baseline_fails_are_left_out(measure: Measure) -> None:
 
 def test_every_run_draws_other_sizes_and_none_of_the_contract() -> None:
     document = softmax_benchmark(held_back_shapes=4)
-    runs = [correctness.drawn(document) for _ in range(5)]
+    runs = [trials.drawn(document) for _ in range(5)]
     names = {trial.name for run in runs for trial in run[1:4]}
     assert len(names) > 5
     for run in runs:
@@ -68,7 +71,7 @@ def test_every_run_draws_other_sizes_and_none_of_the_contract() -> None:
         for axes in sizes:
             assert axes["columns"] % 2 == 1
             assert 1 <= axes["columns"] <= 2048
-    assert correctness.drawn(softmax_benchmark(held_back_shapes=0)) == []
+    assert trials.drawn(softmax_benchmark(held_back_shapes=0)) == []
 
 
 def test_special_values_come_at_the_contracts_own_sizes_where_those_fit() -> None:
@@ -85,7 +88,7 @@ def _special_sizes(document: Document, *, free_bytes: int) -> set[tuple[tuple[st
         definition=document["definition"],
         device=SimpleNamespace(free_bytes=lambda: free_bytes),
     )
-    drawn = [trial for trial in correctness.drawn(document) if trial.kind == "special"]
+    drawn = [trial for trial in trials.drawn(document) if trial.kind == "special"]
     kept = [trial for trial in drawn if correctness._fits(cast(Setting, setting), trial)]
     return {tuple(trial.axes.items()) for trial in kept}
 
@@ -98,10 +101,11 @@ def _room(document: Document) -> correctness._TrialMemory:
         protocol=document["protocol"],
         device=here,
         source=contents.generator(here.torch_device),
+        reach=Reach(),
         checksum=Checksum(here.torch_device),
         tolerance=lambda level: document["tolerance"],
     )
-    return correctness._TrialMemory(cast(Setting, setting), correctness.drawn(document)[0])
+    return correctness._TrialMemory(cast(Setting, setting), trials.drawn(document)[0])
 
 
 def test_a_trials_reference_is_made_only_when_the_side_has_answered(
@@ -111,18 +115,14 @@ def test_a_trials_reference_is_made_only_when_the_side_has_answered(
     order: list[str] = []
     reference = correctness._TrialMemory._reference
 
-    def noted(room: correctness._TrialMemory, call: int) -> dict[str, torch.Tensor]:
+    def noted(room: correctness._TrialMemory, outputs: torch.Tensor, call: int) -> Any:
         order.append("reference")
-        return reference(room, call)
-
-    def ask(*_: object, **__: object) -> dict[str, str]:
-        order.append("side")
-        return {}
+        return reference(room, outputs, call)
 
     monkeypatch.setattr(correctness._TrialMemory, "_reference", noted)
     with _room(document) as room:
-        _, complaint = room.tried(cast(SideProcess, SimpleNamespace(ask=ask)))
-    assert order == ["side", "reference"]
+        _, complaint = room.tried(_side(lambda message: order.append(message["type"])))
+    assert order == ["setup", "bind", "go", "go", "audit", "release", "reference"]
     assert str(complaint).startswith("gave a wrong result")
 
 
@@ -131,13 +131,54 @@ def test_a_trials_inputs_made_easy_in_the_referees_own_copy_too_are_told(
 ) -> None:
     with _room(document) as room:
 
-        def ask(*_: object, **__: object) -> dict[str, str]:
+        def spoil(message: dict[str, Any]) -> None:
             for memory in (room.given["inputs"], room._arenas["inputs"].memory):
                 memory.zero_()
-            return {}
 
-        _, complaint = room.tried(cast(SideProcess, SimpleNamespace(ask=ask)))
+        _, complaint = room.tried(_side(spoil))
     assert complaint == "wrote to its inputs"
+
+
+def test_a_side_is_asked_for_a_trial_as_for_the_rounds_of_a_workload(
+    document: Document, measure: Measure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing but sizes and contents differs, and these come in a round."""
+    asked: list[dict[str, Any]] = []
+    send = SideProcess.ask
+
+    def ask(side: SideProcess, message: dict[str, Any], **how: Any) -> dict[str, Any]:
+        asked.append(message)
+        return send(side, message, **how)
+
+    monkeypatch.setattr(SideProcess, "ask", ask)
+    measure("honest", rounds=2, operator_rounds=2)
+    forms: dict[str, set[tuple[str, ...]]] = {}
+    for message in asked:
+        forms.setdefault(message["type"], set()).add(tuple(sorted(message)))
+    assert set(forms) == {"setup", "bind", "renew", "audit", "release", "go"}
+    assert {kind for kind, found in forms.items() if len(found) > 1} == set()
+
+
+def test_a_trials_calls_see_ordinary_contents_until_its_round(document: Document) -> None:
+    seen: dict[str, torch.Tensor] = {}
+    with _room(document) as room:
+
+        def look(message: dict[str, Any]) -> None:
+            seen[message["type"]] = room._arenas["inputs"].memory.clone()
+
+        room.tried(_side(look))
+        assert torch.equal(seen["go"], room.given["inputs"])
+        assert not torch.equal(seen["bind"], room.given["inputs"])
+
+
+def _side(on_request: Callable[[dict[str, Any]], object]) -> SideProcess:
+    """A candidate that answers every request and computes nothing."""
+
+    def ask(message: dict[str, Any], **how: object) -> dict[str, Any]:
+        on_request(message)
+        return {}
+
+    return cast(SideProcess, SimpleNamespace(ask=ask, role="candidate"))
 
 
 def test_a_candidate_cannot_know_which_replicate_has_the_trials(
@@ -191,12 +232,19 @@ def test_special_values_are_planted_in_one_element_a_call() -> None:
 
 def test_answers_that_differ_in_bits_are_recorded_and_beyond_the_tolerance_told() -> None:
     layout = Layout.plan(SPECS, {"rows": 2, "columns": 3}, "float32", 3)
-    memory = torch.zeros(layout.nbytes, dtype=torch.uint8)
+    first = torch.zeros(layout.nbytes, dtype=torch.uint8)
+    second = first.clone()
     totals = CheckTotals()
-    assert totals.check_repeats(layout, memory, range(3), TOLERANCE) is None
-    assert (totals.repeats_checked, totals.repeats_identical) == (2, 2)
-    layout.tensors(memory, 1)["x"][0, 0] = 1e-4
-    assert totals.check_repeats(layout, memory, range(3), TOLERANCE) is None
-    assert (totals.repeats_checked, totals.repeats_identical) == (4, 3)
-    layout.tensors(memory, 2)["x"][1, 1] = 0.5
-    assert "0.5" in str(totals.check_repeats(layout, memory, range(3), TOLERANCE))
+
+    def checked(*, chained: bool = False) -> str | None:
+        return totals.check_repeats(layout, (first, second), TOLERANCE, chained=chained)
+
+    assert checked() is None
+    assert (totals.repeats_checked, totals.repeats_identical) == (3, 3)
+    layout.tensors(second, 1)["x"][0, 0] = 1e-4
+    assert checked() is None
+    assert (totals.repeats_checked, totals.repeats_identical) == (6, 5)
+    layout.tensors(second, 2)["x"][1, 1] = 0.5
+    assert "0.5" in str(checked())
+    # The second call's result is part of the third's inputs, which then differ.
+    assert checked(chained=True) is None

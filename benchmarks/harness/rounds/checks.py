@@ -1,7 +1,7 @@
 """Check outputs: against the reference by the sealed tolerance, and for repeated inputs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,24 +45,34 @@ class CheckTotals:
         return None
 
     def check_repeats(
-        self, layout: Layout, memory: torch.Tensor, calls: Sequence[int], tolerance: Tolerance
+        self,
+        layout: Layout,
+        rounds: tuple[torch.Tensor, torch.Tensor],
+        tolerance: Tolerance,
+        *,
+        chained: bool,
     ) -> str | None:
-        """Compare the outputs of `calls`, which had the same inputs, with those of the first.
+        """Compare the outputs of two rounds that had the same inputs.
 
         Differing bits are counted (atomics cause honest ones). A difference beyond the tolerance is
-        a failure: a race, or invented results.
+        a failure: a race, or invented results. Of `chained` calls, those count whose predecessors
+        agree in every bit, because only they had the same inputs.
         """
-        first, *others = calls
-        changed: set[int] = set()
+        earlier, later = rounds
+        alike = [True] * layout.calls
         for region in layout.regions:
-            bits = layout.slots(memory, region)[:, : region.elements]
-            same = (bits[others] == bits[first]).all(dim=1).tolist()
-            changed |= {call for call, alike in zip(others, same, strict=True) if not alike}
-        self.repeats_checked += len(others)
-        self.repeats_identical += len(others) - len(changed)
-        answers = layout.tensors(memory, first)
-        for call in sorted(changed):
-            for name, other in layout.tensors(memory, call).items():
+            bits = [layout.slots(memory, region)[:, : region.elements] for memory in rounds]
+            same = (bits[0] == bits[1]).all(dim=1).tolist()
+            alike = [both and one for both, one in zip(alike, same, strict=True)]
+        counted = [
+            call for call in range(layout.calls) if not (chained and call) or alike[call - 1]
+        ]
+        changed = [call for call in counted if not alike[call]]
+        self.repeats_checked += len(counted)
+        self.repeats_identical += len(counted) - len(changed)
+        for call in changed:
+            answers = layout.tensors(earlier, call)
+            for name, other in layout.tensors(later, call).items():
                 found = compare(name, other, answers[name], tolerance)
                 if found.failure:
                     return (

@@ -1,53 +1,41 @@
 """Correctness trials, once a run and untimed: held-back sizes, special values, repeats.
 
 Sizes are drawn at random along the Definition's free axes. Special values are tried at the
-contract's sizes, too, so that sizes do not reveal a trial. Where the candidate fails, the baseline
-gets the same trial; if it fails as well, the trial is recorded as left out.
+contract's sizes, too, so that sizes do not reveal a trial, and a side gets one by the same requests
+as a workload: ordinary contents first, the trial's in a round. Where the candidate fails, the
+baseline gets the same trial; if it fails as well, the trial is recorded as left out.
 """
 
-import random
-from collections.abc import Mapping
+import contextlib
+import secrets
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import torch
 
 from benchmarks.harness.devices import contents
 from benchmarks.harness.devices.arenas import Arena
+from benchmarks.harness.devices.chaining import Chain
 from benchmarks.harness.devices.layouts import Layout
-from benchmarks.harness.failures import Caught, Finding, Role
+from benchmarks.harness.failures import Caught, Finding, SideRaised
+from benchmarks.harness.rounds import audits, chains, trials
 from benchmarks.harness.rounds.checks import CheckTotals, written_outside
 from benchmarks.harness.rounds.settings import Setting
-from benchmarks.harness.sides import operators, printable
+from benchmarks.harness.rounds.trials import Trial
+from benchmarks.harness.sides import operators
 from benchmarks.harness.sides.processes import SideProcess
-from kernels.definition import Contents
 
-_RANDOM = random.SystemRandom()
-# The last call repeats the first one's inputs.
 _CALLS = 3
 _PARTS = ("state", "inputs", "outputs")
-_ERROR_LETTERS = 500
 # The referee's own contents and the reference's intermediate results.
 _COPIES = 8
 _SHARE_OF_FREE_MEMORY = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trial:
-    """A trial; `contents` is by tensor name, `strided` names axes along which inputs have gaps."""
-
-    name: str
-    kind: Literal["held_back", "special"]
-    level: Literal["operator", "program"]
-    axes: Mapping[str, int]
-    strided: tuple[str, ...] = ()
-    contents: Mapping[str, Contents]
-    gain: float = 1.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Attempt:
+class Attempt:
     """The candidate's result in a trial, and the contents that it was given."""
 
     trial: Trial
@@ -56,73 +44,9 @@ class _Attempt:
     given: Mapping[str, torch.Tensor]
 
 
-def run(*, setting: Setting, sides: Mapping[Role, SideProcess], replicate: int) -> dict[str, Any]:
-    """Run every trial and return the record's `correctness`. Raises SideFailed or Caught.
-
-    The candidate is ended if it fails any of them.
-    """
-    with setting.phases.of("trials", whole=True):
-        trials = [trial for trial in drawn(setting.document) if _fits(setting, trial)]
-        attempts = [_attempted(setting, sides["candidate"], trial) for trial in trials]
-        if any(attempt.failure for attempt in attempts):
-            # Its leftover work or memory could make the baseline fail, too, and excuse it.
-            sides["candidate"].end()
-        tried = [_judged(setting, sides["baseline"], replicate, each) for each in attempts]
-    return {"trials": tried}
-
-
-def drawn(document: Mapping[str, Any]) -> list[Trial]:
-    """Draw the trials of a run, each with new sizes."""
-    held_back = document["definition"]["held_back"]
-    count = document["protocol"]["held_back_shapes"]
-    if count == 0:
-        return []
-    trials = [_of_size(document, index, count) for index in range(count)]
-    for special in held_back["special"]:
-        trials.append(_special(special, *_drawn_axes(document)))
-        if held_back["free"]:
-            own = _RANDOM.choice(document["workloads"])
-            trials.append(_special(special, f"workload {own['name']}", own["axes"]))
-    return trials
-
-
-def _special(special: Mapping[str, Any], where: str, axes: Mapping[str, int]) -> Trial:
-    return Trial(
-        name=f"{special['name']} at {where}",
-        kind="special",
-        level="operator",
-        axes=dict(axes),
-        contents={name: Contents(**how) for name, how in special["contents"].items()},
-        gain=special["gain"],
-    )
-
-
-def _of_size(document: Mapping[str, Any], index: int, count: int) -> Trial:
-    """First all free axes at 1, then drawn sizes, the last of them in the whole Program."""
-    free, axes = _drawn_axes(document, ones=index == 0)
-    in_program = index == count - 1 and index > 0
-    strided = tuple(document["definition"]["held_back"]["strided"])
-    gaps = strided if index > 0 and not in_program else ()
-    what = ", in the whole step" if in_program else ", inputs with gaps" if gaps else ""
-    return Trial(
-        name=f"{free}{what}",
-        kind="held_back",
-        level="program" if in_program else "operator",
-        axes=axes,
-        strided=gaps,
-        contents={},
-    )
-
-
-def _drawn_axes(document: Mapping[str, Any], *, ones: bool = False) -> tuple[str, dict[str, int]]:
-    """A name and the axes: random odd sizes along free axes, a workload's along the others."""
-    axes = dict(_RANDOM.choice(document["workloads"])["axes"])
-    free = document["definition"]["held_back"]["free"]
-    for axis in free:
-        most = -(-axes[axis] // 2)
-        # Not 1 again: gaps along an axis of size 1 have no effect.
-        axes[axis] = 1 if ones else _RANDOM.randrange(min(3, most), most + 1, 2)
-    return ", ".join(f"{axis} {axes[axis]}" for axis in free) or "the contract's sizes", axes
+def that_fit(setting: Setting) -> list[Trial]:
+    """Draw the trials of a run that fit into memory."""
+    return [trial for trial in trials.drawn(setting.document) if _fits(setting, trial)]
 
 
 def _fits(setting: Setting, trial: Trial) -> bool:
@@ -144,17 +68,22 @@ def _layout(setting: Setting, trial: Trial, part: str) -> Layout:
     )
 
 
-def _attempted(setting: Setting, candidate: SideProcess, trial: Trial) -> _Attempt:
+def attempted(setting: Setting, candidate: SideProcess, trial: Trial) -> Attempt:
+    """Have the candidate try. Raises SideFailed."""
     with _TrialMemory(setting, trial) as memory:
         totals, failure = memory.tried(candidate)
         given = {} if failure is None else memory.given
-    return _Attempt(trial=trial, totals=totals, failure=failure, given=given)
+    return Attempt(trial=trial, totals=totals, failure=failure, given=given)
 
 
-def _judged(
-    setting: Setting, baseline: SideProcess, replicate: int, attempt: _Attempt
+def judged(
+    setting: Setting, baseline: SideProcess, replicate: int, attempt: Attempt
 ) -> dict[str, Any]:
-    """The record's entry. Raises Caught where the baseline passes and the candidate does not."""
+    """The record's entry. Raises Caught where the baseline passes and the candidate does not.
+
+    A candidate that failed must have been ended: its leftover work or memory could make the
+    baseline fail, too, and excuse it.
+    """
     trial, outcome, message = attempt.trial, "right", None
     if attempt.failure is not None:
         # The same contents, in memory that the candidate never had.
@@ -177,7 +106,7 @@ def _judged(
     }
 
 
-def _finding(attempt: _Attempt, replicate: int) -> Finding:
+def _finding(attempt: Attempt, replicate: int) -> Finding:
     trial = attempt.trial
     return Finding(
         kind=trial.kind,
@@ -206,8 +135,10 @@ class _TrialMemory:
             self._stack.callback(arena.close)
             self._layouts[part], self._arenas[part] = layout, arena
         self.given = self._drawn() if given is None else given
-        for part, private in self.given.items():
-            self._arenas[part].memory.copy_(private)
+        self._arenas["state"].memory.copy_(self.given["state"])
+        # A side that captures its calls before the first round sees contents like any other.
+        contents.refill(self._arenas["inputs"].memory, self._layouts["inputs"], setting.source)
+        self._chain = chains.drawn(setting, trial.level, self._layouts["inputs"], {})
         self._sealed = {part: setting.checksum.of(each) for part, each in self.given.items()}
 
     def _drawn(self) -> dict[str, torch.Tensor]:
@@ -218,7 +149,6 @@ class _TrialMemory:
             drawn[part] = torch.zeros_like(self._arenas[part].memory)
             contents.refill(drawn[part], layout, self._setting.source)
             contents.plant(drawn[part], layout, self._trial.contents, self._setting.source)
-        contents.repeat(drawn["inputs"], self._layouts["inputs"], [_CALLS - 1])
         return drawn
 
     def __enter__(self) -> Self:
@@ -228,60 +158,125 @@ class _TrialMemory:
         self.given = {}
         self._stack.close()
 
-    def _reference(self, call: int) -> dict[str, torch.Tensor]:
-        module = operators.part(self._setting.document["operator"], "reference")
-        level = module.reference_step if self._trial.level == "program" else module.reference
-        expected: dict[str, torch.Tensor] = level(
-            state=self._layouts["state"].tensors(self.given["state"], 0),
-            inputs=self._layouts["inputs"].tensors(self.given["inputs"], call),
-            axes=self._trial.axes,
-        )
-        return expected
-
     def tried(self, side: SideProcess) -> tuple[CheckTotals, str | None]:
-        """Have a side run the calls; returns what was wrong, if anything. Raises SideFailed."""
+        """Have a side run the calls twice; returns what was wrong, if anything. Raises SideFailed.
+
+        A side that raised is asked for nothing more in this trial, but to free its memory.
+        """
+        exchange = _Exchange(self._setting, side, self._trial)
+        totals = CheckTotals()
+        try:
+            exchange.begin(self._layouts, self._arenas)
+            rounds = [self._round(exchange) for _ in range(2)]
+            changed = exchange.audited()
+            exchange.release()
+        except SideRaised as error:
+            with contextlib.suppress(SideRaised):
+                exchange.release()
+            return totals, error.raised
+        if changed:
+            return totals, f"changed outside its slot: {', '.join(changed)}"
+        # Compute the reference only now: on a GPU, forged handles could open its results.
+        return totals, self._failure(rounds, totals)
+
+    def _round(self, exchange: "_Exchange") -> tuple[torch.Tensor, dict[str, int]]:
+        """One round: a copy of the outputs, and their canaries."""
         outputs = self._arenas["outputs"].memory
         canaries = contents.poison(outputs, self._layouts["outputs"])
-        axes = dict(self._trial.axes)
-        message: dict[str, Any] = {"type": "trial", "level": self._trial.level, "axes": axes}
-        descriptors: list[int] = []
-        for part in _PARTS:
-            handle, opened = self._arenas[part].handle()
-            descriptors.extend(opened)
-            message[part] = {"layout": self._layouts[part].as_data(), "arena": handle}
+        self._arenas["inputs"].memory.copy_(self.given["inputs"])
         self._setting.device.synchronize()
-        answer = side.ask(
-            message,
-            descriptors=descriptors,
-            expect="tried",
-            limit_s=self._setting.protocol["setup_limit_s"],
-            doing=f"in a trial at {self._trial.name}",
-        )
-        totals = CheckTotals()
-        if answer.get("error") is not None:
-            return totals, f"raised {printable.line(answer['error'], _ERROR_LETTERS)}"
-        # Compute the reference only now: on a GPU, forged handles could open its results.
-        return totals, self._failure(outputs.clone(), canaries, totals)
+        exchange.go(self._chain)
+        return outputs.clone(), canaries
 
     def _failure(
-        self, memory: torch.Tensor, canaries: dict[str, int], totals: CheckTotals
+        self, rounds: list[tuple[torch.Tensor, dict[str, int]]], totals: CheckTotals
     ) -> str | None:
         layout = self._layouts["outputs"]
         for part, private in self.given.items():
             changed = self._setting.checksum.of(private) != self._sealed[part]
             if changed or not torch.equal(self._arenas[part].memory, private):
                 return f"wrote to its {part}"
-        if overflow := written_outside(layout, memory, canaries):
-            return overflow
+        for memory, canaries in rounds:
+            if overflow := written_outside(layout, memory, canaries):
+                return overflow
         tolerance = self._tolerance()
+        (first, _), (second, _) = rounds
         for call in range(_CALLS):
-            tensors = layout.tensors(memory, call)
-            if failure := totals.check_call(tensors, self._reference(call), tolerance):
+            tensors = layout.tensors(first, call)
+            if failure := totals.check_call(tensors, self._reference(first, call), tolerance):
                 return failure
-        return totals.check_repeats(layout, memory, [0, _CALLS - 1], tolerance)
+        chained = self._chain is not None
+        return totals.check_repeats(layout, (first, second), tolerance, chained=chained)
+
+    def _reference(self, outputs: torch.Tensor, call: int) -> dict[str, torch.Tensor]:
+        module = operators.part(self._setting.document["operator"], "reference")
+        level = module.reference_step if self._trial.level == "program" else module.reference
+        inputs = self._layouts["inputs"].tensors(self.given["inputs"], call)
+        if self._chain is not None and call:
+            previous = self._layouts["outputs"].tensors(outputs, call - 1)
+            inputs = self._chain.mixed(inputs, previous, {})
+        expected: dict[str, torch.Tensor] = level(
+            state=self._layouts["state"].tensors(self.given["state"], 0),
+            inputs=inputs,
+            axes=self._trial.axes,
+        )
+        return expected
 
     def _tolerance(self) -> dict[str, float]:
         sealed: dict[str, float] = dict(self._setting.tolerance(self._trial.level))
         for bound in ("max_abs", "max_rel", "hard_cap_abs"):
             sealed[bound] *= self._trial.gain
         return sealed
+
+
+class _Exchange:
+    """The requests of a trial, which are those of a workload's rounds."""
+
+    def __init__(self, setting: Setting, side: SideProcess, trial: Trial) -> None:
+        self._setting = setting
+        self._side = side
+        self._trial = trial
+        self._doing = f"in a trial at {trial.name}"
+
+    def begin(self, layouts: Mapping[str, Layout], arenas: Mapping[str, Arena]) -> None:
+        """Have the side build its step and open the calls' inputs and outputs."""
+        state, opened = arenas["state"].handle()
+        axes = {"level": self._trial.level, "axes": dict(self._trial.axes)}
+        layout = layouts["state"].as_data()
+        self._ask({"type": "setup", "layout": layout, "state": state, **axes}, "ready", opened)
+        descriptors: list[int] = []
+        message: dict[str, Any] = {"type": "bind", "rounds": [_CALLS]}
+        for part in ("inputs", "outputs"):
+            handle, opened = arenas[part].handle()
+            descriptors.extend(opened)
+            message[part] = {"layout": layouts[part].as_data(), "arena": handle}
+        self._ask(message, "bound", descriptors)
+
+    def go(self, chain: Chain | None) -> None:
+        """Run a round."""
+        self._ask(
+            {
+                "type": "go",
+                "first": 0,
+                "calls": _CALLS,
+                "token": secrets.token_hex(8),
+                "chain": None if chain is None else chain.as_data(),
+            },
+            "done",
+        )
+
+    def audited(self) -> list[str]:
+        """What the candidate changed outside its slot."""
+        if self._side.role != "candidate":
+            return []
+        return audits.of(self._setting, self._side, self._doing)
+
+    def release(self) -> None:
+        """Have the side free the trial's memory."""
+        self._ask({"type": "release"}, "released")
+
+    def _ask(self, message: dict[str, Any], expect: str, descriptors: Sequence[int] = ()) -> None:
+        limit_s = self._setting.protocol["setup_limit_s"]
+        self._side.ask(
+            message, descriptors=descriptors, expect=expect, limit_s=limit_s, doing=self._doing
+        )

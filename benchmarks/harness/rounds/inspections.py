@@ -43,15 +43,15 @@ class Inspection:
         canaries: dict[str, int],
         probe: Probe,
         round_s: float,
-        repeated: bool,
+        earlier: torch.Tensor | None,
         ran: range,
         chain: Chain | None,
     ) -> None:
         """Check a round; `inputs` is (layout, the side's memory, the referee's copy).
 
         `sealed_inputs` is the checksum of that copy at its creation, since forged handles can open
-        memory on a GPU. `repeated`: every call had the same input. `ran`: the requested calls.
-        `chain`: how the inputs of each depended on the outputs of the one before.
+        memory on a GPU. `earlier`: the outputs of a round that had the same inputs. `ran`: the
+        requested calls. `chain`: how the inputs of each depended on the outputs of the one before.
         """
         at_the_clock = self._check_probe(outputs[0], canaries, probe, ran)
         if not self.setting.idle_check.undisturbed():
@@ -66,8 +66,8 @@ class Inspection:
         # The checked values must be those at the stop of the clock. For integers, where poison does
         # not show, this is the only evidence.
         self._check_late(outputs[0], at_the_clock, probe, ran)
-        if repeated:
-            self._check_repeats(*outputs)
+        if earlier is not None:
+            self._check_repeats(outputs[0], (earlier, outputs[1]), chained=chain is not None)
         self._require_state(self.state.seems_intact())
         self.totals.calls_probed += len(ran)
 
@@ -177,10 +177,11 @@ class Inspection:
                 given = chain.mixed(given, layout.tensors(memory, call - 1), {})
             self._check_call(given, outputs, call)
 
-    def _check_repeats(self, layout: Layout, memory: torch.Tensor) -> None:
+    def _check_repeats(
+        self, layout: Layout, rounds: tuple[torch.Tensor, torch.Tensor], *, chained: bool
+    ) -> None:
         tolerance = self.setting.tolerance(self.level)
-        calls = range(layout.calls)
-        if failure := self.totals.check_repeats(layout, memory, calls, tolerance):
+        if failure := self.totals.check_repeats(layout, rounds, tolerance, chained=chained):
             self._caught("moving", failure)
 
     def _check_call(

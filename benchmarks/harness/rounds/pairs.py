@@ -4,14 +4,15 @@ import random
 import statistics
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.harness.devices import monitor
 from benchmarks.harness.devices.idle import DeviceNotIdle
 from benchmarks.harness.devices.telemetry import Reading
 from benchmarks.harness.failures import Caught, DeviceFailed, Finding, Role
+from benchmarks.harness.rounds import fixed_costs
 from benchmarks.harness.rounds.fixed_costs import FixedCost
+from benchmarks.harness.rounds.plans import RoundPlan, Setup
 from benchmarks.harness.rounds.settings import Setting
 from benchmarks.harness.rounds.shared_state import SharedState
 from benchmarks.harness.rounds.sizing import Sizing
@@ -22,41 +23,9 @@ _RANDOM = random.SystemRandom()
 _EMPTY_ROUNDS = 9
 # Part rounds are more precise; empty rounds then only give the lower bound.
 _EMPTY_ROUNDS_BESIDE_PARTS = 5
+_ROUNDS_OF_A_REPETITION = 2
 
 OnRound = Callable[[int, float, float], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class RoundPlan:
-    """The rounds to run in one workload.
-
-    `single_rounds` one-call rounds follow the others. `renews_state`: the state gets new contents
-    before one of the rounds. `level`: "program" for the end-to-end step, "operator" for the
-    operator alone.
-    """
-
-    rounds: int
-    single_rounds: int = 0
-    renews_state: bool = False
-    level: str = "program"
-
-
-@dataclass
-class Setup:
-    """The untimed setup of a side in one replicate: its time and memory."""
-
-    elapsed_s: float = 0.0
-    memory_bytes: int | None = None
-
-    def add(self, workload_side: WorkloadSide) -> None:
-        """Add a workload: times add up, and the largest memory counts."""
-        self.elapsed_s += workload_side.setup_s
-        if workload_side.setup_memory_bytes is not None:
-            self.memory_bytes = max(self.memory_bytes or 0, workload_side.setup_memory_bytes)
-
-    def as_data(self) -> dict[str, Any]:
-        """Plain JSON data for the record."""
-        return {"elapsed_s": self.elapsed_s, "memory_bytes": self.memory_bytes}
 
 
 def measure(
@@ -148,6 +117,7 @@ class _Pair:
         self._state = state
         self._plan = plan
         self._cost = FixedCost(0.0)
+        self._parts_us: dict[Role, list[float]] = {role: [] for role in workload_sides}
 
     def measure(self, calls: int | None, on_round: OnRound) -> dict[str, Any]:
         """The record's entry of this workload; `calls` None sizes the rounds first."""
@@ -159,8 +129,6 @@ class _Pair:
         with ExitStack() as stack:
             for workload_side in self._workload_sides.values():
                 stack.enter_context(workload_side.side.held())
-            with phases.of("warming_up"):
-                self.warm_up()
             with phases.of("measuring"):
                 entry = self.rounds(chosen, on_round)
                 entry["single"] = self.singles(chosen)
@@ -186,15 +154,23 @@ class _Pair:
         return min(medians)
 
     def warm_up(self) -> None:
-        """Run the rounds and the time of both sides that the protocol asks for as warm-up."""
+        """Run the rounds and the time of both sides that the protocol asks for as warm-up.
+
+        In all but content they are the rounds that follow, and sometimes there are more of them, so
+        that a side cannot tell which rounds count.
+        """
         protocol = self._setting.protocol
         done, busy_us = 0, 0.0
-        while done < protocol["warmup_rounds"] or busy_us < 1e3 * protocol["warmup_ms"]:
-            busy_us += sum(
-                workload_side.round_us(repeated=True)
-                for workload_side in self._workload_sides.values()
-            )
-            done += 1
+        with self._setting.phases.of("warming_up"):
+            while done < max(1, protocol["warmup_rounds"]) or busy_us < 1e3 * protocol["warmup_ms"]:
+                busy_us += self._repeated_us()
+                done += _ROUNDS_OF_A_REPETITION
+            if _RANDOM.randrange(2):
+                self._repeated_us()
+
+    def _repeated_us(self) -> float:
+        """Run a round of each side and the same again."""
+        return sum(each.repeated_us() for each in self._workload_sides.values())
 
     def rounds(self, calls: int, on_round: OnRound) -> dict[str, Any]:
         """Run the pairs in random order, with empty rounds before and after.
@@ -202,6 +178,8 @@ class _Pair:
         The lower fixed cost of these counts: too high a cost would raise a ratio above 1.
         """
         cost = self._cost = FixedCost(self._empty_us())
+        # Empty rounds right before those that count would announce them.
+        self.warm_up()
         count = self._plan.rounds
         rounds: list[tuple[Role, dict[Role, float]]] = []
         readings: dict[Role, list[Reading | None]] = {role: [] for role in self._workload_sides}
@@ -215,8 +193,10 @@ class _Pair:
             so_far = _entry(first, whole_us, cost.empty_us, calls)
             on_round(index, so_far["baseline_us"], so_far["candidate_us"])
         cost.empty_us = min(cost.empty_us, self._empty_us())
+        cost.parts_us = self._parts_us["baseline"]
         off_us = cost.off_us([took_us["baseline"] for _, took_us in rounds], calls)
         return {
+            **self._parts(calls, off_us),
             "calls": calls,
             "overhead_us": off_us,
             "working_set_bytes": self._state.layout.nbytes
@@ -232,7 +212,7 @@ class _Pair:
 
         The side that ran last is warm and faster. So every length of either side follows every
         other one equally often, and both gain the same. That is the only use of the candidate's
-        part round.
+        part round, so a control compares its length with that of the whole ones.
         """
         turns = [(role, True) for role in self._workload_sides]
         turns += [
@@ -246,11 +226,24 @@ class _Pair:
             if whole:
                 whole_us[role] = workload_side.round_us()
                 readings[role].append(workload_side.reading)
-            elif role == "baseline":
-                self._cost.parts_us.append(workload_side.part_us())
             else:
-                workload_side.part_us()
+                self._parts_us[role].append(workload_side.part_us())
         return whole_us
+
+    def _parts(self, calls: int, off_us: float) -> dict[str, Any]:
+        """The part rounds for the record, in us per call; nothing where there are none."""
+        part = fixed_costs.part_of(calls)
+        if part is None or not self._parts_us["baseline"]:
+            return {}
+        return {
+            "parts": {
+                "calls": part,
+                **{
+                    role: [(took_us - off_us) / part for took_us in parts_us]
+                    for role, parts_us in self._parts_us.items()
+                },
+            }
+        }
 
     def renew_state(self) -> None:
         """Refill the state at a random moment; both sides prepare anew, untimed.
@@ -264,8 +257,7 @@ class _Pair:
             self._state.refill()
             for role in _RANDOM.sample(sorted(self._workload_sides), len(self._workload_sides)):
                 self._workload_sides[role].renew()
-        with self._setting.phases.of("warming_up"):
-            self.warm_up()
+        self.warm_up()
 
     def singles(self, calls: int) -> dict[Role, list[float]] | None:
         """Times of one-call rounds in us; None where every round has one call.

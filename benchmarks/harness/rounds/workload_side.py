@@ -1,22 +1,23 @@
 """One side in one workload: its memory, its rounds and their checks."""
 
+import contextlib
 import gc
 import os
 import random
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import torch
 
 from benchmarks.harness.devices import contents
 from benchmarks.harness.devices.arenas import Arena, Device
-from benchmarks.harness.devices.chaining import Chain, Link
+from benchmarks.harness.devices.chaining import Chain
 from benchmarks.harness.devices.idle import DeviceNotIdle
 from benchmarks.harness.devices.layouts import Layout
 from benchmarks.harness.devices.telemetry import Reading
-from benchmarks.harness.rounds import fixed_costs
+from benchmarks.harness.rounds import audits, chains, fixed_costs
 from benchmarks.harness.rounds.checks import CheckTotals
 from benchmarks.harness.rounds.inspections import Inspection
 from benchmarks.harness.rounds.probes import Probe
@@ -137,8 +138,9 @@ class WorkloadSide:
             descriptors.extend(opened)
             message[part] = {"layout": layout.as_data(), "arena": handle}
         contents.refill(self._arenas[0].memory, self._inputs, self._setting.source)
-        self._private_inputs = torch.empty_like(self._arenas[0].memory)
+        self._private_inputs = self._arenas[0].memory.clone()
         self._sealed_inputs = 0
+        self._chain: Chain | None = None
         self._probe = Probe(self._outputs, self._arenas[1].memory)
         device.synchronize()
         self._ask(message, "bound", "setup", descriptors)
@@ -152,8 +154,7 @@ class WorkloadSide:
 
     def empty_round_us(self) -> float:
         """Time a round without calls, including the probe."""
-        self._probe.draw()
-        return self._clocked(range(0))
+        return self._clocked(range(0), None, self._probe.draw)
 
     def single_us(self) -> float:
         """Time a round of one random call, which cannot gain from batching. Raises Caught."""
@@ -174,20 +175,38 @@ class WorkloadSide:
         """Time a part round of the first calls, checked like any other."""
         return self._round_us(range(self._part or 0))
 
-    def round_us(self, *, repeated: bool = False) -> float:
+    def round_us(self) -> float:
         """Run one round: new inputs, poison, the clock, every check. Raises Caught.
 
-        Returns the time including the fixed cost. `repeated` gives every call the same input, for
-        rounds that do not count.
+        Returns the time including the fixed cost.
         """
-        return self._round_us(range(self._outputs.calls), repeated=repeated)
+        return self._round_us(range(self._outputs.calls))
 
-    def _round_us(self, ran: range, *, repeated: bool = False) -> float:
+    def repeated_us(self) -> float:
+        """Run one round and the same again, and compare their outputs. Raises Caught.
+
+        Only the second can be told from others, by a side that compares inputs.
+        """
+        first_us = self.round_us()
+        earlier = self._arenas[1].memory.clone()
+        return first_us + self._round_us(range(self._outputs.calls), earlier=earlier)
+
+    def _round_us(self, ran: range, *, earlier: torch.Tensor | None = None) -> float:
+        """`earlier`: the outputs of the last round, whose inputs this one has again."""
         inputs, outputs = (arena.memory for arena in self._arenas)
-        with self._setting.phases.of("filling"):
-            canaries = self._filled(inputs, outputs, repeated)
-        chain = None if repeated else self._drawn_chain()
-        elapsed_us = self._clocked(ran, chain)
+        canaries: dict[str, int] = {}
+
+        def fill() -> None:
+            with self._setting.phases.of("filling"):
+                if earlier is None:
+                    self._draw_inputs()
+                canaries.update(contents.poison(outputs, self._outputs))
+                self._probe.draw()
+
+        if earlier is None:
+            self._chain = self._drawn_chain()
+        chain = self._chain
+        elapsed_us = self._clocked(ran, chain, fill)
         # Read before the checks load the device.
         self.reading = self._setting.monitor.reading()
         with self._setting.phases.of("checking"):
@@ -198,7 +217,7 @@ class WorkloadSide:
                 canaries=canaries,
                 probe=self._probe,
                 round_s=elapsed_us / 1e6,
-                repeated=repeated,
+                earlier=earlier,
                 ran=ran,
                 chain=chain,
             )
@@ -209,46 +228,23 @@ class WorkloadSide:
 
     def _drawn_chain(self) -> Chain | None:
         """A new secret chain; None where calls are independent."""
-        names = self._setting.definition.get("chain", {})
-        if not names or self._level != "program":
-            return None
-        elements = {region.name: region.elements for region in self._inputs.regions}
-        links = (
-            Link(
-                input=name,
-                output=source,
-                threshold=self._thresholds.get(source, 0.0),
-                shift=_RANDOM.randrange(elements[name]),
-            )
-            for name, source in names.items()
-        )
-        return Chain(links=tuple(links))
+        return chains.drawn(self._setting, self._level, self._inputs, self._thresholds)
 
     def _audit(self) -> None:
         """Have the candidate's process list what changed outside the slot. Raises Caught."""
         if self.side.role != "candidate":
             return
-        limit_s = self._setting.protocol["setup_limit_s"]
-        doing = self._doing("an audit")
-        answer = self.side.ask({"type": "audit"}, expect="audited", limit_s=limit_s, doing=doing)
-        allowed = self._setting.protocol.get("allowed_reach")
-        self._inspection.check_reach(self._setting.reach.add(answer, allowed))
+        self._inspection.check_reach(audits.of(self._setting, self.side, self._doing("an audit")))
 
-    def _filled(
-        self, inputs: torch.Tensor, outputs: torch.Tensor, repeated: bool
-    ) -> dict[str, int]:
-        """Poison the outputs and give the side new inputs, with the device idle."""
-        for _ in range(_ATTEMPTS):
-            private = self._private_inputs
-            contents.refill(private, self._inputs, self._setting.source)
-            if repeated:
-                contents.repeat(private, self._inputs, range(1, self._inputs.calls))
-            self._sealed_inputs = self._setting.checksum.of(private)
-            canaries = contents.poison(outputs, self._outputs)
-            self._probe.draw()
-            if self._setting.idle_check.hands_over(inputs, private):
-                return canaries
-        raise DeviceNotIdle
+    def _draw_inputs(self) -> None:
+        """New inputs, in memory that no side sees."""
+        private = self._private_inputs
+        contents.refill(private, self._inputs, self._setting.source)
+        self._sealed_inputs = self._setting.checksum.of(private)
+
+    def _hand_over(self) -> int:
+        """Give the side its inputs; returns when, by `time.perf_counter_ns`."""
+        return self._setting.idle_check.hand_over(self._arenas[0].memory, self._private_inputs)
 
     def renew(self) -> None:
         """Have the side rebuild its step on the refilled state."""
@@ -258,7 +254,15 @@ class WorkloadSide:
         """Raise Caught if the shared state changed."""
         self._inspection.check_state()
 
-    def _clocked(self, ran: range, chain: Chain | None = None) -> float:
+    def _clocked(self, ran: range, chain: Chain | None, fill: Callable[[], object]) -> float:
+        """Time a round that `fill` prepares. Raises DeviceNotIdle when the device never is."""
+        for _ in range(_ATTEMPTS):
+            fill()
+            with contextlib.suppress(DeviceNotIdle):
+                return self._timed(ran, chain)
+        raise DeviceNotIdle
+
+    def _timed(self, ran: range, chain: Chain | None) -> float:
         token = secrets.token_hex(8)
         order = encode(
             {
@@ -271,10 +275,15 @@ class WorkloadSide:
         )
         limit_s = self._setting.protocol["round_limit_s"]
         doing = self._doing("a round")
+        at_last = self._hand_over
+        if not self._setting.idle_check.watches:
+            # On a processor a stopped side that wakes itself shows until its turn begins.
+            self._hand_over()
+            at_last = time.perf_counter_ns
         self._setting.device.synchronize()
         gc.disable()
         try:
-            with self.side.turn() as began_ns:
+            with self.side.turn(at_last) as began_ns:
                 self.side.go(order, token=token, limit_s=limit_s, doing=doing, awake=self._awake)
                 # Inside the clock: work that the answer did not wait for either counts or reads as
                 # poison.

@@ -29,6 +29,8 @@ _MISSING = object()
 # Offsets of CPython's structs in bytes: the pointer to the method's definition, and its length.
 _DEFINITION_AT: Mapping[type, int] = {BuiltinFunctionType: 16, MethodDescriptorType: 40}
 _DEFINITION_BYTES, _POINTER_BYTES = 24, 8
+# A slot wrapper's pointers to the slot's description and to the C function in it.
+_WRAPPED_AT, _WRAPPED_BYTES = 40, 16
 _MONITORING_TOOLS = range(6)
 
 
@@ -129,7 +131,8 @@ def _plain(member: object) -> object:
 
 def _names(value: object) -> Iterator[str]:
     """The names in a function's code, those of its inner functions included."""
-    codes = [_plain(value).__code__] if isinstance(_plain(value), FunctionType) else []  # type: ignore[attr-defined]
+    function = _plain(value)
+    codes = [function.__code__] if isinstance(function, FunctionType) else []
     while codes:
         code = codes.pop()
         yield from code.co_names
@@ -158,7 +161,7 @@ def _state(value: object) -> object:
         definition = ctypes.string_at(int.from_bytes(pointer, sys.byteorder), _DEFINITION_BYTES)
         return pointer, definition
     if isinstance(value, WrapperDescriptorType):
-        return ctypes.string_at(id(value) + 16, 40)[:8]
+        return ctypes.string_at(id(value) + _WRAPPED_AT, _WRAPPED_BYTES)
     return None
 
 

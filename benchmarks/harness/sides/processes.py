@@ -6,11 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from benchmarks.harness.failures import Role, SideFailed
+from benchmarks.harness.failures import Role, SideFailed, SideRaised
 from benchmarks.harness.sides import isolation, printable, process_trees
 from benchmarks.harness.sides.channel import (
     Channel,
@@ -101,18 +101,19 @@ class SideProcess:
             os.killpg(self._process.pid, number)
 
     @contextlib.contextmanager
-    def turn(self) -> Iterator[int]:
+    def turn(self, at_last: Callable[[], int] = time.perf_counter_ns) -> Iterator[int]:
         """Let the side run; between turns it is stopped where the device allows that.
 
         Yields the start by `time.perf_counter_ns`, before the first of its processes continues.
+        `at_last` returns it, after everything else that precedes it; if that raises, so does this.
         """
         # Search before the clock starts: otherwise the first of many processes would run before the
         # last is found.
         pids = self.idleness.ends()
-        began_ns = time.perf_counter_ns()
-        if self._stops_when_idle:
-            process_trees.signal_all(pids, signal.SIGCONT)
         try:
+            began_ns = at_last()
+            if self._stops_when_idle:
+                process_trees.signal_all(pids, signal.SIGCONT)
             yield began_ns
         finally:
             self._wait_for_turn()
@@ -211,7 +212,8 @@ class SideProcess:
             where = printable.line(reply.get("where") or "", _WHERE_LETTERS)
             said = printable.line(reply.get("error"), _ERROR_LETTERS)
             text = f"raised {said} ({where})" if where else f"raised {said}"
-            raise self.failed(text, doing, tail=False, log=reply.get("log"))
+            failed = self.failed(text, doing, tail=False, log=reply.get("log"))
+            raise SideRaised(str(failed), log=failed.log, raised=text) from None
         if reply["type"] != expect:
             text = f"sent an unexpected message on the channel ({reply['type'][:40]!a})"
             raise self.failed(text, doing)

@@ -194,36 +194,6 @@ class Side:
             self._launch(given, outputs)
             previous = outputs
 
-    def trial(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
-        """Run a few untimed calls at other sizes; an error is part of the answer."""
-        from benchmarks.harness.devices.layouts import Layout
-
-        share = len(descriptors) // 3
-        arenas, layouts = [], []
-        for index, part in enumerate(("state", "inputs", "outputs")):
-            mine = descriptors[index * share : (index + 1) * share]
-            arenas.append(self._device.open(message[part]["arena"], mine))
-            layouts.append(Layout.from_data(message[part]["layout"]))
-        state, inputs, outputs = (
-            [layout.tensors(arena.memory, call) for call in range(layout.calls)]
-            for layout, arena in zip(layouts, arenas, strict=True)
-        )
-        error = None
-        try:
-            step = self._builders[message["level"]](
-                solution=self._solution, state=state[0], axes=message["axes"]
-            )
-            for call_inputs, call_outputs in zip(inputs, outputs, strict=True):
-                step(call_inputs, call_outputs)
-            self._device.synchronize()
-            for arena in arenas:
-                arena.close()
-        except Exception as caught:
-            traceback.print_exc()
-            told = _described(caught)
-            error = f"{told['error']} ({told['where']})"
-        return {"type": "tried", "error": error}
-
     def audit(self, message: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """List what the candidate imported, and what it changed outside its slot."""
         from benchmarks.harness.sides import binding
@@ -267,7 +237,6 @@ class Side:
             "renew": self.renew,
             "bind": self.bind,
             "go": self.go,
-            "trial": self.trial,
             "audit": self.audit,
             "release": self.release,
         }
@@ -276,7 +245,13 @@ class Side:
             message, descriptors = self._channel.receive_with_descriptors()
             if message["type"] == "bye":
                 return
-            self._channel.send(answers[message["type"]](message, descriptors))
+            try:
+                answer = answers[message["type"]](message, descriptors)
+            except Exception as error:
+                # The candidate's; the referee decides whether to go on.
+                traceback.print_exc()
+                answer = _described(error)
+            self._channel.send(answer)
 
 
 def _described(error: BaseException) -> dict[str, str]:

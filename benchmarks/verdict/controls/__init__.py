@@ -14,6 +14,7 @@ from benchmarks.verdict.controls import (
     ecc,
     exclusive,
     one_by_one,
+    parts,
     reach,
     roofline,
     same_code,
@@ -21,6 +22,7 @@ from benchmarks.verdict.controls import (
     working_set,
 )
 from benchmarks.verdict.controls.outcome import Control
+from benchmarks.verdict.statistics import rules
 
 __all__ = ["Control", "judge"]
 
@@ -45,4 +47,6 @@ def judge(record: Mapping[str, Any]) -> list[Control]:
         judged.append(account.judge(record))
     if "allowed_reach" in record["benchmark"]["protocol"]:
         judged.append(reach.judge(record))
+    if rules.of(record) > 2:
+        judged.append(parts.judge(record))
     return judged

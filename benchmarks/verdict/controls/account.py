@@ -30,9 +30,9 @@ def judge(record: Mapping[str, Any]) -> Control:
     if set(alone) != {workload["name"] for workload in benchmark["workloads"]}:
         why = "the operator was not measured alone"
         return Control(name=NAME, passed=None, detail=why)
-    samples = counted_rounds(record).samples
+    rounds = counted_rounds(record)
     weights = {workload["name"]: workload["weight"] for workload in benchmark["workloads"]}
-    counted = counting(record, counted_rounds(record))
+    counted = counting(record, rounds)
     found = estimate(counted, weights, confidence=benchmark["confidence"]).workloads
     on_gpu = record["environment"]["device"]["kind"] == "cuda"
     seen, beyond = [], []
@@ -40,7 +40,7 @@ def judge(record: Mapping[str, Any]) -> Control:
         if calls is None:
             why = f"{name}: not every shape in which the step calls the operator was measured"
             return Control(name=NAME, passed=None, detail=why)
-        step_us = float(np.mean([baseline.mean() for baseline, _ in samples[name]]))
+        step_us = float(np.mean([baseline.mean() for baseline, _ in rounds.samples[name]]))
         most = _explained(calls, step_us if on_gpu else None)
         text = (
             f"{name}: measured {found[name].ratio:.3f}x (at least {found[name].low:.3f}x), "

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from benchmarks.verdict import clocks
 from benchmarks.verdict.controls.outcome import Control
 from benchmarks.verdict.statistics.exclusions import SIDES, counted_rounds
 from benchmarks.verdict.statistics.throttling import names
@@ -28,12 +29,19 @@ def judge(record: Mapping[str, Any]) -> Control:
     for columns in seen:
         for each in columns["throttle"]:
             reasons |= each
-    clocks = [mhz for columns in seen for mhz in columns["sm_mhz"]]
+    mhz = [each for columns in seen for each in columns["sm_mhz"]]
     heat = [degrees for columns in seen for degrees in columns["temperature_c"]]
     power = [watts for columns in seen for watts in columns["power_w"]]
+    paces = clocks.of_baseline(record)
+    beside = (
+        ""
+        if paces is None
+        else f"; baseline: {paces.beside_candidate} beside the candidate, {paces.beside_itself} "
+        "beside itself"
+    )
     detail = (
-        f"{found.unsteady} of {found.rounds} pairs discarded; SM {min(clocks)} to {max(clocks)} "
+        f"{found.unsteady} of {found.rounds} pairs discarded; SM {min(mhz)} to {max(mhz)} "
         f"MHz, up to {max(heat)} C and {max(power):.0f} W; "
-        f"held down by: {', '.join(names(reasons)) or 'nothing'}"
+        f"held down by: {', '.join(names(reasons)) or 'nothing'}{beside}"
     )
     return Control(name=NAME, passed=found.unsteady <= most * found.rounds, detail=detail)

@@ -1,0 +1,33 @@
+"""Draw the secret chain of a round's calls."""
+
+import random
+from collections.abc import Mapping
+
+from benchmarks.harness.devices.chaining import Chain, Link
+from benchmarks.harness.devices.layouts import Layout
+from benchmarks.harness.rounds.settings import Setting
+
+_RANDOM = random.SystemRandom()
+
+
+def drawn(
+    setting: Setting, level: str, inputs: Layout, thresholds: Mapping[str, float]
+) -> Chain | None:
+    """A new chain; None where calls are independent.
+
+    `thresholds` are by output, near the middle of its values; 0 where unknown.
+    """
+    names = setting.definition.get("chain", {})
+    if not names or level != "program":
+        return None
+    elements = {region.name: region.elements for region in inputs.regions}
+    links = (
+        Link(
+            input=name,
+            output=source,
+            threshold=thresholds.get(source, 0.0),
+            shift=_RANDOM.randrange(elements[name]),
+        )
+        for name, source in names.items()
+    )
+    return Chain(links=tuple(links))

@@ -238,6 +238,14 @@ class Environment:
             "email": self.optional("TWOFOLD_HOUSE_EMAIL") or "",
         }
 
+    def jurisdiction(self, *, production: bool) -> dict[str, str]:
+        """The law and the courts that new contract drafts name; contracts need both."""
+        law, court = self.optional("TWOFOLD_LAW"), self.optional("TWOFOLD_COURT")
+        return {
+            "law": law or ("" if production else "Germany"),
+            "court": court or ("" if production else "Berlin"),
+        }
+
     def invoice_contact(self) -> dict[str, str]:
         """The contact for questions about invoices, which XRechnung requires."""
         return {

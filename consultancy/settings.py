@@ -242,6 +242,7 @@ globals().update(env.email(production=PRODUCTION))
 
 # The consultancy's details on contracts and documents.
 CONSULTANCY = env.consultancy(production=PRODUCTION)
+JURISDICTION = env.jurisdiction(production=PRODUCTION)
 BANK_ACCOUNT = env.bank_account(production=PRODUCTION)
 INVOICE_CONTACT = env.invoice_contact()
 OTHER_BANK_ACCOUNTS = env.other_bank_accounts()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from engagements.common.wordings import Difference
 from engagements.contracts import wording
@@ -16,6 +17,13 @@ def differences(before: Terms, after: Terms) -> list[Difference]:
     A milestone released in between for the same amount is no difference.
     """
     old, new = dict(_labelled(before)), dict(_labelled(after))
+    for label, clause in _clauses(after).items():
+        earlier = _clauses(before).get(label)
+        # A clause that only repeats a changed term is no difference of its own.
+        if earlier is None or earlier["digest"] != clause["digest"]:
+            old[label], new[label] = _wording(earlier), _wording(clause)
+    for label in _clauses(before).keys() - _clauses(after).keys():
+        old[label] = _wording(_clauses(before)[label])
     for label, amount in _released(after):
         if old.get(label, "").startswith(amount):
             new[label] = old[label]
@@ -45,8 +53,21 @@ def _labelled(terms: Terms) -> Iterator[tuple[str, str]]:
         days = f"from {wording.day(pause['starts_on'])} until {wording.day(pause['ends_on'])}"
         yield f"Pause {days}", f"waiting for {pause['waits_for']}: {pause['reason']}"
     yield "Promise", terms["promise"]
-    for clause in terms["clauses"]:
-        yield f"Clause: {clause['title']}", clause["text"]
+
+
+def clause_differences(before: Terms, after: Terms) -> list[Difference]:
+    """Every clause whose wording differs between two versions, in the order of `after`."""
+    old, new = _clauses(before), _clauses(after)
+    pairs = ((label, _wording(old.get(label)), _wording(new.get(label))) for label in old | new)
+    return [Difference(*pair) for pair in pairs if pair[1] != pair[2]]
+
+
+def _clauses(terms: Terms) -> dict[str, Any]:
+    return {f"Clause: {each['title']}": each for each in terms["text"]["clauses"]}
+
+
+def _wording(clause: dict[str, Any] | None) -> str:
+    return "\n".join(clause["paragraphs"]) if clause else ""
 
 
 def _released(terms: Terms) -> Iterator[tuple[str, str]]:

@@ -13,8 +13,6 @@ from engagements.audit.models import Audit
 from engagements.common.amount_fields import AmountError, Share, parse_amount, parse_share
 from engagements.common.integers import whole
 from engagements.common.money import quantize
-from engagements.contracts.clauses import services as clauses
-from engagements.contracts.clauses.models import Clause
 from engagements.contracts.drafting import SHARE_TOLERANCE, MilestoneDraft
 from engagements.contracts.fields import FIELDS
 from engagements.contracts.forms import MOST_MILESTONES, MilestoneForm, MilestoneFormSet, TermsForm
@@ -34,15 +32,11 @@ FIRST_MILESTONES = (
 
 @dataclass
 class DraftForms:
-    """The terms and their milestones as forms, and the sum of the amounts entered so far.
-
-    `offered` are the clauses that the contract may choose from.
-    """
+    """The terms and their milestones as forms, and the sum of the amounts entered so far."""
 
     terms: TermsForm
     milestones: BaseFormSet[MilestoneForm]
     audit: Audit
-    offered: list[Clause]
     total: Decimal
     fee: Decimal | None
 
@@ -65,66 +59,45 @@ class DraftForms:
         """The arguments of the services. The target is that of the benchmark."""
         document = self.terms.cleaned_data["benchmark"].document
         drafts: list[MilestoneDraft] = [form.draft for form in self.milestones]
-        chosen = set(self.terms.cleaned_data["governed_by"])
         return {
             **self.terms.cleaned_data,
-            "governed_by": [clause for clause in self.offered if clause in chosen],
             "currency": self.audit.currency,
             "target": Decimal(str(document["target"])),
             "milestones": drafts,
         }
 
 
-def offered_clauses(opened: ContractVersion | None = None) -> list[Clause]:
-    """The newest clauses, and the older ones of an open draft."""
-    offered = clauses.newest()
-    if opened is not None:
-        kept = [row.clause for row in opened.clauses.select_related("clause")]
-        offered += [clause for clause in kept if clause not in offered]
-    return offered
-
-
 def blank(audit: Audit) -> DraftForms:
     """The first draft: the initial terms and the usual four milestones."""
-    offered = offered_clauses()
     rows = [{"title": title, "condition": str(when)} for title, when in FIRST_MILESTONES]
-    return _unbound({"governed_by": offered}, rows, audit, offered)
+    return _unbound({}, rows, audit)
 
 
 def stored(contract: ContractVersion, audit: Audit) -> DraftForms:
-    """The forms of a stored draft, or of a new one that repeats a sealed version with the newest
-    numbers of its clauses."""
+    """The forms of a stored draft, or of a new one that repeats a sealed version."""
     initial = {each.name: getattr(contract, each.name) for each in FIELDS}
-    is_draft = contract.state == ContractVersion.State.DRAFT
-    offered = offered_clauses(contract if is_draft else None)
-    kept = [row.clause for row in contract.clauses.select_related("clause")]
-    slugs = {clause.slug for clause in kept}
-    initial["governed_by"] = (
-        kept if is_draft else [clause for clause in offered if clause.slug in slugs]
-    )
     rows = [
         {name: getattr(row, name) for name in MILESTONE_FIELDS}
         | ({"amount": Share(row.share)} if row.share is not None else {})
         for row in contract.milestones.all()
     ]
-    return _unbound(initial, rows, audit, offered)
+    return _unbound(initial, rows, audit)
 
 
-def submitted(data: QueryDict, audit: Audit, offered: list[Clause]) -> DraftForms:
+def submitted(data: QueryDict, audit: Audit) -> DraftForms:
     """The submitted forms, to be validated."""
     fee = _amount(data.get("fee"), audit.currency)
     form_kwargs = {"currency": audit.currency}
     return DraftForms(
-        terms=TermsForm(data, audit=audit, offered=offered),
+        terms=TermsForm(data, audit=audit),
         milestones=MilestoneFormSet(data, prefix=PREFIX, form_kwargs=form_kwargs),
         audit=audit,
-        offered=offered,
         total=_sum(_rows(data), fee, audit.currency),
         fee=fee,
     )
 
 
-def reshaped(data: QueryDict, audit: Audit, offered: list[Clause], act: str) -> DraftForms:
+def reshaped(data: QueryDict, audit: Audit, act: str) -> DraftForms:
     """The submitted input, not validated, after "add" or "remove-2" of a milestone."""
     rows = _rows(data)
     if act == "add" and len(rows) < MOST_MILESTONES:
@@ -134,13 +107,10 @@ def reshaped(data: QueryDict, audit: Audit, offered: list[Clause], act: str) -> 
     if at is not None and at < len(rows):
         rows.pop(at)
     initial: dict[str, Any] = {name: data.get(name, "") for name in data}
-    initial["governed_by"] = data.getlist("governed_by")
-    return _unbound(initial, rows, audit, offered)
+    return _unbound(initial, rows, audit)
 
 
-def _unbound(
-    initial: dict[str, Any], rows: list[dict[str, Any]], audit: Audit, offered: list[Clause]
-) -> DraftForms:
+def _unbound(initial: dict[str, Any], rows: list[dict[str, Any]], audit: Audit) -> DraftForms:
     milestones = MilestoneFormSet(
         initial=rows,
         prefix=PREFIX,
@@ -150,10 +120,9 @@ def _unbound(
     milestones.min_num = 0
     fee = _amount(initial.get("fee"), audit.currency)
     return DraftForms(
-        terms=TermsForm(initial=initial, audit=audit, offered=offered),
+        terms=TermsForm(initial=initial, audit=audit),
         milestones=milestones,
         audit=audit,
-        offered=offered,
         total=_sum(rows, fee, audit.currency),
         fee=fee,
     )

@@ -101,7 +101,12 @@ def assemble(
     currency = contract.currency
     contract.fee = validation.amount(contract.fee, currency, noun="The fee")
     contract.audit_cost = validation.amount(contract.audit_cost, currency, noun="The audit cost")
+    if contract.maintenance_fee is not None:
+        contract.maintenance_fee = validation.amount(
+            contract.maintenance_fee, currency, noun="The maintenance fee"
+        )
     contract.tax_note = strip_invisible(contract.tax_note)
+    contract.special_terms = strip_invisible(contract.special_terms)
     vat.require_sentence(contract.tax_treatment, contract.tax_note)
     rows = [
         Milestone(
@@ -131,10 +136,10 @@ def write(draft: ContractDraft) -> ContractVersion:
     for part in parts:
         part.contract_version = contract
         validation.save_validated(part)
-    for position, clause in enumerate(draft.clauses, start=1):
-        validation.save_validated(
-            ContractClause(contract_version=contract, clause=clause, position=position)
-        )
+    ContractClause.objects.bulk_create(
+        ContractClause(contract_version=contract, clause=clause, position=position)
+        for position, clause in enumerate(draft.clauses, start=1)
+    )
     return contract
 
 

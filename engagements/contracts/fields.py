@@ -7,8 +7,8 @@ facts on pages and in the PDF.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, cast
@@ -34,6 +34,8 @@ from engagements.contracts.models import (
     MIN_WEEKS,
     ContractVersion,
 )
+from engagements.contracts.option_fields import OPTION_FIELDS
+from engagements.contracts.terms_field import TermsField
 from engagements.contracts.wording import Terms
 from engagements.people.models import User
 from engagements.people.signatories import signatories_of
@@ -45,34 +47,6 @@ FIRST_WEEKS = 6
 NOTICE = timedelta(days=7)
 # How long an offer is open unless another day is chosen.
 OFFER_PERIOD = timedelta(days=30)
-
-
-@dataclass(frozen=True)
-class TermsField:
-    """One term: a column of ContractVersion, and how it is entered, sealed and shown.
-
-    `seal` gives its JSON value (None: sealed with another field), under `key` or its name. `fact`
-    gives the text beside `label` from sealed terms, empty where there is none to show. `form`
-    makes its form field for an audit; fields of the same `row` lie side by side. `logged` names
-    the entry of a composite value that the event log keeps. `section` is the part of the PDF that
-    has the fact as a paragraph, where the PDF's own text does not have it.
-    """
-
-    name: str
-    label: str
-    seal: Callable[[ContractVersion], Any] | None
-    fact: Callable[[Terms], str] = field(default=lambda terms: "")
-    form: Callable[[Audit], forms.Field] | None = None
-    row: str = ""
-    key: str = ""
-    logged: str = ""
-    section: str = ""
-    is_repeated: bool = True
-
-    @property
-    def sealed_key(self) -> str:
-        """The key of its value in the sealed JSON."""
-        return self.key or self.name
 
 
 def _benchmark(contract: ContractVersion) -> dict[str, Any]:
@@ -248,7 +222,6 @@ FIELDS: Sequence[TermsField] = (
             "payment_days", "Days to pay", 0, MAX_PAYMENT_DAYS, "From the day of the invoice."
         ),
         row="periods",
-        section="fee",
     ),
     TermsField(
         "dispute_days",
@@ -263,7 +236,6 @@ FIELDS: Sequence[TermsField] = (
             "From the day a settlement is shown; also the wait after the time-box.",
         ),
         row="periods",
-        section="time_box",
     ),
     TermsField(
         "refund_days",
@@ -278,7 +250,6 @@ FIELDS: Sequence[TermsField] = (
             "From the day a settlement is proposed.",
         ),
         row="periods",
-        section="time_box",
     ),
     TermsField(
         "signatory",
@@ -317,7 +288,6 @@ FIELDS: Sequence[TermsField] = (
             "Attempts inside the time-box. The first met target ends the work.",
         ),
         row="runs",
-        section="runs",
     ),
     TermsField(
         "run_notice_days",
@@ -332,7 +302,6 @@ FIELDS: Sequence[TermsField] = (
             "From the notice of an acceptance run to its request.",
         ),
         row="runs",
-        section="runs",
     ),
     TermsField(
         "noise_repeats",
@@ -347,7 +316,6 @@ FIELDS: Sequence[TermsField] = (
             "Runs inconclusive for noise that do not count as attempts.",
         ),
         row="runs",
-        section="runs",
     ),
     TermsField(
         "expert",
@@ -361,6 +329,7 @@ FIELDS: Sequence[TermsField] = (
             help_text="Name and company, if both parties agree on one now.",
         ),
     ),
+    *OPTION_FIELDS,
 )
 
 
@@ -373,9 +342,8 @@ class Fact:
     text: str
 
 
-def facts(terms: Terms, *, section: str = "") -> Iterator[Fact]:
-    """The sealed terms in words, or those of one section of the PDF."""
+def facts(terms: Terms) -> Iterator[Fact]:
+    """The sealed terms in words."""
     for each in FIELDS:
-        text = each.fact(terms) if section in ("", each.section) else ""
-        if text:
+        if text := each.fact(terms):
             yield Fact(each.name, each.label, text)

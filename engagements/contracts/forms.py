@@ -14,10 +14,9 @@ from django.forms import BaseFormSet, BoundField, formset_factory
 from benchmarks.records import documents
 from engagements.audit.models import Audit
 from engagements.common.amount_fields import PartField, Share
-from engagements.common.choice_fields import Choice, offer_rows
+from engagements.common.choice_fields import Choice
 from engagements.common.date_fields import DayField
 from engagements.contracts import vat
-from engagements.contracts.clauses.models import Clause
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.fields import FIELDS
 from engagements.contracts.milestones.conditions import CONDITIONS
@@ -29,27 +28,26 @@ MOST_MILESTONES = 12
 
 
 class TermsForm(forms.Form):
-    """The terms as declared in fields.FIELDS, and the governing clauses."""
+    """The terms as declared in fields.FIELDS."""
 
-    governed_by = forms.ModelMultipleChoiceField(
-        label="Governing clauses",
-        queryset=Clause.objects.none(),
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-    )
-
-    def __init__(self, *args: Any, audit: Audit, offered: list[Clause], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, audit: Audit, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for each in FIELDS:
             if each.form is not None:
                 self.fields[each.name] = each.form(audit)
-        clauses = Clause.objects.filter(pk__in=[clause.pk for clause in offered])
-        offer_rows(self.fields["governed_by"], clauses)
 
     @property
     def rows(self) -> list[list[BoundField]]:
-        """The fields of the terms, as they lie side by side."""
-        entered = [each for each in FIELDS if each.form is not None]
+        """The fields of money, time and measurement, as they lie side by side."""
+        return self._rows(is_option=False)
+
+    @property
+    def option_rows(self) -> list[list[BoundField]]:
+        """The options of the clauses, as they lie side by side."""
+        return self._rows(is_option=True)
+
+    def _rows(self, *, is_option: bool) -> list[list[BoundField]]:
+        entered = [row for row in FIELDS if row.form is not None and row.is_option is is_option]
         rows = groupby(entered, key=lambda each: each.row or each.name)
         return [[self[each.name] for each in row] for _, row in rows]
 

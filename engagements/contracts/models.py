@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from benchmarks.models import Benchmark
 from benchmarks.triggers import FSM, AppendOnly, Protect, ReadOnly
+from engagements.contracts.options import ClauseOptions
 from engagements.contracts.triggers import ADD_UP_MILESTONES, CHECK_ACCEPTANCE, CHECK_AMENDMENT
 from engagements.engagement.models import Engagement
 from engagements.people.models import User
@@ -20,7 +21,7 @@ MAX_PAYMENT_DAYS, MAX_DISPUTE_DAYS, MAX_REFUND_DAYS = 120, 90, 60
 MAX_ACCEPTANCE_RUNS, MAX_NOISE_REPEATS, MAX_NOTICE_DAYS = 10, 5, 14
 
 
-class ContractVersion(models.Model):
+class ContractVersion(ClauseOptions):
     """A numbered version of the terms, sealed as canonical JSON with its SHA-256.
 
     A draft may change until it is offered, which seals it; then only its state changes, held by
@@ -121,6 +122,7 @@ class ContractVersion(models.Model):
     class Meta:
         ordering: ClassVar = ["-number"]
         constraints: ClassVar = [
+            *ClauseOptions.Meta.constraints,
             models.UniqueConstraint(fields=["engagement", "number"], name="contract_number_once"),
             models.UniqueConstraint(
                 fields=["engagement"],

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
-from decimal import Decimal
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -15,20 +14,15 @@ from engagements import access
 from engagements.access import actor
 from engagements.common.client_ip import current_address
 from engagements.common.errors import ApplicationError
-from engagements.common.money import gross_of, tax_shares
 from engagements.contracts import acceptances, offers, signatories
-from engagements.contracts.differences import differences
-from engagements.contracts.fields import facts
+from engagements.contracts.differences import clause_differences, differences
 from engagements.contracts.forms import AcceptContractForm, DeclineContractForm
 from engagements.contracts.models import ContractVersion, Party
 from engagements.contracts.readings import document_of
 from engagements.contracts.signatories import named_to_accept, who_signs
-from engagements.contracts.terms import pauses_of, terms_of
+from engagements.contracts.terms import terms_of
 from engagements.contracts.versions import acceptance_of, sealed_contracts
 from engagements.people import reauthentication
-
-# Terms that the page shows in rows of its own, with tax or with pauses.
-OWN_ROWS = ("fee", "audit_cost", "tax_treatment", "weeks", "signatory")
 
 
 @access.portal_page
@@ -118,15 +112,18 @@ def _render(
     engagement = contract.engagement
     ours, theirs = (acceptance_of(contract, party) for party in (Party.CONSULTANCY, Party.CUSTOMER))
     versions = list(sealed_contracts(engagement))
-    amended = next((row for row in versions if row.pk == contract.amends_id), None)
+    earlier = _earlier(contract, versions)
+    terms = terms_of(contract)
     is_open = contract.state == ContractVersion.State.OFFERED and theirs is None
     context = {
         "engagement": engagement,
         "contract": contract,
-        "terms": readable_terms(contract),
+        "terms": terms,
+        "amendment": _amendment(terms["amends"]),
         "versions": versions,
-        "amended": amended,
-        "differences": differences(terms_of(amended), terms_of(contract)) if amended else [],
+        "earlier": earlier,
+        "differences": differences(terms_of(earlier), terms) if earlier else [],
+        "clause_differences": clause_differences(terms_of(earlier), terms) if earlier else [],
         "accepted_by_us": ours,
         "accepted_by_you": theirs,
         "is_open": is_open,
@@ -140,43 +137,13 @@ def _render(
     return render(request, "contracts/portal_contract.html", context, status=status)
 
 
-def readable_terms(contract: ContractVersion) -> dict[str, Any]:
-    """The sealed terms, with amounts and days as values for the template."""
-    terms = terms_of(contract)
-    rate, currency = Decimal(terms["tax_rate_percent"]), terms["currency"]
-    audit = Decimal(terms["audit_cost"])
-    everything = [*terms["released_before"], *terms["milestones"]]
-    taxes = tax_shares((Decimal(part["amount"]) for part in everything), rate, currency)
-    shown = [
-        {
-            **part,
-            "net": Decimal(part["amount"]),
-            "gross": Decimal(part["amount"]) + tax,
-            "due_on": _day(part.get("due_on")),
-        }
-        for part, tax in zip(everything, taxes, strict=True)
-    ]
-    before, parts = shown[: len(terms["released_before"])], shown[len(terms["released_before"]) :]
-    return {
-        **terms,
-        "facts": [fact for fact in facts(terms) if fact.name not in OWN_ROWS],
-        "fee": Decimal(terms["fee"]),
-        "fee_gross": sum((part["gross"] for part in (*before, *parts)), Decimal(0)),
-        "audit_cost": audit,
-        "audit_gross": gross_of(audit, rate, currency),
-        "tax_rate": f"{rate.normalize():f}",
-        "is_taxed": terms["tax"]["treatment"] == ContractVersion.TaxTreatment.RATE,
-        "began_on": _day(terms["began_on"]),
-        "starts_on": _day(terms["starts_on"]),
-        "pauses": pauses_of(terms),
-        "amendment": _amendment(terms["amends"]),
-        "released_before": before,
-        "milestones": parts,
-    }
-
-
-def _day(text: str | None) -> datetime.date | None:
-    return None if text is None else datetime.date.fromisoformat(text)
+def _earlier(
+    contract: ContractVersion, versions: Sequence[ContractVersion]
+) -> ContractVersion | None:
+    """The version that `contract` amends, else the sealed one before it."""
+    if contract.amends_id is not None:
+        return next(row for row in versions if row.pk == contract.amends_id)
+    return next((row for row in versions if row.number < contract.number), None)
 
 
 def _amendment(amends: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.http import Http404
 
-from benchmarks.models import Benchmark
 from engagements.common.errors import ApplicationError
 from engagements.common.wordings import Difference
 from engagements.contracts import drafting
@@ -80,9 +79,8 @@ def preview_of(
         terms = compose_terms()
     except ApplicationError as error:
         return Preview(error=str(error))
-    benchmark = Benchmark.objects.get(digest=terms["benchmark"]["digest"])
     return Preview(
-        body=body_context(terms, benchmark.document),
+        body=body_context(terms),
         differences=differences(terms_of(amended), terms) if amended else (),
     )
 

@@ -14,7 +14,6 @@ from engagements.common.errors import ApplicationError
 from engagements.contracts import drafting
 from engagements.contracts import terms as contract_terms
 from engagements.contracts.clauses import services as clauses
-from engagements.contracts.clauses.models import Clause
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.offers import locked, require_version
@@ -32,20 +31,20 @@ def draft(
     engagement: Engagement,
     milestones: Sequence[MilestoneDraft],
     by: User,
-    governed_by: Sequence[Clause] | None = None,
     **terms: Any,
 ) -> ContractVersion:
     """Draft the next version of a contract.
 
-    `terms` are named as in fields.FIELDS. The milestones add up to the fee exactly. Without
-    `governed_by` the newest number of every clause applies.
+    `terms` are named as in fields.FIELDS. The milestones add up to the fee exactly. The
+    newest number of every clause applies.
     """
     row = stages.locked(engagement.pk)
     access.require_consultant(by)
     stages.require_stage(row, Stage.AUDITED, to="for a contract to be drafted")
     contract = drafting.set_terms(next_version(row, by), terms)
-    chosen = clauses.newest() if governed_by is None else governed_by
-    drafting.write(drafting.assemble(contract, milestones=milestones, clauses=chosen))
+    draft = drafting.assemble(contract, milestones=milestones, clauses=clauses.newest())
+    drafting.write(draft)
+    contract_terms.compose(draft)  # declines clauses that do not fit these terms
     events.record(
         engagement=row,
         verb="contract.drafted",
@@ -75,14 +74,13 @@ def revise(
     contract: ContractVersion,
     milestones: Sequence[MilestoneDraft],
     by: User,
-    governed_by: Sequence[Clause] | None = None,
     expected_version: str | None = None,
     **terms: Any,
 ) -> ContractVersion:
     """Revise a draft. Sealed terms never change: withdraw the offer and draft another version.
 
-    Without `governed_by` the draft keeps its clauses. `expected_version` is the `digest_of_draft`
-    that `by` started from; raises ApplicationError when the draft has changed since.
+    The newest number of every clause applies. `expected_version` is the `digest_of_draft` that
+    `by` started from; raises ApplicationError when the draft has changed since.
     """
     row, engagement = locked(contract)
     access.require_consultant(by)
@@ -93,9 +91,10 @@ def revise(
         )
     require_version(row, expected_version)
     before = drafting.logged_terms(row)
-    chosen = drafting.stored(row).clauses if governed_by is None else governed_by
     row = drafting.set_terms(row, terms)
-    drafting.write(drafting.assemble(row, milestones=milestones, clauses=chosen))
+    draft = drafting.assemble(row, milestones=milestones, clauses=clauses.newest())
+    drafting.write(draft)
+    contract_terms.compose(draft)
     after = drafting.logged_terms(row)
     events.record(
         engagement=engagement,
@@ -112,7 +111,6 @@ def preview(
     engagement: Engagement,
     milestones: Sequence[MilestoneDraft],
     by: User,
-    governed_by: Sequence[Clause] | None = None,
     **terms: Any,
 ) -> dict[str, Any]:
     """The terms that offering this draft now would seal. Nothing is written.
@@ -122,8 +120,7 @@ def preview(
     opened = engagement.contracts.filter(state=State.DRAFT).first()
     contract = drafting.set_terms(opened or next_version(engagement, by), terms)
     contract.engagement = engagement
-    chosen = clauses.newest() if governed_by is None else governed_by
-    assembled = drafting.assemble(contract, milestones=milestones, clauses=chosen)
+    assembled = drafting.assemble(contract, milestones=milestones, clauses=clauses.newest())
     validation.full_clean(contract)
     return contract_terms.compose(assembled)
 

@@ -12,7 +12,9 @@ Beside the values of every entry of fields.FIELDS:
      "released_before": [{"version", "position", "title", "amount"}],
      "milestones": [{"position", "title", "amount", "condition", "released_when",
                      "due_on"?: "2026-10-01", "share"?: "25.00"}],
-     "clauses": [{"slug", "number", "title", "text", "digest"}]}
+     "text": {"summary", "clauses", "schedules"}}, as in `clauses.text`
+
+The text prevails; the other values repeat it for machines.
 
 Amounts are net, as strings with the digits of the currency's minor unit. Everything a reader
 needs is copied in, so that a customer's new address does not change what was agreed. Milestones
@@ -34,6 +36,7 @@ from django.db.models import Q
 
 from benchmarks.records.canonical import canonical, digest_of_bytes
 from engagements.common import money
+from engagements.contracts.clauses.text import text_of
 from engagements.contracts.drafting import ContractDraft, PauseDraft
 from engagements.contracts.fields import FIELDS, person
 from engagements.contracts.milestones.conditions import CONDITIONS
@@ -41,6 +44,7 @@ from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.signatories import who_signs
 from engagements.contracts.time_box.models import Pause, TimeBox
+from engagements.contracts.time_box.services import last_day
 
 SCHEMA = "twofold.terms/4"
 PROMISE = (
@@ -65,6 +69,14 @@ def terms_of(contract: ContractVersion) -> dict[str, Any]:
 
 def compose(draft: ContractDraft) -> dict[str, Any]:
     """The terms that sealing `draft` now would fix."""
+    contract, terms = draft.contract, _data(draft)
+    starts_on = date.fromisoformat(terms["began_on"] or terms["starts_on"])
+    ends_on = last_day(starts_on, contract.weeks, draft.pauses)
+    text = text_of(terms, contract.benchmark.document, draft.clauses, ends_on=ends_on)
+    return {**terms, "text": text}
+
+
+def _data(draft: ContractDraft) -> dict[str, Any]:
     contract = draft.contract
     engagement = contract.engagement
     return {
@@ -87,9 +99,6 @@ def compose(draft: ContractDraft) -> dict[str, Any]:
         "pauses": [_pause(row) for row in draft.pauses],
         "released_before": [_released(row) for row in released_before(contract)],
         "milestones": [_milestone(row, contract.currency) for row in draft.milestones],
-        "clauses": [
-            _columns(row, "slug", "number", "title", "text", "digest") for row in draft.clauses
-        ],
     }
 
 

@@ -62,14 +62,13 @@ def terms(request: HttpRequest, reference: str) -> HttpResponse:
     audit = Audit.objects.filter(engagement=engagement).select_related("engagement").first()
     if audit is None:
         raise Http404("No audit, no contract.")
-    offered = draft_forms.offered_clauses(_opened(engagement))
     act = request.POST.get("do", "save")
     if act not in ("save", "preview"):
-        reshaped = draft_forms.reshaped(request.POST, audit, offered, act)
+        reshaped = draft_forms.reshaped(request.POST, audit, act)
         if act == "sum":
             return render(request, "contracts/_terms_sum.html", {"draft": reshaped})
         return _page(request, engagement, draft=reshaped, expected_version=_expected(request))
-    draft = draft_forms.submitted(request.POST, audit, offered)
+    draft = draft_forms.submitted(request.POST, audit)
     if act == "preview":
         return _preview(request, engagement, draft)
     if draft.is_valid():

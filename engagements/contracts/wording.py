@@ -128,3 +128,8 @@ def payment(terms: Terms) -> str:
     """The payment term of invoices; empty for none."""
     count = terms["payment_days"]
     return f"Invoices are payable within {days(count)} of their date." if count else ""
+
+
+def months(count: int) -> str:
+    """A number of months in words."""
+    return f"{count} month" if count == 1 else f"{count} months"

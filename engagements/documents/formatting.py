@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from ipaddress import ip_address
 from typing import Any
 
 from babel import Locale
@@ -31,6 +32,11 @@ def day(value: date) -> str:
 def moment_of(text: str) -> str:
     """Format an ISO 8601 time like `moment`."""
     return moment(datetime.fromisoformat(text))
+
+
+def address(value: str | None) -> str:
+    """An IP address; empty for none and for this machine's own, which says nothing."""
+    return "" if value is None or ip_address(value).is_loopback else value
 
 
 def figure(amount: Decimal, currency: str) -> str:

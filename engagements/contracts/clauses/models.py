@@ -15,13 +15,18 @@ from engagements.people.models import User
 
 
 class Clause(models.Model):
-    """One published number of a clause. Append-only: a change is the next number, and contracts
-    keep theirs. `digest` is that of the text alone."""
+    """One published number of a clause: a template for counsel, not legal advice.
+
+    Append-only: a change is the next number, and contracts keep theirs. `text` has placeholders
+    and variants as in `template`; `digest` is that of the text alone. `guidance` is for the
+    consultant and never part of a contract.
+    """
 
     slug = models.SlugField(max_length=40)
     number = models.PositiveSmallIntegerField()
     title = models.CharField(max_length=120)
     text = models.TextField()
+    guidance = models.TextField(blank=True)
     digest = models.CharField(max_length=71, db_index=True)
     published_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     published_at = models.DateTimeField(default=timezone.now, editable=False)

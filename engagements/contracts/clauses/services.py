@@ -1,7 +1,8 @@
-"""Governing clauses: published by number, never changed, chosen by each contract.
+"""Clauses: published by number, never changed; drafts take the newest number of each.
 
-The first ones are the files in `texts`. A later publication is the next number of its slug;
-contracts take the newest of each.
+The first ones are the files in `texts`: a title, a line of guidance, then the text as in
+`template`. A later publication is the next number of its slug. All are templates for counsel, not
+legal advice.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from engagements import access
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.wordings import Difference
+from engagements.contracts.clauses import template
 from engagements.contracts.clauses.models import Clause, ContractClause
+from engagements.contracts.clauses.schedules import SLUGS
+from engagements.contracts.clauses.values import NAMES
 from engagements.people.models import User
 
 TEXTS = Path(__file__).resolve().parent / "texts"
@@ -39,12 +43,19 @@ def newest() -> list[Clause]:
 
 @transaction.atomic
 def publish(
-    *, slug: str, title: str, text: str, by: User, after: int | None = None
+    *,
+    slug: str,
+    title: str,
+    text: str,
+    by: User,
+    guidance: str = "",
+    after: int | None = None,
 ) -> tuple[Clause, bool]:
     """Publish a text as the next number of `slug`; returns the clause and whether it is new.
 
     An unchanged text returns the newest clause. `after` is the number that `by` started from;
-    raises ApplicationError where it is no longer the newest.
+    raises ApplicationError where it is no longer the newest, or where the text cannot be
+    read or uses a value that contracts do not have.
     """
     if not access.is_admin(by):
         raise ApplicationError("Only admins may publish clauses.", code="clause.admins_only")
@@ -55,7 +66,8 @@ def publish(
             f"“{slug}” is now at number {last.number}. Review that one and change it.",
             code="clause.changed",
         )
-    clause = _publish(slug, title, text, by, last)
+    _require_known(slug, text)
+    clause = _publish(slug, title, text, guidance, by, last)
     return clause, clause != last
 
 
@@ -68,9 +80,24 @@ def digest_of(text: str) -> str:
 def _publish_texts() -> None:
     _lock_publishing()
     for file in _files():
-        title, _, text = file.read_text(encoding="utf-8").partition("\n")
+        title, guidance, text = file.read_text(encoding="utf-8").split("\n", 2)
         slug = file.stem.partition("-")[2]
-        _publish(slug, title.lstrip("# "), text, None, _last(slug))
+        _publish(slug, title.lstrip("# "), text, guidance.lstrip("> "), None, _last(slug))
+
+
+def _require_known(slug: str, text: str) -> None:
+    unknown = sorted(set(template.names(text)) - NAMES)
+    if unknown:
+        raise ApplicationError(
+            f"Contracts have no value named {', '.join(unknown)}.", code="clause.unknown_value"
+        )
+    slugs = {slug, *(clause.slug for clause in newest())}
+    parts = {f"clause:{each}" for each in slugs} | {f"schedule:{each}" for each in SLUGS}
+    missing = sorted(set(template.references(text)) - parts)
+    if missing:
+        raise ApplicationError(
+            f"Contracts have no {', '.join(missing)}.", code="clause.no_such_part"
+        )
 
 
 def _lock_publishing() -> None:
@@ -82,13 +109,16 @@ def _last(slug: str) -> Clause | None:
     return Clause.objects.filter(slug=slug).order_by("-number").first()
 
 
-def _publish(slug: str, title: str, text: str, by: User | None, last: Clause | None) -> Clause:
+def _publish(
+    slug: str, title: str, text: str, guidance: str, by: User | None, last: Clause | None
+) -> Clause:
     title = validation.text(title, noun="The title")
     text = validation.text(text.replace("\r\n", "\n"), noun="The text")
-    if last and (last.title, last.text) == (title, text):
+    if last and (last.title, last.text, last.guidance) == (title, text, guidance):
         return last
     number = last.number + 1 if last else 1
     clause = Clause(slug=slug, number=number, title=title, text=text, published_by=by)
+    clause.guidance = guidance
     clause.digest = digest_of(text)
     validation.save_validated(clause)
     return clause

@@ -31,7 +31,14 @@ class ClauseForm(forms.Form):
     text = forms.CharField(
         max_length=20_000,
         widget=forms.Textarea(attrs={"rows": 16}),
-        help_text="An empty line starts a paragraph.",
+        help_text="An empty line starts a paragraph. {fee} is a value; [if refund_days] and "
+        "[if rights is licence] before a paragraph choose when it applies.",
+    )
+    guidance = forms.CharField(
+        max_length=2_000,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="For the consultant; not part of a contract.",
     )
     after = forms.IntegerField(min_value=0, initial=0, widget=forms.HiddenInput)
 
@@ -75,6 +82,7 @@ def _start(request: HttpRequest) -> dict[str, Any]:
         "slug": clause.slug,
         "title": clause.title,
         "text": clause.text,
+        "guidance": clause.guidance,
         "after": clause.number,
     }
 

@@ -47,7 +47,7 @@ def test_an_amendment_is_drafted_offered_and_shows_what_is_different(
     client.force_login(world.signatory)
     portal = reverse("portal-contract", args=[contract.engagement.reference])
     shown = client.get(portal).content.decode()
-    assert 'id="amendment"' in shown
+    assert 'id="changes"' in shown
     assert "The weights came late." in shown
     assert "<ins>8</ins>" in shown
     for party in Party:

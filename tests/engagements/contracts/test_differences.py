@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engagements.common.wordings import Difference
-from engagements.contracts.differences import differences
+from engagements.contracts.differences import clause_differences, differences
 from engagements.contracts.terms import terms_of
 from tests.engagements.world import World
 
@@ -55,7 +55,11 @@ CHANGES: list[tuple[tuple[Any, ...], object, str]] = [
     (("signatories", "customer"), [], "Signatories of the customer"),
     (("milestones", 0, "amount"), "1.00", "Milestone “Signature”"),
     (("milestones", 0, "released_when"), "soon", "Milestone “Signature”"),
-    (("clauses", 0, "text"), "Other words.", "Clause: Definitions"),
+    (("rights",), "assignment", "Rights"),
+    (("law",), "France", "Law"),
+    (("affiliates",), False, "Affiliates"),
+    (("late_interest_points",), "5.00", "Late interest"),
+    (("non_solicitation_months",), 0, "Non-solicitation"),
 ]
 
 
@@ -79,6 +83,17 @@ def test_added_and_removed_parts_are_differences(terms: dict[str, Any]) -> None:
     assert (added.before, added.after) == ("", "waiting for You: No weights.")
     (removed,) = differences(after, terms)
     assert (removed.before, removed.after) == ("waiting for You: No weights.", "")
+
+
+def test_a_clause_is_a_difference_of_the_terms_only_in_another_version(
+    terms: dict[str, Any],
+) -> None:
+    after = changed(terms, "text", "clauses", 0, "paragraphs", to=["Other words."])
+    assert differences(terms, after) == []
+    (found,) = clause_differences(terms, after)
+    assert (found.label, found.after) == ("Clause: Agreement", "Other words.")
+    other = changed(after, "text", "clauses", 0, "digest", to="sha256:" + "2" * 64)
+    assert differences(terms, other) == [found]
 
 
 def test_similar_texts_are_compared_word_by_word_and_others_side_by_side() -> None:

@@ -1,6 +1,5 @@
 """The contract as a document."""
 
-import copy
 from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
@@ -9,15 +8,14 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.utils import timezone
+from django.utils.html import escape
 from pypdf import PdfReader
 
 from benchmarks.records.canonical import digest_of_bytes
 from engagements import documents
 from engagements.common.dates import in_words
-from engagements.contracts.document import context
-from engagements.contracts.document.example import worked_example
+from engagements.contracts.clauses.example import worked_example
 from engagements.contracts.drafting import MilestoneDraft
-from engagements.contracts.fields import facts
 from engagements.contracts.terms import terms_of
 from engagements.contracts.time_box.models import TimeBox
 from engagements.documents import formatting, registry, render
@@ -40,17 +38,19 @@ def test_the_offer_sets_out_the_sealed_terms_and_attaches_them(story: Story, iss
         assert amount in text
     assert in_words(timezone.localdate() + timedelta(weeks=6, days=-1)) in text
     terms = terms_of(contract)
-    for sealed in (
-        terms["promise"],
-        terms["inconclusive"]["meaning"],
-        contract.benchmark.digest,
-        *(fact.text for section in ("fee", "time_box") for fact in facts(terms, section=section)),
-    ):
-        assert " ".join(sealed.split()) in text
+    html = render.markup(registry.kind_of("contract").compose(Subject("contract", contract.pk)))
+    assert [each for each in sealed_texts(terms["text"]) if escape(each) not in html] == []
     assert all(contract.digest in page.extract_text() for page in paper.pages)
     enclosed = attached(paper)
     assert digest_of_bytes(enclosed["terms.json"]) == contract.digest
     assert digest_of_bytes(enclosed["benchmark.json"]) == contract.benchmark.digest
+
+
+def sealed_texts(text: dict[str, Any]) -> list[str]:
+    """Every paragraph and cell of the sealed text."""
+    found = list(text["summary"]["paragraphs"])
+    found += [paragraph for each in text["clauses"] for paragraph in each["paragraphs"]]
+    return found + [cell for each in text["schedules"] for row in each["rows"] for cell in row]
 
 
 def test_the_accepted_contract_names_who_accepted_which_digest_and_when(
@@ -168,26 +168,5 @@ def test_the_tax_of_the_table_is_that_of_its_bills(story: Story) -> None:
         )
     ]
     contract = story.offered(milestones=parts)
-    body = context.body_context(terms_of(contract), contract.benchmark.document)
-    assert body["totals"] == {"net": "48,000.00", "tax": "9,120.00", "gross": "57,120.00"}
-
-
-def test_a_benchmark_without_bands_and_terms_without_refund_period(story: Story) -> None:
-    story.audited()
-    contract = story.offered()
-    terms = terms_of(contract) | {"refund_days": None}
-    benchmark = copy.deepcopy(contract.benchmark.document)
-    for name in ("noise_band", "interrupted_band"):
-        del benchmark["protocol"][name]
-    body = context.body_context(terms, benchmark)
-    assert (body["noise_band"], body["interrupted_band"]) == ("", "")
-    assert body["sentences"]["time_box"] == []
-
-
-def test_the_named_signatory_signs_alone(story: Story) -> None:
-    story.audited()
-    contract = story.offered()
-    terms = terms_of(contract)
-    terms["signatory"] = terms["signatories"]["customer"][0]
-    body = context.body_context(terms, contract.benchmark.document)
-    assert [side["signs_alone"] for side in body["signing"]] == [False, True]
+    schedule = terms_of(contract)["text"]["schedules"][0]
+    assert schedule["rows"][-1][-3:] == ["48,000.00", "9,120.00", "57,120.00"]

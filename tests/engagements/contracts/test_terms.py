@@ -12,7 +12,6 @@ from django.db import IntegrityError, transaction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.records.canonical import digest_of_bytes
 from engagements.common.money import allocate
 from engagements.contracts import offers
 from engagements.contracts import services as contracts
@@ -114,6 +113,9 @@ BAD_TERMS: list[tuple[dict[str, Any], str]] = [
     ({"tax_treatment": "magic"}, "contractversion.invalid_choice"),
     ({"payment_days": 121}, "contract.days_are_within_reason"),
     ({"dispute_days": 91}, "contract.days_are_within_reason"),
+    ({"warranty_months": 0}, "contract.options_are_within_reason"),
+    ({"liability_cap_percent": 50}, "contract.options_are_within_reason"),
+    ({"maintenance_fee": Decimal(0)}, "contract.maintenance_fee_is_positive"),
     ({"acceptance_runs": 0}, "contract.allows_1_to_10_acceptance_runs"),
     ({"acceptance_runs": 11}, "contract.allows_1_to_10_acceptance_runs"),
     ({"noise_repeats": 6}, "contract.runs_are_within_reason"),
@@ -133,23 +135,28 @@ def test_terms_that_contradict_themselves_are_refused(world: World) -> None:
 
 def test_the_newest_texts_govern_and_are_frozen_by_their_digest(world: World) -> None:
     first = world.offered()
-    sealed = terms_of(first)["clauses"]
-    assert len(sealed) == len(clauses.newest()) >= 5
-    assert all(each["digest"] == digest_of_bytes(each["text"].encode()) for each in sealed)
+    sealed = terms_of(first)["text"]["clauses"]
     changed, _ = clauses.publish(slug="law", title="Law", text="Another law.", by=world.admin)
     assert changed.number == 2
-    assert terms_of(first)["clauses"] == sealed
-    second = terms_of(world.offered())["clauses"]
-    assert [each["text"] for each in second if each["slug"] == "law"] == ["Another law."]
+    assert terms_of(first)["text"]["clauses"] == sealed
+    second = terms_of(world.offered())["text"]["clauses"]
+    assert [each["paragraphs"] for each in second if each["slug"] == "law"] == [["Another law."]]
     assert [each["slug"] for each in second] == [each["slug"] for each in sealed]
 
 
-def test_a_draft_keeps_the_texts_that_it_was_given(world: World) -> None:
-    chosen = clauses.newest()[:2]
-    contract = world.drafted(governed_by=chosen)
-    clauses.publish(slug=chosen[0].slug, title="Newer", text="Newer.", by=world.admin)
+def test_a_draft_takes_the_newest_texts_when_it_is_revised(world: World) -> None:
+    contract = world.drafted()
+    kept = [row.clause for row in contract.clauses.all()]
+    newer, _ = clauses.publish(slug="law", title="Newer", text="Newer.", by=world.admin)
+    assert [row.clause for row in contract.clauses.all()] == kept
     contract = contracts.revise(contract=contract, **world.terms(weeks=8))
-    assert [row.clause for row in contract.clauses.all()] == chosen
+    assert newer in [row.clause for row in contract.clauses.all()]
+
+
+def test_a_contract_is_sealed_only_with_law_and_court(world: World) -> None:
+    contract = world.drafted(law="", court="")
+    with declined("contract.law_and_court_are_named"):
+        offers.offer(contract=contract, by=world.consultant)
 
 
 def test_texts_are_published_by_admins_and_never_changed(world: World) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from engagements.contracts import amendments, offers
 from engagements.contracts.differences import differences
-from engagements.contracts.document import context
 from engagements.contracts.models import ContractVersion, Party
 from engagements.contracts.terms import terms_of
 from engagements.people.models import Membership, User
@@ -150,8 +149,9 @@ def test_a_new_signatory_is_another_person_with_the_right_to_sign(
 def test_the_document_names_who_signs_it_and_who_signs_later_versions(
     world: World, contract: ContractVersion, other: User
 ) -> None:
-    terms = terms_of(offered(world, contract, other))
-    body = context.body_context(terms, contract.benchmark.document)
-    assert "Olga" in body["amends"]["signs"]
-    customer = next(side for side in body["signing"] if side["may_sign"] == "Sigrid")
-    assert (customer["signs_as_before"], customer["signs_alone"]) == (True, False)
+    text = terms_of(offered(world, contract, other))["text"]
+    clauses = {each["slug"]: " ".join(each["paragraphs"]) for each in text["clauses"]}
+    assert "From the next version on, Olga signs for the customer" in clauses["agreement"]
+    assert "Sigrid, or another signatory" in clauses["signature"]
+    alone = terms_of(world.offered(signatory=world.signatory))["text"]["clauses"]
+    assert "Only Sigrid signs for the customer." in alone[-1]["paragraphs"]

@@ -89,7 +89,7 @@ def test_terms_and_clauses_are_verified_by_their_digest(client: Client, world: W
     for party in Party:
         world.accept(contract, party)
     assert "in force" in lookup(client, contract.digest).content.decode()
-    clause = contract_terms.terms_of(contract)["clauses"][0]
+    clause = contract_terms.terms_of(contract)["text"]["clauses"][0]
     assert clause["title"] in lookup(client, clause["digest"]).content.decode()
 
 

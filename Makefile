@@ -1,6 +1,6 @@
 # The commands of this project. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo test soak lint install up lock clean forget
+.PHONY: help demo test browser soak lint install up lock clean forget
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
@@ -14,7 +14,7 @@ WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 help: ## List the commands
 	@echo "Twofold. make what?"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/.PHONY: help demo test browser soak[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: install ## Run the main workflow on this machine, then serve the site at localhost
 	@$(BIN)/python manage.py demo $(ARGS)
@@ -22,17 +22,21 @@ demo: install ## Run the main workflow on this machine, then serve the site at l
 # `alone` tests measure times and need idle processors. pytest exits with 5 when it selects no test.
 # Bytecode is written, because the tests start hundreds of Python processes.
 test: export PYTHONDONTWRITEBYTECODE :=
-test: install ## Run the test suite, without its long forms
+test: install browser ## Run the test suite, without its long forms
 	@$(BIN)/pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal -m "not alone and not soak" $(ARGS) || [ $$? = 5 ]
 	@TWOFOLD_REQUIRE_BROWSER= $(BIN)/pytest -m "alone and not soak" $(ARGS) || [ $$? = 5 ]
 
 soak: export PYTHONDONTWRITEBYTECODE :=
-soak: install ## Run the long forms of the tests
+soak: install browser ## Run the long forms of the tests
 	@$(BIN)/pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal -m "soak and not alone" $(ARGS) || [ $$? = 5 ]
 	@TWOFOLD_REQUIRE_BROWSER= $(BIN)/pytest -m "soak and alone" $(ARGS) || [ $$? = 5 ]
 
 lint: install ## Check style, types, import rules, templates, migrations and deployment
 	@.ci/lint
+
+browser:
+	@command -v chromium chromium-browser google-chrome >/dev/null || .ci/system-packages chromium \
+		|| echo "The browser tests are left out: install Chromium to run them."
 
 install: $(STAMP) ## Create .venv with every pinned package
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import datetime
 
 from django.db import transaction
@@ -13,6 +14,7 @@ from engagements.common.client_ip import current_address
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.common.queue import enqueue
+from engagements.common.text import strip_invisible
 from engagements.contracts import signatories, versions
 from engagements.contracts.milestones.models import Milestone
 from engagements.contracts.milestones.services import release
@@ -25,6 +27,10 @@ from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import events
 from engagements.people.models import User
 
+# What both parties agree to when they sign.
+CONSENT = "I have read this contract and sign it electronically. My typed name is my signature."
+USER_AGENT_LENGTH = 400
+
 
 @transaction.atomic
 def accept(
@@ -35,12 +41,15 @@ def accept(
     digest: str,
     by: User,
     address: str | None = None,
+    user_agent: str = "",
     signed_in_at: datetime | None = None,
+    second_factor_at: datetime | None = None,
 ) -> ContractVersion:
     """Accept the sealed terms for one party, in either order.
 
-    `digest` is that of the terms shown to `by`, and has to be the sealed one. `address` defaults
-    to that of the current request; `signed_in_at` is the last sign-in of `by`. The second
+    `digest` is that of the terms shown to `by`, and has to be the sealed one; `typed_name` has to
+    be the name of the account. `address` defaults to that of the current request; `signed_in_at`
+    and `second_factor_at` are the session's last sign-in and second factor. The second
     acceptance puts the version in force: the engagement becomes active, the time-box starts, and
     milestones due on signature are released. An amendment replaces the version it amends.
     """
@@ -64,8 +73,10 @@ def accept(
     acceptance = Acceptance(
         contract_version=row, party=party, user=by, digest=digest, accepted_at=timezone.now()
     )
-    acceptance.typed_name = _signature(typed_name)
+    acceptance.typed_name = _signature(typed_name, by)
     acceptance.address, acceptance.signed_in_at = address or current_address(), signed_in_at
+    acceptance.user_agent = strip_invisible(user_agent)[:USER_AGENT_LENGTH]
+    acceptance.consent, acceptance.second_factor_at = CONSENT, second_factor_at
     validation.save_validated(acceptance)
     is_in_force = row.acceptances.count() == len(Party)
     is_first = is_in_force and not row.is_amendment
@@ -106,11 +117,18 @@ def _record(engagement: Engagement, acceptance: Acceptance, changes: dict[str, l
     )
 
 
-def _signature(typed_name: str) -> str:
+def _signature(typed_name: str, by: User) -> str:
     name = validation.text(typed_name, noun="The typed name")
-    if not any(character.isalpha() for character in name):
-        raise ApplicationError("Enter your full name as your signature.", code="acceptance.no_name")
+    if _plain(name) != _plain(by.name):
+        raise ApplicationError(
+            f"Type your name as in your account: {by.name}.", code="acceptance.other_name"
+        )
     return name
+
+
+def _plain(name: str) -> str:
+    """A name for comparison, without the differences of case and spaces."""
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def _require_right(engagement: Engagement, party: str, by: User) -> None:
@@ -135,6 +153,7 @@ def _activate(contract: ContractVersion) -> None:
         time_box.start(contract=contract, starts_on=max(contract.starts_on, accepted_on))
     release(contract=contract)
     enqueue("issue_document", "contract", f"contract:{contract.pk}:accepted")
+    enqueue("issue_document", "completion_certificate", f"contract:{contract.pk}")
 
 
 def _replace(contract: ContractVersion) -> None:

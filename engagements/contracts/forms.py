@@ -17,6 +17,7 @@ from engagements.common.amount_fields import PartField, Share
 from engagements.common.choice_fields import Choice
 from engagements.common.date_fields import DayField
 from engagements.contracts import vat
+from engagements.contracts.acceptances import CONSENT
 from engagements.contracts.drafting import MilestoneDraft
 from engagements.contracts.fields import FIELDS
 from engagements.contracts.milestones.conditions import CONDITIONS
@@ -184,7 +185,7 @@ class AcceptForm(forms.Form):
     typed_name = forms.CharField(
         label="Your full name",
         max_length=Acceptance._meta.get_field("typed_name").max_length,
-        help_text="Your typed name is your signature.",
+        help_text="As in your account. Your typed name is your signature.",
         error_messages={"required": "Enter your full name as your signature."},
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
@@ -196,8 +197,8 @@ class AcceptContractForm(AcceptForm):
     """The customer's acceptance."""
 
     agreed = forms.BooleanField(
-        label="I have read these terms and accept them for my company.",
-        error_messages={"required": "Tick the box to accept the terms."},
+        label=CONSENT,
+        error_messages={"required": "Tick the box to sign the contract."},
     )
     field_order = ("typed_name", "agreed", "digest")
 

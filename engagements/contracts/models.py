@@ -271,7 +271,11 @@ class Party(models.TextChoices):
 
 
 class Acceptance(models.Model):
-    """One party's acceptance of exactly one digest. Append-only."""
+    """One party's signature of exactly one digest, with its evidence. Append-only.
+
+    `consent` is the sentence that was agreed to; `second_factor_at` is when the session's second
+    factor was entered, None without one.
+    """
 
     contract_version = models.ForeignKey(
         ContractVersion, on_delete=models.PROTECT, related_name="acceptances"
@@ -284,6 +288,9 @@ class Acceptance(models.Model):
     signed_in_at = models.DateTimeField(
         null=True, blank=True, help_text="Time of the last sign-in."
     )
+    consent = models.TextField()
+    user_agent = models.CharField(max_length=400, blank=True)
+    second_factor_at = models.DateTimeField(null=True, blank=True)
     accepted_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -295,7 +302,7 @@ class Acceptance(models.Model):
                 violation_error_message="This party has accepted these terms.",
             ),
             models.CheckConstraint(
-                condition=~Q(typed_name=""),
+                condition=~Q(typed_name="") & ~Q(consent=""),
                 name="acceptance_has_a_typed_name",
                 violation_error_message="Enter your full name.",
             ),

@@ -28,7 +28,8 @@ FormOf = Callable[[Audit], forms.Field]
 
 
 def _initial(name: str) -> Any:
-    return ContractVersion._meta.get_field(name).get_default()
+    column: Any = ContractVersion._meta.get_field(name)
+    return column.get_default()
 
 
 def _text(name: str, label: str, help_text: str) -> FormOf:

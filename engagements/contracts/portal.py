@@ -52,7 +52,9 @@ def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
                 digest=form.cleaned_data["digest"],
                 by=actor(request),
                 address=current_address(),
+                user_agent=request.headers.get("User-Agent", ""),
                 signed_in_at=reauthentication.signed_in_at(request),
+                second_factor_at=reauthentication.second_factor_at(request),
             )
         except ApplicationError as error:
             form.add_error(None, str(error))

@@ -181,7 +181,9 @@ def accept(request: HttpRequest, reference: str) -> HttpResponse:
                 **form.cleaned_data,
                 by=actor(request),
                 address=current_address(),
+                user_agent=request.headers.get("User-Agent", ""),
                 signed_in_at=reauthentication.signed_in_at(request),
+                second_factor_at=reauthentication.second_factor_at(request),
             )
         except APPLICATION_ERRORS as error:
             show_error(request, error, form)
@@ -245,6 +247,7 @@ def _page(
         "sealing": sealing or SealBenchmarkForm(),
         "accepting": accepting
         or AcceptForm(initial={"digest": contract.digest if contract else ""}),
+        "consent": acceptances.CONSENT,
         "withdrawing": withdrawing or ReasonForm(label=WITHDRAWAL_LABEL),
         "expected_version": expected_version,
         "named": named_to_accept(contract) if contract else None,

@@ -23,6 +23,7 @@ class Document(models.Model):
     class Kind(models.TextChoices):
         AUDIT_REPORT = "audit_report", "Audit report"
         CONTRACT = "contract", "Contract"
+        COMPLETION_CERTIFICATE = "completion_certificate", "Certificate of completion"
         BENCHMARK_REPORT = "benchmark_report", "Benchmark report"
         INVOICE = "invoice", "Invoice"
         CREDIT_NOTE = "credit_note", "Credit note"

@@ -16,6 +16,7 @@ from engagements.documents.renderable import RenderableDocument
 _MODULES = {
     Document.Kind.AUDIT_REPORT: "engagements.audit.report",
     Document.Kind.CONTRACT: "engagements.contracts.document",
+    Document.Kind.COMPLETION_CERTIFICATE: "engagements.contracts.completion",
     Document.Kind.BENCHMARK_REPORT: "engagements.runs.report",
     Document.Kind.INVOICE: "engagements.billing.document",
     Document.Kind.CREDIT_NOTE: "engagements.billing.credit_note_document",

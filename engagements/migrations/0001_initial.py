@@ -225,11 +225,14 @@ class Migration(migrations.Migration):
                 ('digest', models.CharField(max_length=71)),
                 ('address', models.GenericIPAddressField(blank=True, null=True, verbose_name='IP address')),
                 ('signed_in_at', models.DateTimeField(blank=True, help_text='Time of the last sign-in.', null=True)),
+                ('consent', models.TextField()),
+                ('user_agent', models.CharField(blank=True, max_length=400)),
+                ('second_factor_at', models.DateTimeField(blank=True, null=True)),
                 ('accepted_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
             ],
             options={
                 'ordering': ['accepted_at'],
-                'constraints': [models.UniqueConstraint(fields=('contract_version', 'party'), name='acceptance_once_a_party', violation_error_message='This party has accepted these terms.'), models.CheckConstraint(condition=models.Q(('typed_name', ''), _negated=True), name='acceptance_has_a_typed_name', violation_error_message='Enter your full name.')],
+                'constraints': [models.UniqueConstraint(fields=('contract_version', 'party'), name='acceptance_once_a_party', violation_error_message='This party has accepted these terms.'), models.CheckConstraint(condition=models.Q(models.Q(('typed_name', ''), _negated=True), models.Q(('consent', ''), _negated=True)), name='acceptance_has_a_typed_name', violation_error_message='Enter your full name.')],
                 'triggers': [pgtrigger.compiler.Trigger(name='append_only', sql=benchmarks.triggers.TriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot update or delete rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'acceptance.append_only';", hash='e73664fc4ce39c74c68f74d5cca1fc1ab9d0b146', operation='UPDATE OR DELETE', pgid='pgtrigger_append_only_b2d16', table='engagements_acceptance', when='BEFORE')), pgtrigger.compiler.Trigger(name='offered', sql=benchmarks.triggers.TriggerSql(func="\n    IF NOT EXISTS (SELECT 1 FROM engagements_contractversion\n                   WHERE id = NEW.contract_version_id AND state = 'offered'\n                     AND digest = NEW.digest) THEN\n        RAISE EXCEPTION 'An acceptance must name the digest of the terms on offer.' USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'acceptance.offered';\n    END IF;\n    RETURN NEW;\n    ", hash='614e381eee4738a75251ad751ea222698fae1621', operation='INSERT', pgid='pgtrigger_offered_feab6', table='engagements_acceptance', when='BEFORE'))],
             },
         ),
@@ -604,7 +607,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('engagement', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='documents', to='engagements.engagement')),
-                ('kind', models.CharField(choices=[('audit_report', 'Audit report'), ('contract', 'Contract'), ('benchmark_report', 'Benchmark report'), ('invoice', 'Invoice'), ('credit_note', 'Credit note'), ('settlement_statement', 'Settlement statement')], max_length=24)),
+                ('kind', models.CharField(choices=[('audit_report', 'Audit report'), ('contract', 'Contract'), ('completion_certificate', 'Certificate of completion'), ('benchmark_report', 'Benchmark report'), ('invoice', 'Invoice'), ('credit_note', 'Credit note'), ('settlement_statement', 'Settlement statement')], max_length=24)),
                 ('subject', models.CharField(max_length=60)),
                 ('title', models.CharField(max_length=160)),
                 ('filename', models.CharField(max_length=120)),
@@ -626,7 +629,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('engagement', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='document_failures', to='engagements.engagement')),
-                ('kind', models.CharField(choices=[('audit_report', 'Audit report'), ('contract', 'Contract'), ('benchmark_report', 'Benchmark report'), ('invoice', 'Invoice'), ('credit_note', 'Credit note'), ('settlement_statement', 'Settlement statement')], max_length=24)),
+                ('kind', models.CharField(choices=[('audit_report', 'Audit report'), ('contract', 'Contract'), ('completion_certificate', 'Certificate of completion'), ('benchmark_report', 'Benchmark report'), ('invoice', 'Invoice'), ('credit_note', 'Credit note'), ('settlement_statement', 'Settlement statement')], max_length=24)),
                 ('subject', models.CharField(max_length=60)),
                 ('title', models.CharField(max_length=160)),
                 ('reason', models.TextField()),

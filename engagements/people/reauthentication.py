@@ -79,3 +79,11 @@ def signed_in_at(request: HttpRequest) -> datetime | None:
     user = request.user if isinstance(request.user, User) else None
     records = get_authentication_records(request, user)
     return datetime.fromtimestamp(records[-1]["at"], tz=UTC) if records else None
+
+
+def second_factor_at(request: HttpRequest) -> datetime | None:
+    """Return when this session's second factor was entered; None without one."""
+    user = request.user if isinstance(request.user, User) else None
+    records = get_authentication_records(request, user)
+    entered = [record["at"] for record in records if record["method"] == "mfa"]
+    return datetime.fromtimestamp(entered[-1], tz=UTC) if entered else None

@@ -226,4 +226,5 @@ def test_the_contract_is_issued_when_offered_and_when_in_force(
     assert documents_wanted == [
         ("contract", f"contract:{contract.pk}"),
         ("contract", f"contract:{contract.pk}:accepted"),
+        ("completion_certificate", f"contract:{contract.pk}"),
     ]

@@ -35,7 +35,7 @@ def test_two_signatories_at_once_accept_once(world: World) -> None:
     other = world.also_signs("Second")
     together(
         lambda: world.accept(contract, Party.CUSTOMER),
-        lambda: world.accept(contract, Party.CUSTOMER, by=other, typed_name="Second"),
+        lambda: world.accept(contract, Party.CUSTOMER, by=other, typed_name=other.name),
     )
     assert Acceptance.objects.filter(party=Party.CUSTOMER).count() == 1
     assert contract.engagement.events.filter(verb="contract.accepted").count() == 1

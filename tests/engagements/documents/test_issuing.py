@@ -56,6 +56,7 @@ def test_a_due_document_is_missing_until_it_is_issued(story: Story) -> None:
     assert documents.missing() == [
         ("contract", f"contract:{contract.pk}"),
         ("contract", f"contract:{contract.pk}:accepted"),
+        ("completion_certificate", f"contract:{contract.pk}"),
     ]
     # Still due after an amendment replaced the version.
     ContractVersion.objects.filter(pk=contract.pk).update(state="superseded")

@@ -200,6 +200,7 @@ def test_only_the_terms_on_offer_are_accepted_and_by_their_own_digest(
             party="customer",
             user=world.signatory,
             typed_name="Sigrid",
+            consent="Yes.",
             digest=DIGEST if which == "another digest" else contract.digest,
         )
 

@@ -35,7 +35,9 @@ def sign_in(client: Client, person: User) -> None:
 def acceptance(contract: ContractVersion, party: Party) -> tuple[str, dict[str, str]]:
     """Return the URL and data that accept a contract."""
     reference = contract.engagement.reference
-    data = {"typed_name": "Full Name", "digest": contract.digest, "agreed": "on"}
+    data = {"typed_name": "Connie", "digest": contract.digest, "agreed": "on"}
+    if party == Party.CUSTOMER:
+        data["typed_name"] = "Sigrid"
     if party == Party.CUSTOMER:
         return reverse("portal-contract-accept", args=[reference, contract.number]), data
     return reverse("contract-accept", args=[reference]), data
@@ -56,7 +58,7 @@ def test_acceptance_continues_after_the_password(
     done = client.post(asked["Location"], {"password": PASSWORD})
     assert done.status_code == 302
     (accepted,) = contract.acceptances.all()
-    assert (accepted.party, accepted.typed_name) == (party, "Full Name")
+    assert (accepted.party, accepted.typed_name) == (party, person.name)
     assert accepted.digest == contract.digest
     assert accepted.address == "127.0.0.1"
     assert accepted.signed_in_at is not None

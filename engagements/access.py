@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from engagements.documents.models import Document
     from engagements.engagement.models import Engagement
     from engagements.ledger.models import Entry
+    from engagements.orders.models import AuditOrder
     from engagements.payouts.models import OverpaymentRefund, TransferFile
     from engagements.runs.models import EngagementRun
     from engagements.settlements.models import Settlement
@@ -130,6 +131,16 @@ def contract_for(user: Person, reference: str, number: int | None = None) -> Con
     if number is not None:
         versions = versions.filter(number=number)
     return _one(versions.order_by("-number"), "contract")
+
+
+def audit_order_for(user: Person, reference: str, number: int) -> AuditOrder:
+    """An audit order of an engagement."""
+    orders = (
+        _rows("AuditOrder")
+        .filter(engagement=engagement_for(user, reference), number=number)
+        .select_related("engagement__customer", "engagement__lead", "offered_by")
+    )
+    return _one(orders, "audit order")
 
 
 def run_for(user: Person, reference: str, pk: int) -> EngagementRun:

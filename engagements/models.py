@@ -14,6 +14,7 @@ from engagements.evidence import models as evidence
 from engagements.ledger import models as ledger
 from engagements.ledger import period_models
 from engagements.notifications import models as notifications
+from engagements.orders import models as orders
 from engagements.payouts import models as payouts
 from engagements.people import approval_models, bank_accounts
 from engagements.people import models as people
@@ -34,6 +35,7 @@ __all__ = [
     "ledger",
     "milestones",
     "notifications",
+    "orders",
     "payment_models",
     "payouts",
     "people",

@@ -12,6 +12,7 @@ from engagements.contracts.clauses import views as clauses
 from engagements.contracts.time_box import views as time
 from engagements.documents import views as documents
 from engagements.evidence import views as evidence
+from engagements.orders import views as orders
 from engagements.pitch import views as pitch
 from engagements.portal import verify
 from engagements.runs import views as runs
@@ -27,6 +28,9 @@ on_one_engagement: list[URLPattern | URLResolver] = [
     path("audit/findings/<slug:check>/", audit.record, name="audit-finding"),
     path("audit/findings/<slug:check>/override/", audit.override, name="audit-override"),
     path("audit/deliver/", audit.deliver, name="audit-deliver"),
+    path("audit/order/", orders.show, name="audit-order"),
+    path("audit/order/offer/", orders.offer, name="audit-order-offer"),
+    path("audit/order/<int:number>/withdraw/", orders.withdraw, name="audit-order-withdraw"),
     path("audit/draft/", contract.draft_from_audit, name="audit-draft"),
     path("audit/report/", report_views.show, name="audit-report"),
     path("audit/pictures/<slug:check>-<slug:theme>.svg", report_views.chart, name="audit-picture"),

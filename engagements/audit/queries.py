@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet, Sum
 
 from engagements.audit import rules
 from engagements.audit.models import Audit, Finding
 from engagements.engagement.models import Engagement, Stage
-from engagements.ledger.models import Entry
+from engagements.ledger import chart
+from engagements.ledger.models import MonthTotal
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,20 @@ WITHOUT_A_CONTRACT = (Stage.REDIRECTED, Stage.DECLINED)
 
 
 def unbilled_audits() -> QuerySet[Audit]:
-    """Return delivered audits without a contract that are owed, oldest first. Costs are net."""
-    waived = Entry.objects.filter(engagement=OuterRef("engagement"), kind=Entry.Kind.AUDIT_WAIVED)
+    """Return delivered audits without a contract that are neither billed nor waived.
+
+    Oldest first; costs are net.
+    """
+    unbilled = (
+        MonthTotal.objects.filter(
+            engagement=OuterRef("engagement"), account__code=chart.AUDIT_UNBILLED
+        )
+        .values("engagement")
+        .annotate(balance=Sum(F("debit") - F("credit")))
+        .filter(balance__gt=0)
+    )
     return (
-        Audit.objects.filter(~Exists(waived), engagement__stage__in=WITHOUT_A_CONTRACT, cost__gt=0)
+        Audit.objects.filter(Exists(unbilled), engagement__stage__in=WITHOUT_A_CONTRACT)
         .select_related("engagement__customer")
         .order_by("delivered_at", "pk")
     )

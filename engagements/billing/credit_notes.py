@@ -68,7 +68,8 @@ def credit(
     again = [part for part in parts if bill_again and part.is_all and _is_billed(part)]
     note, note_lines = _drafted_note(original, parts, reason, by)
     issuing.number(note, note_lines, by)
-    _release_or_void([part.line.milestone for part in parts if part.is_all], bill_again)
+    whole = [part.line.milestone for part in parts if part.is_all]
+    _release_or_void([row for row in whole if row is not None], bill_again)
     issuing.record_issued(note, engagement, by)
     postings.credit_note_issued(
         note,
@@ -83,11 +84,12 @@ def _net(parts: Iterable[Credit]) -> Decimal:
 
 
 def _is_audit(part: Credit) -> bool:
-    return part.line.milestone.condition == ReleaseCondition.AUDIT_DELIVERED
+    return part.line.condition == ReleaseCondition.AUDIT_DELIVERED
 
 
 def _is_billed(part: Credit) -> bool:
-    return part.line.milestone.state == Milestone.State.BILLED
+    milestone = part.line.milestone
+    return milestone is not None and milestone.state == Milestone.State.BILLED
 
 
 def credited_net(invoice: Invoice) -> Decimal:
@@ -210,6 +212,7 @@ def _drafted_note(
         reason=reason,
         engagement=original.engagement,
         contract_version=original.contract_version,
+        audit_order=original.audit_order,
         customer=original.customer,
         currency=original.currency,
         net=net,

@@ -121,6 +121,14 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, Decimal]]:
     ]
 
 
+def _agreed(facts: dict[str, Any]) -> str:
+    """The reference of the contract version or of the audit order."""
+    reference, contract = facts["engagement"]["reference"], facts["contract"]
+    if contract is None:
+        return f"{reference} audit order {facts['audit_order']['version']}"
+    return f"{reference} v{contract['version']}"
+
+
 def _fill_agreement(document: Document, facts: dict[str, Any]) -> None:
     """Seller, buyer, contract and date of supply."""
     agreement = document.trade.agreement
@@ -132,8 +140,7 @@ def _fill_agreement(document: Document, facts: dict[str, Any]) -> None:
         agreement.buyer_reference = facts["buyer_reference"]
     if facts.get("purchase_order"):
         agreement.buyer_order.issuer_assigned_id = facts["purchase_order"]
-    engagement, contract = facts["engagement"], facts["contract"]
-    agreement.contract.issuer_assigned_id = f"{engagement['reference']} v{contract['version']}"
+    agreement.contract.issuer_assigned_id = _agreed(facts)
     delivered = [line["supplied_on"] for line in facts["lines"] if line["supplied_on"]]
     if delivered:
         document.trade.delivery.event.occurrence = _day(max(delivered))

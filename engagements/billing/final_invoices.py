@@ -40,7 +40,7 @@ def facts_of(invoice: Invoice, lines: Sequence[InvoiceLine]) -> dict[str, Any]:
 def _type(invoice: Invoice, lines: Sequence[InvoiceLine]) -> str:
     if invoice.kind != Invoice.Kind.INVOICE:
         return INVOICE
-    if all(line.milestone.condition in BEFORE_DELIVERY for line in lines):
+    if all(line.condition in BEFORE_DELIVERY for line in lines):
         return PREPAYMENT
     if invoice.engagement.stage not in (Stage.MET, Stage.CLOSED):
         return INVOICE

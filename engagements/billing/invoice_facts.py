@@ -5,7 +5,8 @@
      "seller": {"name", "address", "country", "vat_id", "email"},
      "account": {"holder", "iban", "bic"},
      "buyer": {"name", "address", "country", "vat_id", "email"}, "buyer_reference": str,
-     "engagement": {"reference", "title"}, "contract": {"version", "digest"},
+     "engagement": {"reference", "title"},
+     "contract": {"version", "digest"}|null, "audit_order": {"version", "digest"}|null,
      "contact": {"name", "phone", "email"}, "purchase_order": str,
      "type": "invoice"|"prepayment"|"final",
      "delivered": [{"title", "net"}],
@@ -27,17 +28,19 @@ minor unit, positive in both kinds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
 
+from engagements.audit.models import Audit
 from engagements.billing import final_invoices
 from engagements.billing.models import Invoice, InvoiceLine
 from engagements.common import money
 from engagements.contracts.models import ContractVersion
+from engagements.orders.models import AuditOrder
 from engagements.people.models import Customer
 
 SCHEMA = "twofold.invoice/1"
@@ -54,7 +57,7 @@ E_INVOICE_UNIT = Decimal("0.01")
 
 def compose(invoice: Invoice, lines: Sequence[InvoiceLine]) -> dict[str, Any]:
     """The facts of `invoice` with its current number and dates."""
-    currency, contract = invoice.currency, invoice.contract_version
+    currency, terms = invoice.currency, invoice.terms
     original = invoice.corrects
     return {
         "schema": SCHEMA,
@@ -72,12 +75,12 @@ def compose(invoice: Invoice, lines: Sequence[InvoiceLine]) -> dict[str, Any]:
             "reference": invoice.engagement.reference,
             "title": invoice.engagement.title,
         },
-        "contract": {"version": contract.number, "digest": contract.digest},
-        "payment_days": contract.payment_days,
+        **_agreement(terms),
+        "payment_days": terms.payment_days,
         "locale": invoice.customer.locale,
         "e_invoice": wants_e_invoice(invoice.customer, invoice),
         "currency": currency,
-        **_tax(contract, original),
+        **_tax(terms, original),
         **final_invoices.facts_of(invoice, lines),
         "lines": [_line(line, currency) for line in lines],
         "net": money.plain(invoice.net, currency),
@@ -96,15 +99,21 @@ def wants_e_invoice(customer: Customer, invoice: Invoice) -> bool:
     return is_wanted and all(amount == amount.quantize(E_INVOICE_UNIT) for amount in amounts)
 
 
-def _tax(contract: ContractVersion, original: Invoice | None) -> dict[str, str]:
-    """The contract's tax treatment, or that of the invoice which a credit note corrects."""
+def _agreement(terms: ContractVersion | AuditOrder) -> dict[str, Any]:
+    named = {"version": terms.number, "digest": terms.digest}
+    is_order = isinstance(terms, AuditOrder)
+    return {"contract": None if is_order else named, "audit_order": named if is_order else None}
+
+
+def _tax(terms: ContractVersion | AuditOrder, original: Invoice | None) -> dict[str, str]:
+    """The agreed tax treatment, or that of the invoice which a credit note corrects."""
     if original is not None and original.frozen:
         names = ("tax_treatment", "tax_rate_percent", "tax_note")
         return {name: original.frozen[name] for name in names}
     return {
-        "tax_treatment": str(contract.tax_treatment),
-        "tax_rate_percent": f"{contract.tax_rate_percent:.2f}",
-        "tax_note": contract.tax_note,
+        "tax_treatment": str(terms.tax_treatment),
+        "tax_rate_percent": f"{terms.tax_rate_percent:.2f}",
+        "tax_note": terms.tax_note,
     }
 
 
@@ -120,8 +129,8 @@ def _buyer(customer: Customer) -> dict[str, str]:
 
 def _line(line: InvoiceLine, currency: str) -> dict[str, Any]:
     # A prepayment is billed before anything is supplied.
-    is_advance = line.milestone.condition in final_invoices.BEFORE_DELIVERY
-    released_at = None if is_advance else line.milestone.released_at
+    is_advance = line.condition in final_invoices.BEFORE_DELIVERY
+    released_at = None if is_advance else _supplied_at(line)
     return {
         "position": line.position,
         "title": line.title,
@@ -129,6 +138,12 @@ def _line(line: InvoiceLine, currency: str) -> dict[str, Any]:
         "net": money.plain(line.net, currency),
         "tax": money.plain(line.tax, currency),
     }
+
+
+def _supplied_at(line: InvoiceLine) -> datetime | None:
+    if line.milestone is not None:
+        return line.milestone.released_at
+    return Audit.objects.get(engagement=line.invoice.engagement_id).delivered_at
 
 
 def _iso(day: date | None) -> str | None:

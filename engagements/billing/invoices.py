@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from benchmarks.records.canonical import canonical, digest_of_bytes
 from engagements.access import require_finance
+from engagements.audit.queries import unbilled_audits
 from engagements.billing import invoice_facts, issuing, postings
 from engagements.billing.models import Invoice, InvoiceLine
 from engagements.common import validation
@@ -22,6 +23,7 @@ from engagements.contracts.models import ContractVersion
 from engagements.contracts.taxes import taxes_of
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement
+from engagements.orders.models import AuditOrder
 from engagements.people.models import User
 
 State = Invoice.State
@@ -67,6 +69,47 @@ def draft(*, milestones: Sequence[Milestone], by: User) -> Invoice:
 
 
 @transaction.atomic
+def draft_order(*, order: AuditOrder, by: User) -> Invoice:
+    """Draft an invoice over the accepted order of an audit that led to no contract.
+
+    Returns the existing draft of the order.
+    """
+    require_finance(by)
+    engagement = stages.locked(order.engagement_id)
+    known = order.invoices.filter(state=State.DRAFT).first()
+    if known:
+        return known
+    _require_order_due(engagement)
+    row = AuditOrder.objects.get(pk=order.pk)
+    if row.state != AuditOrder.State.ACCEPTED:
+        raise ApplicationError(
+            "The customer has not accepted this audit order.", code="invoice.order_not_accepted"
+        )
+    tax = row.gross - row.price
+    invoice = Invoice(
+        engagement=engagement,
+        audit_order=row,
+        customer=engagement.customer,
+        currency=row.currency,
+        net=row.price,
+        tax=tax,
+        gross=row.gross,
+        drafted_by=by,
+    )
+    validation.save_validated(invoice)
+    line = InvoiceLine(
+        invoice=invoice,
+        position=1,
+        title="Audit",
+        net=row.price,
+        tax_rate_percent=row.tax_rate_percent,
+        tax=tax,
+    )
+    validation.save_validated(line)
+    return invoice
+
+
+@transaction.atomic
 def discard(*, invoice: Invoice, by: User) -> None:
     """Delete a draft, so that its milestones can be drafted again. Idempotent."""
     require_finance(by)
@@ -105,7 +148,7 @@ def preview(*, invoice: Invoice) -> Preview:
     try:
         _require_vat_id(invoice)
         for line in lines:
-            _require_released(line.milestone)
+            _require_billable(line, invoice.engagement)
     except ApplicationError as error:
         blocking_reason = str(error)
     facts = invoice_facts.compose(invoice, lines)
@@ -127,17 +170,17 @@ def issue(*, invoice: Invoice, by: User, expected_version: str | None = None) ->
     _require_vat_id(row)
     lines = list(row.lines.all())
     for line in lines:
-        _require_released(line.milestone)
+        _require_billable(line, engagement)
     if expected_version is not None and expected_version != preview(invoice=row).version:
         raise ApplicationError(
             "This invoice changed while you were looking; review it again.", code="invoice.stale"
         )
     issuing.number(row, lines, by)
     now = timezone.now()
-    for line in lines:
-        line.milestone.state = Milestone.State.BILLED
-        line.milestone.billed_at, line.milestone.billing_reference = now, row.reference
-        validation.save_validated(line.milestone)
+    for milestone in [line.milestone for line in lines if line.milestone is not None]:
+        milestone.state = Milestone.State.BILLED
+        milestone.billed_at, milestone.billing_reference = now, row.reference
+        validation.save_validated(milestone)
     issuing.record_issued(row, engagement, by)
     postings.invoice_issued(row)
     return row
@@ -192,6 +235,22 @@ def _require_undrafted(milestone: Milestone) -> None:
         )
 
 
+def _require_billable(line: InvoiceLine, engagement: Engagement) -> None:
+    if line.milestone is None:
+        _require_order_due(engagement)
+    else:
+        _require_released(line.milestone)
+
+
+def _require_order_due(engagement: Engagement) -> None:
+    if not unbilled_audits().filter(engagement=engagement).exists():
+        raise ApplicationError(
+            "An audit order is billed once its audit ended without a contract, unless the audit "
+            "is billed or waived.",
+            code="invoice.order_not_due",
+        )
+
+
 def _require_released(milestone: Milestone) -> None:
     if milestone.state == Milestone.State.BILLED:
         raise ApplicationError(
@@ -208,9 +267,7 @@ def _require_released(milestone: Milestone) -> None:
 
 def _require_vat_id(invoice: Invoice) -> None:
     # Required by Article 226 of the VAT Directive and by EN 16931.
-    is_reversed = (
-        invoice.contract_version.tax_treatment == ContractVersion.TaxTreatment.REVERSE_CHARGE
-    )
+    is_reversed = invoice.terms.tax_treatment == ContractVersion.TaxTreatment.REVERSE_CHARGE
     if is_reversed and not invoice.customer.vat_id:
         raise ApplicationError(
             f"Reverse charge requires a VAT id. Enter that of {invoice.customer} first.",

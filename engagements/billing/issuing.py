@@ -26,7 +26,7 @@ SERIES = {Kind.INVOICE: "INV", Kind.CREDIT_NOTE: "CN"}
 def reload(invoice: Invoice, engagement: Engagement) -> Invoice:
     """Reload an invoice after its engagement was locked."""
     row = (
-        Invoice.objects.select_related("contract_version", "customer", "corrects")
+        Invoice.objects.select_related("contract_version", "audit_order", "customer", "corrects")
         .prefetch_related("lines__milestone__contract_version")
         .filter(pk=invoice.pk)
         .first()
@@ -45,7 +45,7 @@ def number(row: Invoice, lines: Sequence[InvoiceLine], by: User | None) -> None:
     row.reference = f"{row.series}-{row.year}-{row.number:04d}"
     row.issued_at, row.issued_by = timezone.now(), by
     if row.kind == Kind.INVOICE:
-        row.due_on = row.issued_on + timedelta(days=row.contract_version.payment_days)
+        row.due_on = row.issued_on + timedelta(days=row.terms.payment_days)
     row.state = State.ISSUED
     row.frozen = invoice_facts.compose(row, lines)
     if row.kind == Kind.INVOICE:

@@ -12,9 +12,10 @@ from django.utils import timezone
 from benchmarks.triggers import CHANGES, AppendOnly, Protect, ReadOnly
 from engagements.billing.triggers import CHECK_CREDIT, CHECK_ISSUE, CHECK_LINE, USE_NUMBERS
 from engagements.common.money import format_money
-from engagements.contracts.milestones.models import Milestone
+from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion
 from engagements.engagement.models import Engagement
+from engagements.orders.models import AuditOrder
 from engagements.people.models import Customer, User
 
 
@@ -75,7 +76,10 @@ class Invoice(models.Model):
     state = models.CharField(max_length=8, choices=State, default=State.DRAFT)
     engagement = models.ForeignKey(Engagement, on_delete=models.PROTECT, related_name="invoices")
     contract_version = models.ForeignKey(
-        ContractVersion, on_delete=models.PROTECT, related_name="invoices"
+        ContractVersion, on_delete=models.PROTECT, null=True, blank=True, related_name="invoices"
+    )
+    audit_order = models.ForeignKey(
+        AuditOrder, on_delete=models.PROTECT, null=True, blank=True, related_name="invoices"
     )
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="invoices")
     currency = models.CharField(max_length=3)
@@ -153,6 +157,12 @@ class Invoice(models.Model):
                 violation_error_message="Issued invoices have a number and a date, drafts neither.",
             ),
             models.CheckConstraint(
+                condition=Q(contract_version__isnull=False, audit_order__isnull=True)
+                | Q(contract_version__isnull=True, audit_order__isnull=False),
+                name="invoice_bills_a_contract_or_an_order",
+                violation_error_message="An invoice bills a contract or an audit order.",
+            ),
+            models.CheckConstraint(
                 condition=Q(kind="invoice", corrects__isnull=True, reason="")
                 | (Q(kind="credit_note", corrects__isnull=False) & ~Q(reason="")),
                 name="credit_note_corrects_an_invoice",
@@ -193,6 +203,13 @@ class Invoice(models.Model):
         return self.kind == self.Kind.CREDIT_NOTE
 
     @property
+    def terms(self) -> ContractVersion | AuditOrder:
+        """The contract or the audit order that it bills: tax, currency and days to pay."""
+        terms = self.contract_version or self.audit_order
+        assert terms is not None  # a constraint
+        return terms
+
+    @property
     def title(self) -> str:
         """The titles of its lines."""
         return ", ".join(line.title for line in self.lines.all())
@@ -201,12 +218,16 @@ class Invoice(models.Model):
 class InvoiceLine(models.Model):
     """A milestone on an invoice, or on a credit note the credited part of a line.
 
+    The line of an audit order has no milestone.
+
     `tax` is the line's share of the invoice's tax, so that lines add up to their invoice.
     """
 
     invoice = models.ForeignKey(Invoice, on_delete=models.CASCADE, related_name="lines")
     position = models.PositiveSmallIntegerField()
-    milestone = models.ForeignKey(Milestone, on_delete=models.PROTECT, related_name="invoice_lines")
+    milestone = models.ForeignKey(
+        Milestone, on_delete=models.PROTECT, null=True, blank=True, related_name="invoice_lines"
+    )
     corrects = models.ForeignKey(
         "self", on_delete=models.PROTECT, null=True, blank=True, related_name="credit_lines"
     )
@@ -239,6 +260,11 @@ class InvoiceLine(models.Model):
 
     def __str__(self) -> str:
         return f"{self.title}: {format_money(self.net, self.invoice.currency)}"
+
+    @property
+    def condition(self) -> str:
+        """The condition of its milestone; an audit order is billed on delivery."""
+        return self.milestone.condition if self.milestone else ReleaseCondition.AUDIT_DELIVERED
 
 
 class Reminder(models.Model):

@@ -111,7 +111,7 @@ CHECK_LINE = Trigger(
         NEW.corrects_id IS NOT NULL AND NOT EXISTS (
             SELECT 1 FROM engagements_invoiceline original WHERE original.id = NEW.corrects_id
             AND original.invoice_id = parent.corrects_id
-            AND original.milestone_id = NEW.milestone_id)
+            AND original.milestone_id IS NOT DISTINCT FROM NEW.milestone_id)
     ) THEN
         {
         refuse(
@@ -121,6 +121,27 @@ CHECK_LINE = Trigger(
     }
     END IF;
     IF NEW.corrects_id IS NOT NULL OR TG_OP = 'UPDATE' THEN
+        RETURN NEW;
+    END IF;
+    IF parent.audit_order_id IS NOT NULL THEN
+        PERFORM 1 FROM engagements_auditorder WHERE id = parent.audit_order_id FOR UPDATE;
+        IF NEW.milestone_id IS NOT NULL OR NOT EXISTS (
+            SELECT 1 FROM engagements_auditorder WHERE id = parent.audit_order_id
+            AND state = 'accepted' AND engagement_id = parent.engagement_id
+            AND price = NEW.net AND currency = parent.currency) THEN
+            {refuse("invoiceline.order", "An accepted audit order is billed at its price.")}
+        END IF;
+        IF EXISTS (
+            SELECT 1 FROM engagements_invoiceline line
+            JOIN engagements_invoice other ON other.id = line.invoice_id
+            WHERE other.audit_order_id = parent.audit_order_id AND line.corrects_id IS NULL
+            AND line.net > (
+                SELECT coalesce(sum(credit.net), 0) FROM engagements_invoiceline credit
+                JOIN engagements_invoice note ON note.id = credit.invoice_id
+                WHERE credit.corrects_id = line.id AND note.state = 'issued')
+        ) THEN
+            {refuse("invoiceline.order_once", "An audit order is billed by one invoice.")}
+        END IF;
         RETURN NEW;
     END IF;
     PERFORM 1 FROM engagements_milestone WHERE id = NEW.milestone_id FOR UPDATE;

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -24,6 +25,8 @@ from engagements.common.integers import wholes
 from engagements.common.pages import UNPROCESSABLE
 from engagements.common.tables import amounts, as_csv
 from engagements.contracts.milestones.models import Milestone
+from engagements.orders.models import AuditOrder
+from engagements.orders.services import live_order
 from engagements.people.models import User
 
 COLUMNS = (
@@ -52,11 +55,44 @@ def to_bill(request: HttpRequest) -> HttpResponse:
     context = {
         "groups": groups,
         "drafts": [(row, invoices.preview(invoice=row)) for row in billing.drafts()],
-        "audits": [(row, WaiveForm(auto_id=f"id_{row.pk}_%s")) for row in unbilled_audits()],
+        "audits": [_AuditRow.of(row) for row in unbilled_audits()],
         "can_edit": access.is_finance(request.user),
     }
     status = UNPROCESSABLE if request.method == "POST" else 200
     return render(request, "billing/to_bill.html", context, status=status)
+
+
+@dataclass(frozen=True)
+class _AuditRow:
+    """An unbilled audit, the form that waives it, and its accepted order."""
+
+    audit: Audit
+    waive: WaiveForm
+    order: AuditOrder | None
+    is_drafted: bool
+
+    @classmethod
+    def of(cls, audit: Audit) -> _AuditRow:
+        order = live_order(audit.engagement)
+        if order is not None and order.state != AuditOrder.State.ACCEPTED:
+            order = None
+        drafts = order.invoices.filter(state=Invoice.State.DRAFT).exists() if order else False
+        return cls(audit, WaiveForm(auto_id=f"id_{audit.pk}_%s"), order, drafts)
+
+
+@access.finance_page
+@require_POST
+def bill_order(request: HttpRequest, reference: str) -> HttpResponse:
+    """Draft the invoice of an accepted audit order."""
+    order = live_order(access.engagement_for(request.user, reference))
+    if order is None:
+        raise Http404("No audit order.")
+    try:
+        invoice = invoices.draft_order(order=order, by=actor(request))
+    except ApplicationError as error:
+        messages.error(request, str(error))
+        return redirect("to-bill")
+    return redirect("invoice", pk=invoice.pk)
 
 
 @access.finance_page

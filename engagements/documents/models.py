@@ -22,6 +22,7 @@ class Document(models.Model):
 
     class Kind(models.TextChoices):
         AUDIT_REPORT = "audit_report", "Audit report"
+        AUDIT_ORDER = "audit_order", "Audit order"
         CONTRACT = "contract", "Contract"
         COMPLETION_CERTIFICATE = "completion_certificate", "Certificate of completion"
         BENCHMARK_REPORT = "benchmark_report", "Benchmark report"

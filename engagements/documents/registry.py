@@ -15,6 +15,7 @@ from engagements.documents.renderable import RenderableDocument
 
 _MODULES = {
     Document.Kind.AUDIT_REPORT: "engagements.audit.report",
+    Document.Kind.AUDIT_ORDER: "engagements.orders.document",
     Document.Kind.CONTRACT: "engagements.contracts.document",
     Document.Kind.COMPLETION_CERTIFICATE: "engagements.contracts.completion",
     Document.Kind.BENCHMARK_REPORT: "engagements.runs.report",

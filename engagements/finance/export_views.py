@@ -104,7 +104,7 @@ def vouchers_between(first: date, last: date) -> dict[str, Voucher]:
     clears open items.
     """
     invoices = Invoice.objects.filter(issued_on__gte=first, issued_on__lte=last).select_related(
-        "corrects", "contract_version", "customer"
+        "corrects", "contract_version", "audit_order", "customer"
     )
     found = {f"invoice:{row.pk}": _invoice_voucher(row) for row in invoices}
     # Payments of a closed month are posted on the day they were recorded.
@@ -122,12 +122,12 @@ def vouchers_between(first: date, last: date) -> dict[str, Voucher]:
 
 
 def _invoice_voucher(row: Invoice) -> Voucher:
-    contract = row.contract_version
-    is_reversed = contract.tax_treatment == ContractVersion.TaxTreatment.REVERSE_CHARGE
+    terms = row.terms
+    is_reversed = terms.tax_treatment == ContractVersion.TaxTreatment.REVERSE_CHARGE
     return Voucher(
         number=row.corrects.reference if row.corrects else row.reference,
         second=row.reference if row.corrects else "",
         due_on=row.due_on,
-        tax_rate=contract.tax_rate_percent,
+        tax_rate=terms.tax_rate_percent,
         eu_vat_id=row.customer.vat_id if is_reversed else "",
     )

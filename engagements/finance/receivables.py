@@ -102,17 +102,15 @@ def vat_figures(first: dt.date, last: dt.date) -> list[VatRow]:
 
     def add(invoice: Invoice, net: Decimal, tax: Decimal) -> None:
         frozen = invoice.frozen or {}
-        treatment = str(frozen.get("tax_treatment") or invoice.contract_version.tax_treatment)
-        rate = Decimal(
-            str(frozen.get("tax_rate_percent") or invoice.contract_version.tax_rate_percent)
-        )
+        treatment = str(frozen.get("tax_treatment") or invoice.terms.tax_treatment)
+        rate = Decimal(str(frozen.get("tax_rate_percent") or invoice.terms.tax_rate_percent))
         row = sums.setdefault((invoice.currency, treatment, rate), [NOTHING, NOTHING])
         row[0], row[1] = row[0] + net, row[1] + tax
 
     issued = Invoice.objects.filter(
         state=Invoice.State.ISSUED, issued_on__gte=first, issued_on__lte=last
     )
-    for invoice in issued.select_related("contract_version"):
+    for invoice in issued.select_related("contract_version", "audit_order"):
         sign = -1 if invoice.is_credit_note else 1
         add(invoice, sign * invoice.net, sign * invoice.tax)
     for loss, tax in _bad_debts(first, last):

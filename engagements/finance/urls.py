@@ -27,6 +27,7 @@ urlpatterns = [
     path("", views.overview, name="finance"),
     path("to-bill/", billing_views.to_bill, name="to-bill"),
     path("to-bill/issue/", billing_views.issue_drafts, name="drafts-issue"),
+    path("to-bill/<slug:reference>/order/", billing_views.bill_order, name="order-bill"),
     path("to-bill/<slug:reference>/waive/", billing_views.waive_audit, name="audit-waive"),
     path("invoices/", invoices.invoice_list, name="invoices"),
     path("invoices/<int:pk>/", invoices.invoice_page, name="invoice"),

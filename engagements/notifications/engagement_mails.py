@@ -26,6 +26,12 @@ class _Text:
 
 
 TEXTS: Final[Mapping[str, _Text]] = {
+    "audit_order.offered": _Text(
+        "Audit order to accept", "Read and accept it in the portal:", "portal-audit-order"
+    ),
+    "audit_order.accepted": _Text(
+        "Audit order accepted", "Download the accepted order in the portal:", "portal-audit-order"
+    ),
     "audit.delivered": _Text(
         "Audit delivered", "Read the findings of each check in the portal:", "portal-audit"
     ),

@@ -4,6 +4,7 @@ from django.urls import path
 
 from engagements.audit import report_views
 from engagements.contracts import portal as contract
+from engagements.orders import portal as orders
 from engagements.payouts import portal as refund_account
 from engagements.portal import invoices
 from engagements.portal import views as engagements
@@ -14,6 +15,17 @@ urlpatterns = [
     path("", engagements.engagement_list, name="portal"),
     path("<slug:reference>/", engagements.engagement_page, name="portal-engagement"),
     path("<slug:reference>/audit/", report_views.show_to_customer, name="portal-audit"),
+    path("<slug:reference>/order/", orders.order_page, name="portal-audit-order"),
+    path(
+        "<slug:reference>/order/<int:number>/accept/",
+        orders.accept,
+        name="portal-audit-order-accept",
+    ),
+    path(
+        "<slug:reference>/order/<int:number>/decline/",
+        orders.decline,
+        name="portal-audit-order-decline",
+    ),
     path("<slug:reference>/settlement/dispute/", disputes.dispute, name="portal-dispute"),
     path(
         "<slug:reference>/refund-account/",

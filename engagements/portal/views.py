@@ -82,6 +82,7 @@ def engagement_page(request: HttpRequest, reference: str) -> HttpResponse:
         "milestones": [milestone_row(line) for line in page.milestones],
         "contract_total": sum((line.gross for line in page.milestones), Decimal(0)),
         "contract_paid": sum((line.paid for line in page.milestones), Decimal(0)),
+        "audit_order": engagement.audit_orders.first(),
         "settlement_text": settlement_text(page.settlement) if page.settlement else None,
         "measured": measured_words(page.measured) if page.measured else None,
         "runs": [run_row(run) for run in page.runs],

@@ -108,7 +108,7 @@ def _lines(contract: ContractVersion) -> list[_Line]:
 
 
 def _allocation_order(row: _Line) -> tuple[bool, bool, int, int]:
-    is_audit = row.line.milestone.condition == ReleaseCondition.AUDIT_DELIVERED
+    is_audit = row.line.condition == ReleaseCondition.AUDIT_DELIVERED
     is_paid = bool(row.line.invoice.payments.all())
     return (not is_audit, not is_paid, row.line.invoice_id, row.line.position)
 

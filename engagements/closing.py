@@ -19,7 +19,7 @@ from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
 from engagements.contracts.milestones.models import Milestone, ReleaseCondition
 from engagements.contracts.models import ContractVersion
-from engagements.contracts.versions import open_acceptance_run
+from engagements.contracts.versions import contract_in_force, open_acceptance_run
 from engagements.engagement.models import Engagement, Stage
 from engagements.engagement.stages import locked, move, require_stage
 from engagements.engagement.triggers import CUSTOMER_ACCOUNTS
@@ -31,6 +31,9 @@ from engagements.payouts.queries import (
     overpaid_invoices,
 )
 from engagements.people.models import User
+from engagements.runs import attempts
+from engagements.runs.outcomes import DISQUALIFICATIONS_FOR_CAUSE
+from engagements.settlements import services as settlements
 from engagements.settlements.models import Settlement
 from engagements.settlements.queries import has_unsettled_payments, settlement_of
 
@@ -98,6 +101,55 @@ def close(*, engagement: Engagement, by: User) -> Engagement:
         for_customer=True,
     )
     return row
+
+
+@transaction.atomic
+def end_for_cause(*, engagement: Engagement, by: User, address: str | None = None) -> Settlement:
+    """End an active engagement for a customer's signatory, after two disqualified attempts.
+
+    The contract is settled as after a missed target. Idempotent.
+    """
+    row = locked(engagement.pk)
+    access.require_signatory(row, by)
+    ended = Settlement.objects.filter(
+        contract_version__engagement=row, reason=Settlement.Reason.CAUSE
+    ).first()
+    if ended is not None:
+        return ended
+    error = cause_error(row)
+    if error:
+        raise error
+    contract = contract_in_force(row)
+    assert contract is not None  # an active engagement has one
+    events.record(
+        engagement=row,
+        verb="engagement.ended_for_cause",
+        summary=f"{by} ended the contract for {row.customer} for cause: "
+        f"{attempts.disqualifications(row)} acceptance runs were disqualified.",
+        actor=by,
+        address=address,
+        for_customer=True,
+    )
+    return settlements.create_proposal(
+        engagement=row, contract=contract, reason=Settlement.Reason.CAUSE
+    )
+
+
+def cause_error(engagement: Engagement) -> ApplicationError | None:
+    """Why the customer may not end the contract for cause, or None."""
+    if engagement.stage != Stage.ACTIVE:
+        return ApplicationError("The work has ended.", code="engagement.wrong_stage")
+    if attempts.disqualifications(engagement) < DISQUALIFICATIONS_FOR_CAUSE:
+        return ApplicationError(
+            "The contract can be ended for cause after a second disqualified run.",
+            code="settlement.no_cause",
+        )
+    if open_acceptance_run(engagement):
+        return ApplicationError(
+            "An acceptance run is in progress. End the contract when it has ended.",
+            code="run.acceptance_in_progress",
+        )
+    return None
 
 
 def _credit_invoices(engagement: Engagement, why: str) -> None:

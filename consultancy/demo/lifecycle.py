@@ -6,14 +6,15 @@ Calls the same services as the pages do; the verdicts are the ones the workers m
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from django.utils import timezone
 
-from benchmarks.models import Benchmark
+from benchmarks.models import Benchmark, Solution
 from benchmarks.services import benchmarks as benchmark_services
 from benchmarks.services import solutions as solution_services
+from consultancy.demo import first_attempt
 from consultancy.demo.audits import run_audit
 from consultancy.demo.scenarios import Scenario
 from consultancy.demo.users import DemoUsers, create_customer
@@ -39,10 +40,12 @@ from kernels import catalogue
 
 @dataclass(frozen=True)
 class StartedEngagement:
-    """An engagement whose acceptance run is queued."""
+    """An engagement whose acceptance run is queued; the catalogue's candidate may come next."""
 
     engagement: Engagement
     acceptance: EngagementRun
+    scenario: Scenario
+    preset: str
 
 
 def start_engagement(
@@ -79,17 +82,46 @@ def start_engagement(
         f"{contract.weeks} weeks, {contract.target}× end to end"
     )
     _collect(contract, users=users)
-    acceptance = runs.request(
+    first = _first_attempt(scenario) or _catalogued(scenario, preset)
+    acceptance = _request(engagement, first, users=users)
+    return StartedEngagement(engagement, acceptance, scenario, preset)
+
+
+def try_again(started: StartedEngagement, *, users: DemoUsers, report: Report) -> StartedEngagement:
+    """Request the acceptance run of the catalogue's candidate where the first attempt missed."""
+    engagement = Engagement.objects.get(pk=started.engagement.pk)
+    if engagement.stage != Stage.ACTIVE or not started.scenario.first_attempt:
+        return started
+    report(f"{engagement.reference}  the first attempt decided nothing: the next one follows")
+    second = _catalogued(started.scenario, started.preset)
+    return replace(started, acceptance=_request(engagement, second, users=users))
+
+
+def _first_attempt(scenario: Scenario) -> Solution | None:
+    if not scenario.first_attempt:
+        return None
+    return solution_services.submit(
+        name=first_attempt.NAME,
+        operator=scenario.operator,
+        filename=f"{first_attempt.NAME}.py",
+        source=scenario.first_attempt,
+    )
+
+
+def _catalogued(scenario: Scenario, preset: str) -> Solution:
+    return solution_services.from_catalogue(
+        operator=scenario.operator, name=catalogue.presets(scenario.operator)[preset].candidate
+    )
+
+
+def _request(engagement: Engagement, solution: Solution, *, users: DemoUsers) -> EngagementRun:
+    return runs.request(
         engagement=Engagement.objects.get(pk=engagement.pk),
-        solution=solution_services.from_catalogue(
-            operator=scenario.operator,
-            name=catalogue.presets(scenario.operator)[preset].candidate,
-        ),
+        solution=solution,
         purpose=EngagementRun.Purpose.ACCEPTANCE,
         request_key=uuid.uuid4(),
         by=users.consultant,
     )
-    return StartedEngagement(engagement=engagement, acceptance=acceptance)
 
 
 def conclude_engagement(started: StartedEngagement, *, users: DemoUsers, report: Report) -> None:
@@ -137,6 +169,9 @@ def _sign(
         starts_on=timezone.localdate(),
         target=Decimal(str(benchmark.document["target"])),
         inconclusive=ContractVersion.Inconclusive.MISSED,
+        acceptance_runs=scenario.acceptance_runs,
+        # A busy machine delays the demonstration no further.
+        noise_repeats=0,
         milestones=[
             MilestoneDraft(title=title, amount=amount, condition=condition)
             for title, amount, condition in scenario.milestones

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
+from consultancy.demo import first_attempt
 from consultancy.demo.evidence import DemoEvidence, next_model
 from consultancy.demo.users import LONGPROMPT, SLIDEWELL, DemoCustomer
 from engagements.audit.rules import Needs
@@ -19,7 +20,8 @@ PASS, FAIL, UNKNOWN = "pass", "fail", "unknown"
 class Scenario:
     """One engagement. Amounts are net, in the customer's currency.
 
-    `findings` are entered by hand, for the checks that `evidence` does not decide.
+    `findings` are entered by hand, for the checks that `evidence` does not decide. With a
+    `first_attempt` the contract allows several acceptance runs, and that is the first.
     """
 
     customer: DemoCustomer
@@ -33,6 +35,9 @@ class Scenario:
     findings: dict[str, tuple[str, str, str]]
     milestones: tuple[tuple[str, Decimal, ReleaseCondition], ...]
     evidence: DemoEvidence | None = None
+    acceptance_runs: int = 1
+    # The source of an attempt before the catalogue's candidate.
+    first_attempt: str = ""
 
 
 SHARED_PREFIX = Scenario(
@@ -69,6 +74,8 @@ SHARED_PREFIX = Scenario(
             axes=catalogue.presets("shared_prefix_attention")["h200"].workloads[0].axes,
         ),
     ),
+    acceptance_runs=3,
+    first_attempt=first_attempt.SOURCE,
     milestones=(
         ("Contract signed", Decimal("14400"), ReleaseCondition.SIGNED),
         ("Audit delivered", Decimal("6500"), ReleaseCondition.AUDIT_DELIVERED),

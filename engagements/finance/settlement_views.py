@@ -105,7 +105,8 @@ def propose(request: HttpRequest, reference: str) -> HttpResponse:
     contract.engagement = engagement
     last_paid = contract.settlements.filter(state=State.PAID).first()
     is_missed = engagement.stage == Stage.MISSED
-    reason = Settlement.Reason.MISSED if is_missed else Settlement.Reason.TIME_BOX
+    last = contract.settlements.first()
+    reason = last.reason if last and is_missed else Settlement.Reason.TIME_BOX
     form = ProposeSettlementForm(
         request.POST or None,
         contract=contract,

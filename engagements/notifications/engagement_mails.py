@@ -35,6 +35,10 @@ TEXTS: Final[Mapping[str, _Text]] = {
     "audit.delivered": _Text(
         "Audit delivered", "Read the findings of each check in the portal:", "portal-audit"
     ),
+    "run.announced": _Text("Acceptance run announced", "Follow the engagement in the portal:"),
+    "run.disqualified": _Text("Acceptance run disqualified", "See what it means in the portal:"),
+    "run.declared_final": _Text("Final attempt declared", "Read the run in the portal:"),
+    "engagement.ended_for_cause": _Text("Contract ended for cause", "See the engagement:"),
     "engagement.met": _Text("Target met", "Read the run and its report in the portal:"),
     "engagement.missed": _Text(
         "Target missed: settlement in preparation",

@@ -60,9 +60,11 @@ class SettlementText:
 def settlement_text(settlement: Settlement) -> SettlementText:
     """Describe a settlement for the customer."""
     reason = {
-        Settlement.Reason.MISSED: "The acceptance run did not reach the target.",
+        Settlement.Reason.MISSED: "The final acceptance run did not reach the target.",
+        Settlement.Reason.CAUSE: "You ended the contract for cause.",
         Settlement.Reason.TIME_BOX: "The time-box ended before the target was met.",
         Settlement.Reason.FURTHER: settlement.note,
+        Settlement.Reason.AGREED: settlement.note,
     }[Settlement.Reason(settlement.reason)]
     badge, label, status = _status(settlement)
     return SettlementText(

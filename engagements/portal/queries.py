@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from django.db.models import QuerySet
 
+from benchmarks.models import Verdict
 from engagements.audit.models import Audit, Finding, FindingOutcome
 from engagements.audit.rules import CHECKS, Check
 from engagements.billing.milestones import MilestoneLine, milestone_lines
@@ -18,7 +19,7 @@ from engagements.contracts.time_box.burn_down import BurnDown, burn_down_of
 from engagements.contracts.time_box.models import TimeBox
 from engagements.contracts.versions import sealed_contracts
 from engagements.documents.models import Document
-from engagements.engagement.models import Engagement
+from engagements.engagement.models import Engagement, Stage
 from engagements.event_log.models import Event
 from engagements.payouts import refund_accounts
 from engagements.payouts.queries import overpaid_invoices
@@ -26,6 +27,7 @@ from engagements.people.bank_accounts import BankAccount
 from engagements.people.signatories import signatories_of
 from engagements.runs.estimates import Estimate, estimate_of
 from engagements.runs.models import EngagementRun
+from engagements.runs.outcomes import DISQUALIFICATIONS_FOR_CAUSE
 from engagements.runs.summary import record_of
 from engagements.settlements.models import Settlement
 from engagements.settlements.queries import has_unsettled_payments, settlement_of
@@ -88,6 +90,21 @@ class PortalEngagement:
         runs = (run for run in self.runs if record_of(run) is not None)
         estimates = (estimate_of(run) for run in runs)
         return next((estimate for estimate in estimates if estimate is not None), None)
+
+    @property
+    def attempts_used(self) -> int:
+        """How many attempts of the contract are used up."""
+        return sum(run.attempt is not None for run in self.runs)
+
+    @property
+    def may_end_for_cause(self) -> bool:
+        """Whether two attempts were disqualified, and the work goes on."""
+        records = (record_of(run) for run in self.runs if run.attempt is not None)
+        disqualified = sum(
+            record is not None and record.verdict == Verdict.DISQUALIFIED for record in records
+        )
+        is_active = self.engagement.stage == Stage.ACTIVE
+        return is_active and disqualified >= DISQUALIFICATIONS_FOR_CAUSE
 
     @property
     def owes(self) -> bool:

@@ -97,13 +97,21 @@ def _active_next(page: PortalEngagement, by_us: str) -> Next:
     if page.open_run is not None:
         url = reverse("portal-run", args=[page.engagement.reference, page.open_run.pk])
         return Next(US, "An acceptance run is in progress.", url=url, action="Watch the run")
+    if page.may_end_for_cause:
+        url = reverse("portal-end-for-cause", args=[page.engagement.reference])
+        text = "Two acceptance runs were disqualified: you may end the contract for cause."
+        return Next(YOU, text, tone="doubt", url=url, action="See what it means")
     if page.clock is None or page.clock.is_over:
         return Next(by_us, "The time-box has ended. We prepare the settlement.", tone="doubt")
     if page.clock.is_paused:
         return Next(page.clock.waited_for, page.clock.why_paused, tone="doubt")
     ends = page.clock.ends_on
     request = OPEN_INVOICE if page.owes else "You have nothing to do."
-    return Next(by_us, f"We build the kernel and measure it by {in_words(ends)}. {request}")
+    used = ""
+    if page.contract is not None and page.attempts_used:
+        used = f" {page.attempts_used} of {page.contract.acceptance_runs} attempts are used up."
+    text = f"We build the kernel and measure it by {in_words(ends)}.{used} {request}"
+    return Next(by_us, text)
 
 
 def _met_next(page: PortalEngagement, *, can_sign: bool) -> Next:

@@ -6,7 +6,7 @@ from engagements.audit import report_views
 from engagements.contracts import portal as contract
 from engagements.orders import portal as orders
 from engagements.payouts import portal as refund_account
-from engagements.portal import invoices
+from engagements.portal import ending, invoices
 from engagements.portal import views as engagements
 from engagements.runs import portal as runs
 from engagements.settlements import portal as disputes
@@ -32,6 +32,7 @@ urlpatterns = [
         refund_account.refund_account,
         name="portal-refund-account",
     ),
+    path("<slug:reference>/end/", ending.end_for_cause, name="portal-end-for-cause"),
     path("<slug:reference>/handover/", engagements.handover, name="portal-handover"),
     path("<slug:reference>/invoices/", invoices.invoices, name="portal-invoices"),
     path(

@@ -1,17 +1,8 @@
-"""Labels of verdicts, run states and phases in the customer's portal."""
+"""Labels of run states and phases in the customer's portal."""
 
 from __future__ import annotations
 
-from benchmarks.models import Run, Verdict
-
-VERDICT_LABELS: dict[str, str] = {
-    Verdict.MET: "Target met",
-    Verdict.MISSED: "Target missed",
-    Verdict.INCONCLUSIVE: "Inconclusive",
-    Verdict.INVALID: "Invalid",
-    Verdict.DISQUALIFIED: "Disqualified",
-}
-
+from benchmarks.models import Run
 
 RUN_LABELS: dict[str, str] = {
     Run.State.QUEUED: "Queued",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchmarks.models import Verdict
-from engagements.contracts.models import ContractVersion
 from engagements.runs.estimates import Estimate
-from engagements.runs.labels import RUN_LABELS, VERDICT_LABELS
+from engagements.runs.explanations import explain, headline_of
+from engagements.runs.labels import RUN_LABELS
 from engagements.runs.models import EngagementRun
 from engagements.runs.summary import record_of
 from engagements.templatetags.show import ratio
@@ -26,17 +26,16 @@ class MeasuredWords:
 
 def measured_words(estimate: Estimate) -> MeasuredWords:
     """Explain an estimate."""
-    confidence = estimate.run.run.record.summary.get("confidence")
-    subject = f"With {confidence * 100:g}% confidence, the" if confidence else "The"
+    explained = explain(estimate.run, estimate.run.run.record.summary)
     return MeasuredWords(
         estimate=estimate,
-        label=VERDICT_LABELS[estimate.verdict],
+        label=explained.headline,
         meaning=shown(estimate),
         certainty=(
-            f"{subject} true ratio lies between {ratio(estimate.low)} and {ratio(estimate.high)}; "
-            f"the contract requires {ratio(estimate.target)}."
+            f"The ratio lies between {ratio(estimate.low)} and {ratio(estimate.high)}; "
+            f"the contract requires {ratio(estimate.target)}. {explained.confidence}"
         ),
-        consequence=consequence(estimate),
+        consequence=f"{explained.reason} {explained.consequence}",
     )
 
 
@@ -48,12 +47,20 @@ class RunRow:
     badge: str
     label: str
 
+    @property
+    def place(self) -> str:
+        """Its number among the attempts; empty where it does not count."""
+        contract = self.run.contract_version
+        if self.run.attempt is None or contract is None:
+            return ""
+        return f"Attempt {self.run.attempt} of {contract.acceptance_runs}"
+
 
 def run_row(run: EngagementRun) -> RunRow:
     """Return a run with its verdict, or its state before."""
     record = record_of(run)
     if record is not None:
-        return RunRow(run, record.verdict, VERDICT_LABELS[record.verdict])
+        return RunRow(run, record.verdict, headline_of(run, record.verdict))
     return RunRow(run, run.run.state, RUN_LABELS[run.run.state])
 
 
@@ -63,8 +70,8 @@ def shown(estimate: Estimate) -> str:
         return meaning(estimate.ratio)
     if estimate.verdict == Verdict.INCONCLUSIVE:
         return (
-            f"Inconclusive: {ratio(estimate.target)} lies inside "
-            f"{ratio(estimate.low)} to {ratio(estimate.high)}."
+            f"Measured {ratio(estimate.low)} to {ratio(estimate.high)}, for a target of "
+            f"{ratio(estimate.target)}."
         )
     return "This run does not measure the speed."
 
@@ -79,25 +86,3 @@ def meaning(value: float) -> str:
     if 0.995 <= value < 1.005:
         return "One hour of work with the baseline takes one hour with our kernel."
     return f"One hour of work with the baseline takes {duration} with our kernel."
-
-
-def consequence(estimate: Estimate) -> str:
-    """Say what the verdict means under the contract of its run."""
-    contract = estimate.run.contract_version
-    if estimate.verdict == Verdict.MET:
-        return "Even the low end of this range reaches the target, so the target is met."
-    if estimate.verdict == Verdict.MISSED:
-        return "Even the high end of this range is below the target, so the target is missed."
-    if estimate.verdict == Verdict.INCONCLUSIVE:
-        if contract and contract.inconclusive == ContractVersion.Inconclusive.REPEAT:
-            return (
-                "The target lies inside this range, so this run is inconclusive. It is repeated "
-                "inside the time-box."
-            )
-        return (
-            "The target lies inside this range. Under your contract, an inconclusive run counts "
-            "as missed."
-        )
-    if estimate.verdict == Verdict.DISQUALIFIED:
-        return "The kernel broke the rules of the benchmark, so this run does not count."
-    return "This run did not follow the agreed protocol, so it does not count."

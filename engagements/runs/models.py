@@ -10,13 +10,16 @@ from django.db.models import Q
 from benchmarks.models import Run
 from engagements.engagement.models import Engagement
 from engagements.people.models import User
+from engagements.runs.triggers import ATTEMPT_LEFT, ATTEMPT_SEALED, CONCLUDED, FINAL
 
 
 class EngagementRun(models.Model):
     """A run requested in an engagement.
 
-    An acceptance run decides the contract. `concluded_at` is when its verdict was applied to the
-    contract, once.
+    `concluded_at` is when the verdict of an acceptance run was applied to the contract, once.
+    `attempt` numbers those that count against the contract's acceptance runs, and
+    `is_noise_repeat` marks those repeated for noise instead. The final attempt decides: the one
+    that met the target or used up the last attempt, or that a consultant declared final.
     """
 
     class Purpose(models.TextChoices):
@@ -31,6 +34,12 @@ class EngagementRun(models.Model):
     purpose = models.CharField(max_length=10, choices=Purpose)
     requested_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
     concluded_at = models.DateTimeField(null=True, blank=True)
+    attempt = models.PositiveSmallIntegerField(null=True, blank=True)
+    is_noise_repeat = models.BooleanField(default=False)
+    final_at = models.DateTimeField(null=True, blank=True)
+    declared_final_by = models.ForeignKey(
+        User, on_delete=models.PROTECT, null=True, blank=True, related_name="+"
+    )
 
     class Meta:
         ordering: ClassVar = ["-pk"]
@@ -46,6 +55,39 @@ class EngagementRun(models.Model):
                 name="engagement_acceptance_run_names_its_contract",
                 violation_error_message="An acceptance run requires a contract.",
             ),
+            models.UniqueConstraint(
+                fields=["engagement", "attempt"],
+                name="engagement_attempt_once",
+                violation_error_message="Another run is this attempt.",
+            ),
+            models.CheckConstraint(
+                condition=Q(attempt__isnull=True, final_at__isnull=True)
+                | Q(
+                    purpose="acceptance",
+                    concluded_at__isnull=False,
+                    attempt__gte=1,
+                    is_noise_repeat=False,
+                ),
+                name="engagement_attempt_is_a_concluded_acceptance_run",
+                violation_error_message="Only a concluded acceptance run is an attempt.",
+            ),
+            models.UniqueConstraint(
+                fields=["engagement"],
+                condition=Q(final_at__isnull=False),
+                name="engagement_one_final_attempt",
+                violation_error_message="Another attempt is final.",
+            ),
+            models.CheckConstraint(
+                condition=Q(declared_final_by__isnull=True) | Q(final_at__isnull=False),
+                name="engagement_final_attempt_is_dated",
+                violation_error_message="A final attempt needs its date.",
+            ),
+        ]
+        triggers: ClassVar = [
+            ATTEMPT_LEFT,
+            ATTEMPT_SEALED,
+            CONCLUDED,
+            FINAL,
         ]
 
     def __str__(self) -> str:

@@ -18,7 +18,8 @@ from engagements.charts import describe
 from engagements.charts.responses import addresses, known_theme
 from engagements.runs import bundles, controls, operator_account, record_files
 from engagements.runs.estimates import estimate_of
-from engagements.runs.labels import PHASE_LABELS, RUN_LABELS, VERDICT_LABELS
+from engagements.runs.explanations import explain
+from engagements.runs.labels import PHASE_LABELS, RUN_LABELS
 from engagements.runs.live import live_of
 from engagements.runs.measured import measured_words
 from engagements.runs.models import EngagementRun
@@ -138,10 +139,12 @@ def _measured(run: EngagementRun) -> dict[str, Any]:
     if record is None:
         return {"record": None}
     estimate = estimate_of(run)
+    explained = explain(run, record.summary)
     data, damage = record_files.read(run) if estimate else (None, "")
     return {
         "record": record,
-        "verdict_label": VERDICT_LABELS[record.verdict],
+        "verdict_label": explained.headline,
+        "explained": explained,
         "measured": measured_words(estimate) if estimate else None,
         "summary": record.summary,
         "document": run.run.benchmark.document,

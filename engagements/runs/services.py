@@ -16,19 +16,16 @@ from engagements.common import validation
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.common.queue import enqueue
-from engagements.common.ratios import agreed, measured
+from engagements.common.ratios import measured
 from engagements.contracts import versions
-from engagements.contracts.milestones.services import release
 from engagements.contracts.models import ContractVersion
 from engagements.contracts.time_box.models import TimeBox
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import events
 from engagements.people.models import User
-from engagements.runs import postings
+from engagements.runs import attempts, notices
 from engagements.runs.models import EngagementRun
-from engagements.settlements import services as settlements
-from engagements.settlements.models import Settlement
 
 Purpose = EngagementRun.Purpose
 TRIAL_STAGES = (Stage.AUDITING, Stage.AUDITED, Stage.OFFERED, Stage.ACTIVE)
@@ -141,6 +138,7 @@ def _contract_in_time_box(engagement: Engagement) -> ContractVersion:
             "machine, seal the result, and amend the contract.",
             code="run.benchmark_not_calibrated",
         )
+    notices.require(engagement, contract)
     return contract
 
 
@@ -148,9 +146,8 @@ def _contract_in_time_box(engagement: Engagement) -> ContractVersion:
 def conclude(*, run: EngagementRun) -> EngagementRun:
     """Apply the verdict of a concluded run to its contract, once.
 
-    `met` releases the milestones that wait for it. `missed`, or `inconclusive` where the terms
-    count it as missed, proposes the settlement. Any other verdict has no effect; the engagement
-    stays active.
+    `met` releases the milestones that wait for it. Another verdict is an attempt, which proposes
+    the settlement only as the last one. See `outcomes`.
     """
     engagement = stages.locked(run.engagement_id)
     row = EngagementRun.objects.select_related("run__solution", "contract_version__engagement").get(
@@ -162,24 +159,19 @@ def conclude(*, run: EngagementRun) -> EngagementRun:
         raise ApplicationError(
             "This run is still in progress. Wait for its verdict.", code="run.in_progress"
         )
-    row.concluded_at = timezone.now()
-    row.save(update_fields=["concluded_at"])
+    row.engagement = engagement
     record = Record.objects.filter(run=row.run).first()
     _record_outcome(engagement, row, record)
-    if row.purpose != Purpose.ACCEPTANCE or record is None:
-        return row
-    enqueue("issue_document", "benchmark_report", f"run:{row.pk}")
-    contract = row.contract_version
-    assert contract is not None  # an acceptance run names its contract
-    contract.engagement = engagement
-    if engagement.stage != Stage.ACTIVE or contract.state != ContractVersion.State.ACCEPTED:
-        return row
-    if record.verdict == Verdict.MET:
-        _meet(engagement, contract, row)
-    elif _counts_as_missed(contract, record):
-        settlements.create_proposal(
-            engagement=engagement, contract=contract, reason=Settlement.Reason.MISSED
-        )
+    if row.purpose == Purpose.ACCEPTANCE and record is not None:
+        enqueue("issue_document", "benchmark_report", f"run:{row.pk}")
+        contract = row.contract_version
+        assert contract is not None  # an acceptance run names its contract
+        contract.engagement = engagement
+        if engagement.stage == Stage.ACTIVE and contract.state == ContractVersion.State.ACCEPTED:
+            attempts.decide(engagement, contract, row, record)
+            return row
+    row.concluded_at = timezone.now()
+    row.save(update_fields=["concluded_at"])
     return row
 
 
@@ -199,25 +191,6 @@ def review_runs_signed_by(key: SigningKey) -> None:
             changes={"run": run.pk, "key": key.key_id},
             for_customer=True,
         )
-
-
-def _counts_as_missed(contract: ContractVersion, record: Record) -> bool:
-    if record.verdict == Verdict.INCONCLUSIVE:
-        return contract.inconclusive == ContractVersion.Inconclusive.MISSED
-    return record.verdict == Verdict.MISSED
-
-
-def _meet(engagement: Engagement, contract: ContractVersion, run: EngagementRun) -> None:
-    events.record(
-        engagement=engagement,
-        verb="engagement.met",
-        summary=f"The target of {agreed(contract.target)} was met.",
-        actor=None,
-        changes={**stages.move(engagement, Stage.MET), "run": run.pk},
-        for_customer=True,
-    )
-    release(contract=contract)
-    postings.target_met(contract, dated_on=timezone.localdate())
 
 
 def _record_outcome(engagement: Engagement, run: EngagementRun, record: Record | None) -> None:

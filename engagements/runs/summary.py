@@ -20,8 +20,8 @@ def record_of(run: EngagementRun) -> Record | None:
 def runs_for_summary() -> QuerySet[EngagementRun]:
     """Runs with everything that `RunSummary` reads, to prefetch."""
     return EngagementRun.objects.select_related(
-        "run__record", "run__solution", "requested_by"
-    ).defer("run__solution__source")
+        "run__record", "run__solution", "requested_by", "contract_version"
+    ).defer("run__solution__source", "contract_version__canonical")
 
 
 def run_summary_of(engagement: Engagement) -> RunSummary:
@@ -50,6 +50,11 @@ class RunSummary(ContractSummary):
         return next(
             (run for run in self.runs if run.purpose == wanted and run.concluded_at is None), None
         )
+
+    @property
+    def attempts_used(self) -> int:
+        """How many attempts of the contract are used up."""
+        return sum(run.attempt is not None for run in self.runs)
 
     @property
     def latest_record(self) -> Record | None:

@@ -10,17 +10,19 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.http import quote_etag
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from engagements import access
 from engagements.access import actor, consultant_page, may_act
 from engagements.charts import responses
+from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_error
 from engagements.engagement.models import Stage
-from engagements.runs import bundles, controls, operator_account, record_files
+from engagements.runs import attempts, bundles, controls, notices, operator_account, record_files
 from engagements.runs import chart_views as pictures
 from engagements.runs import services as runs
+from engagements.runs.explanations import explain
 from engagements.runs.forms import RunForm
 from engagements.runs.live import live_of
 from engagements.runs.models import EngagementRun
@@ -53,8 +55,21 @@ def request(request: HttpRequest, reference: str) -> HttpResponse:
         "form": form,
         "may_act": may_act(request),
         "has_open_acceptance": summary.open_acceptance is not None,
+        "attempts": summary.attempts_used,
+        **_notice(summary),
     }
     return render(request, "runs/request.html", context, status=status)
+
+
+def _notice(summary: RunSummary) -> dict[str, Any]:
+    """The contract's notice of an acceptance run: its days, and the first day for the run."""
+    contract = summary.in_force
+    if summary.engagement.stage != Stage.ACTIVE or contract is None:
+        return {"notice_days": 0}
+    return {
+        "notice_days": contract.run_notice_days,
+        "first_day": notices.first_day(summary.engagement, contract),
+    }
 
 
 def _form(request: HttpRequest, summary: RunSummary) -> RunForm:
@@ -123,6 +138,9 @@ def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
         "asked": run,
         "run": run.run,
         "record": record,
+        "explained": explain(run, record.summary) if record else None,
+        "final_error": attempts.blocking_error(run),
+        "may_declare_final": run.engagement.stage == Stage.ACTIVE and run.attempt is not None,
         "document": run.run.benchmark.document,
         "may_act": may_act(request),
         "live": None if run.run.is_concluded else live_of(run.run),
@@ -140,6 +158,35 @@ def _context(request: HttpRequest, run: EngagementRun) -> dict[str, Any]:
         "controls": controls.of(data),
         "pictures": pictures.of(run, data),
     }
+
+
+@consultant_page
+@require_POST
+def declare_final(request: HttpRequest, reference: str, pk: int) -> HttpResponse:
+    """Declare the last attempt final, which proposes the settlement."""
+    run = access.run_for(request.user, reference, pk)
+    try:
+        attempts.declare_final(run=run, by=actor(request))
+    except APPLICATION_ERRORS as error:
+        show_error(request, error)
+        context = _context(request, access.run_for(request.user, reference, pk))
+        return render(request, "runs/run.html", context, status=UNPROCESSABLE)
+    messages.success(request, "The attempt is final. Finance reviews the settlement.")
+    return redirect("run", reference, pk)
+
+
+@consultant_page
+@require_POST
+def give_notice(request: HttpRequest, reference: str) -> HttpResponse:
+    """Give the customer notice of the next acceptance run."""
+    engagement = access.engagement_for(request.user, reference)
+    try:
+        day = notices.give(engagement=engagement, by=actor(request))
+    except APPLICATION_ERRORS as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"Request the acceptance run from {in_words(day)}.")
+    return redirect("run-request", reference)
 
 
 @login_required

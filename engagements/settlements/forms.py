@@ -12,7 +12,7 @@ from engagements.contracts.models import ContractVersion
 from engagements.settlements.models import Settlement
 
 LONGEST_TEXT = 2000
-FURTHER = Settlement.Reason.FURTHER
+FURTHER, CAUSE = Settlement.Reason.FURTHER, Settlement.Reason.CAUSE
 
 
 class ProposeSettlementForm(forms.Form):
@@ -29,6 +29,8 @@ class ProposeSettlementForm(forms.Form):
     ) -> None:
         super().__init__(*args, **kwargs)
         reasons = [each for each in Settlement.Reason if (each == FURTHER) == is_further]
+        if not contract.settlements.filter(reason=CAUSE).exists():
+            reasons = [each for each in reasons if each != CAUSE]
         field = self.fields["reason"]
         assert isinstance(field, forms.ChoiceField)
         field.choices = [(reason.value, reason.label) for reason in reasons]

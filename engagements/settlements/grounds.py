@@ -59,7 +59,21 @@ def terms_of(
         lifecycle.require_stage(engagement, Stage.MISSED, to="for its contract to be settled")
     elif error := time_box_error(engagement):
         raise error
+    _require_recorded(contract, reason)
     return Terms("", None)
+
+
+def _require_recorded(contract: ContractVersion, reason: str) -> None:
+    """Require the final attempt of a missed target, or the end for cause, proposed again."""
+    runs = contract.engagement.runs
+    if reason == Reason.MISSED and not runs.filter(final_at__isnull=False).exists():
+        raise ApplicationError(
+            "No attempt of this contract is final.", code="settlement.no_final_attempt"
+        )
+    if reason == Reason.CAUSE and not contract.settlements.filter(reason=reason).exists():
+        raise ApplicationError(
+            "The customer has not ended this contract for cause.", code="settlement.no_cause"
+        )
 
 
 def _agreed_audit_cost(contract: ContractVersion, audit_cost: Decimal | None) -> Decimal:

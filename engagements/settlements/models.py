@@ -19,6 +19,7 @@ from engagements.contracts.models import ContractVersion
 from engagements.people.models import User
 from engagements.settlements.triggers import (
     APPROVED_BY_ANOTHER,
+    CHECK_GROUNDS,
     CHECK_RETURNED,
     HOLD_DISPUTED,
     LOCK_SETTLEMENT,
@@ -46,6 +47,7 @@ class Settlement(models.Model):
     class Reason(models.TextChoices):
         MISSED = "missed", "The target was missed"
         TIME_BOX = "time_box", "The time-box ended without a met target"
+        CAUSE = "cause", "Ended by the customer for cause"
         AGREED = "agreed", "Ended by agreement"
         FURTHER = "further", "Further refund"
 
@@ -184,6 +186,7 @@ class Settlement(models.Model):
                 },
             ),
             CHECK_RETURNED,
+            CHECK_GROUNDS,
             HOLD_DISPUTED,
             APPROVED_BY_ANOTHER,
             PAID_BY_ANOTHER,

@@ -219,16 +219,8 @@ def _deciding_run(settlement: Settlement) -> dict[str, str] | None:
     """Return the acceptance run that missed the target; None where the time-box ended."""
     if settlement.reason != Settlement.Reason.MISSED:
         return None
-    run = (
-        settlement.contract_version.runs.filter(
-            purpose="acceptance",
-            run__record__verdict__in=[Verdict.MISSED, Verdict.INCONCLUSIVE],
-            run__record__received_at__lte=settlement.proposed_at,
-        )
-        .select_related("run__record")
-        .order_by("-run__record__received_at")
-        .first()
-    )
+    runs = settlement.contract_version.engagement.runs.filter(final_at__isnull=False)
+    run = runs.select_related("run__record").first()
     if run is None:
         return None
     record = run.run.record
@@ -237,7 +229,9 @@ def _deciding_run(settlement: Settlement) -> dict[str, str] | None:
         "verdict": record.get_verdict_display().lower()
         + (", which counts as missed" if record.verdict == Verdict.INCONCLUSIVE else ""),
         "ratio": ratios.measured(record.ratio),
-        "interval": f"{ratios.measured(record.low)} to {ratios.measured(record.high)}",
+        "interval": "none"
+        if record.low is None
+        else f"{ratios.measured(record.low)} to {ratios.measured(record.high)}",
         "digest": record.digest,
         "measured_on": in_words(record.received_at),
     }

@@ -81,3 +81,32 @@ CHECK_RETURNED = Trigger(
     RETURN NEW;
     """,
 )
+
+# A missed target is settled from its final attempt, and a cause is two disqualified runs.
+CHECK_GROUNDS = Trigger(
+    name="grounds",
+    when=pgtrigger.Before,
+    operation=pgtrigger.Insert,
+    condition=pgtrigger.Q(new__reason__in=["missed", "cause"]),
+    func=f"""
+    IF NEW.reason = 'missed' AND NOT EXISTS (
+        SELECT 1 FROM engagements_engagementrun run
+        JOIN engagements_contractversion contract ON contract.engagement_id = run.engagement_id
+        JOIN benchmarks_record record ON record.run_id = run.run_id
+        WHERE contract.id = NEW.contract_version_id AND run.final_at IS NOT NULL
+          AND record.verdict <> 'met'
+    ) THEN
+        {refuse("settlement.no_final_attempt", "No attempt of this contract is final.")}
+    END IF;
+    IF NEW.reason = 'cause' AND (
+        SELECT count(*) FROM engagements_engagementrun run
+        JOIN engagements_contractversion contract ON contract.engagement_id = run.engagement_id
+        JOIN benchmarks_record record ON record.run_id = run.run_id
+        WHERE contract.id = NEW.contract_version_id AND run.purpose = 'acceptance'
+          AND run.attempt IS NOT NULL AND record.verdict = 'disqualified'
+    ) < 2 THEN
+        {refuse("settlement.no_cause", "A cause is two disqualified acceptance runs.")}
+    END IF;
+    RETURN NEW;
+    """,
+)

@@ -15,6 +15,8 @@ from engagements.common.pages import APPLICATION_ERRORS, UNPROCESSABLE, show_err
 from engagements.documents import failures
 from engagements.engagement.forms import ReasonForm
 from engagements.engagement.models import Engagement, Stage
+from engagements.runs.measured import run_row
+from engagements.runs.summary import record_of
 from engagements.workbench.next_step import Next, next_step, steps
 from engagements.workbench.summary import document_failures_of, documents_of, events_of, summary_of
 
@@ -92,12 +94,15 @@ def _page(
     summary = summary_of(engagement)
     stage = summary.engagement.stage
     shows_all = request.GET.get("log") == "all"
+    run_rows = [run_row(run) for run in summary.runs]
     events = events_of(engagement, limit=None) if shows_all else events_of(engagement)
     context = {
         "engagement": summary.engagement,
         "summary": summary,
         "next": _offered(next_step(summary), request),
         "steps": steps(summary),
+        "run_rows": run_rows,
+        "latest_row": next((row for row in run_rows if record_of(row.run)), None),
         "documents": documents_of(engagement),
         "unmade": document_failures_of(engagement),
         "events": events,

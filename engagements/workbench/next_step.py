@@ -173,7 +173,10 @@ def _work(summary: EngagementSummary) -> str:
         return "Submit a kernel and request a run."
     if box.starts_on > today:
         return f"The time-box starts on {in_words(box.starts_on)}."
-    return f"Submit a kernel and request the acceptance run by {in_words(box.ends_on)}."
+    used = ""
+    if summary.in_force is not None and summary.attempts_used:
+        used = f" {summary.attempts_used} of {summary.in_force.acceptance_runs} attempts are used."
+    return f"Submit a kernel and request an acceptance run by {in_words(box.ends_on)}.{used}"
 
 
 def _met(summary: EngagementSummary) -> Next:

@@ -60,7 +60,7 @@ def check(engagement: dict[str, Any], *, home: Path) -> None:
     assert engagement["ratio"] in ratios
     assert engagement["low"] <= engagement["ratio"] <= engagement["high"]
     assert engagement["verdict"] in {"met", "missed", "inconclusive"}
-    assert (engagement["settlement"] is None) == (engagement["verdict"] == "met")
+    assert engagement["settlement"] is None or engagement["verdict"] != "met"
     documents = [Path(document) for document in engagement["documents"]]
     assert all(document.read_bytes().startswith(b"%PDF-") for document in documents)
     names = " ".join(document.name for document in documents)
@@ -86,7 +86,11 @@ def test_an_engagement_runs_from_audit_to_money_and_documents(tmp_path: Path) ->
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_the_whole_demonstration_runs(tmp_path: Path) -> None:
-    assert len(demonstrate(tmp_path)) == 2
+    first, second = demonstrate(tmp_path)
+    # An attempt that missed, followed by one of the catalogue's candidate.
+    reports = ["benchmark-report" in document for document in first["documents"]]
+    assert (sum(reports), first["settlement"]) == (2, None)
+    assert second["settlement"] is not None
 
 
 def test_a_folder_of_other_files_is_left_alone(tmp_path: Path, settings: LazySettings) -> None:

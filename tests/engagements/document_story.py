@@ -131,6 +131,7 @@ class Story:
             "target": Decimal("2.00"),
             "inconclusive": "missed",
             "dispute_days": 0,
+            "acceptance_runs": 1,
             "milestones": [
                 drafting.MilestoneDraft("Start of the work", first, "signed"),
                 drafting.MilestoneDraft("Kernel that meets the target", second, "target_met"),

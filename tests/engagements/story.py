@@ -159,6 +159,7 @@ def offered(story: Story, *, signatory: User | None = None) -> Story:
         target=Decimal(2),
         inconclusive="missed",
         dispute_days=0,
+        acceptance_runs=1,
         signatory=signatory,
         milestones=[drafting.MilestoneDraft(*part) for part in scenario.milestones],
         by=story.consultant,

@@ -160,6 +160,8 @@ class World:
             "target": Decimal("2.0"),
             "inconclusive": "missed",
             "dispute_days": 0,
+            # One attempt, so that a single run decides.
+            "acceptance_runs": 1,
             "milestones": [MilestoneDraft(*milestone) for milestone in MILESTONES],
             "by": self.consultant,
         } | changes
@@ -205,6 +207,7 @@ class World:
         return self.decided("met", **changes)
 
     def missed(self, **changes: Any) -> ContractVersion:
+        """A contract whose only attempt missed the target."""
         return self.decided("missed", **changes)
 
     def decided(self, verdict: str, *, paid: int = 2, **changes: Any) -> ContractVersion:
@@ -277,7 +280,9 @@ def received(*, confirmed_by: User, **figures: Any) -> Payment:
 
 
 def measured(asked: EngagementRun, verdict: str) -> EngagementRun:
-    """Conclude the run itself, with a stored record of this verdict ("failed": without one)."""
+    """Conclude the run itself, with a stored record of this verdict.
+
+    "failed" has no record; "noisy" is inconclusive above the target."""
     failed = verdict == "failed"
     Run.objects.filter(pk=asked.run_id).update(
         state=Run.State.FAILED if failed else Run.State.FINISHED,
@@ -286,7 +291,8 @@ def measured(asked: EngagementRun, verdict: str) -> EngagementRun:
         finished_at=timezone.now(),
     )
     if not failed:
-        ratio = {"met": 2.4, "missed": 1.1, "inconclusive": 2.0}.get(verdict)
+        ratio = {"met": 2.4, "missed": 1.1, "inconclusive": 2.0, "noisy": 2.4}.get(verdict)
+        verdict = "inconclusive" if verdict == "noisy" else verdict
         Record.objects.create(
             run_id=asked.run_id,
             attempt=1,
@@ -296,7 +302,13 @@ def measured(asked: EngagementRun, verdict: str) -> EngagementRun:
             ratio=ratio,
             low=ratio and ratio - 0.1,
             high=ratio and ratio + 0.1,
-            summary={"verdict": verdict, "target": 2.0},
+            summary={
+                "verdict": verdict,
+                "target": 2.0,
+                "confidence": 0.95,
+                "low": ratio and ratio - 0.1,
+                "high": ratio and ratio + 0.1,
+            },
             device_name="CPU",
         )
     return EngagementRun.objects.get(pk=asked.pk)

@@ -118,6 +118,10 @@ class Command(BaseCommand):
         waiting.wait_for_verdicts(
             [each.acceptance for each in started], deadline=deadline, report=self._report
         )
+        started = [lifecycle.try_again(each, users=users, report=self._report) for each in started]
+        waiting.wait_for_verdicts(
+            [each.acceptance for each in started], deadline=deadline, report=self._report
+        )
         for each in started:
             lifecycle.conclude_engagement(each, users=users, report=self._report)
         return started

@@ -17,8 +17,9 @@ from engagements.documents.registry import Subject
 from engagements.documents.renderable import Enclosure, RenderableDocument
 from engagements.runs import controls
 from engagements.runs.bundles import WITHHELD, customer_may_have_source, record_bytes
+from engagements.runs.explanations import explain, level, shown_level
 from engagements.runs.models import EngagementRun
-from engagements.runs.report import measured, pictures, verdict
+from engagements.runs.report import measured, pictures
 
 NOUN = "run"
 
@@ -86,12 +87,12 @@ def _context(asked: EngagementRun, record: dict[str, Any]) -> dict[str, Any]:
         "record": record,
         "benchmark": benchmark,
         "summary": summary,
-        "verdict": verdict.explain(asked, summary),
+        "verdict": explain(asked, summary),
         "ratio": ratios.measured(summary["ratio"]),
         "low": ratios.measured(summary["low"]),
         "high": ratios.measured(summary["high"]),
         "target": ratios.measured(summary["target"]),
-        "confidence": f"{summary['confidence']:.0%}",
+        "confidence": shown_level(level(summary) or summary["confidence"]),
         "workloads": measured.workloads(summary),
         "correctness": measured.correctness(record),
         "operator": measured.operator(record),

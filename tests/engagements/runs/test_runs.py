@@ -182,7 +182,7 @@ def test_inconclusive_means_what_the_terms_say(
     assert Settlement.objects.count() == settlements
 
 
-@pytest.mark.parametrize("verdict", ["invalid", "disqualified", "failed"])
+@pytest.mark.parametrize("verdict", ["invalid", "failed"])
 def test_a_run_that_says_nothing_about_the_target_decides_nothing(
     world: World, verdict: str
 ) -> None:

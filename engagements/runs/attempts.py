@@ -1,0 +1,204 @@
+"""Attempts: number the acceptance runs of a contract, and end the work with the final one."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from benchmarks.models import Record, Verdict
+from engagements import access
+from engagements.common.errors import ApplicationError
+from engagements.common.ratios import agreed
+from engagements.contracts import versions
+from engagements.contracts.milestones.services import release
+from engagements.contracts.models import ContractVersion
+from engagements.contracts.time_box import services as time_box
+from engagements.contracts.time_box.models import Pause
+from engagements.engagement import stages
+from engagements.engagement.models import Engagement, Stage
+from engagements.event_log import events
+from engagements.people.models import User
+from engagements.runs import postings
+from engagements.runs.models import EngagementRun
+from engagements.runs.outcomes import (
+    FAILED,
+    Outcome,
+    Situation,
+    counts_inconclusive,
+    is_noise,
+    outcome_of,
+)
+from engagements.settlements import services as settlements
+from engagements.settlements.models import Dispute, Settlement
+
+
+def acceptance_runs(engagement: Engagement) -> QuerySet[EngagementRun]:
+    """The acceptance runs of an engagement."""
+    return engagement.runs.filter(purpose=EngagementRun.Purpose.ACCEPTANCE)
+
+
+def disqualifications(engagement: Engagement) -> int:
+    """How many attempts were disqualified."""
+    counted = acceptance_runs(engagement).filter(attempt__isnull=False)
+    return counted.filter(run__record__verdict=Verdict.DISQUALIFIED).count()
+
+
+def situation_of(run: EngagementRun, *, today: date | None = None) -> Situation:
+    """Read the situation of an acceptance run from the database."""
+    engagement, contract = run.engagement, run.contract_version
+    assert contract is not None  # an acceptance run names its contract
+    record: Record | None = getattr(run.run, "record", None)
+    day = today or timezone.localdate()
+    rows = acceptance_runs(engagement).values_list(
+        "pk", "attempt", "is_noise_repeat", "run__record__verdict"
+    )
+    others = [_Other(*row) for row in rows if row[0] != run.pk]
+    earlier = [each for each in others if each.pk < run.pk]
+    counted = [each for each in earlier if each.attempt is not None]
+    is_ended = engagement.stage != Stage.ACTIVE
+    is_past = run.final_at is None and run.concluded_at is not None
+    target = float(contract.target)
+    return Situation(
+        verdict=record.verdict if record else FAILED,
+        is_noise=record is not None and is_noise(record.verdict, record.low, record.high, target),
+        today=day,
+        last_day=time_box.ends_on(engagement),
+        attempts=contract.acceptance_runs,
+        attempts_before=len(counted),
+        repeats=contract.noise_repeats,
+        repeats_before=sum(each.is_noise_repeat for each in earlier),
+        counts_inconclusive=counts_inconclusive(contract),
+        is_final=run.final_at is not None,
+        is_paused=_is_paused(engagement, day),
+        has_offer=engagement.contracts.filter(state=ContractVersion.State.OFFERED).exists(),
+        is_disputed=_is_disputed(engagement),
+        disqualified_before=sum(each.verdict == Verdict.DISQUALIFIED for each in counted),
+        is_past=is_past and (is_ended or len(others) > len(earlier)),
+    )
+
+
+class _Other(NamedTuple):
+    pk: int
+    attempt: int | None
+    is_noise_repeat: bool
+    verdict: str | None
+
+
+def _is_paused(engagement: Engagement, day: date) -> bool:
+    return Pause.objects.filter(
+        contract_version__engagement=engagement,
+        contract_version__state=ContractVersion.State.ACCEPTED,
+        starts_on__lte=day,
+        ends_on__gte=day,
+    ).exists()
+
+
+def _is_disputed(engagement: Engagement) -> bool:
+    return Dispute.objects.filter(
+        settlement__contract_version__engagement=engagement, resolved_at__isnull=True
+    ).exists()
+
+
+def outcome_of_run(run: EngagementRun) -> Outcome:
+    """The outcome of an acceptance run, as pages and the report show it."""
+    return outcome_of(situation_of(run))
+
+
+def decide(
+    engagement: Engagement, contract: ContractVersion, run: EngagementRun, record: Record
+) -> None:
+    """Apply the outcome of a run to its engagement, both under the engagement's lock.
+
+    Saves the run's attempt and conclusion.
+    """
+    outcome = outcome_of(situation_of(run))
+    run.attempt, run.is_noise_repeat = outcome.attempt, outcome.repeats_noise
+    run.concluded_at = timezone.now()
+    if outcome.stage != Stage.ACTIVE:
+        run.final_at = run.concluded_at
+    run.save(update_fields=["attempt", "is_noise_repeat", "concluded_at", "final_at"])
+    if record.verdict == Verdict.DISQUALIFIED:
+        _record_disqualified(engagement, run, outcome)
+    if outcome.stage == Stage.MET:
+        _meet(engagement, contract, run)
+    elif outcome.stage == Stage.MISSED:
+        settlements.create_proposal(
+            engagement=engagement, contract=contract, reason=Settlement.Reason.MISSED
+        )
+
+
+@transaction.atomic
+def declare_final(*, run: EngagementRun, by: User) -> EngagementRun:
+    """Declare the last attempt final, for the consultancy: the settlement is proposed.
+
+    Idempotent. Declined for an attempt before the last, and while a run is in progress.
+    """
+    engagement = stages.locked(run.engagement_id)
+    access.require_consultant(by)
+    row = EngagementRun.objects.select_related("contract_version", "run__solution").get(pk=run.pk)
+    if row.final_at is not None:
+        return row
+    row.engagement = engagement
+    stages.require_stage(engagement, Stage.ACTIVE, to="for an attempt to be final")
+    error = blocking_error(row)
+    if error:
+        raise error
+    row.final_at, row.declared_final_by = timezone.now(), by
+    row.save(update_fields=["final_at", "declared_final_by"])
+    events.record(
+        engagement=engagement,
+        verb="run.declared_final",
+        summary=f"The consultancy declared attempt {row.attempt} final.",
+        actor=by,
+        changes={"run": row.pk},
+        for_customer=True,
+    )
+    contract = versions.contract_in_force(engagement)
+    assert contract is not None  # an active engagement has one
+    settlements.create_proposal(
+        engagement=engagement, contract=contract, reason=Settlement.Reason.MISSED, by=by
+    )
+    return row
+
+
+def blocking_error(run: EngagementRun) -> ApplicationError | None:
+    """Why a run cannot be declared final, or None."""
+    if run.attempt is None:
+        return ApplicationError(
+            "This run is no attempt. Only an attempt can be final.", code="run.no_attempt"
+        )
+    later = Q(concluded_at__isnull=True) | Q(attempt__gt=run.attempt)
+    if acceptance_runs(run.engagement).filter(later).exists():
+        return ApplicationError(
+            "Only the last attempt can be final, once no run is in progress.",
+            code="run.not_last_attempt",
+        )
+    return None
+
+
+def _record_disqualified(engagement: Engagement, run: EngagementRun, outcome: Outcome) -> None:
+    events.record(
+        engagement=engagement,
+        verb="run.disqualified",
+        summary=f"The kernel of an acceptance run broke the rules of the benchmark. {outcome.text}",
+        actor=None,
+        changes={"run": run.pk, "attempt": run.attempt},
+        for_customer=True,
+    )
+
+
+def _meet(engagement: Engagement, contract: ContractVersion, run: EngagementRun) -> None:
+    events.record(
+        engagement=engagement,
+        verb="engagement.met",
+        summary=f"The target of {agreed(contract.target)} was met.",
+        actor=None,
+        changes={**stages.move(engagement, Stage.MET), "run": run.pk},
+        for_customer=True,
+    )
+    release(contract=contract)
+    postings.target_met(contract, dated_on=timezone.localdate())

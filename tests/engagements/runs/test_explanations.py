@@ -1,0 +1,30 @@
+"""The confidence of an interval, in the same sentence wherever it is shown."""
+
+from typing import Any
+
+import pytest
+
+from engagements.runs.explanations import confidence, level, shown_level
+
+MEASURED = {"low": 2.1, "high": 2.4, "confidence": 0.95}
+
+
+@pytest.mark.parametrize(
+    ("looks", "shown"),
+    [
+        ([], ["95%"]),
+        ([{"confidence": 0.95}], ["95%"]),
+        ([{"confidence": 0.9833}], ["98.3%", "95%"]),
+    ],
+)
+def test_the_sentence_names_the_sealed_confidence_and_that_of_the_look(
+    looks: list[dict[str, Any]], shown: list[str]
+) -> None:
+    summary = MEASURED | {"looks": looks}
+    text = confidence(summary)
+    assert all(each in text for each in shown)
+    assert shown_level(level(summary) or 0) == shown[0]
+
+
+def test_a_run_without_an_interval_has_no_confidence() -> None:
+    assert confidence({"low": None, "confidence": 0.95}) == ""

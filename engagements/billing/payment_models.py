@@ -26,6 +26,9 @@ from engagements.common.money import format_money
 from engagements.people.models import User
 from engagements.people.triggers import second_person
 
+# A payment reference has 80 characters; the suffix of a repeated or reversed one takes 11.
+REFERENCE_HEAD = 69
+
 
 class BankImport(models.Model):
     """An imported bank file, stored unchanged. The same bytes are imported once.
@@ -234,14 +237,15 @@ class Payment(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(kind="received")
-                | Q(kind="reversed", bank_amount__isnull=True)
+                | Q(kind="reversed")
                 | Q(bank_line__isnull=True, bank_amount__isnull=True),
                 name="payment_of_the_bank_is_received",
                 violation_error_message="Only received payments have a bank line.",
             ),
             models.CheckConstraint(
                 condition=Q(bank_amount__isnull=True)
-                | Q(bank_amount__gt=0, bank_line__isnull=False),
+                | Q(bank_amount__gt=0, kind="received", bank_line__isnull=False)
+                | Q(bank_amount__lt=0, kind="reversed", bank_line__isnull=False),
                 name="payment_in_another_currency_has_its_line",
                 violation_error_message="A payment in another currency needs its bank line.",
             ),

@@ -85,8 +85,14 @@ def payment_paid_back(payment: Payment) -> Entry | None:
 
 
 def payment_reversed(payment: Payment) -> Entry | None:
-    """Post a reversed payment: in suspense against its bank line or that of the chargeback."""
-    return _post_payment(payment, Entry.Kind.PAYMENT_REVERSED, effects.reversed_payment)
+    """Post a reversed payment: in suspense against its bank line or that of the chargeback.
+
+    In another currency, against the exchange position.
+    """
+    assert payment.moved_from is not None  # the payment that it reverses
+    is_exchanged = payment.moved_from.bank_amount is not None
+    act = effects.reversed_in_another_currency if is_exchanged else effects.reversed_payment
+    return _post_payment(payment, Entry.Kind.PAYMENT_REVERSED, act)
 
 
 def payment_came_back(payment: Payment) -> Entry | None:
@@ -138,14 +144,12 @@ def write_off_reversed(row: WriteOff) -> Entry | None:
 
 def bank_line_exchanged(line: BankLine) -> Entry:
     """Clear the suspense of a line in another currency than its invoice."""
-    effect = effects.moved(line.amount, source=chart.EXCHANGE_POSITION, to=chart.SUSPENSE)
-    return posting.post(
-        engagement=None,
-        kind=Entry.Kind.EXCHANGED,
-        dated_on=posting.open_day(line.valued_on),
-        legs=[LegDraft(account, amount, line.currency) for account, amount in effect.items()],
-        key=f"{Entry.Kind.EXCHANGED}:bank_line:{line.pk}",
-    )
+    return _post_line(line, Entry.Kind.EXCHANGED, chart.EXCHANGE_POSITION, chart.SUSPENSE)
+
+
+def bank_line_exchange_undone(line: BankLine) -> Entry:
+    """Put a line in another currency into suspense again: its payment was reversed."""
+    return _post_line(line, Entry.Kind.EXCHANGED, chart.SUSPENSE, chart.EXCHANGE_POSITION)
 
 
 def bank_lines_imported(lines: Iterable[BankLine]) -> None:
@@ -166,15 +170,16 @@ def bank_lines_imported(lines: Iterable[BankLine]) -> None:
 
 def bank_line_set_aside(line: BankLine) -> Entry:
     """Clear a line's suspense: the tax adviser books it."""
-    return _post_aside(line, Entry.Kind.BANK_LINE_CLEARED, chart.OUTSIDE, chart.SUSPENSE)
+    return _post_line(line, Entry.Kind.BANK_LINE_CLEARED, chart.OUTSIDE, chart.SUSPENSE)
 
 
 def bank_line_taken_up(line: BankLine) -> Entry:
     """Put a line that was set aside into suspense again."""
-    return _post_aside(line, Entry.Kind.BANK_LINE_REOPENED, chart.SUSPENSE, chart.OUTSIDE)
+    return _post_line(line, Entry.Kind.BANK_LINE_REOPENED, chart.SUSPENSE, chart.OUTSIDE)
 
 
-def _post_aside(line: BankLine, kind: Entry.Kind, source: str, to: str) -> Entry:
+def _post_line(line: BankLine, kind: Entry.Kind, source: str, to: str) -> Entry:
+    """Move a line's amount between two accounts; it may happen more than once."""
     stem = f"{kind}:bank_line:{line.pk}"
     count = Entry.objects.filter(key__startswith=f"{stem}:").count()
     return posting.post(

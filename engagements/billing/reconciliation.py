@@ -19,7 +19,12 @@ from engagements.access import require_finance
 from engagements.billing import payments, postings
 from engagements.billing.balances import issued_invoices, open_invoices
 from engagements.billing.models import Invoice
-from engagements.billing.payment_models import BankLine, Payment, PaymentConfirmation
+from engagements.billing.payment_models import (
+    REFERENCE_HEAD,
+    BankLine,
+    Payment,
+    PaymentConfirmation,
+)
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
@@ -34,8 +39,6 @@ State = BankLine.State
 # An invoice number as printed, or with other separators or none.
 NUMBER = re.compile(r"(?<![A-Z])(INV|HAND)[\s\-_./]*(\d{4})[\s\-_./]*(\d{4,})(?!\d)")
 ENDED = (Stage.CLOSED, Stage.CANCELLED)
-# A payment reference has 80 characters; the suffix of a repeated one takes 11.
-REFERENCE_HEAD = 69
 
 
 class Match(StrEnum):
@@ -112,7 +115,7 @@ def own_refund_ids(lines: Iterable[BankLine]) -> frozenset[str]:
 
 
 def _other_reason(line: BankLine, refunds: frozenset[str]) -> str:
-    """Why a line is no payment of a customer; empty if it may be one."""
+    """The reason why a line cannot be a customer's payment; empty if it can."""
     if line.end_to_end_id.upper() in refunds:
         return "One of our refunds has this end-to-end id."
     if not line.is_credit:
@@ -194,12 +197,7 @@ def assign(*, line: BankLine, parts: Sequence[tuple[Invoice, Decimal]], by: User
     row = BankLine.objects.select_for_update(of=("self",)).get(pk=line.pk)
     wanted = {invoice.pk: amount for invoice, amount in parts}
     if row.state == State.ASSIGNED:
-        standing = row.payments.filter(kind=Payment.Kind.RECEIVED, moved_to__isnull=True)
-        if dict(standing.values_list("invoice", "amount")) != wanted:
-            raise ApplicationError(
-                "This line is already assigned to other invoices.",
-                code="bank_line.assigned_differently",
-            )
+        _require_assigned_to(row, wanted)
         return row
     _require_whole(row, parts)
     if row.state == State.SET_ASIDE:
@@ -227,11 +225,7 @@ def assign_exchanged(*, line: BankLine, invoice: Invoice, amount: Decimal, by: U
     stages.locked(invoice.engagement_id)
     row = BankLine.objects.select_for_update(of=("self",)).get(pk=line.pk)
     if row.state == State.ASSIGNED:
-        if list(row.payments.values_list("invoice", "amount")) != [(invoice.pk, amount)]:
-            raise ApplicationError(
-                "This line is already assigned to other invoices.",
-                code="bank_line.assigned_differently",
-            )
+        _require_assigned_to(row, {invoice.pk: amount})
         return row
     _require_payment(row)
     if invoice.currency == row.currency:
@@ -253,6 +247,16 @@ def assign_exchanged(*, line: BankLine, invoice: Invoice, amount: Decimal, by: U
     )
     postings.bank_line_exchanged(row)
     return handle(row, State.ASSIGNED, by)
+
+
+def _require_assigned_to(line: BankLine, amounts: dict[int, Decimal]) -> None:
+    """Require that a line's payments which are not reversed are these, by invoice."""
+    payments_left = line.payments.filter(kind=Payment.Kind.RECEIVED, moved_to__isnull=True)
+    if dict(payments_left.values_list("invoice", "amount")) != amounts:
+        raise ApplicationError(
+            "This line is already assigned to other invoices.",
+            code="bank_line.assigned_differently",
+        )
 
 
 def _require_whole(line: BankLine, parts: Sequence[tuple[Invoice, Decimal]]) -> None:
@@ -344,7 +348,7 @@ def set_aside(*, line: BankLine, note: str, by: User) -> BankLine:
 
 
 def _reference(line: BankLine, invoice: Invoice) -> str:
-    """The bank's reference, with a suffix where another line paid this invoice with the same."""
+    """The bank's reference, with a suffix where it is already used for a payment of the invoice."""
     same = invoice.payments.filter(reference=line.entry_reference, bank_line__isnull=False)
     again = line.payments.filter(kind=Payment.Kind.REVERSED, invoice=invoice).count()
     if again:

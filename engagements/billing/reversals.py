@@ -10,19 +10,18 @@ from django.utils import timezone
 
 from engagements.access import require_finance
 from engagements.billing import postings
-from engagements.billing.payment_models import BankLine, Payment
+from engagements.billing.payment_models import REFERENCE_HEAD, BankLine, Payment
+from engagements.billing.reopening import reopen
 from engagements.billing.reversal_models import PaymentReversal
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
 from engagements.engagement import stages
-from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import events
 from engagements.people import second_person
 from engagements.people.models import User
 
 Cause, State = PaymentReversal.Cause, PaymentReversal.State
-REFERENCE_HEAD = 69
 
 
 def open_reversals() -> QuerySet[PaymentReversal]:
@@ -51,10 +50,11 @@ def payments_reversed_with(payment: Payment, cause: str) -> list[Payment]:
 
 
 def chargeback_lines(payment: Payment) -> QuerySet[BankLine]:
-    """Open outgoing bank lines over exactly the payment's amount."""
-    return BankLine.objects.filter(
-        state=BankLine.State.OPEN, amount=-payment.amount, currency=payment.invoice.currency
-    )
+    """Open outgoing bank lines over exactly the payment's amount, in the bank's currency."""
+    amount, currency = payment.amount, payment.invoice.currency
+    if payment.bank_amount is not None and payment.bank_line is not None:
+        amount, currency = payment.bank_amount, payment.bank_line.currency
+    return BankLine.objects.filter(state=BankLine.State.OPEN, amount=-amount, currency=currency)
 
 
 @transaction.atomic
@@ -84,6 +84,11 @@ def propose(
         raise ApplicationError(
             "Choose an open outgoing line of the payment's amount.", code="reversal.other_line"
         )
+    if row.bank_amount is not None and cause == Cause.CHARGEBACK and bank_line is None:
+        raise ApplicationError(
+            "Choose the outgoing line: the payment is in another currency than its invoice.",
+            code="reversal.line_required",
+        )
     reversal = PaymentReversal(
         payment=row,
         cause=cause,
@@ -102,11 +107,6 @@ def _require_reversible(payment: Payment, cause: str) -> None:
     if payment.kind != Payment.Kind.RECEIVED or hasattr(payment, "moved_to"):
         raise ApplicationError(
             "Only a received payment is reversed, and once.", code="reversal.not_received"
-        )
-    if payment.bank_amount is not None:
-        raise ApplicationError(
-            "A payment in another currency than its invoice cannot be reversed.",
-            code="reversal.other_currency",
         )
     if cause not in causes_of(payment):
         raise ApplicationError("Choose a cause.", code="reversal.cause")
@@ -134,36 +134,30 @@ def approve(*, reversal: PaymentReversal, by: User) -> PaymentReversal:
     row.state, row.approved_by, row.ended_at = State.POSTED, by, timezone.now()
     validation.save_validated(row)
     for payment in rows:
-        reversed_ = Payment(
-            invoice=payment.invoice,
-            kind=Payment.Kind.REVERSED,
-            amount=-payment.amount,
-            received_on=row.dated_on,
-            reference=f"{payment.reference[:REFERENCE_HEAD]} reversed",
-            moved_from=payment,
-            bank_line=payment.bank_line if row.cause == Cause.OTHER_INVOICE else None,
-            recorded_by=by,
-        )
-        validation.save_validated(reversed_)
-        postings.payment_reversed(reversed_)
+        _reverse(payment, row, by)
     _update_lines(row, by)
     _record(row, rows, by)
     for engagement in {payment.invoice.engagement for payment in rows}:
-        _reopen(engagement, by)
+        reopen(engagement, reason="a payment was reversed", by=by)
     return row
 
 
-def _reopen(engagement: Engagement, by: User) -> None:
-    """Reopen a closed engagement, locked: its customer owes the payment again."""
-    closed = engagement.events.filter(verb="engagement.closed").order_by("position").last()
-    if engagement.stage == Stage.CLOSED and closed is not None:
-        events.record(
-            engagement=engagement,
-            verb="engagement.reopened",
-            summary="The engagement was reopened: a payment was reversed.",
-            actor=by,
-            changes=stages.move(engagement, Stage(closed.changes["stage"][0])),
-        )
+def _reverse(payment: Payment, reversal: PaymentReversal, by: User) -> None:
+    opens_line = reversal.cause == Cause.OTHER_INVOICE
+    exchanged = payment.bank_amount if opens_line else None
+    reversed_ = Payment(
+        invoice=payment.invoice,
+        kind=Payment.Kind.REVERSED,
+        amount=-payment.amount,
+        received_on=reversal.dated_on,
+        reference=f"{payment.reference[:REFERENCE_HEAD]} reversed",
+        moved_from=payment,
+        bank_line=payment.bank_line if opens_line else None,
+        bank_amount=None if exchanged is None else -exchanged,
+        recorded_by=by,
+    )
+    validation.save_validated(reversed_)
+    postings.payment_reversed(reversed_)
 
 
 @transaction.atomic
@@ -193,10 +187,13 @@ def _locked(reversal: PaymentReversal) -> tuple[PaymentReversal, list[Payment]]:
 
 def _update_lines(reversal: PaymentReversal, by: User) -> None:
     """Open the line of a wrong assignment again, or take the line that shows a chargeback."""
+    is_exchanged = reversal.payment.bank_amount is not None
     line = reversal.payment.bank_line if reversal.cause == Cause.OTHER_INVOICE else None
     if line is not None:
         line.state, line.handled_by, line.handled_at = BankLine.State.OPEN, None, None
         validation.save_validated(line)
+        if is_exchanged:
+            postings.bank_line_exchange_undone(line)
     if reversal.bank_line is not None:
         shown = BankLine.objects.select_for_update(of=("self",)).get(pk=reversal.bank_line.pk)
         if shown.state != BankLine.State.OPEN:
@@ -209,6 +206,8 @@ def _update_lines(reversal: PaymentReversal, by: User) -> None:
             timezone.now(),
         )
         validation.save_validated(shown)
+        if is_exchanged:
+            postings.bank_line_exchanged(shown)
 
 
 def _record(reversal: PaymentReversal, rows: list[Payment], by: User) -> None:

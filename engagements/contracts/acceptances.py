@@ -73,7 +73,7 @@ def accept(
     acceptance = Acceptance(
         contract_version=row, party=party, user=by, digest=digest, accepted_at=timezone.now()
     )
-    acceptance.typed_name = _signature(typed_name, by)
+    acceptance.typed_name = signature(typed_name, by)
     acceptance.address, acceptance.signed_in_at = address or current_address(), signed_in_at
     acceptance.user_agent = strip_invisible(user_agent)[:USER_AGENT_LENGTH]
     acceptance.consent, acceptance.second_factor_at = CONSENT, second_factor_at
@@ -117,7 +117,8 @@ def _record(engagement: Engagement, acceptance: Acceptance, changes: dict[str, l
     )
 
 
-def _signature(typed_name: str, by: User) -> str:
+def signature(typed_name: str, by: User) -> str:
+    """The typed name, which has to be that of the account of `by`."""
     name = validation.text(typed_name, noun="The typed name")
     if _plain(name) != _plain(by.name):
         raise ApplicationError(

@@ -239,7 +239,7 @@ def set_aside(request: HttpRequest, pk: int) -> HttpResponse:
 @access.finance_page
 @require_POST
 def match(request: HttpRequest, pk: int) -> HttpResponse:
-    """Match a line with the chosen refund of ours; the field is "transfer" or "overpaid"."""
+    """Match a line with a refund: `refund` is its token, or "named" for those the line names."""
     line = _line_of(pk)
     chosen = request.POST.get("refund", "")
     targets = [row for row in _refunds(line) if refund_token(row) == chosen] or (

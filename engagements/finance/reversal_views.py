@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -174,13 +173,17 @@ def consequences(rows: list[Payment], cause: str) -> list[str]:
         if refunds.exists():
             found.append("An overpayment of this invoice was already refunded.")
     if rows and cause == Cause.OTHER_INVOICE:
-        shown = format_money(
-            sum((row.amount for row in rows), Decimal(0)), rows[0].invoice.currency
-        )
-        found.append(f"The bank line over {shown} is open again: assign it to the right invoice.")
+        found.append(_opened_line(rows))
     if cause == Cause.CHARGEBACK:
         found.append("The money has left our bank account.")
     return list(dict.fromkeys(found))
+
+
+def _opened_line(rows: list[Payment]) -> str:
+    line = rows[0].bank_line
+    assert line is not None  # a payment of the wrong invoice has one
+    shown = format_money(line.amount, line.currency)
+    return f"The bank line over {shown} is open again: assign it to the right invoice."
 
 
 def _settlement_consequence(settlement: Settlement) -> str:
@@ -198,7 +201,9 @@ def planned_entries(rows: list[Payment]) -> list[PlannedEntry]:
     for payment in rows:
         invoice = payment.invoice
         position = positions_of(invoice.engagement, invoice.currency)
-        effect = effects.reversed_payment(position, payment.amount)
+        is_exchanged = payment.bank_amount is not None
+        act = effects.reversed_in_another_currency if is_exchanged else effects.reversed_payment
+        effect = act(position, payment.amount)
         planned.append(
             PlannedEntry(Entry.Kind.PAYMENT_REVERSED, invoice.engagement.reference, effect)
         )

@@ -108,6 +108,11 @@ def reversed_payment(position: Positions, amount: Decimal) -> Effect:
     return _outgoing(position, amount, at=chart.SUSPENSE)
 
 
+def reversed_in_another_currency(position: Positions, amount: Decimal) -> Effect:
+    """The reversal of a payment whose bank line is in another currency."""
+    return _outgoing(position, amount, at=chart.EXCHANGE_POSITION)
+
+
 def paid_back(position: Positions, amount: Decimal) -> Effect:
     """An overpayment being refunded; money in transit counts as gone."""
     return _outgoing(position, amount, at=chart.TRANSFERS)

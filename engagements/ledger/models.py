@@ -87,6 +87,7 @@ class Entry(models.Model):
         WRITTEN_OFF = "written_off", "Written off"
         WRITE_OFF_REVERSED = "write_off_reversed", "Write-off reversed"
         EXCHANGED = "exchanged", "Bank line in another currency"
+        RETURN_CHARGED = "return_charged", "Bank charges of a returned refund"
         REFUND_RETURNED = "refund_returned", "Refund returned after payment"
 
     engagement = models.ForeignKey(

@@ -16,6 +16,7 @@ from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.common.queue import enqueue
 from engagements.contracts import vat
+from engagements.contracts.acceptances import signature
 from engagements.engagement import stages
 from engagements.engagement.models import Engagement, Stage
 from engagements.event_log import events
@@ -113,9 +114,7 @@ def accept(
             f"This order expired on {in_words(row.valid_until)}. Ask for another.",
             code="order.expired",
         )
-    name = validation.text(typed_name, noun="The typed name")
-    if not any(character.isalpha() for character in name):
-        raise ApplicationError("Enter your full name as your signature.", code="order.no_name")
+    name = signature(typed_name, by)
     row.state, row.accepted_by, row.accepted_at = State.ACCEPTED, by, timezone.now()
     row.accepted_digest, row.typed_name = digest, name
     row.address, row.signed_in_at = address or current_address(), signed_in_at

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeAlias
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 
 from engagements.access import require_finance
-from engagements.billing import postings, reconciliation
+from engagements.billing import postings as line_postings
+from engagements.billing import reconciliation
 from engagements.billing.payment_models import BankImport, BankLine
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
 from engagements.engagement import stages
-from engagements.payouts import overpayment_refunds, refunds
+from engagements.payouts import overpayment_refunds, postings, refunds
 from engagements.payouts.models import OverpaymentRefund, Transfer, TransferMatch
 from engagements.people.models import User
 from engagements.settlements import finance_mails
@@ -81,16 +83,23 @@ def refunds_named_by(line: BankLine) -> list[Refund]:
 
 
 def candidates(line: BankLine) -> list[Refund]:
-    """Refunds over exactly the line's amount that it may show, for a person to choose from."""
+    """Refunds that a line may show, for a person to choose from.
+
+    Over exactly its amount; a returned one may be less by what the bank kept.
+    """
     kind, amount = kind_of(line), abs(line.amount)
+    most = amount + (settings.WRITE_OFF_LIMIT if kind == Kind.RETURNED else 0)
     unmatched = ~Q(matches__kind=kind)
     states = ["paying", "paid"]
     return [
-        *Transfer.objects.filter(unmatched, amount=amount, currency=line.currency).exclude(
-            outcome=Transfer.Outcome.FAILED
-        ),
+        *Transfer.objects.filter(
+            unmatched, amount__range=(amount, most), currency=line.currency
+        ).exclude(outcome=Transfer.Outcome.FAILED),
         *OverpaymentRefund.objects.filter(
-            unmatched, amount=amount, invoice__currency=line.currency, state__in=states
+            unmatched,
+            amount__range=(amount, most),
+            invoice__currency=line.currency,
+            state__in=states,
         ).select_related("invoice"),
     ]
 
@@ -104,7 +113,8 @@ def kind_of(line: BankLine) -> TransferMatch.Kind:
 def match(*, line: BankLine, targets: Sequence[Refund], by: User) -> BankLine:
     """Match a line with the refunds that it shows, whose amounts add up to it. Idempotent.
 
-    A debit marks them as paid. A credit fails them, paid or not, and they may be retried.
+    The bank may keep a fee of a returned refund, up to the limit of write-offs. A debit marks
+    refunds as paid. A credit fails them, paid or not, and they may be retried.
     """
     require_finance(by)
     for engagement in sorted({_engagement_of(target) for target in targets}):
@@ -114,9 +124,9 @@ def match(*, line: BankLine, targets: Sequence[Refund], by: User) -> BankLine:
         return row
     _require_matchable(row, targets)
     if row.state == State.SET_ASIDE:
-        postings.bank_line_taken_up(row)
+        line_postings.bank_line_taken_up(row)
     for target in targets:
-        _match_one(row, target, by)
+        _match_one(row, target, by, charges=_charges(row, targets))
     return reconciliation.handle(row, State.MATCHED, by)
 
 
@@ -130,7 +140,7 @@ def _require_matchable(line: BankLine, targets: Sequence[Refund]) -> None:
         raise ApplicationError(
             f"Choose refunds in {line.currency}.", code="bank_line.no_refund_chosen"
         )
-    if total != abs(line.amount):
+    if total - _charges(line, targets) != abs(line.amount):
         raise ApplicationError(
             f"The refunds add up to {format_money(total, line.currency)}, the line is over "
             f"{format_money(abs(line.amount), line.currency)}.",
@@ -138,17 +148,27 @@ def _require_matchable(line: BankLine, targets: Sequence[Refund]) -> None:
         )
 
 
-def _match_one(line: BankLine, target: Refund, by: User) -> None:
+def _charges(line: BankLine, targets: Sequence[Refund]) -> Decimal:
+    """What the bank kept of one returned refund; zero where that is above the limit."""
+    if not line.is_credit or len(targets) != 1:
+        return Decimal(0)
+    kept = targets[0].amount - line.amount
+    return kept if 0 < kept <= settings.WRITE_OFF_LIMIT else Decimal(0)
+
+
+def _match_one(line: BankLine, target: Refund, by: User, *, charges: Decimal) -> None:
     kind = kind_of(line)
-    validation.save_validated(
-        TransferMatch(
-            kind=kind,
-            line=line,
-            transfer=target if isinstance(target, Transfer) else None,
-            overpayment_refund=target if isinstance(target, OverpaymentRefund) else None,
-            amount=target.amount,
-        )
+    found = TransferMatch(
+        kind=kind,
+        line=line,
+        transfer=target if isinstance(target, Transfer) else None,
+        overpayment_refund=target if isinstance(target, OverpaymentRefund) else None,
+        amount=target.amount,
+        charges=charges,
     )
+    validation.save_validated(found)
+    if charges:
+        postings.return_charged(found, stages.locked(_engagement_of(target)))
     reason, day = line.return_reason or "Returned by the bank", line.valued_on
     if isinstance(target, Transfer):
         if kind == Kind.RETURNED:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pgtrigger
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
 from benchmarks.triggers import FSM, AppendOnly, Protect, ReadOnly
@@ -332,6 +332,12 @@ class TransferMatch(models.Model):
         OverpaymentRefund, on_delete=models.PROTECT, null=True, blank=True, related_name="matches"
     )
     amount = models.DecimalField(max_digits=14, decimal_places=3)
+    charges = models.DecimalField(
+        max_digits=14,
+        decimal_places=3,
+        default=0,
+        help_text="What the bank kept of a returned refund.",
+    )
 
     class Meta:
         ordering: ClassVar = ["pk"]
@@ -357,6 +363,12 @@ class TransferMatch(models.Model):
                 condition=Q(amount__gt=0),
                 name="transfer_match_amount_is_positive",
                 violation_error_message="The amount must be positive.",
+            ),
+            models.CheckConstraint(
+                condition=Q(charges=0)
+                | Q(kind="returned", charges__gt=0, charges__lte=F("amount") / 2),
+                name="transfer_match_charges_are_of_a_return",
+                violation_error_message="The bank keeps at most half of a returned refund.",
             ),
         ]
         triggers: ClassVar = [AppendOnly(), CHECK_MATCH]

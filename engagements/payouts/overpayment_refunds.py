@@ -16,6 +16,7 @@ from engagements.access import require_finance
 from engagements.billing import postings as payment_postings
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
+from engagements.billing.reopening import reopen
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
@@ -183,7 +184,7 @@ def record_return(
     row.end_reason = validation.text(reason, noun="The reason")
     returned = _fail(row, engagement, by, valued_on)
     postings.overpayment_refund_returned(row, dated_on=returned.received_on)
-    refunds.reopen(engagement, by)
+    reopen(engagement, reason="the bank returned a refund", by=by)
     return row
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from datetime import date
 
+from engagements.engagement.models import Engagement
 from engagements.ledger import chart, effects
 from engagements.ledger.effects import Effect
 from engagements.ledger.models import Entry
 from engagements.ledger.positions import positions_of
 from engagements.ledger.posting import open_day, post_effect
-from engagements.payouts.models import OverpaymentRefund, Transfer
+from engagements.payouts.models import OverpaymentRefund, Transfer, TransferMatch
 from engagements.settlements.postings import settlement_position
 
 
@@ -60,6 +61,16 @@ def overpayment_refund_returned(refund: OverpaymentRefund, *, dated_on: date) ->
     key = f"{Entry.Kind.REFUND_RETURNED}:overpayment_refund:{refund.pk}"
     day = open_day(dated_on)
     return post_effect(invoice.engagement, position, effect, key=key, dated_on=day)
+
+
+def return_charged(match: TransferMatch, engagement: Engagement) -> Entry | None:
+    """Post what the bank kept of a returned refund; its line shows the rest."""
+    line = match.line
+    effect = effects.moved(match.charges, source=chart.SUSPENSE, to=chart.BANK_CHARGES)
+    position = positions_of(engagement, line.currency)
+    key = f"{Entry.Kind.RETURN_CHARGED}:bank_line:{line.pk}:{match.pk}"
+    day = open_day(line.valued_on)
+    return post_effect(engagement, position, effect, key=key, dated_on=day)
 
 
 def _post_transfer(

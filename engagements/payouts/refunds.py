@@ -9,12 +9,11 @@ from django.utils import timezone
 
 from engagements.access import require_finance
 from engagements.billing import payments
+from engagements.billing.reopening import reopen
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
 from engagements.common.queue import enqueue
-from engagements.engagement import stages
-from engagements.engagement.models import Engagement, Stage
-from engagements.event_log import events
+from engagements.engagement.models import Engagement
 from engagements.payouts import postings, refund_accounts
 from engagements.payouts.models import Transfer, TransferFile
 from engagements.people import second_person
@@ -189,23 +188,8 @@ def record_return(
     postings.settlement_returned(transfer, dated_on=valued_on or timezone.localdate())
     row.paid_by, row.paid_at, row.payment_reference = None, None, ""
     advance(row, engagement, State.FAILED, f"The bank returned it: {reason}", by, reason=reason)
-    reopen(engagement, by)
+    reopen(engagement, reason="the bank returned a refund", by=by)
     return row
-
-
-def reopen(engagement: Engagement, by: User) -> None:
-    """Reopen a closed engagement, locked, whose refund the bank returned."""
-    if engagement.stage != Stage.CLOSED:
-        return
-    settled = Settlement.objects.filter(contract_version__engagement=engagement)
-    stage = Stage.MISSED if settled.exclude(state=State.VOIDED).exists() else Stage.MET
-    events.record(
-        engagement=engagement,
-        verb="engagement.reopened",
-        summary="The engagement was reopened: the bank returned a refund.",
-        actor=by,
-        changes=stages.move(engagement, stage),
-    )
 
 
 def _start(

@@ -75,8 +75,9 @@ CHECK_MATCH = Trigger(
     }
     END IF;
     IF EXISTS (SELECT 1 FROM engagements_payment WHERE bank_line_id = line.id)
-        OR abs(line.amount) < NEW.amount + (
-            SELECT coalesce(sum(amount), 0) FROM engagements_transfermatch WHERE line_id = line.id)
+        OR abs(line.amount) < NEW.amount - NEW.charges + (
+            SELECT coalesce(sum(amount - charges), 0) FROM engagements_transfermatch
+            WHERE line_id = line.id)
     THEN
         {refuse("transfermatch.amount", "A bank line shows its amount once.")}
     END IF;

@@ -175,7 +175,7 @@ class World:
         return offers.offer(contract=self.drafted(engagement, **changes), by=self.consultant)
 
     def accept(self, contract: ContractVersion, side: Party, **changes: Any) -> ContractVersion:
-        by = self.signatory if side == Party.CUSTOMER else self.consultant
+        by = changes.get("by") or (self.signatory if side == Party.CUSTOMER else self.consultant)
         given: dict[str, Any] = {
             "contract": contract,
             "party": side,

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
+from django.db.models import Sum
 from django.test import Client
 from django.urls import reverse
 
-from engagements.billing import reconciliation, write_offs
+from engagements.billing import reconciliation, reversals, write_offs
 from engagements.billing.balances import balance_of
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.billing.write_off_models import WriteOff
 from engagements.closing import cancel
 from engagements.ledger import chart
+from engagements.ledger.models import Leg
 from engagements.ledger.positions import positions_of
 from engagements.payouts import refunds
 from engagements.settlements import services as settlements
 from tests.engagements.billing.test_bank_imports import balance, imported, statement
-from tests.engagements.world import World, fresh
+from tests.engagements.world import World, fresh, today
 from tests.errors import declined
 from tests.refusing import refused, write
 
@@ -113,6 +116,66 @@ def test_a_payment_in_another_currency_is_assigned_with_its_rate(
         reconciliation.assign_exchanged(line=line, invoice=invoice, amount=D(1), by=world.finance)
     write_off(world, invoice, "exchange", "20.00")
     assert client.get(reverse("invoice", args=[invoice.pk])).status_code == 200
+
+
+def exchanged(world: World) -> Payment:
+    """A payment of an invoice in euro by a line in dollars."""
+    invoice = world.invoice(world.active().milestones.get(position=1))
+    line = imported(world, statement(("15500.00", invoice.reference), currency="USD")).lines.get()
+    reconciliation.assign_exchanged(line=line, invoice=invoice, amount=D(14260), by=world.finance)
+    return Payment.objects.get(bank_line=line)
+
+
+def reverse_payment(world: World, payment: Payment, cause: str, **fields: Any) -> None:
+    reversal = reversals.propose(
+        payment=payment, cause=cause, reason="x", dated_on=today(), by=world.finance, **fields
+    )
+    reversals.approve(reversal=reversal, by=world.controller)
+
+
+def positions(invoice: Invoice) -> dict[str, D]:
+    found = positions_of(invoice.engagement, "EUR").balances
+    return {code: value for code, value in found.items() if value}
+
+
+def in_dollars(account: str) -> D:
+    legs = Leg.objects.filter(account__code=account, currency="USD")
+    return legs.aggregate(total=Sum("amount"))["total"] or D(0)
+
+
+def test_a_payment_in_another_currency_is_reversed_and_its_line_assigned_again(
+    world: World,
+) -> None:
+    payment = exchanged(world)
+    invoice, line = payment.invoice, payment.bank_line
+    before = positions(invoice)
+    reverse_payment(world, payment, "other_invoice")
+    line.refresh_from_db()
+    assert (line.state, balance_of(invoice).open_amount) == ("open", invoice.gross)
+    assert (in_dollars("suspense"), in_dollars("exchange_position")) == (D(-15500), 0)
+    assert "exchange_position" not in positions(invoice)
+    for _ in range(2):
+        reconciliation.assign_exchanged(
+            line=line, invoice=invoice, amount=D(14260), by=world.finance
+        )
+    assert positions(invoice) == before
+    assert (in_dollars("suspense"), in_dollars("exchange_position")) == (0, D(-15500))
+
+
+def test_a_chargeback_in_another_currency_names_its_line(world: World) -> None:
+    payment = exchanged(world)
+    with declined("reversal.line_required"):
+        reverse_payment(world, payment, "chargeback")
+    content = statement(("-15500.00", "chargeback"), currency="USD")
+    shown = imported(world, content).lines.get()
+    reverse_payment(world, payment, "chargeback", bank_line=shown)
+    shown.refresh_from_db()
+    assert (shown.state, balance_of(payment.invoice).open_amount) == (
+        "matched",
+        payment.invoice.gross,
+    )
+    assert (in_dollars("suspense"), in_dollars("exchange_position")) == (0, 0)
+    assert "exchange_position" not in positions(payment.invoice)
 
 
 def test_an_engagement_ends_by_agreement_after_money_came_in(world: World) -> None:

@@ -153,9 +153,9 @@ def test_a_signatory_accepts_exactly_the_sealed_terms(world: World) -> None:
         (world.stranger, "access.signatories_only"),
     ):
         with declined(code):
-            orders.accept(order=order, typed_name="X", digest=order.digest, by=by)
+            orders.accept(order=order, typed_name="Sigrid", digest=order.digest, by=by)
     with declined("order.other_digest"):
-        orders.accept(order=order, typed_name="X", digest="sha256:0", by=world.signatory)
+        orders.accept(order=order, typed_name="Sigrid", digest="sha256:0", by=world.signatory)
     with refused("auditorder.signatory"):
         write(
             order,
@@ -163,7 +163,7 @@ def test_a_signatory_accepts_exactly_the_sealed_terms(world: World) -> None:
             accepted_by=world.consultant,
             accepted_at=timezone.now(),
             accepted_digest=order.digest,
-            typed_name="X",
+            typed_name="Sigrid",
         )
     with refused("auditorder.sealed"):
         write(order, price=1)
@@ -194,7 +194,7 @@ def test_an_expired_order_is_not_accepted_and_another_is_offered_once_withdrawn(
         )
     orders.withdraw(order=order, reason="Another price", by=world.consultant)
     with declined("validation.state"):
-        orders.accept(order=order, typed_name="S", digest=order.digest, by=world.signatory)
+        orders.accept(order=order, typed_name="Sigrid", digest=order.digest, by=world.signatory)
     with declined("order.expired"):
         orders.offer(
             engagement=order.engagement,

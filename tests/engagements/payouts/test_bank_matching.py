@@ -15,6 +15,7 @@ from engagements.billing.payment_models import BankLine, Payment
 from engagements.billing.reconciliation import Match, proposals
 from engagements.engagement.models import Stage
 from engagements.ledger import chart
+from engagements.ledger.models import Entry
 from engagements.payouts import bank_matching, overpayment_refunds, refunds, transfer_files
 from engagements.payouts.models import Transfer, TransferMatch
 from engagements.settlements import services as settlements
@@ -86,12 +87,12 @@ def test_a_returned_refund_is_never_a_customers_payment(world: World) -> None:
     engagement = transfer.settlement.contract_version.engagement
     invoice = engagement.invoices.filter(kind="invoice").latest("pk")
     content = statement(
-        (f"{transfer.amount - 5:.2f}", f"RETURN {invoice.reference}"),
+        (f"{transfer.amount - 51:.2f}", f"RETURN {invoice.reference}"),
         details=named(transfer, reason="AC01"),
     )
     row = imported(world, content)
     line = row.lines.get()
-    # The bank kept a fee, so that a person decides.
+    # The bank kept more than the limit, so that a person decides.
     assert bank_matching.match_import(bank_import=row, by=world.finance).errors
     [proposal] = proposals([line])
     assert (proposal.match, proposal.is_certain) == (Match.NONE, False)
@@ -105,6 +106,29 @@ def test_a_returned_refund_is_never_a_customers_payment(world: World) -> None:
             reference="x",
             bank_line=line,
             recorded_by=world.finance,
+        )
+
+
+@pytest.mark.parametrize("is_executed", [True, False])
+def test_a_return_less_the_bank_s_fee_finds_its_transfer(world: World, is_executed: bool) -> None:
+    transfer = on_its_way(world)
+    if is_executed:
+        left(world, transfer)
+    content = statement(
+        (f"{transfer.amount - 5:.2f}", "back"), details=named(transfer, reason="AC01")
+    )
+    line = matched(world, content)
+    match = line.transfer_matches.get(kind="returned")
+    assert (match.amount, match.charges) == (transfer.amount, 5)
+    assert Settlement.objects.get().state == "failed"
+    assert balance(chart.REFUND_PAYABLE) == -transfer.amount
+    assert balance(chart.BANK_CHARGES) == 5
+    engagement = transfer.settlement.contract_version.engagement
+    entry = Entry.objects.get(kind=Entry.Kind.RETURN_CHARGED)
+    assert (entry.engagement, entry.dated_on) == (engagement, line.valued_on)
+    with refused("transfer_match_charges_are_of_a_return"):
+        TransferMatch.objects.create(
+            line=line, kind="returned", transfer=transfer, amount=100, charges=100
         )
 
 

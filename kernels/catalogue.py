@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kernels import tolerances
+from kernels import installed, tolerances
 from kernels.definition import Baseline, Definition, Preset
 
 SCHEMA = "twofold.benchmark/1"
@@ -32,8 +32,9 @@ class CatalogueError(LookupError):
 
 
 def operators() -> list[str]:
-    """The operators of the catalogue: every folder beside this file with an op.py."""
-    return sorted(found.parent.name for found in _FOLDER.glob("*/op.py"))
+    """The operators of the catalogue: every folder with an op.py, here and in other packages."""
+    places = (_FOLDER, *installed.folders())
+    return sorted({found.parent.name for place in places for found in place.glob("*/op.py")})
 
 
 def require_operator(operator: str) -> str:
@@ -44,6 +45,13 @@ def require_operator(operator: str) -> str:
             code="catalogue.operator",
         )
     return operator
+
+
+def folder(operator: str) -> Path:
+    """The operator's folder. CatalogueError if the catalogue does not have it."""
+    places = (_FOLDER, *installed.folders())
+    name = require_operator(operator)
+    return next(place / name for place in places if (place / name / "op.py").is_file())
 
 
 def definition(operator: str) -> Definition:
@@ -75,8 +83,7 @@ def baselines(operator: str) -> dict[str, Baseline]:
 
 def candidates(operator: str) -> dict[str, Path]:
     """The operator's own kernels: file stem to file."""
-    folder = _FOLDER / require_operator(operator)
-    files = [file for pattern in CANDIDATE_PATTERNS for file in folder.glob(pattern)]
+    files = [file for pattern in CANDIDATE_PATTERNS for file in folder(operator).glob(pattern)]
     return {file.stem: file for file in sorted(files)}
 
 
@@ -94,8 +101,7 @@ def bytes_moved(operator: str, axes: Mapping[str, int], dtype: str) -> int:
 
 def source_digests(operator: str) -> dict[str, str]:
     """SHA-256 of the operator's Program, reference and baselines."""
-    folder = _FOLDER / require_operator(operator)
-    return {name: _digest(folder / name) for name in SOURCES}
+    return {name: _digest(folder(operator) / name) for name in SOURCES}
 
 
 def benchmark_document(

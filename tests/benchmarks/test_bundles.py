@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks import bundles
 from benchmarks.models import Record, Repetition, Run
-from benchmarks.records import records, signatures
+from benchmarks.records import archives, records, signatures
 from benchmarks.records.canonical import digest_of_bytes
 from benchmarks.services import repetitions, runs
 from benchmarks.verdict import consistency
@@ -68,11 +68,11 @@ def test_a_bundle_verifies_and_measures_and_its_record_comes_back(
 
 def test_the_first_line_names_the_required_libraries(finished: Run) -> None:
     document = finished.benchmark.document
-    said = bundles._libraries(document)
+    said = archives._libraries(document)
     assert said == "torch, numpy, rfc8785, jsonschema and cryptography"
     document["hardware"]["device"] = "cuda"
     document["baseline"] |= {"package": "flashinfer-python", "version": "0.6.1"}
-    said = bundles._libraries(document)
+    said = archives._libraries(document)
     assert "nvidia-ml-py" in said
     assert said.endswith(" and flashinfer-python 0.6.1")
 

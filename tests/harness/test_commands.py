@@ -6,16 +6,20 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.harness import __main__ as harness
+from benchmarks.harness.cli import measuring, parsing
 from benchmarks.harness.devices import backends
 from benchmarks.harness.failures import SideFailed
 from benchmarks.harness.sides import side
 from benchmarks.records import records, signatures
 from benchmarks.records.canonical import canonical
+from benchmarks.records.redaction import withhold_source
 from tests.harness.samples import twice_as_fast
 from tests.harness.softmax import EXPLOITS, softmax_benchmark
 
@@ -53,7 +57,7 @@ def test_a_run_writes_a_record_that_verifies(benchmark: Path, tmp_path: Path) ->
     assert ran.returncode == 0, ran.stderr
     record = records.load(out.read_bytes())
     assert record["candidate"]["source"] == (EXPLOITS / "honest.py").read_text()
-    assert record["command"] == "python -m benchmarks.harness run b.json honest.py --out r.json"
+    assert record["command"] == "twofold run b.json honest.py --out r.json"
     assert str(tmp_path) not in out.read_text()
     assert out.stat().st_size < 300_000
     events = [json.loads(line) for line in ran.stdout.splitlines()]
@@ -98,16 +102,16 @@ def test_a_compile_log_is_printed_above_the_error(
 ) -> None:
     told = "the candidate raised CompileError: the CUDA source does not compile"
     log = "candidate.cu(3): error: expected a ';'\n1 error detected"
-    monkeypatch.setattr(harness, "_measured", lambda *_: SideFailed(told, log=log))
+    monkeypatch.setattr(measuring, "_measured", lambda *_: SideFailed(told, log=log))
     out = tmp_path / "r.json"
     assert harness.main(["run", str(benchmark), "mine.cu", "--out", str(out)]) == 3
     assert capsys.readouterr().err.splitlines() == [*log.splitlines(), told]
 
 
 def test_a_candidates_name_is_quoted_in_the_command_of_a_repetition() -> None:
-    asked = harness._parser().parse_args(["run", "b.json", "/x/k; rm -rf ~.py", "--out", "r.json"])
-    said = harness._command(asked)
-    assert said == "python -m benchmarks.harness run b.json 'k; rm -rf ~.py' --out r.json"
+    asked = parsing.parser().parse_args(["run", "b.json", "/x/k; rm -rf ~.py", "--out", "r.json"])
+    said = measuring._command(asked)
+    assert said == "twofold run b.json 'k; rm -rf ~.py' --out r.json"
 
 
 def test_a_missing_gpu_is_named_as_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,3 +195,42 @@ def test_verifying_imports_neither_torch_nor_django(tmp_path: Path) -> None:
         check=False,
     )
     assert ran.returncode == 0, ran.stderr
+
+
+def test_a_record_is_repeated_with_its_own_candidate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = twice_as_fast()
+    (tmp_path / "r.json").write_bytes(records.serialize(record, None))
+    asked: list[tuple[Any, str]] = []
+
+    def measured(arguments: Any, document: Any, progress: Any) -> Any:
+        asked.append((document, Path(arguments.candidate).read_text()))
+        assert measuring._command(arguments) == "twofold repeat r.json --out again.json"
+        return record
+
+    monkeypatch.setattr(measuring, "_measured", measured)
+    again = tmp_path / "again.json"
+    assert harness.main(["repeat", str(tmp_path / "r.json"), "--out", str(again)]) == 0
+    assert asked == [(record["benchmark"], record["candidate"]["source"])]
+    assert records.load(again.read_bytes())["digest"] == record["digest"]
+    withheld = tmp_path / "withheld.json"
+    withheld.write_bytes(withhold_source(records.serialize(record, None)))
+    assert harness.main(["repeat", str(withheld), "--out", str(again)]) == 2
+
+
+def test_a_bundle_of_a_record_verifies_where_nothing_is_installed(tmp_path: Path) -> None:
+    record = ROOT / "kernels" / "vector_add" / "records" / "h200.record.json"
+    out = tmp_path / "b.zip"
+    if harness.main(["bundle", str(record), "--out", str(out)]) == 2:
+        pytest.skip("the operator changed since this record was measured")
+    with zipfile.ZipFile(out) as archive:
+        archive.extractall(tmp_path / "bundle")
+    said = subprocess.run(
+        [sys.executable, "-m", "benchmarks.harness", "verify", "record.json"],
+        cwd=tmp_path / "bundle",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 0, said.stderr

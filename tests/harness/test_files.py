@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks.harness import __main__ as harness
+from benchmarks.harness.cli import measuring
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.runs import candidates, preparation
 from benchmarks.harness.runs.candidates import Candidate
@@ -37,7 +38,7 @@ def test_a_record_that_could_not_be_written_is_not_measured(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(harness, "_measured", lambda *_: pytest.fail("was measured"))
+    monkeypatch.setattr(measuring, "_measured", lambda *_: pytest.fail("was measured"))
     (tmp_path / "folder").mkdir()
     for out in (tmp_path / "folder", tmp_path / "none" / "r.json", Path("/proc/self/r.json")):
         assert harness.main([*run, "--out", str(out)]) == 2
@@ -54,7 +55,7 @@ def test_a_disk_that_filled_meanwhile_is_said_in_a_line_and_leaves_no_half_of_a_
         path.touch()
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(harness, "_measured", lambda *_: twice_as_fast())
+    monkeypatch.setattr(measuring, "_measured", lambda *_: twice_as_fast())
     monkeypatch.setattr(Path, "write_bytes", filled)
     before = set(tmp_path.iterdir())
     assert harness.main([*run, "--out", str(tmp_path / "r.json")]) == 2

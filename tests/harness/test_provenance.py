@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.harness import __main__ as command
+from benchmarks.harness.cli import measuring
 from benchmarks.harness.failures import SetupError
 from benchmarks.harness.runs import provenance
 from benchmarks.records import documents, records
@@ -66,7 +67,7 @@ def _sealed(record: Document) -> dict[str, str]:
 @pytest.mark.parametrize("given", ["site=short", "nobody=" + "a" * 64, "a" * 64])
 def test_what_is_no_nonce_is_refused(given: str) -> None:
     with pytest.raises(SetupError, match="--nonce"):
-        command._nonces([given])
+        measuring._nonces([given])
 
 
 @pytest.mark.alone
@@ -75,4 +76,4 @@ def test_a_run_keeps_its_provenance_and_nonces(honest_record: Document, measure:
     assert loaded["referee"] == provenance.referee_digest()
     assert loaded["sources"].keys() >= {"row_softmax/program.py", "solutions.py"}
     assert honest_record["nonces"] == {}
-    assert command._nonces(["site=" + "a" * 64]) == {"site": "a" * 64}
+    assert measuring._nonces(["site=" + "a" * 64]) == {"site": "a" * 64}

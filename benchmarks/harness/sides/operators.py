@@ -1,7 +1,7 @@
 """Load an operator's code by name, and compare it with the sealed benchmark.
 
-Operators live in `kernels/<operator>/`, and in the folders of TWOFOLD_OPERATORS (separated like
-PATH): a customer's own, or those of a test.
+Operators live in `kernels/<operator>/`, in installed packages that name them (`kernels.installed`),
+and in the folders of TWOFOLD_OPERATORS (separated like PATH): a customer's own, or those of a test.
 """
 
 import importlib
@@ -16,13 +16,15 @@ import kernels
 # Not from `documents`: JSON Schema is slow to import, and a side does not need it.
 from benchmarks.harness.failures import SetupError
 from benchmarks.records.canonical import canonical, digest_of_bytes
+from kernels import installed
 from kernels.definition import Slot
 
 SEARCH_PATH_VARIABLE = "TWOFOLD_OPERATORS"
 
 
 def extend_search_path() -> None:
-    """Also find `kernels.<operator>` in the folders of TWOFOLD_OPERATORS."""
+    """Also find `kernels.<operator>` in installed packages and in TWOFOLD_OPERATORS."""
+    installed.folders()
     for folder in os.environ.get(SEARCH_PATH_VARIABLE, "").split(os.pathsep):
         if folder and folder not in kernels.__path__:
             kernels.__path__.append(folder)

@@ -22,7 +22,8 @@ NAME = "same code on both sides"
 # One sound run in a hundred fails here.
 CONFIDENCE = 0.99
 # Standard deviation between two processes of the same code on a processor that others use.
-_PROCESSES_APART = 0.05
+# Under the third rules: fourteen A/A pairs at a load of 2 to 5.6 on two cores had 0.135.
+_PROCESSES_APART_2, _PROCESSES_APART = 0.05, 0.1
 # The standard deviation of normal noise, in median absolute deviations; and the standard error of
 # a median, in those of a mean.
 _NORMAL, _OF_A_MEDIAN = 1.4826, 1.2533
@@ -69,7 +70,8 @@ def uninformative(record: Mapping[str, Any]) -> str | None:
 def _interval(record: Mapping[str, Any], pair: Mapping[str, Any]) -> tuple[float, float] | None:
     """The A/A ratio and the factor of its interval either way; None for a single replicate."""
     if is_paired(record):
-        return _paired_interval(*counting(record, pair))
+        apart = _PROCESSES_APART if rules.of(record) > 2 else _PROCESSES_APART_2
+        return _paired_interval(*counting(record, pair), apart)
     between = _between_processes(record, pair["name"])
     if between is None:
         return None
@@ -79,7 +81,7 @@ def _interval(record: Mapping[str, Any], pair: Mapping[str, Any]) -> tuple[float
     return ratio, math.exp(min(50.0, student_t.critical(CONFIDENCE, degrees) * error))
 
 
-def _paired_interval(first: Floats, second: Floats) -> tuple[float, float]:
+def _paired_interval(first: Floats, second: Floats, apart: float) -> tuple[float, float]:
     """The same by the median of adjacent rounds, which the machine's load slows alike.
 
     The times of processes then differ by the load, so their ratio's spread is taken as known.
@@ -87,7 +89,7 @@ def _paired_interval(first: Floats, second: Floats) -> tuple[float, float]:
     logarithms = np.log(first / second)
     middle = float(np.median(logarithms))
     deviation = _NORMAL * float(np.median(np.abs(logarithms - middle)))
-    error = math.hypot(_OF_A_MEDIAN * deviation / math.sqrt(len(logarithms)), _PROCESSES_APART)
+    error = math.hypot(_OF_A_MEDIAN * deviation / math.sqrt(len(logarithms)), apart)
     reach = student_t.critical(CONFIDENCE, len(logarithms) - 1) * error
     return math.exp(middle), math.exp(min(50.0, reach))
 

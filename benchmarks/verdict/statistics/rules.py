@@ -5,7 +5,8 @@ paired rounds, a quarter of a process's rounds at most is excluded, processes ar
 median rounds, and an A/A pair wider than `aa_width` is not informative. Without `rules`: 1.
 
 3: the candidate's quarter rounds are as long as its whole ones, call for call, and the baseline's
-clocks beside the candidate are compared with those beside itself.
+clocks beside the candidate are compared with those beside itself. The A/A pair of adjacent rounds
+allows twice the spread between processes.
 """
 
 from collections.abc import Mapping

@@ -1,0 +1,36 @@
+"""Read and write the files that commands name."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from benchmarks.harness.failures import SetupError
+from benchmarks.records import records
+
+
+def require_room_for(out: Path) -> None:
+    """Raise SetupError, before measuring, if the record could not be written."""
+    if not out.parent.is_dir():
+        raise SetupError(f"folder {out.parent} does not exist")
+    if out.is_dir() or not os.access(out.parent, os.W_OK):
+        raise SetupError(f"cannot write {out}")
+
+
+def keep(out: Path, content: bytes) -> None:
+    """Write a file atomically."""
+    unfinished = out.with_name(out.name + ".part")
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(out)
+    except OSError as error:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise SetupError(f"cannot write {out}: {error.strerror}") from error
+
+
+def content(path: Path) -> bytes:
+    """The bytes of a file, up to one over the limit."""
+    try:
+        return records.content_of(path)
+    except OSError as error:
+        raise SetupError(f"cannot read {path}: {error.strerror}") from error

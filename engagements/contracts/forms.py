@@ -160,7 +160,7 @@ class SealBenchmarkForm(forms.Form):
             self.add_error("calibrated", ValidationError(str(error), code="benchmark"))
             return cleaned
         if document["calibration"] is None:
-            message = "Calibrate this benchmark first: python -m benchmarks.harness calibrate."
+            message = "Calibrate this benchmark first: twofold calibrate."
             self.add_error("calibrated", ValidationError(message, code="calibration"))
         elif document["name"] != cleaned.get("preset"):
             message = f"This is the benchmark {document['name']}. Choose its preset."

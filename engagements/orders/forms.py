@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import forms
 
+from engagements.contracts.forms import AcceptForm
 from engagements.contracts.models import MAX_PAYMENT_DAYS
 
 
@@ -22,6 +23,16 @@ class OfferOrderForm(forms.Form):
         initial=14,
         error_messages={"required": "Enter the days to pay."},
     )
+
+
+class AcceptOrderForm(AcceptForm):
+    """The customer's acceptance."""
+
+    agreed = forms.BooleanField(
+        label="I have read this order and accept it for my company. My typed name is my signature.",
+        error_messages={"required": "Tick the box to accept the order."},
+    )
+    field_order = ("typed_name", "agreed", "digest")
 
 
 class WithdrawOrderForm(forms.Form):

@@ -11,9 +11,10 @@ from engagements import access
 from engagements.access import actor
 from engagements.common.client_ip import current_address
 from engagements.common.errors import ApplicationError
-from engagements.contracts.forms import AcceptContractForm, DeclineContractForm
+from engagements.contracts.forms import DeclineContractForm
 from engagements.documents.models import Document
 from engagements.orders import services as orders
+from engagements.orders.forms import AcceptOrderForm
 from engagements.orders.models import AuditOrder
 from engagements.orders.terms import terms_of
 from engagements.people import reauthentication
@@ -35,7 +36,7 @@ def order_page(request: HttpRequest, reference: str) -> HttpResponse:
 @require_POST
 def accept(request: HttpRequest, reference: str, number: int) -> HttpResponse:
     """Accept the terms that were shown, after a fresh sign-in."""
-    order, form = _order(request, reference, number), AcceptContractForm(request.POST)
+    order, form = _order(request, reference, number), AcceptOrderForm(request.POST)
     if not access.may_sign(request.user, order.engagement.customer):
         return _render(request, order, status=403)
     reauthentication.require_reauthentication(request)
@@ -83,7 +84,7 @@ def _render(
     request: HttpRequest,
     order: AuditOrder,
     *,
-    accept_form: AcceptContractForm | None = None,
+    accept_form: AcceptOrderForm | None = None,
     decline_form: DeclineContractForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
@@ -98,7 +99,7 @@ def _render(
         "terms": terms_of(order),
         "can_sign": access.may_sign(request.user, customer),
         "signatories": signatories_of(customer),
-        "accept_form": accept_form or AcceptContractForm(initial={"digest": order.digest}),
+        "accept_form": accept_form or AcceptOrderForm(initial={"digest": order.digest}),
         "decline_form": decline_form or DeclineContractForm(),
         "document": documents.defer("content").order_by("pk").last(),
     }

@@ -4,6 +4,7 @@ from django.urls import path
 
 from engagements.billing import views as billing_views
 from engagements.finance import (
+    bank_line_views,
     bank_views,
     closing_views,
     control_views,
@@ -69,13 +70,13 @@ urlpatterns = [
     path("bank/record/", bank_views.record, name="bank-record"),
     path("bank/imports/<int:pk>/", bank_views.import_page, name="bank-import"),
     path("bank/imports/<int:pk>/delete/", bank_views.delete, name="bank-delete"),
-    path("bank/lines/<int:pk>/", bank_views.line_page, name="bank-line"),
-    path("bank/lines/<int:pk>/assign/", bank_views.assign, name="bank-assign"),
-    path("bank/lines/<int:pk>/exchange/", bank_views.exchange, name="bank-exchange"),
-    path("bank/lines/<int:pk>/match/", bank_views.match, name="bank-match"),
-    path("bank/set-aside/", bank_views.set_aside_many, name="bank-set-aside-many"),
-    path("bank/lines/<int:pk>/confirm/", bank_views.confirm_payment, name="bank-confirm"),
-    path("bank/lines/<int:pk>/set-aside/", bank_views.set_aside, name="bank-set-aside"),
+    path("bank/lines/<int:pk>/", bank_line_views.line_page, name="bank-line"),
+    path("bank/lines/<int:pk>/assign/", bank_line_views.assign, name="bank-assign"),
+    path("bank/lines/<int:pk>/exchange/", bank_line_views.exchange, name="bank-exchange"),
+    path("bank/lines/<int:pk>/match/", bank_line_views.match, name="bank-match"),
+    path("bank/set-aside/", bank_line_views.set_aside_many, name="bank-set-aside-many"),
+    path("bank/lines/<int:pk>/confirm/", bank_line_views.confirm_payment, name="bank-confirm"),
+    path("bank/lines/<int:pk>/set-aside/", bank_line_views.set_aside, name="bank-set-aside"),
     path("receivables/", receivable_views.aged, name="receivables"),
     path("vat/", receivable_views.vat, name="vat"),
     path("customers/<int:pk>/statement/", receivable_views.statement, name="customer-statement"),

@@ -12,8 +12,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from engagements.access import require_finance
+from engagements.billing import line_proposals, reconciliation
 from engagements.billing import postings as line_postings
-from engagements.billing import reconciliation
 from engagements.billing.payment_models import BankImport, BankLine
 from engagements.common import validation
 from engagements.common.errors import ApplicationError
@@ -53,7 +53,7 @@ def match_import(*, bank_import: BankImport, by: User) -> Outcome:
             matched += 1
         except ApplicationError as error:
             errors.append(f"{line}: {error}")
-    certain = sum(row.is_certain for row in reconciliation.proposals(_credits(bank_import)))
+    certain = sum(row.is_certain for row in line_proposals.proposals(_credits(bank_import)))
     count = bank_import.lines.filter(state=State.OPEN).count() - certain
     if count:
         finance_mails.warn_of_open_lines(

@@ -13,15 +13,15 @@ from django.db import IntegrityError
 from engagements import closing
 from engagements.billing import bank_imports, reconciliation
 from engagements.billing.balances import balance_of
-from engagements.billing.models import Invoice
-from engagements.billing.payment_models import BankImport, BankLine, BankStatement, Payment
-from engagements.billing.reconciliation import (
+from engagements.billing.line_proposals import (
     Match,
     Proposal,
     assignable_invoices,
     proposals,
     quoted_numbers,
 )
+from engagements.billing.models import Invoice
+from engagements.billing.payment_models import BankImport, BankLine, BankStatement, Payment
 from engagements.ledger import chart
 from engagements.ledger.models import Leg
 from engagements.payouts.queries import overpaid_invoices

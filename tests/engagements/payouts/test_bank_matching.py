@@ -11,8 +11,8 @@ from django.urls import reverse
 from engagements import closing
 from engagements.billing import reconciliation
 from engagements.billing.balances import balance_of
+from engagements.billing.line_proposals import Match, proposals
 from engagements.billing.payment_models import BankLine, Payment
-from engagements.billing.reconciliation import Match, proposals
 from engagements.engagement.models import Stage
 from engagements.ledger import chart
 from engagements.ledger.models import Entry

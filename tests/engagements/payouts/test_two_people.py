@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from engagements.billing import payments, reconciliation
+from engagements.billing import line_proposals, payments, reconciliation
 from engagements.billing.payment_models import Payment, PaymentConfirmation
 from engagements.finance import grants
 from engagements.notifications.models import Mail
@@ -86,7 +86,7 @@ def test_a_keyed_payment_is_refunded_only_after_a_second_person_confirmed_it(
 def test_a_bank_line_confirms_a_keyed_payment_and_is_not_received_twice(world: World) -> None:
     payment = keyed(world)
     line = line_of(world, payment.amount, text=payment.invoice.reference)
-    [proposal] = reconciliation.proposals([line])
+    [proposal] = line_proposals.proposals([line])
     assert not proposal.parts
     for _ in range(2):
         reconciliation.confirm_payment(line=line, payment=payment, by=world.finance)

@@ -20,9 +20,9 @@ from engagements.billing.balances import (
     open_invoices,
     overdue_invoices,
 )
+from engagements.billing.line_proposals import Match, proposals
 from engagements.billing.milestones import milestone_lines
 from engagements.billing.models import Invoice
-from engagements.billing.reconciliation import Match, proposals
 from engagements.common.errors import ApplicationError
 from engagements.common.money import format_money
 from engagements.finance import invoice_queries

@@ -230,6 +230,9 @@ class Record(models.Model):
     attempt = models.PositiveIntegerField()
     file = models.FileField(storage=place_of_records, max_length=200)
     digest = models.CharField(max_length=71, unique=True)
+    # Of the files handed out: as stored, and without the source. Empty for older records.
+    file_digest = models.CharField(max_length=71, blank=True, db_index=True, editable=False)
+    sourceless_digest = models.CharField(max_length=71, blank=True, db_index=True, editable=False)
     # Of the attempt; empty for records made before nonces were issued.
     nonce = models.CharField(max_length=64, blank=True, editable=False)
     verdict = models.CharField(max_length=12, choices=Verdict)

@@ -99,6 +99,8 @@ class Migration(migrations.Migration):
                 ('attempt', models.PositiveIntegerField()),
                 ('file', models.FileField(max_length=200, storage=benchmarks.models.place_of_records, upload_to='')),
                 ('digest', models.CharField(max_length=71, unique=True)),
+                ('file_digest', models.CharField(blank=True, db_index=True, editable=False, max_length=71)),
+                ('sourceless_digest', models.CharField(blank=True, db_index=True, editable=False, max_length=71)),
                 ('nonce', models.CharField(blank=True, editable=False, max_length=64)),
                 ('verdict', models.CharField(choices=[('met', 'Met'), ('missed', 'Missed'), ('inconclusive', 'Inconclusive'), ('invalid', 'Invalid'), ('disqualified', 'Disqualified')], max_length=12)),
                 ('ratio', models.FloatField(null=True)),

@@ -17,6 +17,8 @@ from benchmarks import evidence, signals, storage
 from benchmarks.errors import BenchmarkError, RecordRejected, StaleAttempt
 from benchmarks.limits import limits
 from benchmarks.models import Benchmark, Record, Run, SigningKey, Solution, new_nonce
+from benchmarks.records.canonical import digest_of_bytes
+from benchmarks.records.redaction import withhold_source
 from benchmarks.services import messages
 from benchmarks.text import readable
 
@@ -151,6 +153,8 @@ def _finished(
             attempt=attempt,
             file=stored_as,
             digest=recomputed.digest,
+            file_digest=digest_of_bytes(recomputed.content),
+            sourceless_digest=digest_of_bytes(withhold_source(recomputed.content)),
             nonce=recomputed.nonces.get("site", ""),
             signed_by=key,
             **recomputed.columns(),

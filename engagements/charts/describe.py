@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 from engagements.charts.limits import measured_roof
+from engagements.common.confidence import level, shown_level
 from engagements.common.ratios import measured, times
 
 Data = Mapping[str, Any]
@@ -17,7 +18,7 @@ def ratio_interval(record: Data) -> str:
     summary = record["summary"]
     if summary["ratio"] is None:
         return "No ratio was measured."
-    share = f"{summary['confidence']:.0%}"
+    share = shown_level(level(summary) or summary["confidence"])
     lines = [
         f"End to end {measured(summary['ratio'])}, {share} interval {measured(summary['low'])} to "
         f"{measured(summary['high'])}, target {measured(summary['target'])}."

@@ -9,7 +9,9 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 
-from benchmarks.models import Benchmark
+from django.db.models import Q
+
+from benchmarks.models import Benchmark, Record
 from engagements.contracts.clauses.models import Clause
 from engagements.contracts.models import ContractVersion
 from engagements.documents.models import Document
@@ -44,7 +46,7 @@ def digest_in(text: str) -> str | None:
 
 def verified(digest: str) -> Verified | None:
     """Find the item with `digest`: a document file, sealed terms, a governing text, a sealed
-    benchmark, or the stated facts in a document's footer."""
+    benchmark, a record or a file of it, or the stated facts in a document's footer."""
     document = Document.objects.filter(digest=digest).first()
     if document is not None:
         what = document.get_kind_display()
@@ -65,7 +67,24 @@ def verified(digest: str) -> Verified | None:
     benchmark = Benchmark.objects.filter(digest=digest).first()
     if benchmark is not None:
         return Verified(digest, "Sealed benchmark", benchmark.sealed_at)
-    return _stated(digest)
+    record = _record(digest)
+    return record if record is not None else _stated(digest)
+
+
+def _record(digest: str) -> Verified | None:
+    """Find the record with `digest`: its own, or that of a file of it, with or without source."""
+    any_of_them = Q(digest=digest) | Q(file_digest=digest) | Q(sourceless_digest=digest)
+    record = Record.objects.select_related("signed_by").filter(any_of_them).first()
+    if record is None:
+        return None
+    what = "Record of a run"
+    if digest == record.sourceless_digest:
+        what += ", without the kernel's source"
+    key = record.signed_by
+    status = "unsigned" if key is None else f"signed by {key.name}, key {key.key_id}"
+    if key is not None and key.revoked_at is not None:
+        status += ", revoked since"
+    return Verified(digest, what, record.received_at, status)
 
 
 def _stated(digest: str) -> Verified | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from benchmarks.models import Verdict
+from engagements.common.confidence import level, shown_level
 from engagements.runs import outcomes
 from engagements.runs.attempts import outcome_of_run
 from engagements.runs.models import EngagementRun
@@ -79,21 +80,6 @@ def headline_of(run: EngagementRun, verdict: str) -> str:
 def _reason(verdict: Verdict, summary: Mapping[str, Any]) -> str:
     interval = summary.get("low"), summary.get("high")
     return _NOISE if is_noise(verdict, *interval, summary["target"]) else _REASONS[verdict]
-
-
-def level(summary: Mapping[str, Any]) -> float | None:
-    """The confidence level of the interval shown: of the look at which the run stopped, which is
-    above the sealed one where a run is looked at repeatedly. None without an interval."""
-    if summary.get("low") is None:
-        return None
-    looks = summary.get("looks") or ()
-    stopped = looks[-1]["confidence"] if looks else summary.get("confidence")
-    return None if stopped is None else float(stopped)
-
-
-def shown_level(value: float) -> str:
-    """A confidence level in percent, with one decimal where it has any: 95%, 98.3%."""
-    return f"{round(100 * value, 1):g}%"
 
 
 def confidence(summary: Mapping[str, Any]) -> str:

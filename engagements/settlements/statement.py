@@ -14,6 +14,7 @@ from benchmarks.records.canonical import canonical, digest_of_bytes
 from engagements.billing.models import Invoice
 from engagements.billing.payment_models import Payment
 from engagements.common import money, ratios
+from engagements.common.confidence import level, shown_level
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.contracts.milestones.models import Milestone
@@ -150,7 +151,6 @@ def _context(settlement: Settlement, payments: list[Payment], paid_at: datetime)
         "run": _deciding_run(settlement),
         "steps": steps_to(settlement, paid_at),
         "paid_on": in_words(paid_at),
-        "confidence": formatting.share(terms["benchmark"]["confidence"]),
         "refund_days": contract.refund_days,
         "refund_term_starts_on": in_words(settlement.refund_term_starts_on),
         "refund_due_on": settlement.refund_due_on and in_words(settlement.refund_due_on),
@@ -232,6 +232,7 @@ def _deciding_run(settlement: Settlement) -> dict[str, str] | None:
         "interval": "none"
         if record.low is None
         else f"{ratios.measured(record.low)} to {ratios.measured(record.high)}",
+        "confidence": shown_level(level(record.summary) or record.summary["confidence"]),
         "digest": record.digest,
         "measured_on": in_words(record.received_at),
     }

@@ -100,7 +100,7 @@ def test_an_unsigned_record_says_so_and_satisfies_nobody_who_asks_for_a_key(
 ) -> None:
     content = records.serialize(twice_as_fast(), None)
     assert _verify(content, tmp_path) == 0
-    assert capsys.readouterr().out.endswith("not signed\n")
+    assert capsys.readouterr().out.endswith("unsigned\n")
     assert _verify(content, tmp_path, "--public-key", public_file) == 3
     assert capsys.readouterr().err == "not signed\n"
 

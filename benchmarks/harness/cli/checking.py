@@ -54,7 +54,7 @@ def _signer(content: bytes, key: PublicKey | None) -> tuple[int, str]:
     said = signatures.signature_of(content)
     if key is None:
         if said is None:
-            return 0, "not signed"
+            return 0, "unsigned"
         return 0, f"signed by key {said['key_id']}, not verified: pass its --public-key"
     try:
         signatures.check(content, key)

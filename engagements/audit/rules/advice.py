@@ -71,6 +71,7 @@ class Alternative:
 class Verdict:
     """The verdict of six findings, with its advice.
 
+    `use_first` names a library that fits, whatever the count says; empty without one.
     `thresholds` and the day `examined_on`, from which plans are counted, make it reproducible.
     """
 
@@ -84,3 +85,4 @@ class Verdict:
     instead: tuple[Alternative, ...]
     thresholds: Thresholds
     examined_on: dt.date
+    use_first: str = ""

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from engagements.audit.rules import CHECKS, worth
+from engagements.audit.rules import CHECKS, off_the_shelf, worth
 from engagements.audit.rules.advice import Verdict
 from engagements.audit.rules.figures import decode
 from engagements.audit.rules.finding import Finding
@@ -36,6 +36,7 @@ def conclude(inputs: AuditInputs, findings: dict[str, Finding], outcomes: list[O
         advice=advice,
         passes=passes,
         sentence=_sentence(advice, passes, outcomes.count(Outcome.UNKNOWN)),
+        use_first=_use_first(inputs, findings, outcomes),
         second_opinion=second_opinion(inputs, findings, advice),
         tool=recommend(inputs, findings[worth.NAME]) if advice == Advice.CUSTOM else None,
         rung=rung(inputs),
@@ -43,6 +44,15 @@ def conclude(inputs: AuditInputs, findings: dict[str, Finding], outcomes: list[O
         thresholds=inputs.thresholds,
         examined_on=inputs.today,
     )
+
+
+def _use_first(inputs: AuditInputs, findings: dict[str, Finding], outcomes: list[Outcome]) -> str:
+    """The head of the advice: a library that fits is used first. Empty without one."""
+    effective = dict(zip(findings, outcomes, strict=True))
+    fitting = off_the_shelf.fitting(inputs)
+    if effective[off_the_shelf.NAME] != Outcome.FAIL or not fitting:
+        return ""
+    return f"Use {off_the_shelf.named(fitting[0])} first: it covers your case."
 
 
 def as_data(verdict: Verdict) -> dict[str, Any]:

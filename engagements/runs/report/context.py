@@ -10,6 +10,7 @@ from django.conf import settings
 from benchmarks import queries
 from benchmarks.records.canonical import canonical
 from engagements.common import ratios
+from engagements.common.confidence import level, shown_level
 from engagements.common.dates import in_words
 from engagements.common.errors import ApplicationError
 from engagements.documents import formatting
@@ -17,7 +18,7 @@ from engagements.documents.registry import Subject
 from engagements.documents.renderable import Enclosure, RenderableDocument
 from engagements.runs import controls
 from engagements.runs.bundles import WITHHELD, customer_may_have_source, record_bytes
-from engagements.runs.explanations import explain, level, shown_level
+from engagements.runs.explanations import explain
 from engagements.runs.models import EngagementRun
 from engagements.runs.report import measured, pictures
 

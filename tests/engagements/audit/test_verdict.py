@@ -105,6 +105,13 @@ def test_the_two_tests_may_disagree_and_that_is_said() -> None:
     assert "advise against it for other reasons" in (refused.second_opinion.note or "")
 
 
+def test_a_library_that_fits_is_used_first_whatever_the_count_says() -> None:
+    found = examine(passing(tried=(answered(Tried(library="It fits")),)))
+    assert (found.advice, found.passes) == (Advice.CUSTOM, 5)
+    assert "It fits" in found.use_first
+    assert examine(passing()).use_first == ""
+
+
 def test_a_missed_tail_target_makes_the_stricter_test_hold() -> None:
     tail = answered(TailLatency(percentile=99, target_ms=50, measured_ms=60))
     found = examine(passing(trace=seen(attention_step(0.06)), tail_latency=tail))

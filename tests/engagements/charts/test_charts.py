@@ -19,6 +19,7 @@ from engagements.catalogue import queries as catalogue
 from engagements.catalogue.charts import texts
 from engagements.charts.canvas import sheet
 from engagements.charts.palette import DARK, LIGHT
+from engagements.common.confidence import shown_level
 from tests.engagements.charts import measured
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -127,7 +128,8 @@ def test_what_was_not_measured_is_not_drawn() -> None:
 def test_descriptions_give_ratio_interval_and_target() -> None:
     summary = RECORD["summary"]
     words = charts.describe.ratio_interval(RECORD)
-    assert words.startswith(f"End to end {summary['ratio']:.2f}×, 95% interval")
+    stopped = summary["looks"][-1]["confidence"]
+    assert words.startswith(f"End to end {summary['ratio']:.2f}×, {shown_level(stopped)} interval")
     assert "target 2.00×" in words
     assert "agents" in words
 

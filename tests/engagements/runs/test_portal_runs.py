@@ -16,6 +16,7 @@ from benchmarks.records import records
 from benchmarks.records.canonical import digest_of_bytes
 from benchmarks.services import runs as measuring
 from benchmarks.verdict import verdicts
+from engagements.runs import record_files
 from engagements.runs.estimates import Estimate
 from engagements.runs.measured import meaning, shown
 from engagements.runs.models import EngagementRun
@@ -106,6 +107,26 @@ def test_what_is_downloaded_repeats_the_verdict(client: Client, story: Story) ->
     assert digest_of_bytes(fetch("benchmark.json")) == asked.run.benchmark.digest
     assert json.loads(fetch("benchmark.json")) == record["benchmark"]
     assert digest_of_bytes(fetch("candidate")) == record["candidate"]["source_digest"]
+
+
+def test_a_record_is_recognised_by_its_digest_and_by_its_files(
+    client: Client, story: Story
+) -> None:
+    asked = told.measured(story, 1.1)
+    url = reverse("portal-run-file", args=[story.reference, asked.pk, "record.json"])
+    client.force_login(story.viewer)
+    sourceless = client.get(url).content
+    whole = record_files.content(asked, with_source=True)
+    client.logout()
+    for digest in (asked.run.record.digest, digest_of_bytes(sourceless), digest_of_bytes(whole)):
+        page = client.get(reverse("verify-document"), {"digest": digest})
+        assert (page.status_code, page.context["found"].since) == (
+            200,
+            asked.run.record.received_at,
+        )
+        assert story.reference not in page.content.decode()
+    unknown = client.get(reverse("verify-document"), {"digest": digest_of_bytes(b"forged")})
+    assert unknown.status_code == 404
 
 
 def test_cached_pictures_are_revalidated_so_another_customer_sees_none(

@@ -7,6 +7,7 @@ from decimal import Decimal
 from pypdf import PdfReader
 
 from engagements import documents
+from engagements.common.confidence import shown_level
 from engagements.contracts import drafting
 from engagements.documents import registry, render
 from engagements.documents.registry import Subject
@@ -54,7 +55,7 @@ def test_disputes_terms_and_earlier_refunds_are_on_the_statement(story: Story) -
     story.audited()
     contract = story.accepted(story.offered(dispute_days=10))
     story.paid_first_milestone(contract)
-    story.measured(measured.record(speedup=1.1))
+    asked = story.measured(measured.record(speedup=1.1))
     disputed = contract.settlements.get()
     disputes.raise_dispute(settlement=disputed, reason="Travel was paid too.", by=story.sam)
     disputes.resolve_open(settlement=disputed, note="It was no fee.", by=story.finn)
@@ -73,7 +74,8 @@ def test_disputes_terms_and_earlier_refunds_are_on_the_statement(story: Story) -
         one.context["disputable_until"],
         one.context["refund_term_starts_on"],
         one.context["refund_due_on"],
-        "95%",
+        # Of the look at which the run stopped; the sealed confidence is 95%.
+        shown_level(asked.run.record.summary["looks"][-1]["confidence"]) + " confidence interval",
     ):
         assert text in html, text
     html = render.markup(two)

@@ -14,7 +14,7 @@ WORKERS = $$(($$(getconf _NPROCESSORS_ONLN) + 1))
 
 help: ## List the commands
 	@echo "Twofold. make what?"
-	@awk -F ':.*## ' '/.PHONY: help demo test browser soak[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: install ## Run the main workflow on this machine, then serve the site at localhost
 	@$(BIN)/python manage.py demo $(ARGS)

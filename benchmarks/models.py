@@ -1,4 +1,4 @@
-"""Models: sealed benchmarks, solutions, runs, records and signing keys."""
+"""Models: sealed benchmarks, solutions, runs and records; signing keys are a module beside them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,20 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from benchmarks.signing_keys import SigningKey
 from benchmarks.triggers import AppendOnly, Protect, ReadOnly
+
+__all__ = [
+    "Benchmark",
+    "Record",
+    "Repetition",
+    "Run",
+    "SigningKey",
+    "Solution",
+    "Verdict",
+    "new_nonce",
+    "place_of_records",
+]
 
 
 def place_of_records() -> Storage:
@@ -180,43 +193,6 @@ class Verdict(models.TextChoices):
     INCONCLUSIVE = "inconclusive", "Inconclusive"
     INVALID = "invalid", "Invalid"
     DISQUALIFIED = "disqualified", "Disqualified"
-
-
-class SigningKey(models.Model):
-    """The public half of a referee's key. Append-only, except that it can be revoked once.
-
-    `name` is the worker or machine with the private half; `public_key` is PEM.
-    """
-
-    key_id = models.CharField(max_length=16, unique=True)
-    name = models.CharField(max_length=120)
-    public_key = models.TextField()
-    added_by = models.CharField(max_length=200)
-    added_at = models.DateTimeField(default=timezone.now, editable=False)
-    revoked_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        ordering: ClassVar = ["-added_at", "-pk"]
-        constraints: ClassVar = [
-            models.CheckConstraint(
-                condition=Q(key_id__regex=r"^[0-9a-f]{16}$"),
-                name="signing_key_has_its_id",
-                violation_error_message="A key is known by 16 hexadecimal digits.",
-            ),
-        ]
-        triggers: ClassVar = [
-            Protect(name="deletion", operation=pgtrigger.Delete),
-            ReadOnly(name="identity", exclude=["revoked_at"]),
-            Protect(
-                name="revocation",
-                operation=pgtrigger.Update,
-                condition=pgtrigger.Q(old__revoked_at__isnull=False)
-                | pgtrigger.Q(new__revoked_at__isnull=True),
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.key_id})"
 
 
 class Record(models.Model):

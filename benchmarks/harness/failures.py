@@ -53,8 +53,12 @@ class Finding:
 
 
 class Caught(Exception):
-    """A side broke a rule; the measurement stops and the record contains the finding."""
+    """A side broke a rule; the measurement stops and the record contains the finding.
+
+    `output` is the end of what the candidate printed, where it is the one.
+    """
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
         self.finding = finding
+        self.output: str | None = None

@@ -144,6 +144,10 @@ SCHEMA = schemas.exactly(
     benchmark={"type": "object"},
     benchmark_digest=schemas.DIGEST,
     candidate=schemas.exactly(
+        # The end of what a disqualified one printed; withheld like its source.
+        optional=("output", "output_digest"),
+        output=schemas.nullable({"type": "string"}),
+        output_digest=schemas.DIGEST,
         name=schemas.TEXT,
         filename=schemas.TEXT,
         source_digest=schemas.DIGEST,

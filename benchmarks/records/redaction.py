@@ -1,6 +1,6 @@
-"""Withhold the candidate's source from a record, which still verifies without it.
+"""Withhold the candidate's source and output from a record, which still verifies without them.
 
-The source's digest stays, and the record's digest and signature cover that.
+Their digests stay, and the record's digest and signature cover those.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from benchmarks.records.canonical import canonical
 
 
 def without_source(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record with null for the candidate's source."""
+    """The record with null for the candidate's source, and for its output if there is any."""
     candidate = record.get("candidate")
     if not isinstance(candidate, dict):
         return dict(record)
-    return {**record, "candidate": {**candidate, "source": None}}
+    withheld = dict.fromkeys(("source", *({"output"} & candidate.keys())))
+    return {**record, "candidate": {**candidate, **withheld}}
 
 
 def withhold_source(content: bytes) -> bytes:

@@ -245,14 +245,15 @@ def check(content: bytes, key: PublicKey) -> None:
         raise NotSigned(f"signed by key {', '.join(by_key)}, not by {key.id}")
     signature = by_key[key.id]
     candidate = record.get("candidate")
-    source = candidate["source"] if isinstance(candidate, dict) else None
+    texts = candidate if isinstance(candidate, dict) else {}
     try:
         value = base64.b64decode(signature["value"], validate=True)
     except binascii.Error as error:
         raise SignatureError("signature: not base64") from error
     # Whitespace and other encodings of the same JSON count as changes.
     whole = content == canonical(record)
-    if source is not None:
-        whole &= digest_of_bytes(source.encode()) == record["candidate"]["source_digest"]
+    for part in ("source", "output"):
+        if (text := texts.get(part)) is not None:
+            whole &= digest_of_bytes(text.encode()) == texts.get(f"{part}_digest")
     if not whole or not key.holds(value, _signed_bytes(record)):
         raise SignatureError("signature: the record was changed after it was signed")

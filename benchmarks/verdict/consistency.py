@@ -27,11 +27,11 @@ def problems(record: Mapping[str, Any]) -> list[str]:
         found.append("digest: the record was changed after it was sealed")
     if digest(record["benchmark"]) != record["benchmark_digest"]:
         found.append("benchmark_digest: not the digest of the benchmark inside")
-    source = record["candidate"]["source"]
-    if source is not None and (
-        digest_of_bytes(source.encode()) != record["candidate"]["source_digest"]
-    ):
-        found.append("candidate.source_digest: not the digest of the source inside")
+    candidate = record["candidate"]
+    for part in ("source", "output"):
+        text = candidate.get(part)
+        if text is not None and digest_of_bytes(text.encode()) != candidate.get(f"{part}_digest"):
+            found.append(f"candidate.{part}_digest: not the digest of the {part} inside")
     loaded, operator = record.get("provenance"), record["benchmark"]["operator"]
     if loaded is not None:
         found += [

@@ -20,6 +20,7 @@ from benchmarks.harness.sides import side
 from benchmarks.records import records, signatures
 from benchmarks.records.canonical import canonical
 from benchmarks.records.redaction import withhold_source
+from benchmarks.verdict import consistency
 from tests.harness.samples import twice_as_fast
 from tests.harness.softmax import EXPLOITS, softmax_benchmark
 
@@ -76,9 +77,22 @@ def test_a_disqualified_candidate_gets_a_record(
     benchmark: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "r.json"
-    assert _main("run", benchmark, EXPLOITS / "zeros.py", "--out", out) == 0
+    zeros = tmp_path / "zeros.py"
+    said = "print('\\x1b[2J here is why', flush=True)\n"
+    zeros.write_text(f"{said}{(EXPLOITS / 'zeros.py').read_text()}")
+    assert _main("run", benchmark, zeros, "--out", out) == 0
     assert capfd.readouterr().out == ""
-    assert records.load(out.read_bytes())["summary"]["verdict"] == "disqualified"
+    record = records.load(out.read_bytes())
+    assert record["summary"]["verdict"] == "disqualified"
+    # Who wrote it sees what it printed, made printable; it is withheld with the source.
+    assert "here is why" in record["candidate"]["output"]
+    assert "\x1b" not in record["candidate"]["output"]
+    assert consistency.problems(record) == []
+    withheld = records.load(withhold_source(out.read_bytes()))
+    assert (withheld["candidate"]["source"], withheld["candidate"]["output"]) == (None, None)
+    assert consistency.problems(withheld) == []
+    record["candidate"]["output"] += "!"
+    assert len(consistency.problems(record)) == 1
 
 
 def test_a_candidate_that_raises_exits_3_with_one_line_and_no_record(

@@ -9,7 +9,7 @@ from benchmarks.harness.devices.cpu import CpuDevice
 
 
 def device(kind: str) -> Device:
-    """The back end for `cpu` or `cuda`; RuntimeError where there is no such device."""
+    """Return the back end of `kind`, "cpu" or "cuda". Raises RuntimeError if torch sees no GPU."""
     if kind == "cuda":
         if not torch.cuda.is_available():
             raise RuntimeError("torch sees no CUDA device here")

@@ -19,7 +19,7 @@ from benchmarks.harness.runs.preparation import prepare
 from benchmarks.harness.runs.progress import Progress
 from benchmarks.harness.sides import folders, isolation, operators, user_ids
 from benchmarks.records import observations, records
-from benchmarks.records.canonical import digest
+from benchmarks.records.canonical import digest, digest_of_bytes
 from benchmarks.verdict import completeness, consistency, precision, verdicts
 from benchmarks.verdict.statistics import interim
 
@@ -125,6 +125,11 @@ def _measure_replicates(setting: Setting, draft: dict[str, Any], progress: Progr
             )
         except Caught as caught:
             draft["findings"].append(caught.finding.as_data())
+            if caught.output:
+                draft["candidate"] |= {
+                    "output": caught.output,
+                    "output_digest": digest_of_bytes(caught.output.encode()),
+                }
             return False
         draft["correctness"] = measured.pop("correctness") or draft["correctness"]
         seen["operator"] = measured.pop("operator") or seen["operator"]

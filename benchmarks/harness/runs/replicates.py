@@ -34,23 +34,28 @@ def measure(
     measured: dict[str, Any] = {}
     with ExitStack() as stack:
         sides = sides_of_a_pair.start(setting, index, order, stack)
-        workloads = setting.document["workloads"]
-        plans = _plans(setting)
-        for workload in _RANDOM.sample(workloads, len(workloads)):
-            name = workload["name"]
-            measured[name] = pairs.measure(
-                setting=setting,
-                sides=sides,
-                setups=setups,
-                replicate=index,
-                workload=workload,
-                calls=calls.get(name),
-                on_round=progress.rounds_of(replicate=index, workload=name),
-                plan=plans[name],
-            )
-            calls[name] = measured[name]["calls"]
-        # After the workloads, so that those run in fresh processes.
-        alone, tried = operator_level.measure(setting, sides, index) if tries else (None, None)
+        try:
+            workloads = setting.document["workloads"]
+            plans = _plans(setting)
+            for workload in _RANDOM.sample(workloads, len(workloads)):
+                name = workload["name"]
+                measured[name] = pairs.measure(
+                    setting=setting,
+                    sides=sides,
+                    setups=setups,
+                    replicate=index,
+                    workload=workload,
+                    calls=calls.get(name),
+                    on_round=progress.rounds_of(replicate=index, workload=name),
+                    plan=plans[name],
+                )
+                calls[name] = measured[name]["calls"]
+            # After the workloads, so that those run in fresh processes.
+            alone, tried = operator_level.measure(setting, sides, index) if tries else (None, None)
+        except Caught as caught:
+            if caught.finding.side == "candidate":
+                caught.output = sides["candidate"].output()
+            raise
     return {
         "order": list(order),
         "setup": {role: setup.as_data() for role, setup in setups.items()},

@@ -248,10 +248,17 @@ class SideProcess:
         shown = printable.lines(log, _TAIL_BYTES) if isinstance(log, str) else None
         return SideFailed(told, log=shown)
 
-    def _last_lines(self) -> str:
+    def output(self) -> str:
+        """The end of what the side printed, tracebacks included: untrusted, made printable."""
+        return printable.lines(self._tail(), _TAIL_BYTES)
+
+    def _tail(self) -> str:
         size = self._log.seek(0, os.SEEK_END)
         self._log.seek(max(0, size - _TAIL_BYTES))
-        text = self._log.read().decode(errors="replace")
+        return self._log.read().decode(errors="replace")
+
+    def _last_lines(self) -> str:
+        text = self._tail()
         lines = [printable.line(line, _LINE_LETTERS) for line in text.splitlines() if line.strip()]
         return " / ".join(_telling(lines))
 

@@ -1,0 +1,49 @@
+"""Model: the public halves of referees' keys."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pgtrigger
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from benchmarks.triggers import Protect, ReadOnly
+
+
+class SigningKey(models.Model):
+    """The public half of a referee's key. Append-only, except that it can be revoked once.
+
+    `name` is the worker or machine with the private half; `public_key` is PEM.
+    """
+
+    key_id = models.CharField(max_length=16, unique=True)
+    name = models.CharField(max_length=120)
+    public_key = models.TextField()
+    added_by = models.CharField(max_length=200)
+    added_at = models.DateTimeField(default=timezone.now, editable=False)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-added_at", "-pk"]
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=Q(key_id__regex=r"^[0-9a-f]{16}$"),
+                name="signing_key_has_its_id",
+                violation_error_message="A key is known by 16 hexadecimal digits.",
+            ),
+        ]
+        triggers: ClassVar = [
+            Protect(name="deletion", operation=pgtrigger.Delete),
+            ReadOnly(name="identity", exclude=["revoked_at"]),
+            Protect(
+                name="revocation",
+                operation=pgtrigger.Update,
+                condition=pgtrigger.Q(old__revoked_at__isnull=False)
+                | pgtrigger.Q(new__revoked_at__isnull=True),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.key_id})"

@@ -15,6 +15,23 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name='SigningKey',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('key_id', models.CharField(max_length=16, unique=True)),
+                ('name', models.CharField(max_length=120)),
+                ('public_key', models.TextField()),
+                ('added_by', models.CharField(max_length=200)),
+                ('added_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                ('revoked_at', models.DateTimeField(blank=True, null=True)),
+            ],
+            options={
+                'ordering': ['-added_at', '-pk'],
+                'constraints': [models.CheckConstraint(condition=models.Q(('key_id__regex', '^[0-9a-f]{16}$')), name='signing_key_has_its_id', violation_error_message='A key is known by 16 hexadecimal digits.')],
+                'triggers': [pgtrigger.compiler.Trigger(name='deletion', sql=benchmarks.triggers.TriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot delete rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'signingkey.deletion';", hash='2f597b977ea9b91bfeb133fe468ec3a1192279db', operation='DELETE', pgid='pgtrigger_deletion_713ab', table='benchmarks_signingkey', when='BEFORE')), pgtrigger.compiler.Trigger(name='identity', sql=benchmarks.triggers.TriggerSql(condition='WHEN (OLD."id" IS DISTINCT FROM (NEW."id") OR OLD."key_id" IS DISTINCT FROM (NEW."key_id") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."public_key" IS DISTINCT FROM (NEW."public_key") OR OLD."added_by" IS DISTINCT FROM (NEW."added_by") OR OLD."added_at" IS DISTINCT FROM (NEW."added_at"))', func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'signingkey.identity';", hash='279de21753dec95248c56a32de78aed4ace25ffa', operation='UPDATE', pgid='pgtrigger_identity_49f61', table='benchmarks_signingkey', when='BEFORE')), pgtrigger.compiler.Trigger(name='revocation', sql=benchmarks.triggers.TriggerSql(condition='WHEN (OLD."revoked_at" IS NOT NULL OR NEW."revoked_at" IS NULL)', func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'signingkey.revocation';", hash='af72701afc47593051b678f6274c7335d77e16f9', operation='UPDATE', pgid='pgtrigger_revocation_64e7b', table='benchmarks_signingkey', when='BEFORE'))],
+            },
+        ),
+        migrations.CreateModel(
             name='Benchmark',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -72,23 +89,6 @@ class Migration(migrations.Migration):
                 'indexes': [models.Index(condition=models.Q(('state__in', ['queued', 'running'])), fields=['state', 'leased_until'], name='run_to_sweep')],
                 'constraints': [models.UniqueConstraint(condition=models.Q(('customer_nonce', ''), _negated=True), fields=('customer_nonce',), name='run_customer_nonce_is_used_once', violation_error_message='This nonce was used for another run. Enter a new one.'), models.CheckConstraint(condition=models.Q(models.Q(('attempt__gte', 1), ('leased_until__isnull', False), ('state', 'running')), models.Q(models.Q(('state', 'running'), _negated=True), ('leased_until__isnull', True)), _connector='OR'), name='run_has_a_lease_exactly_while_running', violation_error_message='A run has a lease exactly while it is running.'), models.CheckConstraint(condition=models.Q(models.Q(('finished_at__isnull', False), ('state__in', ['finished', 'failed'])), models.Q(models.Q(('state__in', ['finished', 'failed']), _negated=True), ('finished_at__isnull', True)), _connector='OR'), name='run_is_dated_when_concluded', violation_error_message='A concluded run has a date, an open one has none.'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'failed'), _negated=True), models.Q(('failure_reason', ''), _negated=True), _connector='OR'), name='run_fails_with_a_reason', violation_error_message='A failed run says why.')],
                 'triggers': [pgtrigger.compiler.Trigger(name='deletion', sql=benchmarks.triggers.TriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot delete rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'run.deletion';", hash='a5734afb0d9e18e89498bf2447161e0e870936b5', operation='DELETE', pgid='pgtrigger_deletion_56c99', table='benchmarks_run', when='BEFORE')), pgtrigger.compiler.Trigger(name='concluded', sql=benchmarks.triggers.TriggerSql(condition='WHEN (OLD."state" IN (\'finished\', \'failed\'))', func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'run.concluded';", hash='73695b1f82a6fd98e5fc70901e308241fee852ba', operation='UPDATE', pgid='pgtrigger_concluded_917a7', table='benchmarks_run', when='BEFORE')), pgtrigger.compiler.Trigger(name='identity', sql=benchmarks.triggers.TriggerSql(condition='WHEN (OLD."benchmark_id" IS DISTINCT FROM (NEW."benchmark_id") OR OLD."solution_id" IS DISTINCT FROM (NEW."solution_id") OR OLD."request_key" IS DISTINCT FROM (NEW."request_key") OR OLD."customer_nonce" IS DISTINCT FROM (NEW."customer_nonce"))', func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'run.identity';", hash='6a219e8ffc2b7302bf9ab9e68c68d096dc1fbe0f', operation='UPDATE', pgid='pgtrigger_identity_17e25', table='benchmarks_run', when='BEFORE')), pgtrigger.compiler.Trigger(name='attempt', sql=benchmarks.triggers.TriggerSql(condition='WHEN (NEW.attempt < OLD.attempt)', func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'run.attempt';", hash='e70e206e5863278c3f761d293feda5e7c0673c28', operation='UPDATE', pgid='pgtrigger_attempt_82194', table='benchmarks_run', when='BEFORE'))],
-            },
-        ),
-        migrations.CreateModel(
-            name='SigningKey',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key_id', models.CharField(max_length=16, unique=True)),
-                ('name', models.CharField(max_length=120)),
-                ('public_key', models.TextField()),
-                ('added_by', models.CharField(max_length=200)),
-                ('added_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('revoked_at', models.DateTimeField(blank=True, null=True)),
-            ],
-            options={
-                'ordering': ['-added_at', '-pk'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('key_id__regex', '^[0-9a-f]{16}$')), name='signing_key_has_its_id', violation_error_message='A key is known by 16 hexadecimal digits.')],
-                'triggers': [pgtrigger.compiler.Trigger(name='deletion', sql=benchmarks.triggers.TriggerSql(func="RAISE EXCEPTION 'pgtrigger: Cannot delete rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'signingkey.deletion';", hash='2f597b977ea9b91bfeb133fe468ec3a1192279db', operation='DELETE', pgid='pgtrigger_deletion_713ab', table='benchmarks_signingkey', when='BEFORE')), pgtrigger.compiler.Trigger(name='identity', sql=benchmarks.triggers.TriggerSql(condition='WHEN (OLD."id" IS DISTINCT FROM (NEW."id") OR OLD."key_id" IS DISTINCT FROM (NEW."key_id") OR OLD."name" IS DISTINCT FROM (NEW."name") OR OLD."public_key" IS DISTINCT FROM (NEW."public_key") OR OLD."added_by" IS DISTINCT FROM (NEW."added_by") OR OLD."added_at" IS DISTINCT FROM (NEW."added_at"))', func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'signingkey.identity';", hash='279de21753dec95248c56a32de78aed4ace25ffa', operation='UPDATE', pgid='pgtrigger_identity_49f61', table='benchmarks_signingkey', when='BEFORE')), pgtrigger.compiler.Trigger(name='revocation', sql=benchmarks.triggers.TriggerSql(condition='WHEN (OLD."revoked_at" IS NOT NULL OR NEW."revoked_at" IS NULL)', func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'signingkey.revocation';", hash='af72701afc47593051b678f6274c7335d77e16f9', operation='UPDATE', pgid='pgtrigger_revocation_64e7b', table='benchmarks_signingkey', when='BEFORE'))],
             },
         ),
         migrations.CreateModel(

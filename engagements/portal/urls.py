@@ -28,6 +28,11 @@ urlpatterns = [
     ),
     path("<slug:reference>/settlement/dispute/", disputes.dispute, name="portal-dispute"),
     path(
+        "<slug:reference>/settlement/dispute/withdraw/",
+        disputes.withdraw,
+        name="portal-dispute-withdraw",
+    ),
+    path(
         "<slug:reference>/refund-account/",
         refund_account.refund_account,
         name="portal-refund-account",

@@ -99,6 +99,15 @@ def resolve_open(
     return row
 
 
+@transaction.atomic
+def withdraw(*, settlement: Settlement, by: User) -> Settlement:
+    """Withdraw the open dispute, for a customer's signatory; without one nothing changes."""
+    row, engagement = locked(settlement)
+    access.require_signatory(engagement, by)
+    end_open(row, resolution="Withdrawn by the customer.", by=by)
+    return row
+
+
 def end_open(settlement: Settlement, *, resolution: str, by: User) -> None:
     """End the open dispute of a locked settlement, if any."""
     row = open_dispute(settlement)

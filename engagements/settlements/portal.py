@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from engagements import access
 from engagements.access import actor
@@ -49,3 +49,20 @@ def dispute(request: HttpRequest, reference: str) -> HttpResponse:
         "can_sign": can_sign,
     }
     return render(request, "settlements/dispute.html", context, status=status)
+
+
+@access.portal_page
+@require_POST
+def withdraw(request: HttpRequest, reference: str) -> HttpResponse:
+    """Withdraw the open dispute, which ends the hold."""
+    engagement = access.engagement_for(request.user, reference)
+    settlement = settlement_of(engagement)
+    if settlement is None:
+        raise Http404("No settlement.")
+    try:
+        disputes.withdraw(settlement=settlement, by=actor(request))
+    except ApplicationError as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, "Dispute withdrawn. The settlement goes on.")
+    return redirect("portal-dispute", reference=reference)

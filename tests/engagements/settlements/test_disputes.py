@@ -166,3 +166,18 @@ def test_the_database_protects_transfers_and_paid_settlements(world: World) -> N
     refused_by_the_database(
         "UPDATE engagements_settlement SET payment_reference = 'R-2' WHERE id = %s", row.pk
     )
+
+
+def test_a_signatory_withdraws_a_dispute_and_the_hold_ends(world: World, client: Client) -> None:
+    row = world.settlement()
+    disputed(world, row)
+    url = reverse("portal-dispute-withdraw", args=[row.contract_version.engagement.reference])
+    with declined("access.signatories_only"):
+        disputes.withdraw(settlement=row, by=world.viewer)
+    client.force_login(world.signatory)
+    assert url in client.get(portal_url(row)).content.decode()
+    for _ in range(2):
+        assert client.post(url).status_code == 302
+    ended = row.disputes.get()
+    assert ended.resolved_by == world.signatory
+    assert settlements.approve(settlement=row, by=world.controller).approved_by == world.controller

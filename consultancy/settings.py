@@ -262,6 +262,8 @@ TWOFOLD_SIGNING_KEY_IS_SET = any(
 # Signs contracts. engagements.documents.certificate reads it, and generates one in development.
 TWOFOLD_CERTIFICATE_FILE = env.optional("TWOFOLD_CERTIFICATE_FILE")
 TWOFOLD_CERTIFICATE = env.optional("TWOFOLD_CERTIFICATE")
+# The time-stamp authority (RFC 3161) of documents' signatures.
+TWOFOLD_TIMESTAMP_URL = env.optional("TWOFOLD_TIMESTAMP_URL")
 
 # Set by the demonstration: a banner on every page names the hardware.
 TWOFOLD_DEMO = env.flag("TWOFOLD_DEMO", default=False)

@@ -58,7 +58,6 @@ def compose(subject: Subject) -> RenderableDocument:
             "events": [(formatting.moment(each.happened_at), each.summary) for each in events],
         },
         enclosures=(Enclosure("signatures.json", sealed, "The evidence of the signatures"),),
-        is_signed=True,
     )
 
 

@@ -1,4 +1,4 @@
-"""Issue documents: compose, render, sign if required, store once."""
+"""Issue documents: compose, render, sign, store once."""
 
 from __future__ import annotations
 
@@ -48,11 +48,9 @@ def issue(*, kind: str, subject: str) -> Document:
 
 def _content_of(source: RenderableDocument) -> bytes:
     from engagements.documents.render import render_pdf
-    from engagements.documents.signature import sign
+    from engagements.documents.signature import level_text, sign
 
-    content = render_pdf(source)
-    if not source.is_signed:
-        return content
+    content = render_pdf(source, level_text=level_text())
     return sign(content, dated=source.dated, reason=f"{source.sealed}: {source.seal}")
 
 

@@ -32,8 +32,10 @@ class RenderFailed(RuntimeError):
         self.reason = reason
 
 
-def render_pdf(source: RenderableDocument) -> bytes:
+def render_pdf(source: RenderableDocument, *, level_text: str = "") -> bytes:
     """Render a PDF: equal input gives equal bytes, and nothing is fetched from a network.
+
+    `level_text` says which signature the file will get; empty for none.
 
     RenderFailed when WeasyPrint would leave out a picture, a description or a character.
     """
@@ -48,7 +50,9 @@ def render_pdf(source: RenderableDocument) -> bytes:
             CSS(filename=file, font_config=font_config, url_fetcher=fetch)
             for file in (_TOKENS, _STYLE)
         ]
-        content: bytes = HTML(string=markup(source), url_fetcher=fetch).write_pdf(
+        content: bytes = HTML(
+            string=markup(source, level_text=level_text), url_fetcher=fetch
+        ).write_pdf(
             stylesheets=styles,
             font_config=font_config,
             pdf_variant=source.variant,
@@ -64,12 +68,19 @@ def render_pdf(source: RenderableDocument) -> bytes:
     return content
 
 
-def markup(source: RenderableDocument) -> str:
+def markup(source: RenderableDocument, *, level_text: str = "") -> str:
     """Return the document as HTML, before layout."""
     house = settings.CONSULTANCY
     contact = " · ".join([*house["address"].splitlines(), *filter(None, [house["email"]])])
     return render_to_string(
-        source.template, {"document": source, "house": house, "contact": contact, **source.context}
+        source.template,
+        {
+            "document": source,
+            "house": house,
+            "contact": contact,
+            "level_text": level_text,
+            **source.context,
+        },
     )
 
 

@@ -28,9 +28,8 @@ class RenderableDocument:
     """Everything that a PDF is rendered from; equal values give equal bytes.
 
     `dated` comes from the row, never from the clock. `seal` is the digest in the footer
-    ("sha256:…") and `sealed` names what was digested. `is_signed` documents get the
-    consultancy's signature. `variant` is a PDF standard by its name in WeasyPrint, `xmp`
-    further metadata as RDF.
+    ("sha256:…") and `sealed` names what was digested. `variant` is a PDF standard by its name in
+    WeasyPrint, `xmp` further metadata as RDF.
     """
 
     engagement: Engagement
@@ -45,6 +44,5 @@ class RenderableDocument:
     context: Mapping[str, Any]
     enclosures: tuple[Enclosure, ...] = field(default=())
     for_customer: bool = True
-    is_signed: bool = False
     variant: str = "pdf/ua-1"
     xmp: tuple[bytes, ...] = field(default=())

@@ -1,6 +1,7 @@
-"""Sign PDFs as the consultancy (PAdES baseline B-B).
+"""Sign PDFs as the consultancy: PAdES B-T with a time-stamp authority, else B-B.
 
-Equal content, time and certificate give equal bytes.
+TWOFOLD_TIMESTAMP_URL names the authority (RFC 3161). Without one, equal content, time and
+certificate give equal bytes.
 """
 
 from __future__ import annotations
@@ -13,11 +14,26 @@ from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
+from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from engagements.documents import certificate as certificates
 
 FIELD = "Consultancy"
+TIMESTAMP_SECONDS = 30
+
+
+def level_text() -> str:
+    """What the signature of a document proves about its time, in a sentence for readers."""
+    if settings.TWOFOLD_TIMESTAMP_URL:
+        return (
+            "This file has an electronic seal (PAdES B-T). A time-stamp authority confirms when "
+            "it was sealed."
+        )
+    return (
+        "This file has an electronic seal (PAdES B-B). No time-stamp authority confirms when it "
+        "was sealed: the time is that of the consultancy’s server."
+    )
 
 
 class SigningFailed(RuntimeError):
@@ -31,17 +47,18 @@ class SigningFailed(RuntimeError):
 def sign(content: bytes, *, dated: datetime, reason: str) -> bytes:
     """Append the consultancy's signature, dated `dated`, to a PDF.
 
-    SigningFailed without a usable certificate.
+    SigningFailed without a usable certificate, or without an answer of the time-stamp authority.
     """
     from pyhanko.pdf_utils.misc import PdfError
     from pyhanko.sign.signers.pdf_signer import SigningError
+    from pyhanko.sign.timestamps import TimestampRequestError
 
     try:
         own = certificates.own()
         # pyHanko runs an event loop, which fails in a thread that already has one.
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(_signed, content, own, dated.astimezone(UTC), reason).result()
-    except (ImproperlyConfigured, PdfError, SigningError) as error:
+    except (ImproperlyConfigured, PdfError, SigningError, TimestampRequestError) as error:
         raise SigningFailed(str(error)) from error
 
 
@@ -75,7 +92,9 @@ def _signed(content: bytes, own: certificates.Certificate, dated: datetime, reas
     )
     # Outside the page: PDF/UA requires visible content to be tagged.
     field = SigFieldSpec(FIELD, invis_sig_settings=InvisSigSettings(box_out_of_bounds=True))
-    signer = _dated_signer(dated)(meta, signer=_signer(own), new_field_spec=field)
+    signer = _dated_signer(dated)(
+        meta, signer=_signer(own), timestamper=_timestamper(), new_field_spec=field
+    )
     writer = _repeatable_writer()(io.BytesIO(content))
     signed: bytes = signer.sign_pdf(writer).getvalue()
     return signed
@@ -105,6 +124,15 @@ def _signer(own: certificates.Certificate) -> Any:
         signing_key=keys.PrivateKeyInfo.load(key),
         cert_registry=SimpleCertificateStore.from_certs([converted(each) for each in own.chain]),
     )
+
+
+def _timestamper() -> Any:
+    """The client of the time-stamp authority; None without one."""
+    if not settings.TWOFOLD_TIMESTAMP_URL:
+        return None
+    from pyhanko.sign.timestamps import HTTPTimeStamper
+
+    return HTTPTimeStamper(settings.TWOFOLD_TIMESTAMP_URL, timeout=TIMESTAMP_SECONDS)
 
 
 def _dated_signer(dated: datetime) -> Any:

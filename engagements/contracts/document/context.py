@@ -73,7 +73,6 @@ def compose(subject: Subject) -> RenderableDocument:
             acceptances=acceptances,
         ),
         enclosures=_enclosures(bytes(contract.benchmark.canonical), bytes(contract.canonical)),
-        is_signed=True,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zlib
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,16 @@ from pyhanko.pdf_utils.reader import PdfFileReader
 from pyhanko.sign.validation import validate_pdf_signature
 from pyhanko.sign.validation.status import PdfSignatureStatus
 from pyhanko_certvalidator import ValidationContext
+from pypdf import PdfReader
 from weasyprint import HTML
 
 from engagements import documents
 from engagements.documents import certificate, signature
+from engagements.documents.models import Document
+from tests.engagements.charts import measured
 from tests.engagements.document_story import Story
+from tests.engagements.documents.timestamping import authority
+from tests.engagements.pdf_text import words
 
 DATED = datetime(2026, 9, 1, 12, tzinfo=UTC)
 
@@ -87,6 +93,55 @@ def test_signing_is_reproducible(unsigned: bytes) -> None:
     once = signature.sign(unsigned, dated=DATED, reason="Terms")
     assert once == signature.sign(unsigned, dated=DATED, reason="Terms")
     assert once.startswith(unsigned)
+
+
+def test_a_time_stamp_authority_confirms_the_time(unsigned: bytes, settings: Any) -> None:
+    with authority(at=DATED) as (url, stamping):
+        settings.TWOFOLD_TIMESTAMP_URL = url
+        signed = signature.sign(unsigned, dated=DATED, reason="Terms")
+    der = certificate.own().certificate.public_bytes(serialization.Encoding.DER)
+    status = validate_pdf_signature(
+        PdfFileReader(io.BytesIO(signed)).embedded_signatures[0],
+        ValidationContext(trust_roots=[asn1.Certificate.load(der)]),
+        ValidationContext(trust_roots=[stamping]),
+    )
+    assert status.bottom_line
+    assert status.timestamp_validity is not None
+    assert status.timestamp_validity.trusted
+    assert status.timestamp_validity.timestamp == DATED
+    assert "PAdES B-T" in signature.level_text()
+
+
+def test_a_silent_time_stamp_authority_fails_the_signature(unsigned: bytes, settings: Any) -> None:
+    with authority(at=DATED) as (url, _):
+        pass
+    settings.TWOFOLD_TIMESTAMP_URL = url
+    with pytest.raises(signature.SigningFailed):
+        signature.sign(unsigned, dated=DATED, reason="Terms")
+
+
+def test_every_kind_of_document_is_signed_and_states_its_level(
+    story: Story, issued: Callable[[str, str], PdfReader]
+) -> None:
+    audit = story.audited()
+    contract = story.accepted(story.offered())
+    milestone = story.paid_first_milestone(contract)
+    invoice = milestone.invoice_lines.get().invoice
+    run = story.measured(measured.record(), purpose="trial")
+    story.time_box_over(contract)
+    settlement = story.settled(contract)
+    for kind, subject in (
+        ("audit_report", f"audit:{audit.pk}"),
+        ("contract", f"contract:{contract.pk}:accepted"),
+        ("completion_certificate", f"contract:{contract.pk}"),
+        ("invoice", f"invoice:{invoice.pk}"),
+        ("benchmark_report", f"run:{run.pk}"),
+        ("settlement_statement", f"settlement:{settlement.pk}"),
+    ):
+        text = words(issued(kind, subject))
+        content = bytes(Document.objects.get(kind=kind, subject=subject).content)
+        assert validated(content).bottom_line, kind
+        assert "No time-stamp authority confirms" in text, kind
 
 
 def test_another_certificate_is_not_trusted(unsigned: bytes, tmp_path: Path, settings: Any) -> None:

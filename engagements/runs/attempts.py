@@ -73,8 +73,9 @@ def situation_of(run: EngagementRun, *, today: date | None = None) -> Situation:
         repeats_before=sum(each.is_noise_repeat for each in earlier),
         counts_inconclusive=counts_inconclusive(contract),
         is_final=run.final_at is not None,
-        is_paused=_is_paused(engagement, day),
-        has_offer=engagement.contracts.filter(state=ContractVersion.State.OFFERED).exists(),
+        is_paused=not is_ended and _is_paused(engagement, day),
+        has_offer=not is_ended
+        and engagement.contracts.filter(state=ContractVersion.State.OFFERED).exists(),
         is_disputed=_is_disputed(engagement),
         disqualified_before=sum(each.verdict == Verdict.DISQUALIFIED for each in counted),
         is_past=is_past and (is_ended or len(others) > len(earlier)),

@@ -124,6 +124,10 @@ SWEEPS: Mapping[str, tuple[Callable[[], Iterable[Any]], Callable[[Any], object]]
         lambda box: settlements.propose_after_time_box(engagement=box.engagement),
     ),
     "warn of time-box": (lambda: warnings.due(), lambda row: warnings.warn(engagement=row)),
+    "remind of offer": (
+        lambda: contract_mails.awaiting_reminder(),
+        lambda row: contract_mails.remind(contract=row),
+    ),
     "expire offer": (lambda: offers.expiring(), lambda row: offers.expire(contract=row)),
     "read evidence": (_once, lambda _: reading.sweep()),
     "compute findings": (

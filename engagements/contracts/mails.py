@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Value
-from django.db.models.functions import Concat
+from django.db.models import Exists, OuterRef, Q, TextField, Value
+from django.db.models.functions import Cast, Concat
 from django.utils import timezone
 
 from engagements.common import links
 from engagements.common.dates import in_words
-from engagements.contracts.models import ContractVersion, Party
+from engagements.contracts.models import Acceptance, ContractVersion, Party
 from engagements.contracts.terms import terms_of
 from engagements.documents.models import Document
 from engagements.notifications import mails
@@ -20,6 +20,8 @@ from engagements.notifications.models import Mail
 State = ContractVersion.State
 # Documents issued earlier are not mailed.
 MAIL_PERIOD = timedelta(days=7)
+REMINDER_AFTER = timedelta(days=7)
+REMINDER_BEFORE_END = timedelta(days=3)
 
 
 def unsent() -> list[Document]:
@@ -70,14 +72,46 @@ def _accepted(contract: ContractVersion) -> dict[str, str]:
     }
 
 
-def _offered(contract: ContractVersion) -> dict[str, str]:
+def _offered(contract: ContractVersion, *, is_attached: bool = True) -> dict[str, str]:
     """The mail to each signatory named in the offer."""
     people = terms_of(contract)["signatories"]["customer"]
     recipients = [each["email"] for each in people] if contract.state == State.OFFERED else []
     until = f" until {in_words(contract.valid_until)}" if contract.valid_until else ""
     body = (
-        f"Version {contract.number} of the contract is ready for your signature{until}. It is "
-        "attached. Accept or decline it in the portal, which shows the same digest:\n\n"
+        f"Version {contract.number} of the contract is ready for your signature{until}. "
+        f"{'It is attached. ' if is_attached else ''}Accept or decline it in the portal, which "
+        "shows the same digest:\n\n"
         + links.to_page("portal-contract", contract.engagement.reference)
     )
     return dict.fromkeys(recipients, body)
+
+
+def awaiting_reminder() -> list[ContractVersion]:
+    """Offers without the customer's signature a week after the offer, or three days before they
+    expire, whose signatories have no reminder yet."""
+    today, now = timezone.localdate(), timezone.now()
+    is_old = Q(sealed_at__lte=now - REMINDER_AFTER)
+    is_ending = Q(valid_until__gte=today, valid_until__lte=today + REMINDER_BEFORE_END)
+    waiting = ContractVersion.objects.filter(is_old | is_ending, state=State.OFFERED)
+    signed = Acceptance.objects.filter(contract_version=OuterRef("pk"), party=Party.CUSTOMER)
+    key = Concat(Value("offer-reminder:"), Cast(OuterRef("pk"), TextField()))
+    written = Mail.objects.filter(key=key)
+    return list(waiting.filter(~Exists(written), ~Exists(signed)).defer("canonical"))
+
+
+@transaction.atomic
+def remind(*, contract: ContractVersion) -> list[Mail]:
+    """Remind the signatories of an open offer, once."""
+    row = ContractVersion.objects.select_related("engagement").get(pk=contract.pk)
+    if row.acceptances.filter(party=Party.CUSTOMER).exists():
+        return []
+    return [
+        mails.write(
+            key=f"offer-reminder:{row.pk}",
+            engagement=row.engagement,
+            recipient=recipient,
+            subject=f"Reminder: contract {row.engagement.reference} waits for your signature",
+            body=f"{row.engagement.title}\n\n{body}\n\nDigest of the terms: {row.digest}\n",
+        )
+        for recipient, body in _offered(row, is_attached=False).items()
+    ]

@@ -66,5 +66,4 @@ def compose(subject: Subject) -> RenderableDocument:
             "accepted_at": formatting.moment(order.accepted_at) if order.accepted_at else "",
         },
         enclosures=(Enclosure("terms.json", bytes(order.canonical), "The sealed terms"),),
-        is_signed=True,
     )

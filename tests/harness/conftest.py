@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Iterator
 from functools import cache
@@ -54,12 +55,13 @@ def pool() -> Iterator[warm.Pool]:
 def measure(pool: warm.Pool) -> Measure:
     """`measure("honest", **changes)`: the record of one exploit's run, in this process.
 
-    The baseline's process serves many runs; the candidate's is new.
+    On a CPU the baseline's process serves many runs; the candidate's is new.
     """
 
-    def measured(exploit: str, **changes: Any) -> Document:
-        with warm.running_sides(pool, ("baseline",)):
-            return _measured(exploit, **changes)
+    def measured(exploit: str, *, document: Document | None = None, **changes: Any) -> Document:
+        on_gpu = document is not None and document["hardware"]["device"] == "cuda"
+        with contextlib.nullcontext() if on_gpu else warm.running_sides(pool, ("baseline",)):
+            return _measured(exploit, document=document, **changes)
 
     return measured
 
